@@ -1,0 +1,44 @@
+# demo: the main job on real scans; test, check, bench: for developers. Each sets itself up in .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test test-slow check format bench clean
+
+demo: .venv/.demo
+	$(BIN)/intrabench run --model litemedsam --model random_walker --model box_fill \
+		--prompter box_slice --prompter box_interp:n=3 --prompter box_volume --prompter point_interp:n=3 \
+		--dataset spine_ct --dataset spine_mr
+
+test: .venv/.dev
+	$(BIN)/python -m pytest
+
+test-slow: .venv/.dev
+	$(BIN)/python -m pytest -m slow
+
+check: .venv/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: .venv/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/.dev
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "IntraBench needs Python 3.11 or newer; run: make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv .venv
+
+.venv/.demo: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[demo]'
+	touch $@
+
+.venv/.dev: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@

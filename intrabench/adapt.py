@@ -1,0 +1,120 @@
+"""What becomes of a prompt that a model does not take. Effort is never changed; rows say what was converted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from intrabench.errors import NotApplicable
+from intrabench.mask import Mask
+from intrabench.prompts import Ints, PromptKind, Prompts, Turn
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """What a model takes: its dimension (2: slice by slice, 3: the volume) and the kinds of prompts."""
+
+    dims: int
+    accepts: frozenset[PromptKind]
+
+
+def adapt(turn: Turn, abilities: Abilities, mask: Mask, *, first: bool, strict: bool = False) -> tuple[Turn, list[str]]:
+    """The turn as the model can take it, and the conversions made (``box2d->point``, ``ignored``, ...).
+
+    `mask` is the answer so far, from which corrections for models that take only boxes are made.
+
+    Raises:
+        NotApplicable: there is no fair conversion, or `strict` forbids every conversion.
+    """
+    accepts = abilities.accepts
+    if abilities.dims == 3 and not turn.actions:
+        raise NotApplicable("slice propagation needs a model that answers slice by slice")
+    prompts, notes = turn.prompts, list[str]()
+    if "lasso" in prompts.kinds - accepts:
+        prompts, note = _lassos(prompts, accepts)
+        notes.append(note)
+    if "scribble" in prompts.kinds - accepts:
+        prompts = _scribbles(prompts)
+        notes.append("scribble->point" if "point" in accepts else "scribble->box")
+    if "box2d" in prompts.kinds - accepts:
+        prompts, note = _boxes2d(prompts, accepts)
+        notes.append(note)
+    if "box3d" in prompts.kinds - accepts:
+        prompts, note = _box3d(prompts, accepts)
+        notes.append(note)
+    if "point" in prompts.kinds - accepts:
+        prompts, note = _points(prompts, accepts, mask, first)
+        notes.append(note)
+    if notes and strict:
+        raise NotApplicable(f"--strict forbids the adaptation {', '.join(notes)}")
+    return replace(turn, prompts=prompts), notes
+
+
+def _lassos(prompts: Prompts, accepts: frozenset[PromptKind]) -> tuple[Prompts, str]:
+    """Positive lassos become their tight 2D boxes; a box cannot say "not here", so negative ones have no counterpart."""
+    if any(lasso.label != 1 for lasso in prompts.lassos):
+        raise NotApplicable("a negative lasso has no counterpart for a model that takes no lasso")
+    rows = [_box_around(lasso.points) for lasso in prompts.lassos]
+    merged = replace(prompts, lassos=(), boxes2d=np.vstack([prompts.boxes2d, *rows]), drawn=None)
+    return merged, "lasso->box2d"
+
+
+def _scribbles(prompts: Prompts) -> Prompts:
+    rows = [np.column_stack([s.points, np.full(len(s.points), s.label)]) for s in prompts.scribbles]
+    return replace(prompts, scribbles=(), points=np.vstack([prompts.points, *rows]))
+
+
+def _boxes2d(prompts: Prompts, accepts: frozenset[PromptKind]) -> tuple[Prompts, str]:
+    drawn = prompts.drawn_boxes2d
+    if len(drawn) == 0:
+        raise NotApplicable("derived 2D boxes need a model that takes 2D boxes")
+    if "box3d" in accepts:
+        z, low, high = drawn[:, 0], drawn[:, 1:3].min(axis=0), drawn[:, 3:5].max(axis=0)
+        tight = np.array([z.min(), *low, z.max() + 1, *high])
+        if prompts.box3d is not None:
+            tight = np.concatenate([np.minimum(tight, prompts.box3d)[:3], np.maximum(tight, prompts.box3d)[3:]])
+        return replace(prompts, boxes2d=np.zeros((0, 5)), drawn=None, box3d=tight), "box2d->box3d"
+    if "point" in accepts:
+        centre = np.column_stack([drawn[:, 0], (drawn[:, 1:3] + drawn[:, 3:5] - 1) // 2, np.ones(len(drawn))])
+        points = np.vstack([prompts.points, centre])
+        return replace(prompts, boxes2d=np.zeros((0, 5)), drawn=None, points=points), "box2d->point"
+    raise NotApplicable("the model takes neither boxes nor points")
+
+
+def _box3d(prompts: Prompts, accepts: frozenset[PromptKind]) -> tuple[Prompts, str]:
+    assert prompts.box3d is not None
+    z0, y0, x0, z1, y1, x1 = prompts.box3d
+    if "box2d" in accepts:
+        rows = np.array([(z, y0, x0, y1, x1) for z in range(z0, z1)], dtype=np.int64).reshape(-1, 5)
+        boxes = np.vstack([prompts.boxes2d, rows])
+        return replace(prompts, box3d=None, boxes2d=boxes, drawn=np.ones(len(boxes), dtype=bool)), "box3d->box2d"
+    if "point" in accepts:
+        centre = [(z0 + z1 - 1) // 2, (y0 + y1 - 1) // 2, (x0 + x1 - 1) // 2, 1]
+        return replace(prompts, box3d=None, points=np.vstack([prompts.points, centre])), "box3d->point"
+    raise NotApplicable("the model takes neither boxes nor points")
+
+
+def _points(prompts: Prompts, accepts: frozenset[PromptKind], mask: Mask, first: bool) -> tuple[Prompts, str]:
+    """Corrections for models that take only boxes: the tight box of the slice's mask and the positive points."""
+    if first and not prompts.kinds & {"box2d", "box3d"}:
+        raise NotApplicable("an initial point has no counterpart for a model that takes only boxes")
+    positive = prompts.points[prompts.points[:, 3] == 1]
+    without = replace(prompts, points=np.zeros((0, 4)))
+    if first or len(positive) == 0:  # a first box says more than the points beside it
+        return without, "ignored"
+    if "box2d" in accepts:
+        rows = []
+        for z in np.unique(positive[:, 0]):
+            around = np.vstack([positive[positive[:, 0] == z, :3], mask.slice(int(z)).coordinates()])
+            rows.append(_box_around(around))
+        boxes = np.vstack([prompts.boxes2d, *rows])
+        return replace(without, boxes2d=boxes, drawn=np.ones(len(boxes), dtype=bool)), "point->box2d"
+    around = np.vstack([positive[:, :3], mask.coordinates()])
+    return replace(without, box3d=np.concatenate([around.min(axis=0), around.max(axis=0) + 1])), "point->box3d"
+
+
+def _box_around(coordinates: Ints) -> Ints:
+    """Tight half-open 2D box ``z, y0, x0, y1, x1`` of voxels in one slice."""
+    low, high = coordinates.min(axis=0), coordinates.max(axis=0) + 1
+    return np.array([low[0], low[1], low[2], high[1], high[2]], dtype=np.int64)

@@ -1,0 +1,133 @@
+"""The same in Python as on the command line."""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from intrabench import registry
+from intrabench.workspace import results_folder
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from intrabench.datasets.base import Dataset
+    from intrabench.engine.job import Options
+    from intrabench.engine.local import Reporter, Summary
+    from intrabench.models.base import Model
+    from intrabench.prompters.base import Prompter
+
+DEFAULT_DATASET = "spine_ct"
+
+
+def prompter(spec: str) -> Prompter:
+    """The prompter that a spec names, for example ``box_interp:n=3``."""
+    found: Prompter = registry.make("prompters", spec)
+    return found
+
+
+def model(spec: str) -> Model:
+    """The model that a spec names, for example ``litemedsam``; nothing is loaded before it is opened."""
+    found: Model = registry.make("models", spec)
+    return found
+
+
+def dataset(spec: str) -> Dataset:
+    """The data set that a spec names, for example ``brain_mni:structures=subcortical``."""
+    found: Dataset = registry.make("datasets", spec)
+    return found
+
+
+def run(
+    model: str | Sequence[str],
+    prompter: str | Sequence[str],
+    dataset: str | Sequence[str] = DEFAULT_DATASET,
+    *,
+    seed: int | Sequence[int] = 0,
+    out: str | Path | None = None,
+    **options: Any,
+) -> pl.DataFrame:
+    """Run models times prompters times data sets times seeds, and return their rows, one per session and round.
+
+    What the results folder holds already is not computed again. Further `options` are those of
+    `intrabench.engine.job.Options`: rounds, protocol, cases, targets, device, batch, save_masks, strict, ...
+
+    Raises:
+        IntraBenchError: a name, spec or option is wrong. Failures of single sessions are rows with a status instead.
+    """
+    from intrabench.engine.job import Options
+
+    chosen = Options(
+        models=_several(model),
+        prompters=_several(prompter),
+        datasets=_several(dataset),
+        seeds=[seed] if isinstance(seed, int) else list(seed),
+        **options,
+    )
+    folder = results_folder(None if out is None else Path(out))
+    summary, rounds = execute(chosen, folder, _Silent())
+    return rows_of(summary, folder, rounds)
+
+
+def table(out: str | Path | None = None, *, metric: str = "dice") -> pl.DataFrame:
+    """Effort against `metric`: one line per prompter and model, one column per data set, from a results folder."""
+    from intrabench.results.table import stored_table
+
+    return stored_table(results_folder(None if out is None else Path(out)), metric)
+
+
+def execute(options: Options, folder: Path, reporter: Reporter) -> tuple[Summary, int]:
+    """Run a job into a results folder; returns what was done and the number of rounds."""
+    from intrabench.engine.environment import versions, versions_hash
+    from intrabench.engine.job import make_job
+    from intrabench.engine.local import LocalRun
+    from intrabench.results.store import Store
+
+    job = make_job(options)
+    run_id = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + secrets.token_hex(3)
+    store = Store(folder, run_id)
+    summary = LocalRun(job, store, reporter).run()
+    if summary.computed:
+        store.write_run(
+            {
+                "run_id": run_id,
+                "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+                "options": vars(options),
+                "package_versions_hash": versions_hash(),
+                "versions": versions(),
+                "sessions": {key: value for key, value in vars(summary).items() if key != "keys"},
+            }
+        )
+    return summary, job.rounds
+
+
+def rows_of(summary: Summary, folder: Path, rounds: int) -> pl.DataFrame:
+    """The current rows of a run's sessions, up to its last round."""
+    import polars as pl
+
+    from intrabench.results.store import read_rows
+
+    wanted = pl.col("session").is_in(list(summary.keys)) & (pl.col("round") <= rounds)
+    return read_rows(folder).filter(wanted).sort("dataset", "case", "target", "model", "prompter", "seed", "round")
+
+
+def _several(spec: str | Sequence[str]) -> list[str]:
+    return [spec] if isinstance(spec, str) else list(spec)
+
+
+class _Silent:
+    """A reporter for use in Python: rows say all."""
+
+    def say(self, text: str) -> None:
+        """Say nothing."""
+
+    def begin(self, total: int, done: int) -> None:
+        """Say nothing."""
+
+    def advance(self, sessions: int, failed: int) -> None:
+        """Say nothing."""

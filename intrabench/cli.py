@@ -1,0 +1,300 @@
+"""The command line: parse, call, print. Everything heavy is imported inside the command that needs it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from intrabench.errors import IntraBenchError
+
+app = typer.Typer(
+    help="Measure promptable segmentation models on 3D radiology volumes the way a clinician would use them.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+data_app = typer.Typer(help="Data sets: fetch, list, verify.", no_args_is_help=True)
+weights_app = typer.Typer(help="Weights of models: fetch, list.", no_args_is_help=True)
+app.add_typer(data_app, name="data")
+app.add_typer(weights_app, name="weights")
+
+Several = Annotated[list[str], typer.Option()]
+Plugins = Annotated[list[Path], typer.Option("--plugin", help="A Python file with classes of your own.")]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", help="Results folder. Default: results/ of a workspace, else intrabench-results/."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+
+
+@app.command()
+def run(
+    model: Annotated[list[str], typer.Option("--model", "-m", help="Model spec, e.g. litemedsam. Several are fine.")],
+    prompter: Annotated[list[str], typer.Option("--prompter", "-p", help="Prompter spec, e.g. box_interp:n=3.")],
+    dataset: Annotated[list[str], typer.Option("--dataset", "-d", help="Data set spec. Default: spine_ct.")] = [],  # noqa: B006
+    seed: Annotated[list[int], typer.Option("--seed", help="Root seed of the simulated user.")] = [0],  # noqa: B006
+    cases: Annotated[list[str], typer.Option("--cases", help="Glob of case names.")] = [],  # noqa: B006
+    targets: Annotated[list[str], typer.Option("--targets", help="Glob of target ids, e.g. 'vertebra.2*'.")] = [],  # noqa: B006
+    rounds: Annotated[int | None, typer.Option("--rounds", help="Corrections after the initial prompting.")] = None,
+    protocol: Annotated[str, typer.Option("--protocol", help="See `intrabench list protocols`.")] = "basic@1",
+    out: Out = None,
+    device: Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")] = "auto",
+    batch: Annotated[str, typer.Option("--batch", help="fixed, auto, or a number (1 for latency claims).")] = "fixed",
+    memory: Annotated[int, typer.Option("--memory", help="MiB of embeddings kept in memory; more go to disk.")] = 512,
+    weights: Annotated[Path | None, typer.Option("--weights", help="A checkpoint file brought by hand.")] = None,
+    cache_embeddings: Annotated[bool, typer.Option("--cache-embeddings", help="Keep embeddings across runs.")] = False,
+    save_masks: Annotated[bool, typer.Option("--save-masks", help="Keep the mask of every round.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Never adapt a prompt to a model.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done.")] = False,
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
+    """Prompt models on data sets with simulated users; repeat the command to continue it."""
+    from intrabench import api
+    from intrabench.console import Console, print_frame
+    from intrabench.engine.job import Options
+    from intrabench.workspace import results_folder
+
+    with Console() as console:
+        if not dataset:
+            console.say(f"no --dataset given: using {api.DEFAULT_DATASET}, three vertebrae in a small real CT")
+        options = Options(
+            models=model,
+            prompters=prompter,
+            datasets=dataset or [api.DEFAULT_DATASET],
+            seeds=seed,
+            protocol=protocol,
+            rounds=rounds,
+            cases=cases,
+            targets=targets,
+            strict=strict,
+            save_masks=save_masks,
+            device=device,
+            batch=batch,
+            memory_mb=memory,
+            weights=weights,
+            cache_embeddings=cache_embeddings,
+            plugins=plugin,
+        )
+        folder = results_folder(out)
+        if dry_run:
+            from intrabench.engine.dry_run import describe
+
+            for line in describe(options, folder):
+                typer.echo(line)
+            return
+        try:
+            summary, last = api.execute(options, folder, console)
+        except KeyboardInterrupt:
+            console.say("interrupted; what is finished is kept, and the same command continues")
+            raise typer.Exit(1) from None
+    from intrabench.results.table import effort_table, readable
+
+    rows = api.rows_of(summary, folder, last)
+    if not rows.is_empty():
+        print_frame(readable(effort_table(rows)))
+    typer.echo(f"results in {folder}; `intrabench table{f' --out {out}' if out else ''}` shows all of them")
+    if summary.failed:
+        typer.echo(
+            f"{summary.failed} of {summary.total} sessions failed; run the same command to try them again", err=True
+        )
+        raise typer.Exit(1)
+
+
+@app.command("list")
+def list_(
+    what: Annotated[str, typer.Argument(help="models, prompters, datasets or protocols")],
+    json: Json = False,
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
+    """List what is known by name."""
+    rows = _listing(what, plugin)
+    if json:
+        import json as writer
+
+        typer.echo(writer.dumps(rows, indent=1))
+        return
+    width = max((len(row["name"]) for row in rows), default=0)
+    for row in rows:
+        origin = "" if row["origin"] == "intrabench" else f"  [{row['origin']}]"
+        typer.echo(f"{row['name']:<{width}}  {row['summary']}{origin}")
+
+
+@app.command()
+def info(name: str, plugin: Plugins = []) -> None:  # noqa: B006
+    """Show what a model, prompter, data set or protocol is, and its parameters."""
+    from intrabench.describe import describe
+
+    _add_plugins(plugin)
+    typer.echo(describe(name))
+
+
+@app.command()
+def table(
+    out: Out = None,
+    metric: Annotated[str, typer.Option(help="dice, iou, nsd_2mm or hd95_mm")] = "dice",
+    round: Annotated[int | None, typer.Option("--round", help="State after this round. Default: the last.")] = None,
+    csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values instead of a table.")] = False,
+) -> None:
+    """Tabulate effort against a metric."""
+    from intrabench.console import print_frame
+    from intrabench.results.table import readable, stored_table
+    from intrabench.workspace import results_folder
+
+    frame = stored_table(results_folder(out), metric, round)
+    if csv:
+        typer.echo(frame.write_csv(), nl=False)
+    else:
+        print_frame(readable(frame), f"{metric}, mean over instances, then cases; failures count as the worst value")
+
+
+@app.command()
+def preview(
+    prompter: Annotated[str, typer.Option("--prompter", "-p", help="Prompter spec.")],
+    dataset: Annotated[str, typer.Option("--dataset", "-d", help="Data set spec.")] = "spine_ct",
+    case: Annotated[str | None, typer.Option("--case", help="Case name. Default: the first.")] = None,
+    target: Annotated[str | None, typer.Option("--target", help="Target id. Default: the first.")] = None,
+    seed: Annotated[int, typer.Option("--seed")] = 0,
+    out: Annotated[Path, typer.Option("--out", help="The PNG to write.")] = Path("preview.png"),
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
+    """Draw the simulated user's first prompts on the scan."""
+    from intrabench.preview import preview as draw
+
+    _add_plugins(plugin)
+    typer.echo(f"wrote {draw(prompter, dataset, case, target, seed, out)}")
+
+
+@app.command()
+def export(
+    folder: Annotated[Path, typer.Argument(help="Where the NIfTI files go.")],
+    out: Out = None,
+) -> None:
+    """Write the masks of a run with --save-masks as NIfTI on the original grid of each scan."""
+    from intrabench.results.export import export as write
+    from intrabench.workspace import results_folder
+
+    typer.echo(f"wrote {write(results_folder(out), folder)} masks to {folder}")
+
+
+@app.command()
+def init(folder: Path) -> None:
+    """Make a workspace: a folder with intrabench.toml and an example of a prompter, a model and a data set."""
+    from intrabench.workspace import make_workspace
+
+    make_workspace(folder)
+    typer.echo(f"made the workspace {folder}; now: cd {folder} && intrabench list prompters")
+
+
+@data_app.command("get")
+def data_get(names: list[str], plugin: Plugins = []) -> None:  # noqa: B006
+    """Fetch and convert data sets."""
+    from intrabench import registry
+    from intrabench.datasets import store
+
+    _add_plugins(plugin)
+    failed = 0
+    for name in names:
+        dataset = registry.make("datasets", name)
+        for case in dataset.cases():
+            try:
+                index = store.prepare(dataset, case)
+            except IntraBenchError as error:
+                typer.echo(f"{name}, case {case}: {error}", err=True)
+                failed += 1
+            else:
+                typer.echo(f"{name}, case {case}: {len(index.targets)} targets")
+    if failed:
+        raise typer.Exit(1)
+
+
+@data_app.command("list")
+def data_list(name: Annotated[str | None, typer.Argument()] = None, json: Json = False) -> None:
+    """List data sets, or the cases and targets of one."""
+    from intrabench.describe import targets_of
+
+    if name is None:
+        list_("datasets", json)
+        return
+    rows = targets_of(name)
+    if json:
+        import json as writer
+
+        typer.echo(writer.dumps(rows, indent=1))
+        return
+    for row in rows:
+        typer.echo("  ".join(str(value) for value in row.values()))
+
+
+@data_app.command("verify")
+def data_verify(names: list[str]) -> None:
+    """Check the stored files of data sets against their checksums."""
+    from intrabench import registry
+    from intrabench.datasets import store
+
+    problems = [f"{name}: {text}" for name in names for text in store.verify(registry.make("datasets", name))]
+    for problem in problems:
+        typer.echo(problem, err=True)
+    if problems:
+        raise typer.Exit(1)
+    typer.echo(f"{', '.join(names)}: all files are as they should be")
+
+
+@weights_app.command("list")
+def weights_list(json: Json = False) -> None:
+    """List the weights that are known, and whether they are here."""
+    from intrabench.models import weights
+
+    rows = weights.listing()
+    if json:
+        import json as writer
+
+        typer.echo(writer.dumps(rows, indent=1))
+        return
+    for row in rows:
+        typer.echo("  ".join(str(value) for value in row.values()))
+
+
+@weights_app.command("get")
+def weights_get(names: list[str]) -> None:
+    """Make sure that weights are here and intact."""
+    from intrabench.models import weights
+
+    for name in names:
+        typer.echo(f"{name}: {weights.locate(name, None)}")
+
+
+def _listing(what: str, plugins: list[Path]) -> list[dict[str, str]]:
+    from intrabench import registry
+    from intrabench.specs import nearest
+
+    _add_plugins(plugins)
+    if what == "protocols":
+        from intrabench.protocols import PROTOCOLS
+
+        return [{"name": p.id, "summary": p.summary, "origin": "intrabench"} for p in PROTOCOLS.values()]
+    if what not in registry.ROOMS:
+        known = (*registry.ROOMS, "protocols")
+        raise IntraBenchError(f"there is no list of {what!r}{nearest(what, known)}; give one of {', '.join(known)}")
+    found = registry.entries(what)  # type: ignore[arg-type]
+    return [{"name": entry.name, "summary": entry.summary, "origin": entry.origin} for entry in found.values()]
+
+
+def _add_plugins(plugins: list[Path]) -> None:
+    if plugins:
+        from intrabench import registry
+
+        for path in plugins:
+            registry.add_plugin(path)
+
+
+def main() -> NoReturn:
+    """Entry point: 0 ok, 1 some units failed or the run was interrupted, 2 usage."""
+    try:
+        app()
+    except IntraBenchError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    sys.exit(0)

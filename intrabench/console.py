@@ -1,0 +1,85 @@
+"""What a run prints: a progress bar on a terminal, plain lines elsewhere, tables for people."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Console:
+    """A reporter for `LocalRun`: counts, failures and time left."""
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty()
+        self._progress: Any = None
+        self._task: Any = None
+        self._total = self._done = self._failed = 0
+        self._started = self._spoke = time.monotonic()
+
+    def __enter__(self) -> Console:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def say(self, text: str) -> None:
+        """One plain line, above the bar when there is one."""
+        if self._progress is not None:
+            self._progress.console.print(text, highlight=False, markup=False)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+    def begin(self, total: int, done: int) -> None:
+        """Show what is ahead."""
+        self._total, self._done = total, done
+        self._started = self._spoke = time.monotonic()
+        self.say(f"{total} sessions, {done} of them finished before" if done else f"{total} sessions")
+        if self._live and done < total:
+            from rich.console import Console as RichConsole
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            failed = TextColumn("{task.fields[failed]} failed")
+            columns = (TextColumn("sessions"), BarColumn(), MofNCompleteColumn(), failed, TimeRemainingColumn())
+            self._progress = Progress(*columns, console=RichConsole(stderr=True))
+            self._task = self._progress.add_task("sessions", total=total, completed=done, failed=0)
+            self._progress.start()
+
+    def advance(self, sessions: int, failed: int) -> None:
+        """Count; in plain mode say so at most every few seconds."""
+        self._done += sessions
+        self._failed += failed
+        if self._progress is not None:
+            self._progress.update(self._task, completed=self._done, failed=self._failed)
+        elif sessions and (self._done == self._total or time.monotonic() - self._spoke > 5):
+            self._spoke = time.monotonic()
+            elapsed = self._spoke - self._started
+            self.say(f"{self._done} of {self._total} sessions, {self._failed} failed, {elapsed:.0f} s")
+
+
+def print_frame(frame: pl.DataFrame, title: str = "") -> None:
+    """Print a frame as a table for people: numbers with sensible digits, empty columns of counts left out."""
+    from rich.console import Console as RichConsole
+    from rich.table import Table
+
+    table = Table(title=title or None, title_justify="left", header_style="bold")
+    for name in frame.columns:
+        table.add_column(name, justify="right" if frame[name].dtype.is_numeric() else "left", overflow="fold")
+    for row in frame.iter_rows():
+        table.add_row(*(_text(value) for value in row))
+    # a pipe has no width; tables must not be cut there
+    console = RichConsole(width=None if sys.stdout.isatty() else 200)
+    console.print(table)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.0f}" if value.is_integer() and abs(value) >= 1 else f"{value:.3f}".rstrip("0").rstrip(".")
+    return str(value)

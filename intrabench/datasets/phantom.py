@@ -1,0 +1,158 @@
+"""Synthetic scans of any size, spacing, orientation and number of instances, the same on every machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.datasets.base import Dataset, DatasetCard, Files
+from intrabench.errors import IntraBenchError
+from intrabench.mask import Index, Mask
+from intrabench.randomness import stream
+from intrabench.target import Target
+from intrabench.volume import Grid, Volume
+
+AIR, BODY = -1000, 40  # Hounsfield units
+CONTRAST = (60.0, 140.0)  # of the blobs, above the body
+GAP = 2  # voxels between neighbours, at least
+_WORLD = ("LR", "PA", "IS")  # the letters of each axis of RAS, against it and along it
+
+
+class _Times:
+    """Reads ``128x256x256`` as three numbers; pydantic asks for this only when a spec is built."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        split = lambda text: text.split("x") if isinstance(text, str) else text  # noqa: E731
+        return core_schema.no_info_before_validator_function(split, handler(source))
+
+
+@dataclass(frozen=True)
+class Phantom(Dataset):
+    """Synthetic blobs in a body, with noise: any size, spacing, orientation and number of instances.
+
+    shape and spacing (mm) are canonical, (z, y, x). orientation is that of the stored file (three letters, as in RAS)
+    and changes nothing else. scans is the number of cases, noise its standard deviation in Hounsfield units.
+    """
+
+    name = "phantom"
+    version = "1"
+    card = DatasetCard(
+        title="Synthetic blobs in a body",
+        modality="synthetic, CT-like intensities",
+        licence="made here; no restrictions of its own",
+        citation="none; it comes with IntraBench",
+        labels="exact by construction: label blob, instances 1 to n, which never touch",
+        caveats=("no anatomy: for tests and measurements of speed, never for a claim about a model",),
+    )
+    shape: Annotated[tuple[int, int, int], _Times()] = (64, 96, 96)
+    spacing: Annotated[tuple[float, float, float], _Times()] = (2.0, 1.0, 1.0)
+    orientation: str = "RAS"
+    instances: int = 3
+    scans: int = 1
+    seed: int = 0
+    noise: float = 30.0
+
+    def __post_init__(self) -> None:
+        if min(self.shape) < 1:
+            raise ValueError(f"shape={self.shape}, expected at least 1 voxel along each axis")
+        if not all(0 < value < np.inf for value in self.spacing):
+            raise ValueError(f"spacing={self.spacing}, expected millimetres above 0")
+        if len(self.orientation) != 3 or not all(any(c in pair for c in self.orientation) for pair in _WORLD):
+            raise ValueError(f"orientation={self.orientation}, expected three letters, one each of RL, AP and SI")
+        if self.instances < 0 or self.scans < 1:
+            raise ValueError(f"instances={self.instances} and scans={self.scans}, expected at least 0 and 1")
+        if not 0 <= self.noise < np.inf:
+            raise ValueError(f"noise={self.noise}, expected 0 or more")
+
+    def cases(self) -> tuple[str, ...]:
+        """``case-1``, ``case-2``, ..."""
+        return tuple(f"case-{number}" for number in range(1, self.scans + 1))
+
+    def load(self, case: str, files: Files) -> tuple[Volume, list[Target]]:
+        """Make one scan; work and memory beyond the int16 scan itself follow the blobs, not the volume."""
+        array = self._background(case)
+        rng = stream(self.name, self.version, self.seed, case, "blobs")
+        targets = []
+        for instance, cell in enumerate(self._cells(rng), start=1):
+            mask, rise = _blob(rng, *cell)
+            z, y, x = mask.start
+            depth, height, width = mask.array.shape
+            array[z : z + depth, y : y + height, x : x + width] += rise
+            targets.append(Target(case, "blob", instance, mask, self.shape, self.spacing))
+        return Volume(array, _grid(self.shape, self.spacing, self.orientation)), targets
+
+    def _background(self, case: str) -> NDArray[np.int16]:
+        """The body, a rounded block along z, in air, with noise; made slice by slice to stay small."""
+        _, height, width = self.shape
+        y, x = (np.abs(np.arange(size) - (size - 1) / 2) / (0.48 * size) for size in (height, width))
+        y4, x4 = (square * square for square in (y * y, x * x))
+        body = np.where(y4[:, None] + x4 <= 1, BODY, AIR).astype(np.float32)
+        rng = stream(self.name, self.version, self.seed, case, "noise")
+        array = np.empty(self.shape, dtype=np.int16)
+        for plane in array:
+            grain = rng.standard_normal((height, width), dtype=np.float32) * np.float32(self.noise)
+            plane[:] = np.rint(np.clip(body + grain, -32000, 32000))
+        return array
+
+    def _cells(self, rng: np.random.Generator) -> list[tuple[Index, Index]]:
+        """First voxel and size of the boxes that hold one blob each: some cells of a lattice inside the body."""
+        low = [0, round(0.1 * self.shape[1]), round(0.1 * self.shape[2])]  # this far in, a block lies inside the body
+        size = [self.shape[axis] - 2 * low[axis] for axis in range(3)]
+        counts = [1, 1, 1]
+        while counts[0] * counts[1] * counts[2] < self.instances:
+            room = [axis for axis in range(3) if size[axis] // (counts[axis] + 1) > GAP]
+            if not room:
+                raise IntraBenchError(
+                    f"{self.spec}: {self.instances} instances do not fit into shape={self.shape}; "
+                    "ask for fewer or for a larger shape"
+                )
+            counts[max(room, key=lambda axis: size[axis] * self.spacing[axis] / counts[axis])] += 1
+        chosen = np.sort(rng.choice(counts[0] * counts[1] * counts[2], self.instances, replace=False))
+        cells = []
+        for place in np.stack(np.unravel_index(chosen, counts), axis=1).tolist():
+            edges = [[low[a] + size[a] * (place[a] + more) // counts[a] for a in range(3)] for more in (0, 1)]
+            spare = [GAP if counts[axis] > 1 else 0 for axis in range(3)]
+            z, y, x = (edges[1][axis] - edges[0][axis] - spare[axis] for axis in range(3))
+            cells.append(((edges[0][0], edges[0][1], edges[0][2]), (z, y, x)))
+        return cells
+
+
+def _blob(rng: np.random.Generator, start: Index, size: Index) -> tuple[Mask, NDArray[np.int16]]:
+    """A smooth blob somewhere in a box: its tight mask, and what it adds to the intensities there.
+
+    An ellipsoid with dents: ``r^2 + (c r^2 (d.v) (d.w))^2 < 1`` along each direction d grows with r, so that the blob
+    has no holes and no islands. Only sums and products, so that every machine finds the same voxels.
+    """
+    scale = rng.uniform(0.35, 1.0)
+    extent = [max(1, round(scale * rng.uniform(0.75, 1.0) * length)) for length in size]
+    first = [begin + int(rng.integers(length - e + 1)) for begin, length, e in zip(start, size, extent, strict=True)]
+    v, w = rng.uniform(-1, 1, (2, 3))
+    # axes z, y, x; the middle of the box is a voxel or a corner of voxels, and its rim lies just outside
+    z, y, x = np.ix_(*((np.arange(e) - (e - 1) / 2) / (e / 2) for e in extent))
+    dents = 1.5 * (v[0] * z + v[1] * y + v[2] * x) * (w[0] * z + w[1] * y + w[2] * x)
+    level = z * z + y * y + x * x + dents * dents
+    mask = Mask.of(level < 1, first)
+    inner = level[tuple(slice(a - f, a - f + n) for a, f, n in zip(mask.start, first, mask.array.shape, strict=True))]
+    profile = 0.5 + 0.5 * np.clip((1 - inner) / 0.3, 0, 1)  # half the contrast at the rim, all of it further in
+    rise = np.rint(rng.uniform(*CONTRAST) * profile * mask.array)
+    return mask, rise.astype(np.int16)
+
+
+def _grid(shape: Sequence[int], spacing: Sequence[float], orientation: str) -> Grid:
+    """The grid of a file whose axes run as `orientation` says, around one and the same canonical scan."""
+    sizes, steps = shape[::-1], spacing[::-1]  # of the axes of RAS
+    affine = np.eye(4)
+    affine[:3, :3] = 0
+    axes = [next(axis for axis, pair in enumerate(_WORLD) if letter in pair) for letter in orientation]
+    for column, (letter, axis) in enumerate(zip(orientation, axes, strict=True)):
+        forward = letter == _WORLD[axis][1]
+        affine[axis, column] = steps[axis] if forward else -steps[axis]
+        affine[axis, 3] = 0 if forward else (sizes[axis] - 1) * steps[axis]
+    first, second, third = (sizes[axis] for axis in axes)
+    return Grid((first, second, third), affine)

@@ -1,0 +1,33 @@
+"""Three vertebrae in a small CT."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from intrabench.datasets.base import DatasetCard
+from intrabench.datasets.spine import CITATION, HOMEPAGE, LABELS, LICENCE, SpineSample
+
+
+@dataclass(frozen=True)
+class SpineCT(SpineSample):
+    """Three vertebrae in a small real CT (9 MB, from the TPTBox package)."""
+
+    name = "spine_ct"
+    version = "1"
+    card = DatasetCard(
+        title="TPTBox sample CT: three vertebrae, 73 x 47 x 73 voxels of 1.5 mm",
+        modality="CT",
+        licence=LICENCE,
+        citation=CITATION,
+        homepage=HOMEPAGE,
+        labels=LABELS,
+        caveats=(
+            "one small crop of one scan: good for trying things out, no basis for a claim",
+            "the labels may be model-made",
+            "vertebrae 21 and 23 are cut off by the border of the crop",
+        ),
+    )
+    case = "ct-22"
+    image = "TPTBox/tests/sample_ct/sub-ct_label-22_ct.nii.gz"
+    instances = "TPTBox/tests/sample_ct/sub-ct_seg-vert_label-22_msk.nii.gz"
+    values = {"vertebra": (21, 22, 23)}

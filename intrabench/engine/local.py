@@ -1,0 +1,219 @@
+"""Run a job in this process: prepare cases, then play what is missing, image by image and wave by wave."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from filelock import FileLock, Timeout
+
+from intrabench.datasets import store as cases
+from intrabench.engine.environment import peak_memory_mb, versions_hash
+from intrabench.engine.job import Job
+from intrabench.errors import IntraBenchError
+from intrabench.models.base import Failure, failure_of
+from intrabench.plan import Contender, Unit
+from intrabench.play import play, waves
+from intrabench.results.store import FAILED, Store
+from intrabench.session import Session
+from intrabench.target import Target
+
+
+class Reporter(Protocol):
+    """Where a run tells how far it is."""
+
+    def say(self, text: str) -> None:
+        """One plain line."""
+
+    def begin(self, total: int, done: int) -> None:
+        """So many sessions are asked for, so many of them were finished before."""
+
+    def advance(self, sessions: int, failed: int) -> None:
+        """So many more sessions are finished, so many of them failed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The units that share an opened image: one case and one model."""
+
+    dataset: Any
+    case: str
+    contender: Contender
+    units: Sequence[Unit]
+
+    @property
+    def lock_name(self) -> str:
+        """Name of the lock that says who is playing the group."""
+        parts = (self.dataset.spec, self.case, *self.contender.identity)
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:16] + ".lock"
+
+
+@dataclass
+class Summary:
+    """What a run did."""
+
+    total: int = 0
+    already: int = 0
+    computed: int = 0
+    failed: int = 0
+    keys: set[str] = field(default_factory=set)
+
+
+class LocalRun:
+    """One run of one job into one results folder."""
+
+    def __init__(self, job: Job, store: Store, reporter: Reporter) -> None:
+        self.job, self.store, self.reporter = job, store, reporter
+        self.summary = Summary()
+        self._unprepared: list[tuple[Unit, str]] = []
+
+    def run(self) -> Summary:
+        """Play all that is missing; what is finished is kept whenever it ends."""
+        groups = self._groups()
+        done = self.store.finished(self.job.rounds)
+        units = [unit for group in groups for unit in group.units] + [unit for unit, _ in self._unprepared]
+        self.summary.keys = {unit.key for unit in units}
+        self.summary.total = len(units)
+        self.summary.already = sum(unit.key in done for unit in units)
+        self.reporter.begin(self.summary.total, self.summary.already)
+        self._write_unprepared()
+        busy = [group for group in groups if not self._claim(group, wait=False)]
+        for group in busy:  # another run is at these; what it leaves is ours
+            self._claim(group, wait=True)
+        return self.summary
+
+    def _groups(self) -> list[Group]:
+        """Prepare all cases and list their units; cases that cannot be prepared become failed rows."""
+        groups: list[Group] = []
+        for dataset, case in self.job.selected():
+            infos, problem = self._prepare(dataset, case)
+            for contender in self.job.contenders:
+                units = self.job.units(dataset, case, contender, infos)
+                if infos is None:
+                    self._unprepared += [(unit, problem) for unit in units]
+                elif units:
+                    groups.append(Group(dataset, case, contender, units))
+        if self.job.targets and not groups and not self._unprepared:
+            raise IntraBenchError(
+                f"--targets {' '.join(self.job.targets)} fits no target of the chosen cases; "
+                "`intrabench data list NAME` shows them"
+            )
+        return groups
+
+    def _prepare(self, dataset: Any, case: str) -> tuple[Any, str]:
+        try:
+            index = cases.prepare(dataset, case)
+        except Exception as error:  # any file may be broken in any way; the other cases go on
+            problem = str(error) if isinstance(error, IntraBenchError) else f"{type(error).__name__}: {error}"
+            self.reporter.say(f"{dataset.spec}, case {case}: {problem}")
+            return None, problem
+        if not index.targets:
+            self.reporter.say(f"{dataset.spec}, case {case} has no targets, so nothing can be prompted; it is left out")
+        return index.targets, ""
+
+    def _claim(self, group: Group, wait: bool) -> bool:
+        """Play a group under its lock; False when another run holds it and `wait` is False."""
+        if self._missing(group) == []:
+            return True
+        lock = FileLock(self.store.root / "locks" / group.lock_name)
+        try:
+            with lock.acquire(timeout=-1 if wait else 0):
+                self._play(group, self._missing(group))
+        except Timeout:
+            return False
+        return True
+
+    def _missing(self, group: Group) -> list[Unit]:
+        done = self.store.finished(self.job.rounds)
+        return [unit for unit in group.units if unit.key not in done]
+
+    def _play(self, group: Group, units: Sequence[Unit]) -> None:
+        """Open the image once and play the units in waves."""
+        if not units:
+            return
+        with ExitStack() as stack:
+            started = time.perf_counter()
+            try:
+                scene = cases.open_case(group.dataset, group.case)
+                image = stack.enter_context(group.contender.model.open(scene.volume))
+            except IntraBenchError as error:
+                self._fail(group, units, Failure("error", str(error)))
+                return
+            except Exception as error:  # out of memory, a broken network: rows, and on to the next image
+                self._fail(group, units, failure_of(error, started))
+                return
+            targets: dict[str, Target] = {target.id: target for target in scene.targets(_ids(units))}
+            for wave in waves(units):
+                sessions = [self._session(unit, targets[unit.target.id], scene.volume) for unit in wave if unit.target]
+                try:
+                    play(sessions, image)
+                finally:  # Ctrl-C in the middle keeps the sessions that are complete
+                    self._keep(wave, sessions)
+
+    def _session(self, unit: Unit, target: Target, volume: Any = None) -> Session:
+        job = self.job
+        return Session(
+            unit.key,
+            target,
+            unit.prompter,
+            unit.contender.model.abilities,
+            job.protocol,
+            dataset=unit.dataset.spec,
+            seed=unit.seed,
+            rounds=job.rounds,
+            image=volume,
+            strict=job.strict,
+            keep_masks=job.save_masks,
+        )
+
+    def _keep(self, wave: Sequence[Unit], sessions: Sequence[Session]) -> None:
+        """Write the sessions of a wave that are complete, as one part."""
+        rows, turns, complete, failed = [], [], 0, 0
+        for unit, session in zip(wave, sessions, strict=True):
+            if session.request is not None:
+                continue
+            complete += 1
+            failed += any(row["status"] in FAILED for row in session.rows)
+            rows += [{**self._columns(unit), **row, "target_ml": session.target.volume_ml} for row in session.rows]
+            turns += session.turns
+            if session.masks:
+                self.store.write_masks(unit.key, session.masks)
+        if rows:
+            self.store.write_part(rows, turns)
+        self._count(complete, failed)
+
+    def _columns(self, unit: Unit) -> dict[str, Any]:
+        shared = {"peak_memory_mb": peak_memory_mb(), "package_versions_hash": versions_hash()}
+        return {**unit.columns(), **shared}
+
+    def _fail(self, group: Group, units: Sequence[Unit], failure: Failure) -> None:
+        """Rows for units whose image could not be opened."""
+        self.reporter.say(f"{group.dataset.spec}, case {group.case}, {group.contender.spec}: {failure.message}")
+        self._write_failed([(unit, failure.status, failure.message) for unit in units])
+
+    def _write_unprepared(self) -> None:
+        self._write_failed([(unit, "error", problem) for unit, problem in self._unprepared])
+
+    def _write_failed(self, failed: Sequence[tuple[Unit, str, str]]) -> None:
+        scores = {"round": 0, "dice": 0.0, "iou": 0.0, "ended": True, "adapted": "", "prompts_hash": ""}
+        effort = {"interactions": 0.0, "dof": 0.0, "seconds_human": 0.0}
+        rows = [
+            {**self._columns(unit), "session": unit.key, "status": status, "error": message, **scores, **effort}
+            for unit, status, message in failed
+        ]
+        if rows:
+            self.store.write_part(rows, [])
+        self._count(len(rows), len(rows))
+
+    def _count(self, complete: int, failed: int) -> None:
+        self.summary.computed += complete
+        self.summary.failed += failed
+        self.reporter.advance(complete, failed)
+
+
+def _ids(units: Sequence[Unit]) -> list[str]:
+    return sorted({unit.target.id for unit in units if unit.target})

@@ -1,0 +1,164 @@
+"""Boxed masks: the only form in which targets and answers travel, so that cost follows the object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Index = tuple[int, int, int]
+Box = tuple[int, int, int, int, int, int]
+"""Half-open: ``z0, y0, x0, z1, y1, x1``."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """Where an answer is valid: on some axial slices, in a box, or (both None) in the whole volume."""
+
+    slices: tuple[int, ...] | None = None
+    box: Box | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Mask:
+    """A boolean array ``(z, y, x)`` that begins at the voxel `start`; outside of it is background."""
+
+    start: Index
+    array: NDArray[np.bool_]
+
+    @classmethod
+    def empty(cls) -> Mask:
+        """The mask without voxels."""
+        return cls((0, 0, 0), np.zeros((0, 0, 0), dtype=bool))
+
+    @classmethod
+    def of(cls, array: NDArray[np.generic], start: Sequence[int] = (0, 0, 0)) -> Mask:
+        """The tight mask of the nonzero voxels of `array`, whose first voxel lies at `start`."""
+        inside = array.astype(bool, copy=False)
+        bounds: list[slice] = []
+        for axis in range(3):
+            occupied = np.flatnonzero(inside.any(axis=tuple(other for other in range(3) if other != axis)))
+            if occupied.size == 0:
+                return cls.empty()
+            bounds.append(slice(int(occupied[0]), int(occupied[-1]) + 1))
+            inside = inside[tuple(bounds[axis] if other == axis else slice(None) for other in range(3))]
+        z, y, x = (int(first) + bound.start for first, bound in zip(start, bounds, strict=True))
+        return cls((z, y, x), np.array(inside, order="C"))  # a copy: never keep the whole volume alive
+
+    @classmethod
+    def unpack(cls, start: Sequence[int], shape: Sequence[int], packed: NDArray[np.uint8]) -> Mask:
+        """The inverse of `pack`."""
+        flat = np.unpackbits(packed, count=int(np.prod(shape))).astype(bool)
+        return cls((int(start[0]), int(start[1]), int(start[2])), flat.reshape(tuple(shape)))
+
+    def pack(self) -> NDArray[np.uint8]:
+        """The voxels as bits, in C order."""
+        return np.packbits(self.array)
+
+    @property
+    def box(self) -> Box:
+        """Half-open box of the array (tight when the mask was made by `of`)."""
+        z, y, x = self.start
+        depth, height, width = self.array.shape
+        return z, y, x, z + depth, y + height, x + width
+
+    @cached_property
+    def voxels(self) -> int:
+        """Number of foreground voxels."""
+        return int(np.count_nonzero(self.array))
+
+    @cached_property
+    def occupied_slices(self) -> NDArray[np.intp]:
+        """Indices z of the axial slices with foreground, ascending."""
+        return np.flatnonzero(self.array.any(axis=(1, 2))) + self.start[0]
+
+    def any(self) -> bool:
+        """Whether there is foreground at all."""
+        return self.voxels > 0
+
+    def coordinates(self) -> NDArray[np.intp]:
+        """Foreground voxels, rows ``z, y, x`` in C order."""
+        return np.argwhere(self.array) + np.asarray(self.start, dtype=np.intp)
+
+    def crop(self, box: Box) -> NDArray[np.bool_]:
+        """The dense boolean array inside `box`, which may reach beyond the mask."""
+        z0, y0, x0, z1, y1, x1 = box
+        dense = np.zeros((max(z1 - z0, 0), max(y1 - y0, 0), max(x1 - x0, 0)), dtype=bool)
+        common = intersection(self.box, box)
+        if common is not None:
+            dense[_slices(common, (z0, y0, x0))] = self.array[_slices(common, self.start)]
+        return dense
+
+    def slice(self, z: int) -> Mask:
+        """The axial slice z as a tight mask."""
+        row = z - self.start[0]
+        if not 0 <= row < self.array.shape[0]:
+            return Mask.empty()
+        return Mask.of(self.array[row : row + 1], (z, *self.start[1:]))
+
+    def overwrite(self, update: Mask, valid: Region) -> Mask:
+        """This mask with `update` wherever `valid`, even where `update` is empty there."""
+        if valid.slices is None and valid.box is None:
+            return update
+        box = joint_box(self, update)
+        if box is None:
+            return Mask.empty()
+        kept, new = self.crop(box), update.crop(box)
+        where: tuple[NDArray[np.intp] | slice, ...]
+        if valid.slices is not None:
+            rows = np.asarray(valid.slices, dtype=np.intp) - box[0]
+            where = (rows[(rows >= 0) & (rows < kept.shape[0])],)
+        else:
+            common = intersection(valid.box, box) if valid.box else None
+            where = _slices(common, (box[0], box[1], box[2])) if common else (slice(0, 0),)
+        kept[where] = new[where]
+        return Mask.of(kept, box[:3])
+
+    def without(self, other: Mask) -> Mask:
+        """This mask less the voxels of `other`."""
+        if intersection(self.box, other.box) is None:
+            return self
+        return Mask.of(self.array & ~other.crop(self.box), self.start)
+
+    def to_array(self, shape: Sequence[int]) -> NDArray[np.bool_]:
+        """The whole volume ``(z, y, x)``: for files and tests, never for work per target."""
+        return self.crop((0, 0, 0, int(shape[0]), int(shape[1]), int(shape[2])))
+
+
+def intersection(a: Box, b: Box) -> Box | None:
+    """The common box, or None when there is none."""
+    low = tuple(max(a[axis], b[axis]) for axis in range(3))
+    high = tuple(min(a[axis + 3], b[axis + 3]) for axis in range(3))
+    if any(stop <= first for first, stop in zip(low, high, strict=True)):
+        return None
+    return low[0], low[1], low[2], high[0], high[1], high[2]
+
+
+def joint_box(a: Mask, b: Mask) -> Box | None:
+    """The smallest box around both masks; None when both are empty."""
+    boxes = [mask.box for mask in (a, b) if mask.array.size]
+    if not boxes:
+        return None
+    low = [min(box[axis] for box in boxes) for axis in range(3)]
+    high = [max(box[axis] for box in boxes) for axis in range(3, 6)]
+    return low[0], low[1], low[2], high[0], high[1], high[2]
+
+
+def grow(box: Box, margin: Sequence[int], shape: Sequence[int]) -> Box:
+    """`box` enlarged by `margin` voxels ``(z, y, x)`` on each side and clipped to a volume of `shape`."""
+    low = [max(0, box[axis] - margin[axis]) for axis in range(3)]
+    high = [min(shape[axis], box[axis + 3] + margin[axis]) for axis in range(3)]
+    return low[0], low[1], low[2], high[0], high[1], high[2]
+
+
+def _slices(box: Box, origin: Sequence[int]) -> tuple[slice, slice, slice]:
+    z, y, x = (slice(box[axis] - origin[axis], box[axis + 3] - origin[axis]) for axis in range(3))
+    return z, y, x
+
+
+def box_slices(box: Box) -> tuple[slice, slice, slice]:
+    """Slices that cut `box` out of a canonical array."""
+    return _slices(box, (0, 0, 0))

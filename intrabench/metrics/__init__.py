@@ -1,0 +1,1 @@
+"""Scores of an answer against its own target, on the original grid, never matched to another instance."""

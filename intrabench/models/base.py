@@ -1,0 +1,152 @@
+"""The contract between `play` and a model: open an image once, then answer many requests at once."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from intrabench.adapt import Abilities
+from intrabench.mask import Mask, Region
+from intrabench.prompts import PromptKind, Turn
+from intrabench.volume import Volume
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """Where and how a model runs; never part of what it computes, but for `dtype`.
+
+    batch: "fixed" pads every batch to a constant size so that answers do not depend on what else is asked;
+    "auto" lets the size vary; a number sets it. memory_mb bounds the embeddings kept in memory. weights names a
+    checkpoint file brought by hand. embeddings is a folder that keeps embeddings across runs.
+    """
+
+    device: str = "cpu"
+    dtype: str = "float32"
+    batch: str = "fixed"
+    memory_mb: int = 512
+    weights: Path | None = None
+    embeddings: Path | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """One session asks for the mask of its target.
+
+    turns: the whole history, oldest first, the new one last, adapted to what the model takes, in canonical voxels.
+    mask: the answer so far. memory: what the model's last answer left for this session (None at first; a model that
+    gets None with a history rebuilds it from the turns). want: axial slices to answer for; None for those that the
+    new turn touches (2D) or for the volume (3D).
+    """
+
+    session: str
+    turns: tuple[Turn, ...]
+    mask: Mask = field(default_factory=Mask.empty)
+    memory: Any = None
+    want: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The mask that a model gives, and where it is valid; the session overwrites its mask there.
+
+    seconds and encode_seconds are this request's share of the batch's wall time; batch is its size.
+    """
+
+    update: Mask
+    valid: Region = Region()
+    memory: Any = None
+    seconds: float = 0.0
+    encode_seconds: float = 0.0
+    batch: int = 1
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A request that could not be answered: `status` and one sentence."""
+
+    status: Literal["error", "oom", "timeout"]
+    message: str
+    seconds: float = 0.0
+
+
+class OpenImage(ABC):
+    """One image, encoded at most once, whatever the number of requests."""
+
+    @abstractmethod
+    def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
+        """Answer all requests, in their order; one bad request never fails the others."""
+
+
+class Model(ABC):
+    """Base of all models. A subclass is a dataclass with a `name`, what it takes, its parameters, and `open`.
+
+    `version` changes whenever the same prompts could get another answer. `weights` names an entry of the weights
+    registry (None: there are none). `requires` lists the modules of the extra named `extra`. `devices` are those that it
+    can compute on.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[str] = "1"
+    dims: ClassVar[int] = 3
+    accepts: ClassVar[frozenset[PromptKind]]
+    weights: ClassVar[str | None] = None
+    extra: ClassVar[str | None] = None
+    requires: ClassVar[tuple[str, ...]] = ()
+    devices: ClassVar[tuple[str, ...]] = ("cpu",)
+    runtime: Runtime = Runtime()
+
+    @property
+    def abilities(self) -> Abilities:
+        """Dimension and accepted prompts, for the adaptation."""
+        return Abilities(self.dims, self.accepts)
+
+    @abstractmethod
+    def open(self, volume: Volume) -> AbstractContextManager[OpenImage]:
+        """Open one image, in canonical geometry; closing releases what was kept for it."""
+
+
+def failure_of(error: Exception, started: float) -> Failure:
+    """The failure that an exception stands for; memory exhaustion is told apart."""
+    out_of_memory = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    text = " ".join(str(error).split()) or type(error).__name__
+    status: Literal["error", "oom", "timeout"] = "error"
+    if out_of_memory:
+        status = "oom"
+    elif isinstance(error, TimeoutError):
+        status = "timeout"
+    return Failure(status, f"{type(error).__name__}: {text}"[:500], time.perf_counter() - started)
+
+
+class VolumeModel(Model):
+    """Base of models that answer one request at a time for the whole volume: a subclass writes `segment_one`."""
+
+    @abstractmethod
+    def segment_one(self, volume: Volume, request: Request) -> Answer:
+        """Answer one request. Raise TimeoutError for a time limit; any exception becomes a failed row."""
+
+    def open(self, volume: Volume) -> AbstractContextManager[OpenImage]:
+        """Open one image without encoding anything."""
+        from contextlib import nullcontext
+
+        return nullcontext(_OneByOne(self, volume))
+
+
+class _OneByOne(OpenImage):
+    def __init__(self, model: VolumeModel, volume: Volume) -> None:
+        self.model, self.volume = model, volume
+
+    def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
+        return [self._guarded(request) for request in requests]
+
+    def _guarded(self, request: Request) -> Answer | Failure:
+        started = time.perf_counter()
+        try:
+            answer = self.model.segment_one(self.volume, request)
+        except Exception as error:  # a row with a status instead of a lost run
+            return failure_of(error, started)
+        return Answer(answer.update, answer.valid, answer.memory, time.perf_counter() - started)

@@ -1,0 +1,109 @@
+"""What a run consists of: units with content keys, grouped by image. Needs the target index only, never a volume."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from intrabench.errors import IntraBenchError
+from intrabench.specs import full_spec, nearest, short_spec
+from intrabench.target import TargetInfo
+
+CONTRACT = 1
+"""Raised when the meaning of a stored row changes, so that older rows are computed anew."""
+
+WHOLE_CASE = "*"
+"""The target of a row that stands for a case that could not be prepared."""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A model as it enters a run: the object, what identifies it, where it computes."""
+
+    model: Any
+    weights_sha256: str = ""
+    device: str = "cpu"
+
+    @cached_property
+    def identity(self) -> tuple[str, str, str, str]:
+        """All that decides its answers."""
+        return full_spec(self.model), self.model.version, self.weights_sha256, self.model.runtime.dtype
+
+    @property
+    def spec(self) -> str:
+        """How people call it."""
+        return short_spec(self.model)
+
+
+@dataclass(frozen=True, eq=False)
+class Unit:
+    """One session to be: a target of a case, prompted by one prompter with one seed, against one model."""
+
+    protocol: str
+    contender: Contender
+    prompter: Any
+    dataset: Any
+    case: str
+    target: TargetInfo | None
+    seed: int
+    strict: bool = False
+
+    @cached_property
+    def key(self) -> str:
+        """The content key: equal for equal work, whatever the run, the order or the folder."""
+        target = WHOLE_CASE if self.target is None else [self.target.id, self.target.content_hash]
+        parts = [CONTRACT, self.protocol, self.contender.identity, self.prompter.spec, full_spec(self.dataset)]
+        parts += [self.dataset.version, self.case, target, self.seed, self.strict]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
+
+    def columns(self) -> dict[str, Any]:
+        """The columns of a row that say who it is."""
+        info = self.target
+        return {
+            "protocol": self.protocol,
+            "dataset": short_spec(self.dataset),
+            "dataset_version": self.dataset.version,
+            "case": self.case,
+            "target": info.id if info else WHOLE_CASE,
+            "label": info.label if info else "",
+            "instance": info.instance if info else -1,
+            "target_voxels": info.voxels if info else 0,
+            "model": self.contender.spec,
+            "model_version": self.contender.model.version,
+            "weights_sha256": self.contender.weights_sha256,
+            "prompter": self.prompter.spec,
+            "seed": self.seed,
+            "device": self.contender.device,
+            "dtype": self.contender.model.runtime.dtype,
+        }
+
+
+def select_cases(dataset: Any, patterns: Sequence[str]) -> list[str]:
+    """The cases whose names fit one of the globs (none given: all), in the data set's order."""
+    return _select(list(dataset.cases()), patterns, f"--cases: data set {dataset.name}")
+
+
+def select_targets(infos: Iterable[TargetInfo], patterns: Sequence[str]) -> list[TargetInfo]:
+    """The targets whose id (``label.instance``) or label fits one of the globs (none given: all)."""
+    if not patterns:
+        return list(infos)
+    return [info for info in infos if any(_fits(info.id, p) or _fits(info.label, p) for p in patterns)]
+
+
+def _select(names: list[str], patterns: Sequence[str], what: str) -> list[str]:
+    for pattern in patterns:
+        if not any(_fits(name, pattern) for name in names):
+            raise IntraBenchError(
+                f"{what} has nothing that fits {pattern!r}{nearest(pattern, names)}; "
+                f"it has {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}"
+            )
+    return [name for name in names if not patterns or any(_fits(name, pattern) for pattern in patterns)]
+
+
+def _fits(name: str, pattern: str) -> bool:
+    return fnmatch.fnmatchcase(name, pattern)

@@ -1,0 +1,86 @@
+"""The simulated user's strategy: a generator that yields turns and receives the model's mask."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.mask import Mask
+from intrabench.prompts import Prompts, Turn
+from intrabench.randomness import stream
+from intrabench.specs import full_spec
+from intrabench.target import Target
+from intrabench.volume import Volume
+
+
+@dataclass
+class Clock:
+    """The round that is being played; shared by everything that sees one session."""
+
+    round: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class User:
+    """All that a prompter sees: the target, the image (None in a preview), the round and random streams."""
+
+    target: Target
+    dataset: str = ""
+    seed: int = 0
+    image: Volume | None = None
+    component: str = ""
+    clock: Clock = field(default_factory=Clock)
+
+    @property
+    def round(self) -> int:
+        """0 for the initial prompting, 1 for the first correction, and so on."""
+        return self.clock.round
+
+    def rng(self, purpose: str) -> np.random.Generator:
+        """The random stream of one decision; nothing but its identity (SEMANTICS, randomness) changes the numbers."""
+        return stream(
+            self.seed, self.dataset, self.target.case, self.target.id, self.component, self.clock.round, purpose
+        )
+
+
+Turns = Generator[Turn, Mask, None]
+"""What `Prompter.interact` is: it yields turns and is sent the mask of the whole target so far."""
+
+
+class Prompter(ABC):
+    """Base of all strategies. A subclass is a frozen dataclass with a `name`, its parameters, and `interact`."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def interact(self, user: User) -> Turns:
+        """Yield turns; ``mask = yield turn`` receives the answer; return when there is nothing more to give."""
+
+    @property
+    def spec(self) -> str:
+        """``name:key=value,...`` with every parameter."""
+        return full_spec(self)
+
+    def preview(
+        self, mask: NDArray[np.generic], spacing_mm: Sequence[float] = (1.0, 1.0, 1.0), seed: int = 0
+    ) -> Prompts:
+        """The first prompts for a plain mask ``(z, y, x)``, without any model.
+
+        Returns:
+            `.points` rows ``z, y, x, label``; `.boxes2d` rows ``z, y0, x0, y1, x1``, half-open;
+            `.box3d` ``z0, y0, x0, z1, y1, x1``, half-open, or None.
+
+        Raises:
+            ValueError: the mask is not 3D or empty.
+        """
+        if mask.ndim != 3 or not mask.any():
+            raise ValueError(f"preview needs a 3D mask with at least one voxel, got the shape {mask.shape}")
+        z, y, x = (float(value) for value in spacing_mm)
+        depth, height, width = mask.shape
+        target = Target("preview", "target", 1, Mask.of(mask), (depth, height, width), (z, y, x))
+        return next(self.interact(User(target, seed=seed, component=self.spec))).prompts

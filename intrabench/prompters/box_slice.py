@@ -1,0 +1,21 @@
+"""A box on every slice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from intrabench.prompters.base import Prompter, Turns, User
+from intrabench.prompters.slices import boxes_per_slice
+from intrabench.prompts import DrawBox2D, Prompts, Turn
+
+
+@dataclass(frozen=True)
+class BoxSlice(Prompter):
+    """The tight 2D box of the target, drawn on every slice that it occupies ("Box PS" of the paper)."""
+
+    name = "box_slice"
+
+    def interact(self, user: User) -> Turns:
+        """One turn: all boxes."""
+        boxes = boxes_per_slice(user.target.mask)
+        yield Turn(Prompts(boxes2d=boxes), actions=(DrawBox2D(),) * len(boxes))

@@ -1,0 +1,33 @@
+"""Points on a few slices, interpolated between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from intrabench.prompters.base import Prompter, Turns, User
+from intrabench.prompters.slices import component_centre, interpolate, seed_slices
+from intrabench.prompts import Click, Turn, points
+
+
+@dataclass(frozen=True)
+class PointInterp(Prompter):
+    """n points, one on each of n evenly spaced slices, interpolated linearly ("nP Inter" of the paper).
+
+    A point lies at the centre of the bounding box of the slice's largest component, moved to its nearest pixel.
+    With n=1 the only point is that of the first slice.
+    """
+
+    name = "point_interp"
+    n: int = 3
+
+    def __post_init__(self) -> None:
+        if self.n < 1:
+            raise ValueError(f"n={self.n}, expected at least 1")
+
+    def interact(self, user: User) -> Turns:
+        """One turn: clicked and derived points; the clicked ones cost."""
+        slices = np.unique(seed_slices(user.target.mask, self.n))
+        seeds = np.array([(z, *component_centre(user.target.mask, int(z))) for z in slices], dtype=np.int64)
+        yield Turn(points(interpolate(seeds)), actions=(Click(),) * len(seeds))

@@ -1,0 +1,193 @@
+"""What a simulated user gives (prompts) and what its hand did for that (actions), together a turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.mask import Box
+
+PromptKind = Literal["point", "box2d", "box3d", "scribble", "lasso"]
+Ints = NDArray[Any]
+"""Integers; anything else is converted by `Prompts`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scribble:
+    """A stroke: voxels ``z, y, x`` in drawing order, label 1 (target) or 0 (background)."""
+
+    points: Ints
+    label: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Lasso:
+    """A closed outline in one axial slice: corners ``z, y, x`` in drawing order, label 1 or 0."""
+
+    points: Ints
+    label: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Prompts:
+    """Prompts in canonical voxel coordinates; boxes are half-open.
+
+    points: rows ``z, y, x, label`` (label 1 target, 0 background).
+    boxes2d: rows ``z, y0, x0, y1, x1``; `drawn` says for each whether the hand drew it or it was derived from others.
+    box3d: ``z0, y0, x0, z1, y1, x1`` or None.
+    """
+
+    points: Ints = field(default_factory=lambda: np.zeros((0, 4), dtype=np.int64))
+    boxes2d: Ints = field(default_factory=lambda: np.zeros((0, 5), dtype=np.int64))
+    box3d: Ints | None = None
+    scribbles: tuple[Scribble, ...] = ()
+    lassos: tuple[Lasso, ...] = ()
+    drawn: NDArray[np.bool_] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "points", np.asarray(self.points, dtype=np.int64).reshape(-1, 4))
+        object.__setattr__(self, "boxes2d", np.asarray(self.boxes2d, dtype=np.int64).reshape(-1, 5))
+        if self.box3d is not None:
+            object.__setattr__(self, "box3d", np.asarray(self.box3d, dtype=np.int64).reshape(6))
+        drawn = np.ones(len(self.boxes2d), dtype=bool) if self.drawn is None else np.asarray(self.drawn, dtype=bool)
+        if drawn.shape != (len(self.boxes2d),):
+            raise ValueError(f"drawn has the shape {drawn.shape}, expected one flag per 2D box ({len(self.boxes2d)})")
+        object.__setattr__(self, "drawn", drawn)
+
+    @property
+    def drawn_boxes2d(self) -> Ints:
+        """The 2D boxes that the hand drew."""
+        return self.boxes2d[self.drawn]
+
+    @property
+    def kinds(self) -> frozenset[PromptKind]:
+        """The kinds of prompts that are present."""
+        present: dict[PromptKind, bool] = {
+            "point": len(self.points) > 0,
+            "box2d": len(self.boxes2d) > 0,
+            "box3d": self.box3d is not None,
+            "scribble": len(self.scribbles) > 0,
+            "lasso": len(self.lassos) > 0,
+        }
+        return frozenset(kind for kind, here in present.items() if here)
+
+    def slices(self) -> tuple[int, ...]:
+        """Axial slices that carry a 2D prompt, ascending (a 3D box counts on none)."""
+        columns = [self.points[:, 0], self.boxes2d[:, 0]]
+        columns += [scribble.points[:, 0] for scribble in self.scribbles]
+        columns += [lasso.points[:, 0] for lasso in self.lassos]
+        return tuple(int(z) for z in np.unique(np.concatenate(columns)))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for storing; `from_json` is the inverse."""
+        data: dict[str, Any] = {}
+        if len(self.points):
+            data["points"] = self.points.tolist()
+        if len(self.boxes2d):
+            data["boxes2d"], data["drawn"] = self.boxes2d.tolist(), np.asarray(self.drawn).tolist()
+        if self.box3d is not None:
+            data["box3d"] = self.box3d.tolist()
+        for key, strokes in (("scribbles", self.scribbles), ("lassos", self.lassos)):
+            if strokes:
+                data[key] = [{"points": stroke.points.tolist(), "label": stroke.label} for stroke in strokes]
+        return data
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Prompts:
+        """From the plain data of `to_json`."""
+
+        def strokes(kind: Any, key: str) -> Any:
+            return tuple(kind(np.asarray(s["points"], dtype=np.int64), s["label"]) for s in data.get(key, ()))
+
+        return cls(
+            points=data.get("points", np.zeros((0, 4))),
+            boxes2d=data.get("boxes2d", np.zeros((0, 5))),
+            box3d=data.get("box3d"),
+            scribbles=strokes(Scribble, "scribbles"),
+            lassos=strokes(Lasso, "lassos"),
+            drawn=data.get("drawn"),
+        )
+
+
+@dataclass(frozen=True)
+class Action:
+    """Something that the hand did; effort tables give its cost by `kind`."""
+
+    kind: ClassVar[str]
+
+
+@dataclass(frozen=True)
+class Click(Action):
+    """A click on a voxel."""
+
+    kind: ClassVar[str] = "click"
+
+
+@dataclass(frozen=True)
+class DrawBox2D(Action):
+    """A box drawn in a slice."""
+
+    kind: ClassVar[str] = "box2d"
+
+
+@dataclass(frozen=True)
+class DrawBox3D(Action):
+    """A box drawn in the volume."""
+
+    kind: ClassVar[str] = "box3d"
+
+
+@dataclass(frozen=True)
+class DrawScribble(Action):
+    """A stroke with so many control points."""
+
+    control_points: int = 3
+    kind: ClassVar[str] = "scribble"
+
+
+@dataclass(frozen=True)
+class MarkExtent(Action):
+    """The first or the last slice of the target, marked."""
+
+    kind: ClassVar[str] = "extent"
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What the user gives at once. Without actions it is derived from the model's own answer, and free."""
+
+    prompts: Prompts
+    actions: tuple[Action, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for storing; `from_json` is the inverse."""
+        return {"prompts": self.prompts.to_json(), "actions": [{"kind": a.kind, **vars(a)} for a in self.actions]}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Turn:
+        """From the plain data of `to_json`."""
+        kinds = {action.kind: action for action in Action.__subclasses__()}
+        actions = [dict(action) for action in data["actions"]]
+        return cls(Prompts.from_json(data["prompts"]), tuple(kinds[a.pop("kind")](**a) for a in actions))
+
+
+def points(rows: Any, label: int = 1) -> Prompts:
+    """Prompts of points, from rows ``z, y, x``, all with one label."""
+    coordinates = np.asarray(rows, dtype=np.int64).reshape(-1, 3)
+    return Prompts(points=np.column_stack([coordinates, np.full(len(coordinates), label, dtype=np.int64)]))
+
+
+def boxes(by_slice: Mapping[int, Sequence[int]], drawn: Sequence[int] | None = None) -> Prompts:
+    """Prompts of 2D boxes ``{z: (y0, x0, y1, x1)}``; `drawn` lists the slices whose box the hand drew (None: all)."""
+    rows = [(z, *box) for z, box in by_slice.items()]
+    flags = None if drawn is None else [z in set(drawn) for z in by_slice]
+    return Prompts(boxes2d=np.asarray(rows, dtype=np.int64).reshape(-1, 5), drawn=flags)  # type: ignore[arg-type]
+
+
+def box3d(box: Box) -> Prompts:
+    """Prompts of one 3D box."""
+    return Prompts(box3d=np.asarray(box, dtype=np.int64))

@@ -1,0 +1,146 @@
+"""Names to classes: found by reading the files, imported only when used, so that listing stays light.
+
+A class is known by its class attribute ``name = "..."``. It is looked for in this package, in the workspace (a folder
+with ``intrabench.toml``), in files named by ``--plugin``, and in entry points ``intrabench.{models,prompters,datasets}``.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.metadata
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from intrabench import specs
+from intrabench.errors import IntraBenchError
+from intrabench.workspace import current
+
+Room = Literal["models", "prompters", "datasets"]
+ROOMS: tuple[Room, ...] = ("models", "prompters", "datasets")
+
+_plugins: dict[Room, dict[str, Entry]] = {room: {} for room in ROOMS}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A class that can be had by name; `load` imports it."""
+
+    name: str
+    summary: str
+    origin: str
+    load: Callable[[], type[Any]]
+
+
+def entries(room: Room) -> dict[str, Entry]:
+    """All classes of a room by name, sorted; nothing of them is imported."""
+    found: dict[str, Entry] = {}
+    for entry in _all(room):
+        if entry.name in found:
+            other = found[entry.name].origin
+            raise IntraBenchError(f"{room[:-1]} {entry.name!r} is in {entry.origin} and in {other}; rename one of them")
+        found[entry.name] = entry
+    return dict(sorted(found.items()))
+
+
+def make(room: Room, spec: str) -> Any:
+    """The object that a spec names, ``name:key=value,...``."""
+    name, arguments = specs.parse(spec)
+    return specs.build(find(room, name).load(), arguments, spec)
+
+
+def find(room: Room, name: str) -> Entry:
+    """The entry called `name`, or one sentence that suggests the nearest."""
+    known = entries(room)
+    if name not in known:
+        raise IntraBenchError(
+            f"there is no {room[:-1]} {name!r}{specs.nearest(name, known)}; `intrabench list {room}` shows all"
+        )
+    return known[name]
+
+
+def add_plugin(path: Path) -> None:
+    """Import a file of the user's and make its models, prompters and data sets known by name."""
+    from intrabench.datasets.base import Dataset
+    from intrabench.models.base import Model
+    from intrabench.prompters.base import Prompter
+
+    if not path.is_file():
+        raise IntraBenchError(f"--plugin {path} does not exist; give the path of a Python file")
+    bases: dict[Room, type[Any]] = {"models": Model, "prompters": Prompter, "datasets": Dataset}
+    module = _import_file(path)
+    added = 0
+    for cls in vars(module).values():
+        if isinstance(cls, type) and cls.__module__ == module.__name__ and isinstance(getattr(cls, "name", None), str):
+            for room, base in bases.items():
+                if issubclass(cls, base):
+                    _plugins[room][cls.name] = Entry(cls.name, _first_line(cls.__doc__), str(path), lambda cls=cls: cls)  # type: ignore[misc]
+                    added += 1
+    if not added:
+        raise IntraBenchError(f"--plugin {path} defines no model, prompter or data set with a name; see docs/")
+
+
+def _all(room: Room) -> Iterator[Entry]:
+    for path in sorted((Path(__file__).parent / room).glob("*.py")):
+        module = f"intrabench.{room}.{path.stem}"
+        yield from _scan(path, "intrabench", lambda module=module: importlib.import_module(module))  # type: ignore[misc]
+    workspace = current()
+    if workspace is not None:
+        for path in sorted((workspace.root / room).glob("*.py")):
+            yield from _scan(path, str(path), lambda path=path: _import_file(path))  # type: ignore[misc]
+    yield from _plugins[room].values()
+    for point in importlib.metadata.entry_points(group=f"intrabench.{room}"):
+        origin = f"package {point.dist.name}" if point.dist else "an entry point"
+        yield Entry(point.name, f"from {origin}", origin, point.load)
+
+
+def _scan(path: Path, origin: str, load: Callable[[], Any]) -> Iterator[Entry]:
+    """Top-level classes of a file with ``name = "..."``, read without running it."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (SyntaxError, UnicodeDecodeError) as error:
+        raise IntraBenchError(f"{path} is no valid Python ({error}); repair it or move it away") from error
+    for node in tree.body:
+        name = _class_name(node)
+        if isinstance(node, ast.ClassDef) and name:
+            cls = node.name
+            yield Entry(name, _first_line(ast.get_docstring(node)), origin, lambda cls=cls: getattr(load(), cls))  # type: ignore[misc]
+
+
+def _class_name(node: ast.stmt) -> str | None:
+    """The text of ``name = "..."`` in a class body."""
+    for line in node.body if isinstance(node, ast.ClassDef) else ():
+        if isinstance(line, ast.Assign):
+            targets: list[ast.expr] = line.targets
+        elif isinstance(line, ast.AnnAssign):
+            targets = [line.target]
+        else:
+            continue
+        named = any(isinstance(target, ast.Name) and target.id == "name" for target in targets)
+        if named and isinstance(line.value, ast.Constant) and isinstance(line.value.value, str):
+            return line.value.value
+    return None
+
+
+def _import_file(path: Path) -> Any:
+    name = f"intrabench_files.{abs(hash(path.resolve())):x}_{path.stem}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up there
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # a user's file may fail in any way
+        del sys.modules[name]
+        raise IntraBenchError(f"{path} cannot be imported ({type(error).__name__}: {error}); repair it") from error
+    return module
+
+
+def _first_line(docstring: str | None) -> str:
+    return (docstring or "").strip().split("\n")[0]

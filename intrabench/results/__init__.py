@@ -1,0 +1,1 @@
+"""Rows: how they are stored, read and tabulated."""

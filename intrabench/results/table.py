@@ -1,0 +1,71 @@
+"""Effort against a metric: rows to the table that people read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from intrabench.errors import IntraBenchError
+from intrabench.results.store import FAILED, read_rows
+
+METRICS = ("dice", "iou", "nsd_2mm", "hd95_mm")
+
+_IDENTITY = ["protocol", "prompter", "model"]
+
+
+def stored_table(root: Path, metric: str = "dice", round: int | None = None) -> pl.DataFrame:
+    """`effort_table` of a results folder."""
+    rows = read_rows(root)
+    if rows.is_empty():
+        raise IntraBenchError(f"{root} holds no results yet; `intrabench run --model M --prompter P` makes some")
+    return effort_table(rows, metric, round)
+
+
+def effort_table(rows: pl.DataFrame, metric: str = "dice", round: int | None = None) -> pl.DataFrame:
+    """One line per prompter and model; a column per data set holds the mean of `metric`.
+
+    Mean over a case's instances (and seeds), then over cases; `average` is the mean over data sets and empty where one
+    is missing. Each session enters with its last row up to `round`, so the last state is carried forward after an early
+    stop. `error`, `oom` and `timeout` count as the worst value and are counted in `failed`; `not_applicable` enters no
+    mean and is counted apart.
+    """
+    if metric not in METRICS:
+        raise IntraBenchError(f"there is no metric {metric!r} in the rows; known are {', '.join(METRICS)}")
+    if round is not None:
+        rows = rows.filter(pl.col("round") <= round)
+    last = rows.filter(pl.col("round") == pl.col("round").max().over("session"))
+    failed = pl.col("status").is_in(FAILED)
+    worst = float("inf") if metric == "hd95_mm" else 0.0
+    last = last.with_columns(value=pl.when(failed).then(worst).otherwise(pl.col(metric)), failed=failed)
+    counts = last.group_by(_IDENTITY).agg(
+        (pl.col("target") != "*").sum().alias("sessions"),
+        pl.col("failed").sum(),
+        (pl.col("status") == "not_applicable").sum().alias("not_applicable"),
+    )
+    scored = last.filter(pl.col("status") != "not_applicable")
+    effort = scored.group_by(_IDENTITY).agg(
+        *(pl.col(name).filter(~pl.col("failed")).mean() for name in ("interactions", "dof", "seconds_human"))
+    )
+    cases = scored.group_by([*_IDENTITY, "dataset", "case"]).agg(pl.col("value").mean())
+    means = cases.group_by([*_IDENTITY, "dataset"]).agg(pl.col("value").mean())
+    wide = counts.join(effort, on=_IDENTITY, how="left").join(_pivot(means, last), on=_IDENTITY, how="left")
+    return wide.sort("protocol", "prompter", "model")
+
+
+def readable(frame: pl.DataFrame) -> pl.DataFrame:
+    """The columns that people compare: protocol only if there are several, counts of trouble only if there was any."""
+    several = frame["protocol"].n_unique() > 1
+    dropped = [] if several else ["protocol"]
+    dropped += [name for name in ("failed", "not_applicable") if frame[name].sum() == 0]
+    dropped += ["dof"] + (["average"] if frame.width - frame.columns.index("seconds_human") <= 3 else [])
+    return frame.drop(dropped)
+
+
+def _pivot(means: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """One column per data set, and their average where none is missing."""
+    names = sorted(rows["dataset"].unique().to_list())
+    columns = [pl.col("value").filter(pl.col("dataset") == name).first().alias(name) for name in names]
+    wide = means.group_by(_IDENTITY).agg(columns)
+    complete = pl.all_horizontal(pl.col(name).is_not_null() for name in names)
+    return wide.with_columns(average=pl.when(complete).then(pl.mean_horizontal(names)))

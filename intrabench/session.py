@@ -1,0 +1,217 @@
+"""A session: one target, one prompter, one seed, against one model. All per-target state lives here."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from intrabench.adapt import Abilities, adapt
+from intrabench.effort import Effort, effort_of_round
+from intrabench.errors import NotApplicable
+from intrabench.mask import Mask
+from intrabench.metrics.score import score
+from intrabench.models.base import Answer, Failure, Request
+from intrabench.prompters.base import Clock, Prompter, User
+from intrabench.prompts import Action, Turn
+from intrabench.protocols import Protocol
+from intrabench.target import Target
+from intrabench.volume import Volume
+
+
+@dataclass
+class Spent:
+    """Machine time of one round, in seconds, and the largest batch that it was part of."""
+
+    prompt_s: float = 0.0
+    encode_s: float = 0.0
+    segment_s: float = 0.0
+    batch: int = 0
+
+    def add(self, answer: Answer | Failure) -> None:
+        """Add the share of one answer."""
+        self.segment_s += answer.seconds
+        if isinstance(answer, Answer):
+            self.encode_s += answer.encode_seconds
+            self.batch = max(self.batch, answer.batch)
+
+
+@dataclass
+class Round:
+    """What happened since the user last moved its hand."""
+
+    actions: tuple[Action, ...]
+    spent: Spent = field(default_factory=Spent)
+    adapted: set[str] = field(default_factory=set)
+
+
+@dataclass
+class State:
+    """What the session knows so far."""
+
+    mask: Mask = field(default_factory=Mask.empty)
+    given: list[Turn] = field(default_factory=list)  # as the user gave them
+    taken: list[Turn] = field(default_factory=list)  # as the model takes them
+    memory: Any = None
+    effort: Effort = field(default_factory=Effort)
+
+
+class Session:
+    """Driven from outside: while `request` is not None, have it answered and hand the answer to `receive`.
+
+    `rows` and `turns` are plain data; `masks` holds the mask of each round when `keep_masks`. Rows carry only what the
+    session knows; who it is (model, data set, ...) is added by its owner.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        target: Target,
+        prompter: Prompter,
+        abilities: Abilities,
+        protocol: Protocol,
+        *,
+        dataset: str = "",
+        seed: int = 0,
+        rounds: int = 0,
+        image: Volume | None = None,
+        strict: bool = False,
+        keep_masks: bool = False,
+    ) -> None:
+        self.key, self.target, self.abilities, self.protocol = key, target, abilities, protocol
+        self.rounds, self.strict, self.keep_masks = rounds, strict, keep_masks
+        self.rows: list[dict[str, Any]] = []
+        self.turns: list[dict[str, Any]] = []
+        self.masks: list[Mask] = []
+        self.request: Request | None = None
+        self._state = State()
+        self._clock = Clock()
+        self._round: Round | None = None
+        self._hash = hashlib.sha256()
+        self._dialogue = prompter.interact(User(target, dataset, seed, image, prompter.spec, self._clock))
+        if target.mask.any():
+            self._advance()
+        else:
+            self._end("not_applicable", "the target has no voxels, so nobody can prompt it; check its label map")
+
+    def receive(self, answer: Answer | Failure) -> None:
+        """Take the model's answer to the current request, and move on to the next."""
+        assert self._round is not None
+        self._round.spent.add(answer)
+        if isinstance(answer, Failure):
+            self._end(answer.status, answer.message)
+            return
+        self._state.mask = self._state.mask.overwrite(answer.update, answer.valid)
+        self._state.memory = answer.memory
+        self._advance()
+
+    def fail(self, failure: Failure) -> None:
+        """End the session for a reason that lies outside of it, such as an image that cannot be opened."""
+        self._round = self._round or Round(())
+        self._end(failure.status, failure.message)
+
+    def _advance(self) -> None:
+        """Ask the user for the next turn and turn it into a request; close the round when the hand moves again."""
+        started = time.perf_counter()
+        try:
+            turn = self._dialogue.send(self._state.mask) if self._round else next(self._dialogue)
+        except StopIteration:
+            turn = None
+        except Exception as error:  # a prompter of the user's own may fail in any way
+            self._end("error", f"prompter: {type(error).__name__}: {error}")
+            return
+        seconds = time.perf_counter() - started
+        if turn is None or turn.actions:
+            if self._round is None and turn is None:
+                self._end("not_applicable", "the prompter gave no prompt at all")
+                return
+            if self._round is not None and self._close_round(last=turn is None):
+                return
+            if turn is None:
+                return
+            self._round = Round(turn.actions)
+            self._state.effort += effort_of_round(turn.actions)
+        elif self._round is None:
+            self._end("error", "prompter: the first turn has no actions, but prompting is never free; give its actions")
+            return
+        self._round.spent.prompt_s += seconds
+        self._ask(turn)
+
+    def _ask(self, turn: Turn) -> None:
+        assert self._round is not None
+        state = self._state
+        self._log(turn)
+        try:
+            taken, notes = adapt(turn, self.abilities, state.mask, first=len(state.taken) == 0, strict=self.strict)
+        except NotApplicable as reason:
+            self._end("not_applicable", str(reason))
+            return
+        self._round.adapted.update(notes)
+        state.taken.append(taken)
+        self.request = Request(self.key, tuple(state.taken), state.mask, state.memory)
+
+    def _log(self, turn: Turn) -> None:
+        self._state.given.append(turn)
+        text = json.dumps(turn.to_json(), separators=(",", ":"))
+        self._hash.update(text.encode())
+        self.turns.append(
+            {"session": self.key, "round": self._clock.round, "turn": len(self._state.given) - 1, "given": text}
+        )
+
+    def _close_round(self, last: bool) -> bool:
+        """Write the row of the round; True when the session ends with it."""
+        state = self._state
+        scores = score(self.target, state.mask, self.protocol.metrics)
+        more = self._clock.round < self.rounds and not last
+        reached = more and scores["dice"] >= self.protocol.target_dice
+        status = "stopped" if reached else "ok" if state.mask.any() else "empty"
+        self._write_row(status, "", scores, ended=last or reached)
+        if more and not reached:
+            self._clock.round += 1
+            return False
+        self._finish()
+        return True
+
+    def _end(self, status: str, message: str) -> None:
+        """End before the round is complete: failures count as Dice 0, what does not apply has no Dice."""
+        self._round = self._round or Round(())
+        scores: dict[str, float | int | None] = {"dice": None, "iou": None}
+        if status != "not_applicable":
+            scores = {"dice": 0.0, "iou": 0.0}
+        self._write_row(status, message, scores, ended=True)
+        self._finish()
+
+    def _write_row(self, status: str, error: str, scores: Any, ended: bool) -> None:
+        assert self._round is not None
+        if self.keep_masks:
+            self.masks.append(self._state.mask)
+        effort = self._state.effort
+        self.rows.append(
+            {
+                "session": self.key,
+                "round": self._clock.round,
+                "status": status,
+                "error": error,
+                "ended": ended,
+                "prompts_hash": self._hash.hexdigest()[:16],
+                "adapted": ",".join(sorted(self._round.adapted)),
+                "interactions": effort.interactions,
+                "dof": effort.dof,
+                "seconds_human": effort.seconds,
+                **scores,
+                **vars(self._round.spent),
+            }
+        )
+
+    def _finish(self) -> None:
+        self.request = None
+        self._dialogue.close()
+        self._state.memory = None  # logits of many sessions are what fills memory
+
+
+def finished(sessions: Sequence[Session]) -> bool:
+    """Whether no session has a request left."""
+    return all(session.request is None for session in sessions)

@@ -1,0 +1,88 @@
+"""Specs, ``name:key=value,key=value``: parsed, turned into objects, and written back."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, fields
+from typing import Any, TypeVar, get_type_hints
+
+from intrabench.errors import IntraBenchError
+
+T = TypeVar("T")
+
+_PART = re.compile(r"""\s*([A-Za-z_]\w*)\s*=\s*("[^"]*"|'[^']*'|[^,"']*?)\s*(?:,|$)""")
+
+
+def parse(spec: str) -> tuple[str, dict[str, str]]:
+    """Split ``name:key=value,...`` into the name and its arguments; a quoted value may hold commas."""
+    name, colon, rest = spec.strip().partition(":")
+    name = name.strip()
+    if not name or (colon and not rest.strip()):
+        raise IntraBenchError(f"{spec!r} is no spec; write NAME or NAME:key=value,key=value")
+    arguments: dict[str, str] = {}
+    position = 0
+    while position < len(rest):
+        part = _PART.match(rest, position)
+        if part is None or (rest[part.end() - 1] == "," and part.end() == len(rest)):
+            raise IntraBenchError(f"{spec!r} is malformed at {rest[position:]!r}; write {name}:key=value,key=value")
+        key, value = part.groups()
+        if key in arguments:
+            raise IntraBenchError(f"{spec!r} gives {key} twice; give it once")
+        arguments[key] = value[1:-1] if value[:1] in ("'", '"') else value
+        position = part.end()
+    return name, arguments
+
+
+def build(cls: type[T], arguments: Mapping[str, str], spec: str) -> T:
+    """Make a dataclass from the strings of its spec, checked against the types of its fields."""
+    from pydantic import TypeAdapter, ValidationError
+
+    known = {field.name for field in fields(cls) if field.init}  # type: ignore[arg-type]
+    hints = get_type_hints(cls, include_extras=True)
+    values: dict[str, Any] = {}
+    for key, text in arguments.items():
+        if key not in known:
+            takes = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
+            raise IntraBenchError(f"{spec!r}: there is no parameter {key!r}{nearest(key, known)}; {takes}")
+        try:
+            values[key] = TypeAdapter(hints[key]).validate_strings(text)
+        except ValidationError as error:
+            reason = error.errors()[0]["msg"]
+            raise IntraBenchError(f"{spec!r}: {key}={text} does not fit ({reason}); change the value") from error
+    try:
+        return cls(**values)
+    except (ValueError, TypeError) as error:
+        raise IntraBenchError(f"{spec!r}: {error}") from error
+
+
+def full_spec(obj: Any) -> str:
+    """The spec with every parameter, defaults included: what keys and random streams are made from."""
+    return _write(obj, [(f.name, getattr(obj, f.name)) for f in fields(obj) if f.init])
+
+
+def short_spec(obj: Any) -> str:
+    """The spec with those parameters that differ from their defaults: what people read."""
+    changed = [f for f in fields(obj) if f.init and (f.default is MISSING or getattr(obj, f.name) != f.default)]
+    return _write(obj, [(f.name, getattr(obj, f.name)) for f in changed])
+
+
+def _write(obj: Any, parameters: Iterable[tuple[str, Any]]) -> str:
+    text = ",".join(f"{key}={_text(value)}" for key, value in parameters)
+    return f"{obj.name}:{text}" if text else str(obj.name)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:g}"
+    text = "x".join(str(part) for part in value) if isinstance(value, tuple) else str(value)
+    return f'"{text}"' if "," in text else text
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """``, did you mean 'x'?`` when something known is close to `name`, else nothing."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f", did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,124 @@
+"""One instance to be segmented, and its entry in the target index of a case."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.mask import Box, Mask, box_slices, grow
+
+
+@dataclass(frozen=True)
+class TargetInfo:
+    """What the target index says of one target, without its voxels."""
+
+    label: str
+    instance: int
+    box: Box
+    voxels: int
+    slices: int
+    content_hash: str
+
+    @property
+    def id(self) -> str:
+        """``label.instance``, unique within a case."""
+        return f"{self.label}.{self.instance}"
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """One instance of one case: its mask, cropped to its box, in a volume of `shape` ``(z, y, x)``.
+
+    `ignore` marks voxels that no metric counts; `siblings` are the other targets of the scene.
+    """
+
+    case: str
+    label: str
+    instance: int
+    mask: Mask
+    shape: tuple[int, int, int]
+    spacing_mm: tuple[float, float, float]
+    ignore: Mask = field(default_factory=Mask.empty)
+    siblings: tuple[TargetInfo, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """``label.instance``, unique within a case."""
+        return f"{self.label}.{self.instance}"
+
+    @property
+    def volume_ml(self) -> float:
+        """Volume of the target in millilitres."""
+        return self.mask.voxels * float(np.prod(self.spacing_mm)) / 1000
+
+    def crop(self, margin: int = 0) -> tuple[NDArray[np.bool_], Box]:
+        """The dense mask in its box plus `margin` voxels (clipped to the volume), and that box."""
+        box = grow(self.mask.box, (margin,) * 3, self.shape)
+        return self.mask.crop(box), box
+
+    def info(self) -> TargetInfo:
+        """The entry for the target index."""
+        content = hashlib.sha256(repr((self.mask.box, self.spacing_mm)).encode() + self.mask.pack().tobytes())
+        return TargetInfo(
+            self.label,
+            self.instance,
+            self.mask.box,
+            self.mask.voxels,
+            len(self.mask.occupied_slices),
+            content.hexdigest()[:16],
+        )
+
+
+def targets_of(
+    labels: NDArray[np.integer],
+    names: Mapping[int, tuple[str, int]],
+    case: str,
+    spacing_mm: tuple[float, float, float],
+) -> list[Target]:
+    """The targets of a canonical label map ``(z, y, x)``.
+
+    `names` maps a value to ``(label, instance)``. Values without a name are left out; a named value that does not occur
+    gives no target. One pass finds all boxes, then each target is cut out of its own box.
+    """
+    from scipy import ndimage
+
+    shape = (labels.shape[0], labels.shape[1], labels.shape[2])
+    top = max(names, default=0)
+    boxes = ndimage.find_objects(labels, max_label=top)  # entry i belongs to the value i + 1
+    targets = []
+    for value in sorted(names):
+        where = boxes[value - 1] if value > 0 else None
+        if where is None:
+            continue
+        start = tuple(bound.start for bound in where)
+        label, instance = names[value]
+        targets.append(Target(case, label, instance, Mask.of(labels[where] == value, start), shape, spacing_mm))
+    return targets
+
+
+def image_crop(array: NDArray[np.generic], box: Box) -> NDArray[np.generic]:
+    """A view of a canonical image inside `box`."""
+    return array[box_slices(box)]
+
+
+def with_siblings(targets: Iterable[Target]) -> list[Target]:
+    """The same targets, each knowing the index entries of the others."""
+    listed = list(targets)
+    infos = [target.info() for target in listed]
+    return [
+        Target(
+            target.case,
+            target.label,
+            target.instance,
+            target.mask,
+            target.shape,
+            target.spacing_mm,
+            target.ignore,
+            tuple(info for info in infos if info.id != target.id),
+        )
+        for target in listed
+    ]

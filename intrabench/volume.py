@@ -1,0 +1,218 @@
+"""Volumes in one canonical geometry, and the exact way back to the grid of the file.
+
+Only this module and the conversion of data sets know about orientation, spacing and files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import nibabel as nib
+import numpy as np
+from nibabel.orientations import apply_orientation, axcodes2ornt, inv_ornt_aff, io_orientation, ornt_transform
+from numpy.typing import NDArray
+
+from intrabench.errors import IntraBenchError
+
+Array = NDArray[Any]
+
+_CANONICAL = axcodes2ornt(("S", "A", "R"))
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """The voxel grid of a file: spatial shape in file order and affine (voxel index to RAS millimetres)."""
+
+    shape: tuple[int, int, int]
+    affine: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        if len(self.shape) != 3:
+            raise IntraBenchError(f"expected three spatial axes, got the shape {self.shape}")
+        if self.affine.shape != (4, 4) or not np.isfinite(self.affine).all():
+            raise IntraBenchError("the affine must be a finite 4 x 4 matrix; repair the header of the image")
+        if abs(np.linalg.det(self.affine[:3, :3])) < 1e-9:
+            raise IntraBenchError("the affine is singular, so voxels have no volume; repair the header of the image")
+
+    def same_as(self, other: Grid) -> bool:
+        """Whether both grids have the same shape and, to a thousandth of a millimetre, the same affine."""
+        return self.shape == other.shape and bool(np.allclose(self.affine, other.affine, atol=1e-3))
+
+    @cached_property
+    def _to_canonical(self) -> Array:
+        return ornt_transform(io_orientation(self.affine), _CANONICAL)
+
+    def to_canonical(self, array: Array) -> Array:
+        """Reorder an array ``shape (+ channel)`` to canonical ``(z, y, x) (+ channel)``, C-contiguous."""
+        return np.ascontiguousarray(apply_orientation(array, self._to_canonical))
+
+    def from_canonical(self, array: Array) -> Array:
+        """The exact inverse of `to_canonical`."""
+        back = ornt_transform(_CANONICAL, io_orientation(self.affine))
+        return np.ascontiguousarray(apply_orientation(array, back))
+
+    @cached_property
+    def canonical_affine(self) -> NDArray[np.float64]:
+        """Affine of the canonical array: index ``(z, y, x)`` to RAS millimetres."""
+        return np.asarray(self.affine @ inv_ornt_aff(self._to_canonical, self.shape), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Volume:
+    """A scan: array ``(z, y, x)`` or ``(z, y, x, channel)``; indices grow towards Superior, Anterior, Right.
+
+    `grid` is the grid of the file that it came from, so that results can go back there.
+    """
+
+    array: Array
+    grid: Grid
+
+    @classmethod
+    def from_file_order(cls, array: Array, affine: Array) -> Volume:
+        """From an array in the order of its file and its affine to RAS millimetres."""
+        grid = Grid(_spatial(array.shape), np.asarray(affine, dtype=np.float64))
+        return cls(grid.to_canonical(array), grid)
+
+    @classmethod
+    def from_canonical(cls, array: Array, spacing_mm: Sequence[float] = (1.0, 1.0, 1.0)) -> Volume:
+        """From an array that is canonical already; spacing along ``(z, y, x)`` in millimetres."""
+        z, y, x = spacing_mm
+        affine = np.array([[0, 0, x, 0], [0, y, 0, 0], [z, 0, 0, 0], [0, 0, 0, 1]], dtype=np.float64)
+        return cls.from_file_order(array, affine)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Spatial shape ``(z, y, x)``."""
+        return _spatial(self.array.shape)
+
+    @property
+    def affine(self) -> NDArray[np.float64]:
+        """Affine of the canonical array: index ``(z, y, x)`` to RAS millimetres."""
+        return self.grid.canonical_affine
+
+    @cached_property
+    def spacing_mm(self) -> tuple[float, float, float]:
+        """Spacing along ``(z, y, x)`` in millimetres, rounded to 1e-4 so that float noise never moves a click."""
+        z, y, x = (round(float(norm), 4) for norm in np.linalg.norm(self.affine[:3, :3], axis=0))
+        return z, y, x
+
+
+def _spatial(shape: Sequence[int]) -> tuple[int, int, int]:
+    if len(shape) not in (3, 4):
+        raise IntraBenchError(f"expected a 3D array, with or without channels, got the shape {tuple(shape)}")
+    return int(shape[0]), int(shape[1]), int(shape[2])
+
+
+def read_grid_array(path: Path) -> tuple[Array, NDArray[np.float64]]:
+    """Read an image file as ``(array in file order, affine to RAS mm)``.
+
+    NIfTI and other nibabel formats through nibabel, NRRD, MHA and the like through SimpleITK. Integers stay integers.
+
+    Raises:
+        IntraBenchError: missing, unreadable or truncated file, more than three axes.
+    """
+    if not path.exists():
+        raise IntraBenchError(f"{path} does not exist; check the path or fetch the data set again")
+    try:
+        array, affine = _read_nibabel(path) if _is_nibabel(path) else _read_sitk(path)
+    except IntraBenchError:
+        raise
+    except Exception as error:  # every reader has its own zoo of exceptions for broken files
+        reason = str(error).strip().splitlines()
+        raise IntraBenchError(
+            f"{path} cannot be read, it is truncated or no image ({reason[-1] if reason else type(error).__name__}); "
+            "fetch or export it again"
+        ) from error
+    while array.ndim > 3 and array.shape[-1] == 1:
+        array = array[..., 0]
+    if array.ndim != 3:
+        raise IntraBenchError(f"{path} has the shape {array.shape}, expected one 3D image; split it into 3D files")
+    return array, affine
+
+
+def read_image(path: Path) -> Volume:
+    """Read a scan as a canonical `Volume`; refuses voxels that are not finite and constant images."""
+    array, affine = read_grid_array(path)
+    check_intensities(array, str(path))
+    return _with_name(path, array, affine)
+
+
+def check_intensities(array: Array, name: str) -> None:
+    """Refuse images that no model can be measured on: NaN or infinite voxels, one constant value."""
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        count = int(array.size - np.isfinite(array).sum())
+        raise IntraBenchError(f"{name} has {count} voxels that are NaN or infinite; replace them with real intensities")
+    if array.size == 0 or array.min() == array.max():
+        raise IntraBenchError(f"{name} is constant, so nothing can be seen in it; check that it is the right file")
+
+
+def read_labels(path: Path, grid: Grid) -> Array:
+    """Read a label map on `grid` as canonical integers ``(z, y, x)``; values may have gaps, floats must be whole.
+
+    Raises:
+        IntraBenchError: another grid than the image's, or values that are not whole numbers.
+    """
+    array, affine = read_grid_array(path)
+    labels = _with_name(path, array, affine, check=grid)
+    if labels.dtype.kind == "f":
+        whole = labels.astype(np.int32)
+        if not np.array_equal(whole, labels):
+            raise IntraBenchError(f"{path} holds values that are not whole numbers, so it is no label map; round it")
+        labels = whole
+    return labels
+
+
+def write_nifti(path: Path, array: Array, grid: Grid) -> None:
+    """Write a canonical array ``(z, y, x)`` as NIfTI on its original grid."""
+    stored = array.astype(np.uint8) if array.dtype == bool else array
+    nib.save(nib.Nifti1Image(grid.from_canonical(stored), grid.affine), path)
+
+
+def _with_name(path: Path, array: Array, affine: Array, check: Grid | None = None) -> Any:
+    try:
+        if check is None:
+            return Volume.from_file_order(array, affine)
+        grid = Grid(_spatial(array.shape), affine)
+    except IntraBenchError as error:
+        raise IntraBenchError(f"{path}: {error}") from error
+    if not grid.same_as(check):
+        raise IntraBenchError(
+            f"{path} lies on another grid (shape {grid.shape}) than its image (shape {check.shape}); "
+            "resample the labels to the image by nearest neighbour"
+        )
+    return grid.to_canonical(array)
+
+
+def _is_nibabel(path: Path) -> bool:
+    return path.name.lower().endswith((".nii", ".nii.gz", ".mgz", ".mgh", ".img", ".hdr"))
+
+
+def _read_nibabel(path: Path) -> tuple[Array, NDArray[np.float64]]:
+    image: Any = nib.load(path)
+    if image.affine is None:
+        raise IntraBenchError(f"{path} has no affine; export it with its orientation")
+    proxy = image.dataobj
+    scaled = (getattr(proxy, "slope", 1.0), getattr(proxy, "inter", 0.0)) not in ((1.0, 0.0), (None, None))
+    # nibabel scales to float64; float32 is enough for intensities and half the memory
+    array = np.asarray(proxy, dtype=np.float32) if scaled else np.asarray(proxy)
+    if array.dtype == np.float64:
+        array = array.astype(np.float32)
+    return array, np.asarray(image.affine, dtype=np.float64)
+
+
+def _read_sitk(path: Path) -> tuple[Array, NDArray[np.float64]]:
+    import SimpleITK as sitk
+
+    image = sitk.ReadImage(str(path))
+    array = sitk.GetArrayFromImage(image)
+    if image.GetDimension() != 3 or image.GetNumberOfComponentsPerPixel() != 1:
+        raise IntraBenchError(f"{path} has the shape {array.shape}, expected one 3D image; split it into 3D files")
+    affine = np.eye(4)
+    affine[:3, :3] = np.array(image.GetDirection()).reshape(3, 3) * np.array(image.GetSpacing())
+    affine[:3, 3] = image.GetOrigin()
+    affine[:2] *= -1  # ITK points to Left and Posterior, NIfTI to Right and Anterior
+    return array.transpose(2, 1, 0), affine

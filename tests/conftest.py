@@ -1,0 +1,39 @@
+"""Shared fixtures: every test runs in an empty folder, outside of any workspace, with its own data folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from intrabench.mask import Mask
+from intrabench.target import Target
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cwd").mkdir()
+    monkeypatch.chdir(tmp_path / "cwd")
+
+
+@pytest.fixture()
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty data folder."""
+    monkeypatch.setenv("INTRABENCH_DATA", str(tmp_path / "data"))
+    return tmp_path / "data"
+
+
+def make_target(array: np.ndarray, spacing_mm: tuple[float, float, float] = (1.0, 1.0, 1.0)) -> Target:
+    """A target from a plain mask."""
+    depth, height, width = array.shape
+    return Target("case", "thing", 1, Mask.of(array), (depth, height, width), spacing_mm)
+
+
+@pytest.fixture()
+def ball() -> np.ndarray:
+    """A ball of radius 6 voxels in a volume of 20 x 24 x 28."""
+    z, y, x = np.ogrid[:20, :24, :28]
+    return (z - 9) ** 2 + (y - 12) ** 2 + (x - 15) ** 2 <= 36

@@ -1,0 +1,207 @@
+"""Surface Dice and HD95: known geometry, the empty cases, and agreement with google-deepmind/surface-distance."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from intrabench.metrics.surface import SurfaceDistances, hausdorff, surface_dice, surface_distances
+from intrabench.metrics.surfels import neighbour_codes, surfel_areas
+
+Mask = NDArray[np.bool_]
+Spacing = tuple[float, float, float]
+SPACINGS: list[Spacing] = [(1.0, 1.0, 1.0), (3.0, 0.7, 0.8), (0.1, 1.3, 2.9)]
+
+
+@pytest.fixture
+def oracle(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(np, "Inf", np.inf, raising=False)  # gone from NumPy 2, the oracle needs it for empty masks
+    return pytest.importorskip("surface_distance")
+
+
+def assert_same(oracle: Any, truth: Mask, answer: Mask, spacing_mm: Spacing) -> None:
+    theirs = oracle.compute_surface_distances(truth, answer, spacing_mm)
+    ours = surface_distances(truth, answer, spacing_mm)
+    np.testing.assert_allclose(ours.truth_distances_mm, theirs["distances_gt_to_pred"], rtol=1e-12)
+    np.testing.assert_allclose(ours.answer_distances_mm, theirs["distances_pred_to_gt"], rtol=1e-12)
+    np.testing.assert_allclose(ours.truth_areas_mm2.sum(), theirs["surfel_areas_gt"].sum(), rtol=1e-12)
+    np.testing.assert_allclose(ours.answer_areas_mm2.sum(), theirs["surfel_areas_pred"].sum(), rtol=1e-12)
+    for tolerance_mm in (0.0, *spacing_mm, 2.0, 5.0):
+        expected = oracle.compute_surface_dice_at_tolerance(theirs, tolerance_mm)
+        assert surface_dice(ours, tolerance_mm) == pytest.approx(expected, rel=1e-12)
+    for percentile in (0.0, 50.0, 95.0, 100.0):
+        assert hausdorff(ours, percentile) == pytest.approx(oracle.compute_robust_hausdorff(theirs, percentile), rel=1e-12)
+
+
+def ball(shape: tuple[int, int, int], centre: tuple[float, float, float], radius_mm: float, spacing_mm: Spacing) -> Mask:
+    grid = np.stack(np.meshgrid(*(np.arange(n) for n in shape), indexing="ij"), axis=-1)
+    return np.asarray((((grid - centre) * spacing_mm) ** 2).sum(axis=-1) <= radius_mm**2)
+
+
+def box(shape: tuple[int, int, int], low: tuple[int, int, int], high: tuple[int, int, int]) -> Mask:
+    mask = np.zeros(shape, bool)
+    mask[tuple(slice(*ends) for ends in zip(low, high, strict=True))] = True
+    return mask
+
+
+# --- areas -----------------------------------------------------------------------------------------------------------
+
+
+def test_codes_name_voxels_of_the_block() -> None:
+    for code in range(256):
+        block = np.array([code >> (7 - bit) & 1 for bit in range(8)], bool).reshape(2, 2, 2)
+        codes = neighbour_codes(block)
+        assert codes.shape == (5, 5, 5)
+        assert codes[2, 2, 2] == code
+        assert not codes[[0, -1]].any()
+        assert not codes[:, [0, -1]].any()
+        assert not codes[:, :, [0, -1]].any()
+
+
+@given(st.tuples(*[st.floats(0.05, 20.0)] * 3))
+def test_all_areas_are_those_of_the_oracle(spacing_mm: Spacing) -> None:
+    tables = pytest.importorskip("surface_distance.lookup_tables")
+    expected = tables.create_table_neighbour_code_to_surface_area(spacing_mm)
+    np.testing.assert_allclose(surfel_areas(spacing_mm), expected, rtol=1e-13, atol=0)
+
+
+def test_area_of_a_box() -> None:
+    distances = surface_distances(np.ones((6, 7, 8), bool), np.ones((6, 7, 8), bool), (3.0, 2.0, 1.0))
+    # Flat sheets in the middle of the faces, half diagonals along the edges, cut corners: 5 x 6 x 7 steps between voxels.
+    flat = 2 * (6 * 2 * 7 * 1 + 5 * 3 * 7 * 1 + 5 * 3 * 6 * 2)
+    edges = 4 * (5 * np.hypot(3, 6) + 6 * np.hypot(2, 6) + 7 * np.hypot(2, 3)) / 2
+    corners = 8 * np.sqrt(4 + 9 + 36) / 8
+    assert distances.truth_areas_mm2.sum() == pytest.approx(flat + edges + corners, rel=1e-12)
+
+
+# --- known geometry --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_shifted_cube(steps: int) -> None:
+    truth, answer = box((20, 12, 12), (1, 1, 1), (9, 11, 11)), box((20, 12, 12), (1 + steps, 1, 1), (9 + steps, 11, 11))
+    distances = surface_distances(truth, answer, (0.7, 1.0, 1.0))
+    # The end face and the corners around it have moved; nothing is further away than the shift.
+    assert hausdorff(distances, 100.0) == pytest.approx(0.7 * steps, rel=1e-12)
+    assert hausdorff(distances) == pytest.approx(0.7 * steps, rel=1e-12)
+    assert surface_dice(distances, 0.7 * steps + 1e-9) == 1.0
+    # Within 0.6 mm are only the corners both surfaces share: the side walls over their common height.
+    shared = (7 - steps) * (4 * 9 * 0.7 + 4 * np.sqrt(2) / 2 * 0.7)
+    assert 0.5 < surface_dice(distances, 0.6) < 1.0
+    assert distances.truth_areas_mm2[distances.truth_distances_mm == 0].sum() >= shared
+    assert distances.truth_areas_mm2.sum() == pytest.approx(distances.answer_areas_mm2.sum())
+
+
+def test_distance_at_exactly_the_tolerance_counts() -> None:
+    truth, answer = box((1, 1, 40), (0, 0, 0), (1, 1, 1)), box((1, 1, 40), (0, 0, 37), (1, 1, 38))
+    distances = surface_distances(truth, answer, (0.3, 0.3, 0.3))
+    # Of both voxels' corners half are 36, half 37 steps away.
+    assert surface_dice(distances, 36 * 0.3) == 0.5
+    assert surface_dice(distances, 37 * 0.3) == 1.0
+    assert surface_dice(distances, np.nextafter(36 * 0.3, 0)) == 0.0
+    assert hausdorff(distances) == 37 * 0.3
+
+
+@pytest.mark.parametrize("spacing_mm", [(1.0, 1.0, 1.0), (1.5, 0.75, 1.0)])
+def test_concentric_balls(spacing_mm: Spacing) -> None:
+    size = [int(2 * 22 / step) + 2 for step in spacing_mm]
+    shape, centre = (size[0], size[1], size[2]), (size[0] / 2, size[1] / 2, size[2] / 2)
+    distances = surface_distances(
+        ball(shape, centre, 20.0, spacing_mm), ball(shape, centre, 14.0, spacing_mm), spacing_mm
+    )
+    assert distances.truth_areas_mm2.sum() == pytest.approx(4 * np.pi * 20**2, rel=0.12)
+    assert distances.answer_areas_mm2.sum() == pytest.approx(4 * np.pi * 14**2, rel=0.12)
+    assert hausdorff(distances) == pytest.approx(6.0, abs=max(spacing_mm))
+    assert surface_dice(distances, 6.0 - 2 * max(spacing_mm)) == 0.0
+    assert surface_dice(distances, 6.0 + 2 * max(spacing_mm)) == 1.0
+
+
+def test_equal_masks_agree() -> None:
+    mask = ball((17, 18, 19), (8, 8, 8), 6.0, (1.0, 1.0, 1.0))
+    distances = surface_distances(mask, mask, (1.0, 1.0, 1.0))
+    assert (surface_dice(distances, 0.0), hausdorff(distances, 100.0)) == (1.0, 0.0)
+
+
+# --- empty masks and bad input ---------------------------------------------------------------------------------------
+
+
+def scores(distances: SurfaceDistances) -> tuple[float, float]:
+    return surface_dice(distances, 2.0), hausdorff(distances)
+
+
+@pytest.mark.parametrize("shape", [(0, 0, 0), (4, 5, 6)])
+def test_both_empty(shape: tuple[int, int, int]) -> None:
+    nothing = np.zeros(shape, bool)
+    assert scores(surface_distances(nothing, nothing, (1.0, 2.0, 3.0))) == (1.0, 0.0)
+
+
+def test_one_empty() -> None:
+    nothing, full = np.zeros((4, 5, 6), bool), np.ones((4, 5, 6), bool)
+    assert scores(surface_distances(full, nothing, (1.0, 2.0, 3.0))) == (0.0, np.inf)
+    assert scores(surface_distances(nothing, full, (1.0, 2.0, 3.0))) == (0.0, np.inf)
+
+
+def test_one_empty_like_the_oracle(oracle: Any) -> None:
+    nothing, full = np.zeros((4, 5, 6), bool), np.ones((4, 5, 6), bool)
+    theirs = oracle.compute_surface_distances(full, nothing, (1.0, 2.0, 3.0))
+    assert oracle.compute_surface_dice_at_tolerance(theirs, 2.0) == 0.0
+    assert oracle.compute_robust_hausdorff(theirs, 95.0) == np.inf
+
+
+def test_different_boxes_are_refused() -> None:
+    with pytest.raises(ValueError, match="same 3D box"):
+        surface_distances(np.ones((3, 3, 3), bool), np.ones((3, 3, 4), bool), (1.0, 1.0, 1.0))
+
+
+# --- the oracle ------------------------------------------------------------------------------------------------------
+
+SHAPE = (9, 10, 11)
+PAIRS: dict[str, tuple[Mask, Mask]] = {
+    "one voxel, disjoint": (box(SHAPE, (0, 0, 0), (1, 1, 1)), box(SHAPE, (8, 9, 10), (9, 10, 11))),
+    "one voxel against itself": (box(SHAPE, (4, 4, 4), (5, 5, 5)), box(SHAPE, (4, 4, 4), (5, 5, 5))),
+    "one voxel against the whole box": (box(SHAPE, (4, 4, 4), (5, 5, 5)), np.ones(SHAPE, bool)),
+    "line against plane": (box(SHAPE, (0, 5, 5), (9, 6, 6)), box(SHAPE, (3, 0, 0), (4, 10, 11))),
+    "two planes": (box(SHAPE, (0, 0, 2), (9, 10, 3)), box(SHAPE, (0, 0, 7), (9, 10, 8))),
+    "on opposite borders": (box(SHAPE, (0, 0, 0), (9, 10, 4)), box(SHAPE, (0, 0, 7), (9, 10, 11))),
+    "nested": (box(SHAPE, (0, 0, 0), (9, 10, 11)), box(SHAPE, (2, 3, 2), (7, 8, 9))),
+    "hollow": (box(SHAPE, (0, 0, 0), (9, 10, 11)) ^ box(SHAPE, (2, 2, 2), (7, 8, 9)), box(SHAPE, (3, 3, 3), (6, 7, 8))),
+    "balls": (ball(SHAPE, (4, 4, 4), 3.3, (1.0, 1.0, 1.0)), ball(SHAPE, (5, 5, 6), 3.9, (1.0, 1.0, 1.0))),
+}
+
+
+@pytest.mark.parametrize("spacing_mm", SPACINGS)
+@pytest.mark.parametrize("name", PAIRS)
+def test_known_pairs_like_the_oracle(name: str, spacing_mm: Spacing, oracle: Any) -> None:
+    assert_same(oracle, *PAIRS[name], spacing_mm)
+
+
+@st.composite
+def blob_pairs(draw: st.DrawFn) -> tuple[Mask, Mask]:
+    """Two thresholded random fields, from salt and pepper to smooth, somewhere in a box; neither is empty."""
+    shape = draw(st.tuples(*[st.integers(1, 14)] * 3))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    masks = []
+    for _ in range(2):
+        field = rng.standard_normal(shape)
+        for _ in range(draw(st.integers(0, 3))):
+            for axis in range(3):
+                field = field + np.roll(field, 1, axis)
+        masks.append(field >= np.quantile(field, draw(st.floats(0.0, 1.0))))
+    return masks[0], masks[1]
+
+
+@settings(max_examples=150, deadline=None)
+@given(pair=blob_pairs(), spacing_mm=st.tuples(*[st.floats(0.2, 6.0)] * 3))
+def test_random_blobs_like_the_oracle(pair: tuple[Mask, Mask], spacing_mm: Spacing) -> None:
+    assert_same(pytest.importorskip("surface_distance"), *pair, spacing_mm)
+
+
+def test_a_wider_box_changes_nothing() -> None:
+    truth, answer = PAIRS["balls"]
+    tight = surface_distances(truth, answer, (2.0, 1.0, 0.5))
+    wide = surface_distances(np.pad(truth, 4), np.pad(answer, 4), (2.0, 1.0, 0.5))
+    assert scores(wide) == pytest.approx(scores(tight), rel=1e-12)
+    np.testing.assert_array_equal(wide.truth_distances_mm, tight.truth_distances_mm)

@@ -1,0 +1,145 @@
+"""What holds for every prompter: effort, invariance under orientation, random streams, bad input."""
+
+from __future__ import annotations
+
+import itertools
+
+import nibabel as nib
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import intrabench
+from intrabench import registry
+from intrabench.effort import effort_of_round
+from intrabench.errors import IntraBenchError
+from intrabench.prompters.base import Clock, User
+from intrabench.prompters.slices import seed_slices
+from intrabench.volume import Volume
+from tests.conftest import make_target
+
+SPECS = [
+    "box_slice",
+    "box_interp:n=3",
+    "point_interp:n=3",
+    "points_volume:n=1,placement=center",
+    "points_volume:n=4,placement=random",
+    "box_volume",
+]
+
+
+def first_turn(spec: str, array: np.ndarray, **user: object):  # type: ignore[no-untyped-def]
+    prompter = intrabench.prompter(spec)
+    return next(prompter.interact(User(make_target(array), component=prompter.spec, **user)))  # type: ignore[arg-type]
+
+
+def test_every_built_in_prompter_is_tested_here() -> None:
+    assert {spec.partition(":")[0] for spec in SPECS} == set(registry.entries("prompters"))
+
+
+@pytest.mark.parametrize(
+    ("spec", "interactions", "dof"),
+    [
+        ("box_slice", 26, 65),
+        ("box_interp:n=3", 6, 15),
+        ("box_interp:n=1", 2, 5),
+        ("point_interp:n=3", 3, 9),
+        ("points_volume:n=2", 2, 6),
+        ("box_volume", 3, 6),
+    ],
+)
+def test_effort_of_a_ball_on_13_slices(ball: np.ndarray, spec: str, interactions: float, dof: float) -> None:
+    effort = effort_of_round(first_turn(spec, ball).actions)
+    assert (effort.interactions, effort.dof) == (interactions, dof)
+
+
+def test_fewer_slices_than_asked_for_cost_less(ball: np.ndarray) -> None:
+    thin = ball.copy()
+    thin[10:] = thin[:8] = False
+    assert effort_of_round(first_turn("box_interp:n=3", thin).actions).interactions == 4
+    assert effort_of_round(first_turn("point_interp:n=10", thin).actions).interactions == 2
+
+
+def test_interpolation_by_hand() -> None:
+    array = np.zeros((9, 12, 12), dtype=bool)
+    array[1, 2:4, 2:4] = array[7, 5:11, 2:8] = True
+    prompts = intrabench.prompter("box_interp:n=2").preview(array)
+    assert prompts.boxes2d.tolist() == [
+        [1, 2, 2, 4, 4],
+        [2, 2, 2, 5, 5],  # 2.5 rounds to even
+        [3, 3, 2, 6, 5],
+        [4, 4, 2, 8, 6],  # 3.5 and 7.5 round to even
+        [5, 4, 2, 9, 7],
+        [6, 4, 2, 10, 7],
+        [7, 5, 2, 11, 8],
+    ]
+    assert prompts.drawn is not None
+    assert prompts.drawn.tolist() == [True, *[False] * 5, True]
+
+
+def test_seed_slices_in_gaps_go_to_the_nearest_foreground_ties_to_the_lower() -> None:
+    array = np.zeros((31, 3, 3), dtype=bool)
+    array[[10, 14, 30], 1, 1] = True
+    assert seed_slices(make_target(array).mask, 3).tolist() == [10, 14, 30]
+    array[26, 1, 1] = True
+    assert seed_slices(make_target(array).mask, 3).tolist() == [10, 14, 30]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("shape", ["one voxel", "one slice"])
+def test_tiny_targets(spec: str, shape: str) -> None:
+    array = np.zeros((6, 7, 8), dtype=bool)
+    array[3, 4, 5] = True
+    if shape == "one slice":
+        array[3, 2:6, 1:7] = True
+    prompts = intrabench.prompter(spec).preview(array)
+    assert prompts.slices() == ((3,) if prompts.box3d is None else ())
+    for z, y, x, label in prompts.points.tolist():
+        assert array[z, y, x]
+        assert label == 1
+
+
+ORDERS = ["".join(codes) for order in itertools.permutations(("RL", "AP", "SI")) for codes in itertools.product(*order)]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_all_48_axis_orders_give_the_same_prompts(spec: str, ball: np.ndarray) -> None:
+    ball[3:12, 2:9, 4:20] |= np.random.default_rng(0).random((9, 7, 16)) > 0.8
+    scan = Volume.from_canonical(ball.astype(np.uint8), (2.0, 0.5, 0.7))
+    expected = intrabench.prompter(spec).preview(ball, scan.spacing_mm).to_json()
+    start = nib.orientations.axcodes2ornt(("S", "A", "R"))
+    assert len(ORDERS) == 48
+    for codes in ORDERS:
+        step = nib.orientations.ornt_transform(start, nib.orientations.axcodes2ornt(tuple(codes)))
+        array = nib.orientations.apply_orientation(scan.array, step)
+        volume = Volume.from_file_order(array, scan.affine @ nib.orientations.inv_ornt_aff(step, scan.shape))
+        assert intrabench.prompter(spec).preview(volume.array, volume.spacing_mm).to_json() == expected, codes
+
+
+def test_random_streams_depend_on_identity_and_nothing_else(ball: np.ndarray) -> None:
+    spec = "points_volume:n=5,placement=random"
+    first = first_turn(spec, ball, dataset="d", seed=1).prompts.points.tolist()
+    np.random.default_rng().random(100)
+    assert first_turn(spec, ball, dataset="d", seed=1).prompts.points.tolist() == first
+    assert first_turn(spec, ball, dataset="d", seed=2).prompts.points.tolist() != first
+    assert first_turn(spec, ball, dataset="e", seed=1).prompts.points.tolist() != first
+    assert first_turn(spec, ball, dataset="d", seed=1, clock=Clock(3)).prompts.points.tolist() != first
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 12))
+def test_random_points_lie_in_the_target(seed: int, n: int) -> None:
+    array = np.random.default_rng(seed).random((4, 5, 6)) > 0.7
+    if array.any():
+        rows = intrabench.prompter(f"points_volume:n={n},placement=random").preview(array, seed=seed).points
+        assert len(rows) == min(n, array.sum())
+        assert array[tuple(rows[:, :3].T)].all()
+
+
+def test_bad_input() -> None:
+    with pytest.raises(ValueError, match="at least one voxel"):
+        intrabench.prompter("box_slice").preview(np.zeros((3, 3, 3)))
+    for spec, words in (("box_interp:n=0", "at least 1"), ("box_intrep", "did you mean 'box_interp'")):
+        with pytest.raises(IntraBenchError, match=words):
+            intrabench.prompter(spec)

@@ -1,0 +1,91 @@
+"""Turns survive storing; effort follows the actions really made (worked examples of SEMANTICS, effort tables)."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from intrabench.effort import TABLES, cost, effort_of_round, table
+from intrabench.errors import IntraBenchError
+from intrabench.prompts import (
+    Action,
+    Click,
+    DrawBox2D,
+    DrawBox3D,
+    DrawScribble,
+    Lasso,
+    MarkExtent,
+    Prompts,
+    Scribble,
+    Turn,
+    box3d,
+    boxes,
+    points,
+)
+
+
+@pytest.mark.parametrize(
+    ("actions", "interactions", "dof", "seconds"),
+    [
+        ((Click(),) * 3, 3, 9, 1 + 3 * 1.5),
+        ((DrawBox2D(),) * 3, 6, 15, 21),
+        ((MarkExtent(), MarkExtent(), DrawBox2D()), 4, 7, 12),
+        ((*(Click(),) * 5, MarkExtent(), MarkExtent()), 7, 17, 1 + 7.5 + 5),
+        ((DrawBox3D(),), 3, 6, 12),
+        ((DrawBox2D(),) * 2, 4, 10, 14),
+        ((DrawScribble(control_points=4),), 3, 9, 5.5),
+        ((), 0, 0, 0),
+    ],
+)
+def test_worked_examples(actions: tuple[Action, ...], interactions: float, dof: float, seconds: float) -> None:
+    effort = effort_of_round(actions)
+    assert (effort.interactions, effort.dof, effort.seconds) == (interactions, dof, seconds)
+
+
+def test_every_table_names_its_source_and_knows_every_action() -> None:
+    for name in TABLES:
+        assert table(name)["source"]
+        for action in Action.__subclasses__():
+            if action.kind in {"click", "box2d", "box3d", "scribble", "extent"}:
+                assert table(name)[action.kind]["each"] > 0
+
+
+def test_an_unknown_action_or_table_is_an_error() -> None:
+    class Wink(Action):
+        kind = "wink"
+
+    with pytest.raises(IntraBenchError, match="no cost for the action 'wink'"):
+        cost([Wink()], "dof@1")
+    with pytest.raises(IntraBenchError, match="there is no effort table 'dof@9'"):
+        cost([], "dof@9")
+
+
+def test_a_turn_survives_json() -> None:
+    prompts = Prompts(
+        points=[[1, 2, 3, 1], [4, 5, 6, 0]],
+        boxes2d=[[7, 0, 1, 2, 3], [8, 0, 1, 2, 3]],
+        box3d=[0, 1, 2, 3, 4, 5],
+        scribbles=(Scribble(np.array([[1, 1, 1], [1, 2, 2]]), 0),),
+        lassos=(Lasso(np.array([[3, 1, 1], [3, 4, 1], [3, 4, 4]])),),
+        drawn=[True, False],
+    )
+    turn = Turn(prompts, (Click(), DrawScribble(control_points=5)))
+    again = Turn.from_json(json.loads(json.dumps(turn.to_json())))
+    assert again.to_json() == turn.to_json()
+    assert again.actions == turn.actions
+    assert again.prompts.kinds == {"point", "box2d", "box3d", "scribble", "lasso"}
+    assert again.prompts.slices() == (1, 3, 4, 7, 8)
+    assert again.prompts.drawn_boxes2d.tolist() == [[7, 0, 1, 2, 3]]
+
+
+def test_helpers() -> None:
+    assert points([(1, 2, 3)], label=0).points.tolist() == [[1, 2, 3, 0]]
+    made = boxes({4: (0, 1, 2, 3), 5: (1, 1, 2, 2)}, drawn=[4])
+    assert made.boxes2d.tolist() == [[4, 0, 1, 2, 3], [5, 1, 1, 2, 2]]
+    assert made.drawn is not None
+    assert made.drawn.tolist() == [True, False]
+    assert box3d((0, 1, 2, 3, 4, 5)).box3d.tolist() == [0, 1, 2, 3, 4, 5]
+    with pytest.raises(ValueError, match="one flag per 2D box"):
+        Prompts(boxes2d=[[0, 0, 0, 1, 1]], drawn=[True, True])

@@ -1,0 +1,68 @@
+"""Specs: parsed, checked, written back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+
+from intrabench.errors import IntraBenchError
+from intrabench.specs import build, full_spec, nearest, parse, short_spec
+
+
+@dataclass(frozen=True)
+class Thing:
+    name = "thing"
+    n: int = 3
+    size: float = 1.5
+    kind: Literal["a", "b"] = "a"
+    on: bool = False
+    text: str = ""
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("thing", ("thing", {})),
+        (" thing : n = 4 ", ("thing", {"n": "4"})),
+        ("thing:n=4,kind=b", ("thing", {"n": "4", "kind": "b"})),
+        ('thing:text="a,b=c",n=1', ("thing", {"text": "a,b=c", "n": "1"})),
+        ("thing:text=a/b:c=d", ("thing", {"text": "a/b:c=d"})),
+        ("thing:text=", ("thing", {"text": ""})),
+    ],
+)
+def test_parse(spec: str, expected: tuple[str, dict[str, str]]) -> None:
+    assert parse(spec) == expected
+
+
+@pytest.mark.parametrize("spec", ["", ":n=3", "thing:", "thing:n", "thing:n=1,", "thing:,n=1", "thing:n=1,n=2"])
+def test_malformed(spec: str) -> None:
+    with pytest.raises(IntraBenchError):
+        parse(spec)
+
+
+def test_build_checks_types_and_names() -> None:
+    arguments = {"n": "7", "size": "2", "kind": "b", "on": "true"}
+    assert build(Thing, arguments, "x") == Thing(7, 2.0, "b", True)
+    with pytest.raises(IntraBenchError, match="n=many does not fit"):
+        build(Thing, {"n": "many"}, "thing:n=many")
+    with pytest.raises(IntraBenchError, match="kind=c does not fit"):
+        build(Thing, {"kind": "c"}, "thing:kind=c")
+    with pytest.raises(IntraBenchError, match="no parameter 'sizes', did you mean 'size'"):
+        build(Thing, {"sizes": "3"}, "thing:sizes=3")
+
+
+def test_written_back() -> None:
+    thing = Thing(text="a,b", on=True)
+    assert full_spec(thing) == 'thing:n=3,size=1.5,kind=a,on=true,text="a,b"'
+    assert short_spec(thing) == 'thing:on=true,text="a,b"'
+    assert short_spec(Thing()) == "thing"
+    for write in (full_spec, short_spec):
+        name, arguments = parse(write(thing))
+        assert (name, build(Thing, arguments, "again")) == ("thing", thing)
+
+
+def test_nearest() -> None:
+    assert nearest("box_intrep", ["box_interp", "box_slice"]) == ", did you mean 'box_interp'?"
+    assert nearest("zzz", ["box_interp"]) == ""
