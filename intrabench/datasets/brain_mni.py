@@ -102,7 +102,7 @@ def place(labels: Array, affine: Array, grid: Grid) -> Array:
     exact[:3, 3] = shift
     if not np.allclose(between, exact, atol=1e-4) or (shift < 0).any() or (shift + labels.shape > grid.shape).any():
         raise IntraBenchError(
-            "the atlas does not lie on the template's grid up to a shift of whole voxels; fetch the pinned packages again"
+            "the atlas is not on the template's grid, moved by whole voxels; fetch the pinned packages again"
         )
     placed = np.zeros(grid.shape, dtype=labels.dtype)
     placed[tuple(slice(first, first + size) for first, size in zip(shift, labels.shape, strict=True))] = labels

@@ -21,6 +21,10 @@ class BrainTumour(TumourSample):
         citation=CITATION,
         homepage=HOMEPAGE,
         labels=LABELS,
-        caveats=(*CAVEATS, "whether the two components in brain1 are two tumours or two parts of one is not stated"),
+        caveats=(
+            *CAVEATS,
+            "whether the two components in brain1 are two tumours or two parts of one is not stated",
+            "the mask of brain2, as published, fits the visible lesion better one slice lower",
+        ),
     )
     scans = ("brain1", "brain2")

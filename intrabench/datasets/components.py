@@ -17,6 +17,8 @@ def component_targets(inside: Array, label: str, case: str, spacing_mm: tuple[fl
     from scipy import ndimage
 
     whole = Mask.of(inside)
+    if not whole.any():
+        return []
     numbered, _ = ndimage.label(whole.array, structure=np.ones((3, 3, 3), dtype=bool))
     found = []
     for number, where in enumerate(ndimage.find_objects(numbered), start=1):

@@ -28,8 +28,15 @@ class _Times:
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         from pydantic_core import core_schema
 
-        split = lambda text: text.split("x") if isinstance(text, str) else text  # noqa: E731
-        return core_schema.no_info_before_validator_function(split, handler(source))
+        return core_schema.no_info_before_validator_function(_split, handler(source))
+
+
+def _split(value: Any) -> Any:
+    return value.split("x") if isinstance(value, str) else value
+
+
+Voxels = Annotated[tuple[int, int, int], _Times()]
+Millimetres = Annotated[tuple[float, float, float], _Times()]
 
 
 @dataclass(frozen=True)
@@ -50,8 +57,8 @@ class Phantom(Dataset):
         labels="exact by construction: label blob, instances 1 to n, which never touch",
         caveats=("no anatomy: for tests and measurements of speed, never for a claim about a model",),
     )
-    shape: Annotated[tuple[int, int, int], _Times()] = (64, 96, 96)
-    spacing: Annotated[tuple[float, float, float], _Times()] = (2.0, 1.0, 1.0)
+    shape: Voxels = (64, 96, 96)
+    spacing: Millimetres = (2.0, 1.0, 1.0)
     orientation: str = "RAS"
     instances: int = 3
     scans: int = 1
@@ -59,6 +66,7 @@ class Phantom(Dataset):
     noise: float = 30.0
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "spacing", tuple(float(value) for value in self.spacing))  # 1 and 1.0: one spec
         if min(self.shape) < 1:
             raise ValueError(f"shape={self.shape}, expected at least 1 voxel along each axis")
         if not all(0 < value < np.inf for value in self.spacing):

@@ -64,7 +64,8 @@ class Scene:
         """
         path, grid = self.folder / IMAGE, self.index.grid
         try:
-            array = nib.load(path).dataobj.get_unscaled()
+            stored: Any = nib.load(path)
+            array: Array = stored.dataobj.get_unscaled()
         except Exception as error:  # a damaged file fails in the header, in gzip or in zlib
             raise damaged(path, self.remedy) from error
         if array.shape[:3] != grid.shape:
@@ -174,7 +175,7 @@ def image_hash(volume: Volume) -> str:
     """A hash of the canonical voxels, their type and spacing; the order of axes in the file does not matter."""
     array = np.ascontiguousarray(volume.array)
     content = hashlib.sha256(repr((array.dtype.str, array.shape, volume.spacing_mm)).encode())
-    content.update(memoryview(array).cast("B"))
+    content.update(array.data.cast("B"))
     return content.hexdigest()[:16]
 
 
@@ -190,7 +191,8 @@ def _storable(array: Array) -> Array:
     elif dtype.itemsize == 8:
         fits = array.size == 0 or (array.min() >= -(2**31) and array.max() < 2**31)
         dtype = np.dtype(np.int32 if fits else np.float32)
-    return np.ascontiguousarray(array, dtype=dtype)
+    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and that is refused
+        return np.ascontiguousarray(array, dtype=dtype)
 
 
 def _fitted(case: str, volume: Volume, targets: Sequence[Target]) -> list[Target]:

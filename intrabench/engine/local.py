@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -15,12 +15,13 @@ from intrabench.datasets import store as cases
 from intrabench.engine.environment import peak_memory_mb, versions_hash
 from intrabench.engine.job import Job
 from intrabench.errors import IntraBenchError
-from intrabench.models.base import Failure, failure_of
+from intrabench.models.base import Failure, OpenImage, failure_of
 from intrabench.plan import Contender, Unit
 from intrabench.play import play, waves
 from intrabench.results.store import FAILED, Store
 from intrabench.session import Session
 from intrabench.target import Target
+from intrabench.volume import Volume
 
 
 class Reporter(Protocol):
@@ -73,7 +74,7 @@ class LocalRun:
 
     def run(self) -> Summary:
         """Play all that is missing; what is finished is kept whenever it ends."""
-        groups = self._groups()
+        groups = self.groups()
         done = self.store.finished(self.job.rounds)
         units = [unit for group in groups for unit in group.units] + [unit for unit, _ in self._unprepared]
         self.summary.keys = {unit.key for unit in units}
@@ -86,7 +87,7 @@ class LocalRun:
             self._claim(group, wait=True)
         return self.summary
 
-    def _groups(self) -> list[Group]:
+    def groups(self) -> list[Group]:
         """Prepare all cases and list their units; cases that cannot be prepared become failed rows."""
         groups: list[Group] = []
         for dataset, case in self.job.selected():
@@ -139,22 +140,29 @@ class LocalRun:
             started = time.perf_counter()
             try:
                 scene = cases.open_case(group.dataset, group.case)
-                image = stack.enter_context(group.contender.model.open(scene.volume))
+                volume = scene.volume  # read here, once
+                image = stack.enter_context(group.contender.model.open(volume))
             except IntraBenchError as error:
                 self._fail(group, units, Failure("error", str(error)))
                 return
             except Exception as error:  # out of memory, a broken network: rows, and on to the next image
                 self._fail(group, units, failure_of(error, started))
                 return
-            targets: dict[str, Target] = {target.id: target for target in scene.targets(_ids(units))}
-            for wave in waves(units):
-                sessions = [self._session(unit, targets[unit.target.id], scene.volume) for unit in wave if unit.target]
-                try:
-                    play(sessions, image)
-                finally:  # Ctrl-C in the middle keeps the sessions that are complete
-                    self._keep(wave, sessions)
+            targets = {target.id: target for target in scene.targets(_ids(units))}
+            self.play_waves(units, targets, image, volume)
 
-    def _session(self, unit: Unit, target: Target, volume: Any = None) -> Session:
+    def play_waves(
+        self, units: Sequence[Unit], targets: Mapping[str, Target], image: OpenImage, volume: Volume
+    ) -> None:
+        """Play units against their opened image, wave by wave, and keep each wave."""
+        for wave in waves(units):
+            sessions = [self._session(unit, targets[unit.target.id], volume) for unit in wave if unit.target]
+            try:
+                play(sessions, image)
+            finally:  # Ctrl-C in the middle keeps the sessions that are complete
+                self._keep(wave, sessions)
+
+    def _session(self, unit: Unit, target: Target, volume: Volume) -> Session:
         job = self.job
         return Session(
             unit.key,

@@ -131,9 +131,13 @@ def _to_nearest(
 
 
 def _by_distance(distances: Floats, areas: Floats) -> tuple[Floats, Floats]:
-    """Both arrays in order of rising distance."""
-    order = np.argsort(distances)
-    return distances[order], areas[order]
+    """Both arrays in order of rising distance, among equals of rising area.
+
+    The second key matters where a percentile falls exactly between two distances: then the rounding of the summed areas
+    decides, and the reference sums in this order. Complex numbers sort by real, then imaginary part, in one quick pass.
+    """
+    pairs = np.sort(distances + 1j * areas)
+    return pairs.real.copy(), pairs.imag.copy()
 
 
 def _weighted_percentile(distances: Floats, areas: Floats, percentile: float) -> float:

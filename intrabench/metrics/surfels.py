@@ -17,7 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 _AXIS_BITS = (4, 2, 1)  # the bit that flips when a corner number 4z + 2y + x steps along z, y, x
-_CORNER, _RIDGE, _FLAT = 0, 1, 4  # first column of each kind of area in `_weights`; ridge and flat have one per axis
+# Which sides of a voxel, those that look along z, y and x, each elementary area is the resultant of: a cut across the
+# voxel's corner; cuts from edge to edge, parallel to z, y, x; and flat cuts, square to z, y, x.
+_ELEMENTS = np.array([[1, 1, 1], [0, 1, 1], [1, 0, 1], [1, 1, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+_CORNER, _RIDGE, _FLAT = 0, 1, 4  # first row of each kind above
 
 
 def neighbour_codes(mask: NDArray[np.bool_]) -> NDArray[np.uint8]:
@@ -39,8 +42,7 @@ def surfel_areas(spacing_mm: tuple[float, float, float]) -> NDArray[np.float64]:
     """
     z, y, x = spacing_mm
     faces = np.array([y * x, z * x, z * y])  # area of a voxel's side that looks along z, y, x
-    ridges = np.hypot(faces[[1, 0, 0]], faces[[2, 2, 1]])  # area of a cut from edge to edge that runs along z, y, x
-    areas: NDArray[np.float64] = _weights() @ np.concatenate(([np.linalg.norm(faces)], ridges, faces))
+    areas: NDArray[np.float64] = _weights() @ np.linalg.norm(_ELEMENTS * faces, axis=1)
     return areas
 
 

@@ -1,4 +1,7 @@
-"""What the prompts of all turns say about the voxels around them: where to look, sure seeds, and a first guess."""
+"""What the prompts of all turns say about the voxels around them: where to look, what is sure, what is likely.
+
+Everything here follows from the prompts and the previous mask; no voxel outside of the neighbourhood is touched.
+"""
 
 from __future__ import annotations
 
@@ -8,58 +11,185 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from intrabench.mask import Box, grow
+from intrabench.mask import Box, Mask, box_slices, grow
 from intrabench.models.base import Request
 
-Floats = NDArray[np.float32]
+Array = NDArray[np.float64]
+Labels = NDArray[np.int8]
+Bools = NDArray[np.bool_]
 Spacing = tuple[float, float, float]
+
+_SLACK = 0.1
+"""Derived boxes grow by this share of their size on each side: interpolation cuts whatever bulges between two boxes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Hints:
-    """All prompts of a history. points: rows ``z, y, x, label``, oldest first. blocks: rows of half-open boxes
-    ``z0, y0, x0, z1, y1, x1``, disjoint along z where they come from 2D boxes; outside of all of them is background."""
+    """All prompts of a history, in canonical voxels.
+
+    points: rows ``z, y, x, label``, oldest first, scribbles included. blocks: rows ``z0, y0, x0, z1, y1, x1``,
+    half-open; outside of all blocks is background, unless there is none.
+    """
 
     points: NDArray[np.int64]
     blocks: NDArray[np.int64]
+    mask: Mask
 
     @classmethod
     def of(cls, request: Request) -> Hints:
         """Collect the turns: a later 3D box replaces an earlier one, a later 2D box an earlier one on its slice.
 
-        2D boxes win over 3D boxes, because they are drawn on what the user sees. A slice between two boxed slices
-        that has no own box gets the box around its two neighbours: the target passes there, we do not know where.
+        2D boxes win over a 3D box, as they say more. A slice between two boxed slices without an own box gets the box
+        around its two neighbours: the target passes there, we do not know where. The previous mask counts from the
+        second turn on.
         """
-        rows: list[NDArray[np.int64]] = [np.zeros((0, 4), dtype=np.int64)]
+        points: list[NDArray[np.int64]] = [np.zeros((0, 4), dtype=np.int64)]
         by_slice: dict[int, NDArray[np.int64]] = {}
-        block: list[NDArray[np.int64]] = []
+        block = np.zeros((0, 6), dtype=np.int64)
         for prompts in (turn.prompts for turn in request.turns):
-            rows += [np.column_stack([s.points, np.full(len(s.points), s.label)]) for s in prompts.scribbles]
-            rows.append(prompts.points)
-            by_slice |= {int(row[0]): row[1:] for row in prompts.boxes2d}
-            block = block if prompts.box3d is None else [prompts.box3d]
-        blocks = _stack(by_slice) if by_slice else block
-        return cls(np.vstack(rows), np.array(blocks, dtype=np.int64).reshape(-1, 6))
+            points += [np.column_stack([s.points, np.full(len(s.points), s.label)]) for s in prompts.scribbles]
+            points.append(prompts.points)
+            drawn = np.asarray(prompts.drawn, dtype=bool)
+            by_slice |= {int(z): _loose(box, drawn=bool(d)) for (z, *box), d in zip(prompts.boxes2d, drawn, strict=True)}
+            block = block if prompts.box3d is None else prompts.box3d[None]
+        mask = request.mask if len(request.turns) > 1 else Mask.empty()
+        return cls(np.vstack(points), _stack(by_slice) if by_slice else block, mask)
 
     def box(self, shape: tuple[int, int, int], spacing_mm: Spacing, margin_mm: float, radius_mm: float) -> Box | None:
-        """The neighbourhood: boxes plus a margin, or points plus a radius, clipped to the volume; None if nothing."""
-        reach = margin_mm if len(self.blocks) else radius_mm
-        low = np.vstack([self.blocks[:, :3], self.points[:, :3]])
-        high = np.vstack([self.blocks[:, 3:], self.points[:, :3] + 1])
+        """The neighbourhood: boxes plus a margin, or points plus a radius, and the previous mask; None for no hint."""
+        reach_mm = margin_mm if len(self.blocks) else radius_mm
+        reach = np.array([int(np.ceil(reach_mm / step)) + 1 for step in spacing_mm])
+        low = np.vstack([self.blocks[:, :3] - reach, self.points[:, :3] - reach])
+        high = np.vstack([self.blocks[:, 3:] + reach, self.points[:, :3] + reach + 1])
         if len(low) == 0:
             return None
-        tight = [int(v) for v in (*low.min(axis=0), *high.max(axis=0))]
-        z, y, x = (int(np.ceil(reach / step)) + 1 for step in spacing_mm)
-        return grow((tight[0], tight[1], tight[2], tight[3], tight[4], tight[5]), (z, y, x), shape)
+        if self.mask.any():
+            low, high = np.vstack([low, self.mask.box[:3]]), np.vstack([high, self.mask.box[3:]])
+        z0, y0, x0, z1, y1, x1 = (int(v) for v in (*low.min(axis=0), *high.max(axis=0)))
+        return grow((z0, y0, x0, z1, y1, x1), (0, 0, 0), shape)
 
 
-def _stack(by_slice: dict[int, NDArray[np.int64]]) -> list[NDArray[np.int64]]:
-    """2D boxes as blocks, the gaps between them filled by the box around both neighbours."""
-    blocks = []
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """The grid of a neighbourhood: `box` in a volume of `shape`, in cells of `factor` voxels ``(z, y, x)``."""
+
+    box: Box
+    shape: tuple[int, int, int]
+    spacing_mm: Spacing
+    factor: tuple[int, int, int] = (1, 1, 1)
+
+    @property
+    def cells(self) -> tuple[int, int, int]:
+        """Number of cells along ``(z, y, x)``; the last ones may reach beyond the box."""
+        z, y, x = (-(-(self.box[k + 3] - self.box[k]) // self.factor[k]) for k in range(3))
+        return z, y, x
+
+    @property
+    def step_mm(self) -> Spacing:
+        """Size of a cell in millimetres."""
+        z, y, x = (self.spacing_mm[k] * self.factor[k] for k in range(3))
+        return z, y, x
+
+    def coarse(self, most: int) -> Frame:
+        """The same box with at most `most` cells, made by merging along whatever axis is finest."""
+        frame = self
+        while int(np.prod(frame.cells, dtype=np.int64)) > most:
+            axis = int(np.argmin([s if n > 1 else np.inf for s, n in zip(frame.step_mm, frame.cells, strict=True)]))
+            z, y, x = (f + (k == axis) for k, f in enumerate(frame.factor))
+            frame = Frame(self.box, self.shape, self.spacing_mm, (z, y, x))
+        return frame
+
+    def seeds(self, points: NDArray[np.int64], radius_mm: float) -> Labels:
+        """Cells of balls around points: 1, 0, and -1 where no seed is; later balls win, and every point its own cell."""
+        seeds = np.full(self.cells, -1, dtype=np.int8)
+        inside = ((points[:, :3] >= self.box[:3]) & (points[:, :3] < self.box[3:])).all(axis=1)
+        cells = (points[inside, :3] - self.box[:3]) // self.factor
+        labels = points[inside, 3]
+        reach = [int(radius_mm / step) for step in self.step_mm]
+        offsets = np.stack(np.meshgrid(*[np.arange(-r, r + 1) for r in reach], indexing="ij"), axis=-1).reshape(-1, 3)
+        offsets = offsets[((offsets * self.step_mm) ** 2).sum(axis=1) <= radius_mm**2 + 1e-6]
+        for cell, label in zip(cells, labels, strict=True):
+            ball = cell + offsets
+            seeds[tuple(ball[((ball >= 0) & (ball < self.cells)).all(axis=1)].T)] = label
+        for cell, label in zip(cells, labels, strict=True):
+            seeds[tuple(cell)] = label
+        return seeds
+
+    def boxes(self, blocks: NDArray[np.int64]) -> tuple[Bools, Array]:
+        """Cells within blocks, and there ``1 - rho**2``, rho = 1 on the ellipsoid (2D: ellipse) inscribed in the block."""
+        room, level = np.zeros(self.cells, dtype=bool), np.full(self.cells, -np.inf)
+        for block in blocks:
+            low = (np.maximum(block[:3], self.box[:3]) - self.box[:3]) // self.factor
+            high = -(-(np.minimum(block[3:], self.box[3:]) - self.box[:3]) // self.factor)
+            where = tuple(slice(max(int(a), 0), max(int(b), 0)) for a, b in zip(low, high, strict=True))
+            rho2 = np.zeros((1, 1, 1))
+            for axis in range(0 if len(blocks) == 1 else 1, 3):  # stacked blocks are 2D boxes: no centre along z
+                at = self.box[axis] + (np.arange(where[axis].start, where[axis].stop) + 0.5) * self.factor[axis]
+                half = (block[axis + 3] - block[axis]) / 2
+                rho2 = rho2 + ((at - block[axis] - half) / half).reshape([-1 if k == axis else 1 for k in range(3)]) ** 2
+            room[where], level[where] = True, 1 - rho2
+        return room, level
+
+    def interior(self) -> Bools:
+        """All cells but the border of the neighbourhood; the border of the volume is no border."""
+        room = np.ones(self.cells, dtype=bool)
+        for axis in range(3):
+            rows = np.moveaxis(room, axis, 0)
+            if self.box[axis] > 0:
+                rows[0] = False
+            if self.box[axis + 3] < self.shape[axis]:
+                rows[-1] = False
+        return room
+
+    def distance_mm(self, where: Bools) -> Array:
+        """Distance of every cell to the nearest true one; infinite if there is none."""
+        if not where.any():
+            return np.full(self.cells, np.inf)
+        return np.asarray(ndimage.distance_transform_edt(~where, sampling=self.step_mm), dtype=np.float64)
+
+    def mask(self, mask: Mask) -> Bools:
+        """The mask at the first voxel of each cell."""
+        z, y, x = self.factor
+        return mask.crop(self.box)[::z, ::y, ::x]
+
+    def image(self, array: NDArray[np.generic]) -> Array:
+        """The mean intensity of each cell; of several channels, their mean."""
+        crop = array[box_slices(self.box)]
+        means = np.asarray(crop.mean(axis=3) if crop.ndim == 4 else crop, dtype=np.float64)
+        for axis, factor in enumerate(self.factor):
+            if factor > 1:
+                first = np.arange(0, means.shape[axis], factor)
+                size = np.diff([*first, means.shape[axis]]).reshape([-1 if k == axis else 1 for k in range(3)])
+                means = np.add.reduceat(means, first, axis=axis) / size
+        return means
+
+    def refine(self, cells: Array) -> Array:
+        """Values of cells as values of voxels, linear between the centres of cells."""
+        for axis, factor in enumerate(self.factor):
+            if factor > 1:
+                at = (np.arange(self.box[axis + 3] - self.box[axis]) + 0.5) / factor - 0.5
+                at = at.clip(0, cells.shape[axis] - 1)
+                low = at.astype(int)
+                high = np.minimum(low + 1, cells.shape[axis] - 1)
+                share = (at - low).reshape([-1 if k == axis else 1 for k in range(3)])
+                cells = cells.take(low, axis) * (1 - share) + cells.take(high, axis) * share
+        return cells
+
+
+def _loose(box: list[int], *, drawn: bool) -> NDArray[np.int64]:
+    y0, x0, y1, x1 = (int(v) for v in box)
+    if drawn:
+        return np.array([y0, x0, y1, x1])
+    slack_y, slack_x = round(_SLACK * (y1 - y0)), round(_SLACK * (x1 - x0))
+    return np.array([y0 - slack_y, x0 - slack_x, y1 + slack_y, x1 + slack_x])
+
+
+def _stack(by_slice: dict[int, NDArray[np.int64]]) -> NDArray[np.int64]:
+    """2D boxes as blocks; the gaps between them are filled by the box around both neighbours."""
     known = sorted(by_slice)
-    for z, after in zip(known, [*known[1:], known[-1] + 1], strict=True):
-        a, b = by_slice[z], by_slice[after if after in by_slice else z]
-        blocks.append(np.array([z, *a[:2], z + 1, *a[2:]]))
+    blocks = [(z, *by_slice[z][:2], z + 1, *by_slice[z][2:]) for z in known]
+    for z, after in zip(known, known[1:], strict=False):
         if after > z + 1:
-            blocks.append(np.array([z + 1, *np.minimum(a, b)[:2], after, *np.maximum(a, b)[2:]]))
-    return blocks
+            a, b = by_slice[z], by_slice[after]
+            blocks.append((z + 1, *np.minimum(a, b)[:2], after, *np.maximum(a, b)[2:]))
+    return np.array(blocks, dtype=np.int64)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
-from scipy.spatial import cKDTree
 
 from intrabench.mask import Mask
 
@@ -49,6 +47,9 @@ def component_centre(mask: Mask, z: int) -> tuple[int, int]:
     8-connected; of equally large components the one that begins last in row order; half pixels round to even.
     As RadioActive's seeds for interpolation and propagation.
     """
+    from scipy import ndimage  # half a second to import, which a finished run need not pay
+    from scipy.spatial import cKDTree
+
     plane = mask.array[z - mask.start[0]]
     labels, _ = ndimage.label(plane, structure=np.ones((3, 3)))
     sizes = np.bincount(labels.ravel())[1:]

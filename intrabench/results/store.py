@@ -96,7 +96,8 @@ class Store:
         """Write the rows and turns of finished sessions; the rows come last, they are what makes them count."""
         self._parts += 1
         name = f"{self.run_id}-{self._parts:04d}.parquet"
-        stamped = [{"run_id": self.run_id, "written_at": time.time_ns(), **row} for row in rows]
+        stamp = {"run_id": self.run_id, "written_at": time.time_ns()}
+        stamped = [{**stamp, **row} for row in rows]
         _atomically(self.root / "turns" / name, pl.DataFrame(turns, schema=TURNS).write_parquet)
         _atomically(self.root / "rows" / name, pl.DataFrame(stamped, schema=SCHEMA).write_parquet)
 

@@ -1,0 +1,1 @@
+"""Speed against references, measured side by side in one run: ``make bench``."""

@@ -1,0 +1,21 @@
+"""Run all benchmarks, or those named: ``python -m benchmarks overhead surface``."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+NAMES = ("overhead", "surface", "startup", "memory")
+
+
+def main() -> None:
+    """Run and print."""
+    for name in sys.argv[1:] or NAMES:
+        if name not in NAMES:
+            sys.exit(f"there is no benchmark {name!r}; known are {', '.join(NAMES)}")
+        print(f"== {name}", flush=True)
+        importlib.import_module(f"benchmarks.{name}").main()
+
+
+if __name__ == "__main__":
+    main()

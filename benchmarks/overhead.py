@@ -1,0 +1,183 @@
+"""What the framework costs per instance when the model costs nothing, at two volume sizes, beside the common way.
+
+Six instances of 214 to 112,482 voxels. The stub model answers at once with the target's box. Timed: prompting,
+bookkeeping, Dice, storing rows and turns. Not timed, printed apart: loading the image and its target index. The
+reference does the same work in the common way: read the label file per instance, whole volumes in float64, reorient,
+prompt, Dice, write the mask.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nibabel as nib
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench import registry
+from intrabench.datasets import store as cases
+from intrabench.datasets.base import Dataset, DatasetCard, Files
+from intrabench.engine.job import Job
+from intrabench.engine.local import LocalRun
+from intrabench.mask import Mask
+from intrabench.models.base import Answer, Failure, Model, OpenImage, Request
+from intrabench.models.box_fill import fill
+from intrabench.plan import Contender
+from intrabench.protocols import protocol
+from intrabench.results.store import Store
+from intrabench.target import Target, targets_of
+from intrabench.volume import Volume
+
+VOXELS = (17025, 40994, 112482, 1075, 15975, 214)
+SIZES = ((128, 256, 256), (128, 512, 512))
+PROMPTERS = ("box_slice", "box_interp:n=3", "point_interp:n=3", "box_volume")
+SPACING = (1.5, 0.8, 0.8)
+
+
+@dataclass(frozen=True)
+class Six(Dataset):
+    """Six ellipsoids in noise; the same six at every size."""
+
+    name = "six"
+    version = "1"
+    card = DatasetCard("Six ellipsoids", "synthetic")
+    shape: tuple[int, int, int] = SIZES[0]
+
+    def cases(self) -> tuple[str, ...]:
+        """One."""
+        return ("six",)
+
+    def load(self, case: str, files: Files) -> tuple[Volume, Sequence[Target]]:
+        """Noise and labels, in LPS order as CT scans come."""
+        noise = np.random.default_rng(0).integers(-1000, 1000, self.shape, dtype=np.int16)
+        volume = Volume.from_canonical(noise, SPACING)
+        names = {value: ("blob", value) for value in range(1, 7)}
+        return volume, targets_of(ellipsoids(self.shape), names, case, volume.spacing_mm)
+
+
+def ellipsoids(shape: tuple[int, int, int]) -> NDArray[np.uint8]:
+    """A label map of six ellipsoids with about the wanted numbers of voxels."""
+    labels = np.zeros(shape, dtype=np.uint8)
+    z, y, x = np.ogrid[: shape[0], : shape[1], : shape[2]]
+    centres = [(30, 60, 60), (30, 60, 180), (85, 80, 90), (20, 190, 60), (95, 190, 190), (60, 200, 120)]
+    for value, (count, centre) in enumerate(zip(VOXELS, centres, strict=True), start=1):
+        radius = (count * 3 / (4 * np.pi) / 0.6) ** (1 / 3)
+        far = ((z - centre[0]) / 0.6) ** 2 + (y - centre[1]) ** 2 + (x - centre[2]) ** 2
+        labels[far <= radius**2] = value
+    return labels
+
+
+@dataclass(eq=False)
+class Instant(Model):
+    """Answers at once with the box around the prompts, boxed."""
+
+    name = "instant"
+    dims = 2
+    accepts = frozenset({"point", "box2d", "box3d"})
+
+    def open(self, volume: Volume) -> AbstractContextManager[OpenImage]:
+        """Nothing to encode."""
+        return nullcontext(_Instant())
+
+
+class _Instant(OpenImage):
+    def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
+        return [Answer(_around(request)) for request in requests]
+
+
+def _around(request: Request) -> Mask:
+    prompts = request.turns[-1].prompts
+    if prompts.box3d is not None:
+        z0, y0, x0, z1, y1, x1 = (int(v) for v in prompts.box3d)
+    else:
+        rows = prompts.boxes2d if len(prompts.boxes2d) else prompts.points[:, [0, 1, 2, 1, 2]]
+        (z0, y0, x0), (y1, x1) = rows[:, :3].min(axis=0), rows[:, 3:].max(axis=0)
+        z1 = rows[:, 0].max() + 1
+    return fill([(int(z0), int(y0), int(x0), int(z1), int(y1), int(x1))], (10**6,) * 3)
+
+
+class _Quiet:
+    def say(self, text: str) -> None: ...
+    def begin(self, total: int, done: int) -> None: ...
+    def advance(self, sessions: int, failed: int) -> None: ...
+
+
+def ours(dataset: Six, prompter: str, folder: Path) -> float:
+    """Seconds per instance: the play of all sessions and the writing of their part."""
+    contender = Contender(Instant())
+    job = Job((contender,), (registry.make("prompters", prompter),), (dataset,), (0,), protocol("overlap@1"), 0)
+    run = LocalRun(job, Store(folder, "bench"), _Quiet())
+    (group,) = run.groups()
+    scene = cases.open_case(dataset, "six")
+    volume = scene.volume
+    targets = {target.id: target for target in scene.targets()}
+    started = time.perf_counter()
+    with contender.model.open(volume) as image:
+        run.play_waves(group.units, targets, image, volume)
+    return (time.perf_counter() - started) / len(VOXELS)
+
+
+def common(label_file: Path, folder: Path) -> float:
+    """Seconds per instance for box prompts in the common way."""
+    started = time.perf_counter()
+    for value in range(1, 7):
+        image: Any = nib.load(label_file)
+        truth = nib.as_closest_canonical(image).get_fdata() == value
+        foreground = np.argwhere(truth.transpose(2, 1, 0))
+        boxes = {}
+        for z in np.unique(foreground[:, 0]):
+            inside = foreground[foreground[:, 0] == z]
+            boxes[z] = (*inside[:, 1:].min(axis=0), *(inside[:, 1:].max(axis=0) + 1))
+        answer = np.zeros(truth.transpose(2, 1, 0).shape)
+        for z, (y0, x0, y1, x1) in boxes.items():
+            answer[z, y0:y1, x0:x1] = 1
+        predicted = answer.transpose(2, 1, 0) > 0
+        2 * np.logical_and(truth, predicted).sum() / (truth.sum() + predicted.sum())
+        nib.save(nib.Nifti1Image(predicted.astype(np.uint8), image.affine), folder / f"{value}.nii.gz")
+    return (time.perf_counter() - started) / len(VOXELS)
+
+
+def best(measure: Callable[[], float], times: int) -> float:
+    """The smallest of several measurements."""
+    return min(measure() for _ in range(times))
+
+
+def main() -> None:
+    """Print seconds per instance at both sizes, and the ratios."""
+    import os
+
+    per_size: dict[str, list[float]] = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.environ["INTRABENCH_DATA"] = str(folder / "data")
+        for shape in SIZES:
+            dataset = Six(shape)
+            size = "x".join(str(side) for side in shape)
+            prepared = time.perf_counter()
+            cases.prepare(dataset, "six")
+            loaded = time.perf_counter()
+            scene = cases.open_case(dataset, "six")
+            count = len(scene.targets()) + scene.volume.array.ndim
+            print(f"{size}: convert {loaded - prepared:.2f} s, load {time.perf_counter() - loaded:.2f} s ({count - 3})")
+            labels = folder / f"{size}.nii.gz"
+            nib.save(nib.Nifti1Image(ellipsoids(shape).transpose(2, 1, 0), np.diag([0.8, 0.8, 1.5, 1])), labels)
+            reference = best(lambda labels=labels: common(labels, folder), 2)  # type: ignore[misc]
+            print(f"  {'common way, box per slice':28} {1e3 * reference:9.3f} ms per instance")
+            for number, prompter in enumerate(PROMPTERS):
+                runs = iter(range(100))
+                out = folder / size / str(number)
+                seconds = best(lambda: ours(dataset, prompter, out / str(next(runs))), 7)  # noqa: B023
+                per_size.setdefault(prompter, []).append(seconds)
+                print(f"  {prompter:28} {1e3 * seconds:9.3f} ms per instance, {reference / seconds:6.0f} times less")
+    for prompter, (small, large) in per_size.items():
+        print(f"{prompter:30} {SIZES[1]} costs {large / small:.2f} times {SIZES[0]}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+"""``python -m intrabench``."""
+
+from intrabench.cli import main
+
+main()

@@ -1,0 +1,62 @@
+"""Intensity policies: how scan values of a slice become the range [0, 255] that 2D networks were trained on.
+
+Every policy picks a low and a high value; the slice is clipped to them and mapped linearly, low to 0 and high to 255.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Policy = Literal["slice", "volume", "ct_soft", "none"]
+"""slice: the 0.5 and 99.5 percentiles of the slice's own voxels. volume: those of all voxels of the volume.
+ct_soft: the soft-tissue CT window, level 40 and width 400 HU. none: the minimum and the maximum of the slice."""
+
+PERCENTILES = (0.5, 99.5)
+WINDOWS = {"ct_soft": (40.0, 400.0)}
+"""Level and width in Hounsfield units. Source: MedSAM's preprocessing of CT, https://github.com/bowang-lab/MedSAM."""
+
+
+def slice_images(array: Array, policy: Policy) -> Callable[[int], Array]:
+    """The function from z to the image of that slice, ``(y, x)`` or ``(y, x, channel)``, within [0, 255].
+
+    `array` is canonical, ``(z, y, x)`` or ``(z, y, x, channel)``. Colour images of uint8 pass through as they are;
+    everything else becomes float32, channels together. A constant slice becomes zeros. What a policy takes from the
+    whole volume is computed here, once.
+
+    Raises:
+        ValueError: the policy is unknown.
+    """
+    if policy not in get_args(Policy):
+        raise ValueError(f"there is no intensity policy {policy!r}; there are {', '.join(get_args(Policy))}")
+    if array.ndim == 4 and array.dtype == np.uint8:
+        return lambda z: array[z]
+    if policy == "slice":
+        return lambda z: stretch(array[z], *_percentiles(array[z]))
+    if policy == "none":
+        return lambda z: stretch(array[z], float(array[z].min()), float(array[z].max()))
+    if policy == "volume":
+        low, high = _percentiles(array)
+    else:
+        level, width = WINDOWS[policy]
+        low, high = level - width / 2, level + width / 2
+    return lambda z: stretch(array[z], low, high)
+
+
+def stretch(image: Array, low: float, high: float) -> NDArray[np.float32]:
+    """`image` clipped to [low, high] and mapped linearly to [0, 255]; zeros where high is not above low."""
+    if not high > low:
+        return np.zeros(image.shape, dtype=np.float32)
+    clipped = np.clip(image.astype(np.float32), low, high)
+    scaled: NDArray[np.float32] = (clipped - np.float32(low)) * np.float32(255 / (high - low))
+    return scaled.clip(0, 255)
+
+
+def _percentiles(array: Array) -> tuple[float, float]:
+    """numpy keeps the dtype of the array while it selects, so that the one copy is no larger than the array."""
+    low, high = np.percentile(array, PERCENTILES)
+    return float(low), float(high)

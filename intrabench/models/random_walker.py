@@ -1,0 +1,206 @@
+"""A training-free 3D model: the random walker in a neighbourhood of the prompts.
+
+Random walker with priors (Grady, "Multilabel random walker image segmentation using prior models", CVPR 2005; seeds
+as in Grady, "Random walks for image segmentation", PAMI 2006). The equation is set up here and not by scikit-image's
+`random_walker`, because that takes no priors, offers no time limit, and lets walkers cross thick slices more easily
+than thin ones.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage, sparse
+from scipy.sparse.linalg import cg
+from scipy.special import expit
+
+from intrabench.mask import Mask
+from intrabench.models.base import Answer, Request, VolumeModel
+from intrabench.models.neighbourhood import Array, Bools, Frame, Hints, Labels
+from intrabench.volume import Volume
+
+_BINS = 64
+_WALL = 0.3  # how easily walkers cross the edge of a box: tight boxes touch the target, so less than other edges
+_PASSES = 3  # tissue is learned anew from the answer within boxes; without boxes the answer would creep outwards
+_SURE = 6.0  # log-odds: even unlike tissue follows a prompt here
+
+
+@dataclass(eq=False)
+class RandomWalker(VolumeModel):
+    """Probability of the target = how likely a walker meets target before background, and it may stop at any voxel.
+
+    Each voxel has prior odds: those of its place (boxes: a blob inscribed in them; points: near them; corrections:
+    the previous mask, turned over near new points) times those of its tissue (histograms of what is target and
+    background so far). Walkers cross intensity edges rarely and stop after about `reach_mm`.
+
+    beta: how strictly intensity edges stop walkers (intensities from 1st to 99th percentile count 1).
+    margin_mm around boxes, radius_mm around points: the neighbourhood. size_mm: radius expected of a target that has
+    only points. seed_mm: radius of the sure ball around a point. touch_mm: how far a point changes the odds.
+    max_voxels: larger neighbourhoods are solved on coarser cells. time_limit_s: then TimeoutError.
+    """
+
+    name = "random_walker"
+    dims = 3
+    accepts = frozenset({"point", "box2d", "box3d", "scribble"})
+
+    beta: float = 200.0
+    reach_mm: float = 2.0
+    margin_mm: float = 10.0
+    radius_mm: float = 30.0
+    size_mm: float = 12.0
+    seed_mm: float = 1.0
+    touch_mm: float = 6.0
+    max_voxels: int = 1_000_000
+    time_limit_s: float = 60.0
+
+    def segment_one(self, volume: Volume, request: Request) -> Answer:
+        """Solve in the neighbourhood; the answer is valid for the whole volume.
+
+        Raises:
+            TimeoutError: it took longer than `time_limit_s`; looked at between all steps and iterations.
+        """
+        check = _Deadline(self.time_limit_s)
+        hints = Hints.of(request)
+        box = hints.box(volume.shape, volume.spacing_mm, self.margin_mm, self.radius_mm)
+        if box is None:
+            return Answer(request.mask)
+        fine = Frame(box, volume.shape, volume.spacing_mm)
+        frame = fine.coarse(self.max_voxels)
+        chance = frame.refine(self._chance(frame, hints, frame.image(volume.array), check))
+        room, seeds = self._room(fine, hints), fine.seeds(hints.points, self.seed_mm)
+        check()
+        answer = np.where(seeds >= 0, seeds == 1, (chance > 0.5) & room)
+        return Answer(Mask.of(_pieces(answer, seeds == 1, boxed=len(hints.blocks) > 0), box[:3]))
+
+    def _room(self, frame: Frame, hints: Hints) -> Bools:
+        """Where the target may lie: in the boxes, and near points that say they are wrong; else all but the border."""
+        if len(hints.blocks) == 0:
+            return frame.interior()
+        room, _ = frame.boxes(hints.blocks)
+        outside = (frame.seeds(hints.points, self.seed_mm) == 1) & ~room
+        return room | (frame.distance_mm(outside) <= self.touch_mm) if outside.any() else room
+
+    def _odds(self, frame: Frame, hints: Hints, seeds: Labels) -> Array:
+        """Log-odds of the place alone."""
+        to_target, to_background = frame.distance_mm(seeds == 1), frame.distance_mm(seeds == 0)
+        if hints.mask.any():
+            mask = frame.mask(hints.mask)
+            odds = 3 * np.clip((frame.distance_mm(~mask) - frame.distance_mm(mask)) / 2, -1, 1)  # unsure within 2 mm
+        elif len(hints.blocks):
+            odds = frame.boxes(hints.blocks)[1]
+        else:
+            odds = (1 - (to_target / self.size_mm) ** 2) / 2
+        touch = np.exp(-((to_target / self.touch_mm) ** 2)) - np.exp(-((to_background / self.touch_mm) ** 2))
+        return np.asarray(odds.clip(-_SURE, _SURE) + _SURE * touch, dtype=np.float64)
+
+    def _chance(self, frame: Frame, hints: Hints, image: Array, check: Callable[[], None]) -> Array:
+        """The probability of target for every cell."""
+        image = _normalised(image)
+        seeds, room = frame.seeds(hints.points, self.seed_mm), self._room(frame, hints)
+        odds = self._odds(frame, hints, seeds)
+        boxed = len(hints.blocks) > 0
+        chance = expit(odds)
+        if not boxed and not hints.mask.any():  # of the target's tissue we have only seen what was clicked on
+            chance = np.exp(-((frame.distance_mm(seeds == 1) / (2 * self.seed_mm)) ** 2))
+        chance = np.where(seeds >= 0, seeds, chance * room)
+        check()
+        free = (seeds < 0) & room
+        system, inflow = _walks(image, frame.step_mm, free, room | (seeds == 1), seeds == 1, self.beta)
+        for _ in range(_PASSES if boxed else 1):
+            prior = expit(odds + _tissue(image, chance))[free]
+            check()
+            chance[free] = _solve(system, inflow, prior, self.reach_mm, chance[free], check)
+        return chance
+
+
+class _Deadline:
+    """Raises TimeoutError when called too late."""
+
+    def __init__(self, limit_s: float) -> None:
+        self.limit_s, self.end = limit_s, time.perf_counter() + limit_s
+
+    def __call__(self, _: Any = None) -> None:
+        if time.perf_counter() > self.end:
+            raise TimeoutError(f"no answer within {self.limit_s:g} s; raise time_limit_s or lower max_voxels")
+
+
+def _normalised(image: Array) -> Array:
+    """Intensities from the 1st to the 99th percentile as 0 to 1, so that CT and MR mean the same; constant: 0."""
+    low, high = np.percentile(image, [1, 99])
+    if high <= low:
+        low, high = image.min(), image.max()
+    return ((image - low) / (high - low)).clip(0, 1) if high > low else np.zeros_like(image)
+
+
+def _tissue(image: Array, chance: Array) -> Array:
+    """Log-ratio of the intensity histograms of target and background, both weighted by the present probability."""
+    bins = np.minimum((image * _BINS).astype(np.intp), _BINS - 1)
+    total = np.bincount(bins.ravel(), minlength=_BINS)
+    target = np.bincount(bins.ravel(), chance.ravel(), _BINS)
+    ratio = []
+    for counts in (target, total - target):
+        smooth = ndimage.gaussian_filter1d(counts, 1.5, mode="nearest")
+        ratio.append(np.log(smooth / max(smooth.sum(), 1e-9) + 0.01 / _BINS))  # 1 % of voxels may be of any intensity
+    return np.asarray((ratio[0] - ratio[1])[bins], dtype=np.float64)
+
+
+def _walks(
+    image: Array, step_mm: tuple[float, float, float], free: Bools, room: Bools, target: Bools, beta: float
+) -> tuple[Any, Array]:
+    """The graph's Laplacian over the free cells in C order (sparse, per mm^2), and what flows in from target seeds.
+
+    An edge weighs ``exp(-beta * difference**2) / step_mm**2``: a finite-volume diffusion, so anisotropic cells give
+    the same answer in millimetres. Cells that are neither free nor target are background, of probability 0.
+    """
+    size = int(np.count_nonzero(free))
+    number = np.full(free.shape, -1, dtype=np.int32)
+    number[free] = np.arange(size, dtype=np.int32)
+    rows, columns, weights = [], [], []
+    degree, inflow = np.zeros(size), np.zeros(size)
+    for axis in range(3):
+        lower, upper = ((slice(None),) * axis + (part,) for part in (slice(0, -1), slice(1, None)))
+        weight = np.exp(-beta * (image[lower] - image[upper]) ** 2) / step_mm[axis] ** 2
+        weight *= np.where(room[lower] == room[upper], 1.0, _WALL)
+        for here, there in ((lower, upper), (upper, lower)):
+            starts = free[here]
+            cell, other, edge = number[here][starts], number[there][starts], weight[starts]
+            degree += np.bincount(cell, edge, size)
+            inflow += np.bincount(cell, edge * target[there][starts], size)
+            linked = other >= 0
+            rows.append(cell[linked])
+            columns.append(other[linked])
+            weights.append(-edge[linked])
+    diagonal = np.arange(size, dtype=np.int32)
+    entries = (np.concatenate([*weights, degree]), (np.concatenate([*rows, diagonal]), np.concatenate([*columns, diagonal])))
+    return sparse.csr_array(entries, shape=(size, size)), inflow
+
+
+def _solve(system: Any, inflow: Array, prior: Array, reach_mm: float, guess: Array, check: Callable[..., None]) -> Array:
+    """Probabilities of the free cells: ``(L + g) p = inflow + g * prior`` with ``g = 1 / reach_mm**2``.
+
+    g makes the matrix so diagonally dominant that conjugate gradients need some ten iterations; multigrid (pyamg)
+    would take longer to set up than that.
+    """
+    stop = 1 / reach_mm**2
+    matrix = system + stop * sparse.eye_array(len(prior), format="csr")
+    jacobi = sparse.diags_array(1 / matrix.diagonal())
+    solution, _ = cg(matrix, inflow + stop * prior, x0=guess, rtol=1e-3, maxiter=1000, M=jacobi, callback=check)
+    return np.asarray(solution, dtype=np.float64).clip(0, 1)
+
+
+def _pieces(answer: Bools, seeds: Bools, *, boxed: bool) -> NDArray[np.bool_]:
+    """One instance is one piece: those with a target seed and, in boxes or without any seed, the largest."""
+    labels, count = ndimage.label(answer)
+    if count <= 1:
+        return answer
+    keep = np.zeros(count + 1, dtype=bool)
+    keep[np.unique(labels[seeds])] = True
+    if boxed or not seeds.any():
+        keep[1 + np.argmax(np.bincount(labels.ravel())[1:])] = True
+    keep[0] = False
+    return np.asarray(keep[labels], dtype=bool)

@@ -1,0 +1,295 @@
+"""Runs: rows, resume, retries, order, two runs at once, broken cases, and a run that is really killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import intrabench
+from intrabench.errors import IntraBenchError
+from intrabench.results.store import read_rows, read_turns
+
+SMALL = "phantom:shape=16x32x32,instances=3,scans=2"
+PASSING = ["encode_s", "segment_s", "prompt_s", "batch", "peak_memory_mb", "run_id", "written_at"]
+
+PLUGIN = '''
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from intrabench.mask import Mask
+from intrabench.models.base import Answer, VolumeModel
+from intrabench.models.box_fill import BoxFill
+from intrabench.prompters.base import Prompter
+from intrabench.prompts import Click, DrawBox3D, Turn, box3d, points
+
+
+@dataclass(eq=False)
+class Moody(VolumeModel):
+    """Fills boxes; fails while a file named `fault` exists, and is as slow as asked."""
+
+    name = "moody"
+    accepts = frozenset({"point", "box2d", "box3d"})
+    seconds: float = 0.0
+
+    def segment_one(self, volume, request):
+        time.sleep(self.seconds)
+        Path("calls").open("a").write(request.session + "\\n")
+        if Path("fault").exists():
+            raise RuntimeError("in a bad mood")
+        return Answer(BoxFill().segment_one(volume, request).update)
+
+
+@dataclass(frozen=True)
+class Fumbling(Prompter):
+    """A box, then clicks on random voxels of the target."""
+
+    name = "fumbling"
+
+    def interact(self, user):
+        yield Turn(box3d(user.target.mask.box), (DrawBox3D(),))
+        while True:
+            yield Turn(points(user.rng("voxel").choice(user.target.mask.coordinates())), (Click(),))
+'''
+
+
+@pytest.fixture(autouse=True)
+def plugin(data: Path) -> Path:
+    path = Path("moody.py").resolve()
+    path.write_text(PLUGIN)
+    return path
+
+
+def lasting(rows: pl.DataFrame) -> pl.DataFrame:
+    """What must be equal between runs: all but times, memory and the run's name."""
+    return rows.drop(PASSING).sort("session", "round")
+
+
+def run(**options: object) -> pl.DataFrame:
+    return intrabench.run(**{"model": "box_fill", "prompter": "box_slice", "dataset": SMALL, **options})  # type: ignore[arg-type]
+
+
+def calls() -> list[str]:
+    return Path("calls").read_text().split() if Path("calls").exists() else []
+
+
+def test_one_row_per_target_and_round_with_who_it_is() -> None:
+    rows = run(prompter=["box_slice", "box_interp:n=2"], seed=[0, 1])
+    assert len(rows) == 2 * 3 * 2 * 2
+    first = rows.filter(pl.col("target") == "blob.1", pl.col("prompter") == "box_interp:n=2").row(0, named=True)
+    assert first["protocol"] == "basic@1"
+    assert first["model"] == "box_fill"
+    assert first["dataset"] == "phantom:shape=16x32x32,scans=2"  # parameters at their defaults are left out
+    assert first["interactions"] == 4
+    assert first["target_voxels"] > 0
+    assert first["target_ml"] == pytest.approx(first["target_voxels"] * 2 / 1000)
+    assert first["pred_voxels"] == first["target_voxels"] - first["fn_voxels"] + first["fp_voxels"]
+    assert 0 < first["nsd_2mm"] <= 1
+    assert set(rows["status"]) == {"ok"}
+    assert Path("intrabench-results/rows").is_dir()
+
+
+def test_the_same_run_again_computes_nothing_and_returns_the_same(plugin: Path) -> None:
+    first = run(model="moody", plugins=[plugin])
+    before = calls()
+    again = run(model="moody", plugins=[plugin])
+    assert calls() == before
+    assert again.equals(first)
+    parts = list(Path("intrabench-results/rows").iterdir())
+    run(model="moody", plugins=[plugin], cases=["*"], targets=["blob.2"])
+    assert list(Path("intrabench-results/rows").iterdir()) == parts
+
+
+def test_new_units_are_added_and_only_they_are_computed(plugin: Path) -> None:
+    run(model="moody", plugins=[plugin], targets=["blob.1"])
+    assert len(calls()) == 2
+    rows = run(model="moody", plugins=[plugin])
+    assert len(calls()) == 6
+    assert len(rows) == 6
+
+
+def test_failed_sessions_are_tried_again_and_the_newer_row_counts(plugin: Path) -> None:
+    Path("fault").touch()
+    rows = run(model="moody", plugins=[plugin])
+    assert set(rows["status"]) == {"error"}
+    assert set(rows["dice"]) == {0.0}
+    assert "in a bad mood" in rows["error"][0]
+    assert intrabench.table()["failed"].to_list() == [6]
+    Path("fault").unlink()
+    assert set(run(model="moody", plugins=[plugin])["status"]) == {"ok"}
+    assert intrabench.table()["failed"].to_list() == [0]
+
+
+def test_more_rounds_go_on_from_the_same_beginning_and_fewer_are_served(plugin: Path) -> None:
+    options = {"model": "moody", "prompter": "fumbling", "plugins": [plugin], "dataset": SMALL}
+    short = run(rounds=1, **options)
+    assert short["round"].to_list() == [0, 1] * 6
+    long = run(rounds=3, **options)
+    assert long["round"].to_list() == [0, 1, 2, 3] * 6
+    assert lasting(long.filter(pl.col("round") < 2)).equals(lasting(short))
+    before = len(calls())
+    assert lasting(run(rounds=1, **options)).equals(lasting(short))
+    assert len(calls()) == before
+
+
+def test_any_order_sharding_and_repetition_give_the_same_rows(plugin: Path) -> None:
+    prompters = ["points_volume:n=3,placement=random", "box_interp:n=3", "fumbling"]
+    options = {"plugins": [plugin], "model": "moody", "rounds": 2, "seed": [0, 7]}
+    whole = run(prompter=prompters, out="whole", **options)
+    for shard in (prompters[::-1], prompters[1:], prompters[:1]):
+        for case in ("2", "1"):
+            run(prompter=shard, out="shards", cases=[f"*{case}"], **options)
+    shards = run(prompter=prompters, out="shards", **options)
+    assert lasting(shards).equals(lasting(whole))
+    assert read_turns(Path("shards")).sort("session", "turn").equals(read_turns(Path("whole")).sort("session", "turn"))
+    assert whole.filter(pl.col("seed") == 0)["prompts_hash"].n_unique() > 3
+
+
+def test_the_model_never_changes_a_prompt(plugin: Path) -> None:
+    rows = run(model=["moody", "box_fill"], prompter="fumbling", plugins=[plugin])
+    assert rows.group_by("case", "target").agg(pl.col("prompts_hash").n_unique())["prompts_hash"].to_list() == [1] * 6
+
+
+BROKEN = '''
+from dataclasses import dataclass
+
+import numpy as np
+
+from intrabench.datasets.base import Dataset, DatasetCard
+from intrabench.errors import IntraBenchError
+from intrabench.target import targets_of
+from intrabench.volume import Volume
+
+
+@dataclass(frozen=True)
+class Broken(Dataset):
+    name = "broken"
+    version = "1"
+    card = DatasetCard("broken", "none")
+
+    def cases(self):
+        return ("bad", "bare", "good")
+
+    def load(self, case, files):
+        from pathlib import Path
+        if case == "bad" and not Path("mended").exists():
+            raise IntraBenchError("bad.nii.gz is truncated; fetch it again")
+        image = np.arange(6 * 7 * 8).reshape(6, 7, 8).astype(np.int16)
+        labels = (image > 200).astype(np.uint8) * (case != "bare")
+        volume = Volume.from_canonical(image)
+        return volume, targets_of(labels, {1: ("top", 1)}, case, volume.spacing_mm)
+'''
+
+
+def test_a_broken_case_is_a_failed_row_and_the_others_go_on() -> None:
+    Path("broken.py").write_text(BROKEN)
+    rows = run(dataset="broken", plugins=[Path("broken.py")])
+    assert rows.select("case", "target", "status", "round").rows() == [("bad", "*", "error", 0), ("good", "top.1", "ok", 0)]
+    assert rows["error"][0] == "bad.nii.gz is truncated; fetch it again"
+    table = intrabench.table()
+    assert table["failed"].to_list() == [1]
+    assert table["broken"][0] == pytest.approx(rows["dice"][1] / 2)  # the broken case counts as 0
+    Path("mended").touch()
+    rows = run(dataset="broken", plugins=[Path("broken.py")])
+    assert rows["target"].to_list() == ["top.1", "top.1"]
+    assert intrabench.table()["failed"].to_list() == [0]
+
+
+def test_a_damaged_image_fails_its_sessions_only(data: Path) -> None:
+    intrabench.run("box_fill", "box_slice", SMALL, targets=["blob.1"])
+    (image,) = sorted(data.glob("cases/*/*1/image*"))
+    image.write_bytes(bytes(image.stat().st_size))
+    rows = intrabench.run("box_fill", "box_interp", SMALL, targets=["blob.1"])
+    assert sorted(rows["status"]) == ["error", "ok"]
+    assert "image" in rows.filter(pl.col("status") == "error")["error"][0]
+
+
+def test_wrong_words_are_told_before_anything_is_computed() -> None:
+    wrong = {
+        "model": ("box_fil", "did you mean 'box_fill'"),
+        "prompter": ("box_interp:m=3", "no parameter 'm'"),
+        "dataset": ("phantoms", "did you mean 'phantom'"),
+        "protocol": ("basic@2", "did you mean 'basic@1'"),
+        "cases": (["x*"], "nothing that fits 'x\\*'"),
+        "targets": (["liver*"], "fits no target"),
+        "rounds": (-1, "negative"),
+        "device": ("tpu", "auto, cpu or cuda"),
+        "batch": ("many", "fixed, auto or a number"),
+    }
+    for option, (value, words) in wrong.items():
+        with pytest.raises(IntraBenchError, match=words):
+            run(**{option: value})
+    assert not list(Path().glob("*/rows/*.parquet"))
+
+
+def test_a_folder_that_cannot_be_written_is_told_at_once() -> None:
+    Path("file").write_text("no folder")
+    with pytest.raises(IntraBenchError, match="cannot write to file.*--out"):
+        run(out="file")
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
+    with pytest.raises(IntraBenchError, match=r"No space left on device\); free space"):
+        run()
+    monkeypatch.undo()
+    assert not list(Path("intrabench-results").rglob("*.parquet"))
+    assert not list(Path("intrabench-results").rglob("*.tmp"))
+    assert len(run()) == 6
+
+
+def command(plugin: Path, *extra: str) -> list[str]:
+    words = f"run -m moody:seconds=0.05 -p box_slice -p fumbling -d phantom:shape=16x32x32,instances=8 --rounds 2 --plugin {plugin}"
+    return [sys.executable, "-m", "intrabench", *words.split(), *extra]
+
+
+def wait_for_part(folder: Path, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 60
+    while not list(folder.glob("rows/*.parquet")):
+        assert process.poll() is None, "the run ended before it could be disturbed"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGINT])
+def test_a_run_that_is_killed_or_interrupted_is_completed_by_the_next(plugin: Path, sign: signal.Signals) -> None:
+    process = subprocess.Popen(command(plugin, "--out", "killed"), stderr=subprocess.PIPE)
+    wait_for_part(Path("killed"), process)
+    os.kill(process.pid, sign)
+    _, errors = process.communicate(timeout=60)
+    kept = read_rows(Path("killed"))
+    assert 0 < kept["session"].n_unique() < 16
+    if sign == signal.SIGINT:
+        assert process.returncode == 1
+        assert b"the same command continues" in errors
+        assert b"Traceback" not in errors
+    subprocess.run(command(plugin, "--out", "killed"), check=True, capture_output=True)
+    subprocess.run(command(plugin, "--out", "whole"), check=True, capture_output=True)
+    killed, whole = read_rows(Path("killed")), read_rows(Path("whole"))
+    assert killed["session"].n_unique() == 16
+    assert lasting(killed).equals(lasting(whole))
+    survivors = killed.join(kept.select("session", "round", "written_at"), on=["session", "round", "written_at"])
+    assert len(survivors) == len(kept)  # what was finished was not computed again
+
+
+def test_two_runs_at_once_share_the_work(plugin: Path) -> None:
+    words = ["--out", "shared", "-d", "phantom:shape=16x32x32,instances=8,seed=1"]
+    both = [subprocess.Popen(command(plugin, *words), stderr=subprocess.PIPE) for _ in range(2)]
+    for process in both:
+        process.communicate(timeout=120)
+        assert process.returncode == 0
+    rows = [pl.read_parquet(path) for path in Path("shared/rows").iterdir()]
+    sessions = pl.concat(rows).select("session", "round")
+    assert len(sessions) == len(sessions.unique()) == 2 * 8 + 2 * 8 * 3

@@ -1,0 +1,116 @@
+"""Names to classes: built in, workspace, plug-in, entry point."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import intrabench
+from intrabench import registry, workspace
+from intrabench.errors import IntraBenchError
+from intrabench.prompters.box_slice import BoxSlice
+
+MINE = '''
+from dataclasses import dataclass
+from intrabench.prompters.box_slice import BoxSlice
+
+@dataclass(frozen=True)
+class Mine(BoxSlice):
+    """My own boxes."""
+    name = "{name}"
+'''
+
+
+def make_workspace(name: str = "mine") -> None:
+    Path("intrabench.toml").write_text('results = "out"\n')
+    Path("prompters").mkdir()
+    Path("prompters/mine.py").write_text(MINE.format(name=name))
+
+
+def test_classes_of_a_workspace_are_known_by_name_and_results_go_there() -> None:
+    make_workspace()
+    entry = registry.entries("prompters")["mine"]
+    assert entry.summary == "My own boxes."
+    assert intrabench.prompter("mine").spec == "mine"
+    assert workspace.results_folder() == Path.cwd() / "out"
+    assert workspace.results_folder(Path("there")) == Path("there")
+
+
+def test_without_the_file_nothing_of_the_folder_is_known() -> None:
+    make_workspace()
+    Path("intrabench.toml").unlink()
+    assert "mine" not in registry.entries("prompters")
+    assert workspace.results_folder() == Path.cwd() / "intrabench-results"
+    with pytest.raises(IntraBenchError, match="there is no prompter 'mine'"):
+        intrabench.prompter("mine")
+
+
+def test_listing_does_not_run_the_files() -> None:
+    make_workspace()
+    Path("prompters/loud.py").write_text("class Loud:\n    'Loud.'\n    name: str = 'loud'\nraise SystemExit('imported')\n")
+    assert registry.entries("prompters")["loud"].summary == "Loud."
+
+
+def test_two_of_one_name_are_refused() -> None:
+    make_workspace("box_slice")
+    with pytest.raises(IntraBenchError, match=r"'box_slice' is in .*mine.py and in intrabench; rename"):
+        registry.entries("prompters")
+
+
+def test_broken_files_and_settings_are_named() -> None:
+    make_workspace()
+    Path("prompters/bad.py").write_text("def (:\n")
+    with pytest.raises(IntraBenchError, match=r"bad\.py is no valid Python"):
+        registry.entries("prompters")
+    Path("prompters/bad.py").write_text("class Bad:\n    name = 'bad'\nimport nothing_like_this\n")
+    with pytest.raises(IntraBenchError, match=r"bad\.py cannot be imported \(ModuleNotFoundError"):
+        intrabench.prompter("bad")
+    Path("intrabench.toml").write_text("resluts = 'x'\n")
+    with pytest.raises(IntraBenchError, match="no setting 'resluts', did you mean 'results'"):
+        workspace.current()
+    Path("intrabench.toml").write_text("results = \n")
+    with pytest.raises(IntraBenchError, match="no valid TOML"):
+        workspace.current()
+
+
+def test_a_plugin_file_is_known_in_its_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_plugins", {room: {} for room in registry.ROOMS})
+    Path("plug.py").write_text(MINE.format(name="plugged"))
+    registry.add_plugin(Path("plug.py"))
+    assert intrabench.prompter("plugged").spec == "plugged"
+    assert "plugged" not in registry.entries("models")
+    Path("empty.py").write_text("x = 1\n")
+    with pytest.raises(IntraBenchError, match=r"empty\.py defines no model"):
+        registry.add_plugin(Path("empty.py"))
+    with pytest.raises(IntraBenchError, match="absent.py does not exist"):
+        registry.add_plugin(Path("absent.py"))
+
+
+def test_entry_points_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    point = importlib.metadata.EntryPoint(
+        "elsewhere", "intrabench.prompters.box_slice:BoxSlice", "intrabench.prompters"
+    )
+    monkeypatch.setattr(
+        importlib.metadata, "entry_points", lambda group: [point] if group == "intrabench.prompters" else []
+    )
+    assert registry.find("prompters", "elsewhere").load() is BoxSlice
+    assert "elsewhere" not in registry.entries("models")
+
+
+@pytest.mark.parametrize("words", ["list models", "list prompters --json", "list datasets", "--help", "table --help"])
+def test_listing_imports_neither_torch_nor_a_model(words: str) -> None:
+    code = (
+        "import sys\n"
+        f"sys.argv = ['intrabench', *{words.split()!r}]\n"
+        "from intrabench.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
+        "heavy = {'torch', 'numpy', 'scipy', 'polars', 'nibabel', 'skimage', 'timm', 'cv2'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+        "assert not [name for name in sys.modules if name.startswith('intrabench.models.')]\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
