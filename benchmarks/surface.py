@@ -18,7 +18,7 @@ SIDE = 256
 SPACING_MM = (1.5, 0.8, 0.8)
 TOLERANCE_MM = 2.0
 ROUNDS = 7
-PAIRS = {"close (mean gap 2.5 voxels)": 3.0, "apart (mean gap 6.5 voxels)": 8.0}
+PAIRS = {"close (mean gap about 2 mm)": 3.0, "apart (mean gap about 5 mm)": 8.0}
 
 Mask = NDArray[np.bool_]
 Scores = tuple[float, float]

@@ -52,7 +52,7 @@ def adapt(turn: Turn, abilities: Abilities, mask: Mask, *, first: bool, strict: 
 
 
 def _lassos(prompts: Prompts, accepts: frozenset[PromptKind]) -> tuple[Prompts, str]:
-    """Positive lassos become their tight 2D boxes; a box cannot say "not here", so negative ones have no counterpart."""
+    """Positive lassos become their tight 2D boxes; negative ones cannot, for a box does not say "not here"."""
     if any(lasso.label != 1 for lasso in prompts.lassos):
         raise NotApplicable("a negative lasso has no counterpart for a model that takes no lasso")
     rows = [_box_around(lasso.points) for lasso in prompts.lassos]

@@ -278,7 +278,7 @@ def _listing(what: str, plugins: list[Path]) -> list[dict[str, str]]:
     if what not in registry.ROOMS:
         known = (*registry.ROOMS, "protocols")
         raise IntraBenchError(f"there is no list of {what!r}{nearest(what, known)}; give one of {', '.join(known)}")
-    found = registry.entries(what)  # type: ignore[arg-type]
+    found = registry.entries(what)
     return [{"name": entry.name, "summary": entry.summary, "origin": entry.origin} for entry in found.values()]
 
 

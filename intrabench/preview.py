@@ -84,9 +84,8 @@ def _chosen_slices(target: Target, prompts: Prompts) -> list[int]:
 
 
 def _tile(volume: Volume, target: Target, prompts: Prompts, box: Box, z: int) -> Image.Image:
-    z0, y0, x0, z1, y1, x1 = box
-    window = volume.array[box_slices(box)]
-    low, high = np.percentile(window[..., :], (1, 99))
+    _, y0, x0, _, y1, x1 = box
+    low, high = np.percentile(volume.array[box_slices(box)], (1, 99))
     plane = volume.array[z, y0:y1, x0:x1].astype(np.float32)
     grey = (255 * ((plane - low) / max(high - low, 1e-6)).clip(0, 1)).astype(np.uint8)
     view = _View(volume, box, z)

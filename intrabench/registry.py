@@ -1,7 +1,7 @@
 """Names to classes: found by reading the files, imported only when used, so that listing stays light.
 
 A class is known by its class attribute ``name = "..."``. It is looked for in this package, in the workspace (a folder
-with ``intrabench.toml``), in files named by ``--plugin``, and in entry points ``intrabench.{models,prompters,datasets}``.
+with ``intrabench.toml``), in files named by ``--plugin``, and in the entry points ``intrabench.models`` and so on.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -78,7 +79,9 @@ def add_plugin(path: Path) -> None:
         if isinstance(cls, type) and cls.__module__ == module.__name__ and isinstance(getattr(cls, "name", None), str):
             for room, base in bases.items():
                 if issubclass(cls, base):
-                    _plugins[room][cls.name] = Entry(cls.name, _first_line(cls.__doc__), str(path), lambda cls=cls: cls)  # type: ignore[misc]
+                    name = str(cls.name)  # type: ignore[attr-defined]
+                    load = partial(getattr, module, cls.__name__)
+                    _plugins[room][name] = Entry(name, _first_line(cls.__doc__), str(path), load)
                     added += 1
     if not added:
         raise IntraBenchError(f"--plugin {path} defines no model, prompter or data set with a name; see docs/")
@@ -87,11 +90,11 @@ def add_plugin(path: Path) -> None:
 def _all(room: Room) -> Iterator[Entry]:
     for path in sorted((Path(__file__).parent / room).glob("*.py")):
         module = f"intrabench.{room}.{path.stem}"
-        yield from _scan(path, "intrabench", lambda module=module: importlib.import_module(module))  # type: ignore[misc]
+        yield from _scan(path, "intrabench", partial(importlib.import_module, module))
     workspace = current()
     if workspace is not None:
         for path in sorted((workspace.root / room).glob("*.py")):
-            yield from _scan(path, str(path), lambda path=path: _import_file(path))  # type: ignore[misc]
+            yield from _scan(path, str(path), partial(_import_file, path))
     yield from _plugins[room].values()
     for point in importlib.metadata.entry_points(group=f"intrabench.{room}"):
         origin = f"package {point.dist.name}" if point.dist else "an entry point"
@@ -107,8 +110,12 @@ def _scan(path: Path, origin: str, load: Callable[[], Any]) -> Iterator[Entry]:
     for node in tree.body:
         name = _class_name(node)
         if isinstance(node, ast.ClassDef) and name:
-            cls = node.name
-            yield Entry(name, _first_line(ast.get_docstring(node)), origin, lambda cls=cls: getattr(load(), cls))  # type: ignore[misc]
+            yield Entry(name, _first_line(ast.get_docstring(node)), origin, partial(_attribute, load, node.name))
+
+
+def _attribute(load: Callable[[], Any], name: str) -> type[Any]:
+    found: type[Any] = getattr(load(), name)
+    return found
 
 
 def _class_name(node: ast.stmt) -> str | None:
@@ -131,7 +138,8 @@ def _import_file(path: Path) -> Any:
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look their module up there
     try:

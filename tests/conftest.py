@@ -19,7 +19,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path / "cwd")
 
 
-@pytest.fixture()
+@pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty data folder."""
     monkeypatch.setenv("INTRABENCH_DATA", str(tmp_path / "data"))
@@ -32,7 +32,7 @@ def make_target(array: np.ndarray, spacing_mm: tuple[float, float, float] = (1.0
     return Target("case", "thing", 1, Mask.of(array), (depth, height, width), spacing_mm)
 
 
-@pytest.fixture()
+@pytest.fixture
 def ball() -> np.ndarray:
     """A ball of radius 6 voxels in a volume of 20 x 24 x 28."""
     z, y, x = np.ogrid[:20, :24, :28]

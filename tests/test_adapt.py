@@ -17,9 +17,7 @@ BOX_2D = Abilities(2, frozenset({"box2d"}))
 POINTS_2D = Abilities(2, frozenset({"point"}))
 ALL_3D = Abilities(3, frozenset({"point", "box2d", "box3d", "scribble", "lasso"}))
 
-THREE = Turn(
-    boxes({2: (0, 0, 4, 4), 3: (1, 1, 5, 5), 4: (2, 2, 7, 6)}, drawn=[2, 4]), (DrawBox2D(), DrawBox2D())
-)
+THREE = Turn(boxes({2: (0, 0, 4, 4), 3: (1, 1, 5, 5), 4: (2, 2, 7, 6)}, drawn=[2, 4]), (DrawBox2D(), DrawBox2D()))
 NOTHING = Mask.empty()
 
 

@@ -51,7 +51,9 @@ def test_without_the_file_nothing_of_the_folder_is_known() -> None:
 
 def test_listing_does_not_run_the_files() -> None:
     make_workspace()
-    Path("prompters/loud.py").write_text("class Loud:\n    'Loud.'\n    name: str = 'loud'\nraise SystemExit('imported')\n")
+    Path("prompters/loud.py").write_text(
+        "class Loud:\n    'Loud.'\n    name: str = 'loud'\nraise SystemExit('imported')\n"
+    )
     assert registry.entries("prompters")["loud"].summary == "Loud."
 
 
@@ -86,7 +88,7 @@ def test_a_plugin_file_is_known_in_its_room(monkeypatch: pytest.MonkeyPatch) -> 
     Path("empty.py").write_text("x = 1\n")
     with pytest.raises(IntraBenchError, match=r"empty\.py defines no model"):
         registry.add_plugin(Path("empty.py"))
-    with pytest.raises(IntraBenchError, match="absent.py does not exist"):
+    with pytest.raises(IntraBenchError, match=r"absent\.py does not exist"):
         registry.add_plugin(Path("absent.py"))
 
 

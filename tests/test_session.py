@@ -132,7 +132,9 @@ def test_the_answer_overwrites_where_it_is_valid_even_by_empty(ball: np.ndarray)
             Answer(Mask.empty(), Region(slices=(9,))),
         ]
     )
-    found = session(Scripted((click(), click())), ball, rounds=1, rule=Protocol("p@1", "", ("dice@1",), target_dice=2.0))
+    found = session(
+        Scripted((click(), click())), ball, rounds=1, rule=Protocol("p@1", "", ("dice@1",), target_dice=2.0)
+    )
     play([found], Stub(lambda request: next(answers)))
     assert found.rows[1]["fn_voxels"] == ball[9].sum()
     assert found.rows[1]["fp_voxels"] == 0
@@ -227,7 +229,9 @@ def test_adaptation_is_recorded_and_effort_unchanged(ball: np.ndarray) -> None:
 
 
 def test_masks_are_kept_on_request(ball: np.ndarray) -> None:
-    found = session(Scripted((click(9), Turn(boxes({8: (1, 1, 2, 2)}), (DrawBox2D(),)))), ball, rounds=1, keep_masks=True)
+    found = session(
+        Scripted((click(9), Turn(boxes({8: (1, 1, 2, 2)}), (DrawBox2D(),)))), ball, rounds=1, keep_masks=True
+    )
     play([found], Stub(one_slice))
     assert [mask.voxels for mask in found.masks] == [1, 2]
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from intrabench.datasets import store as cases
+from intrabench.datasets.base import Dataset
 from intrabench.engine.job import Job, Options, make_job
+from intrabench.plan import Contender
 from intrabench.results.store import finished_sessions
 
 
@@ -31,17 +33,16 @@ def describe(options: Options, folder: Path) -> list[str]:
     return lines
 
 
-def _data(dataset: object) -> list[str]:
+def _data(dataset: Dataset) -> list[str]:
     lines = []
-    for source in dataset.sources():  # type: ignore[attr-defined]
+    for source in dataset.sources():
         here = (cases.data_root() / "downloads" / source.filename).is_file()
-        lines.append(
-            f"{dataset.name}: {source.filename}, {source.size / 1e6:.1f} MB, {'here' if here else 'to download'}"
-        )  # type: ignore[attr-defined]
+        size = f"{source.size / 1e6:.1f} MB"
+        lines.append(f"{dataset.name}: {source.filename}, {size}, {'here' if here else 'to download'}")
     return lines
 
 
-def _keys(job: Job, contender: object) -> tuple[list[str], int]:
+def _keys(job: Job, contender: Contender) -> tuple[list[str], int]:
     keys: list[str] = []
     unknown = 0
     for dataset, case in job.selected():
@@ -49,5 +50,5 @@ def _keys(job: Job, contender: object) -> tuple[list[str], int]:
         if index is None:
             unknown += 1
         else:
-            keys += [unit.key for unit in job.units(dataset, case, contender, index.targets)]  # type: ignore[arg-type]
+            keys += [unit.key for unit in job.units(dataset, case, contender, index.targets)]
     return keys, unknown

@@ -14,7 +14,6 @@ _PACKAGES = (
     "numpy",
     "scipy",
     "nibabel",
-    "edt",
     "torch",
     "polars",
     "scikit-image",

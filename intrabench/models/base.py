@@ -15,6 +15,9 @@ from intrabench.mask import Mask, Region
 from intrabench.prompts import PromptKind, Turn
 from intrabench.volume import Volume
 
+WHOLE = Region()
+"""Valid everywhere."""
+
 
 @dataclass(frozen=True)
 class Runtime:
@@ -58,7 +61,7 @@ class Answer:
     """
 
     update: Mask
-    valid: Region = Region()
+    valid: Region = WHOLE
     memory: Any = None
     seconds: float = 0.0
     encode_seconds: float = 0.0
@@ -86,8 +89,8 @@ class Model(ABC):
     """Base of all models. A subclass is a dataclass with a `name`, what it takes, its parameters, and `open`.
 
     `version` changes whenever the same prompts could get another answer. `weights` names an entry of the weights
-    registry (None: there are none). `requires` lists the modules of the extra named `extra`. `devices` are those that it
-    can compute on.
+    registry (None: there are none). `requires` lists the modules of the extra named `extra`. `devices` are those it can
+    compute on.
     """
 
     name: ClassVar[str]

@@ -50,7 +50,9 @@ class Hints:
             points += [np.column_stack([s.points, np.full(len(s.points), s.label)]) for s in prompts.scribbles]
             points.append(prompts.points)
             drawn = np.asarray(prompts.drawn, dtype=bool)
-            by_slice |= {int(z): _loose(box, drawn=bool(d)) for (z, *box), d in zip(prompts.boxes2d, drawn, strict=True)}
+            by_slice |= {
+                int(z): _loose(box, drawn=bool(d)) for (z, *box), d in zip(prompts.boxes2d, drawn, strict=True)
+            }
             block = block if prompts.box3d is None else prompts.box3d[None]
         mask = request.mask if len(request.turns) > 1 else Mask.empty()
         return cls(np.vstack(points), _stack(by_slice) if by_slice else block, mask)
@@ -126,7 +128,9 @@ class Frame:
             for axis in range(0 if len(blocks) == 1 else 1, 3):  # stacked blocks are 2D boxes: no centre along z
                 at = self.box[axis] + (np.arange(where[axis].start, where[axis].stop) + 0.5) * self.factor[axis]
                 half = (block[axis + 3] - block[axis]) / 2
-                rho2 = rho2 + ((at - block[axis] - half) / half).reshape([-1 if k == axis else 1 for k in range(3)]) ** 2
+                rho2 = (
+                    rho2 + ((at - block[axis] - half) / half).reshape([-1 if k == axis else 1 for k in range(3)]) ** 2
+                )
             room[where], level[where] = True, 1 - rho2
         return room, level
 
@@ -146,6 +150,16 @@ class Frame:
         if not where.any():
             return np.full(self.cells, np.inf)
         return np.asarray(ndimage.distance_transform_edt(~where, sampling=self.step_mm), dtype=np.float64)
+
+    def ball(self, cell: NDArray[np.intp], radius_mm: float) -> tuple[tuple[slice, ...], Array]:
+        """Where the bounding block of a ball around a cell lies, and the distances within it to that cell."""
+        where, squared = [], np.zeros((1, 1, 1))
+        for axis, (centre, step) in enumerate(zip(cell, self.step_mm, strict=True)):
+            reach = int(radius_mm / step)
+            where.append(slice(max(0, int(centre) - reach), min(self.cells[axis], int(centre) + reach + 1)))
+            offset = (np.arange(where[-1].start, where[-1].stop) - centre) * step
+            squared = squared + offset.reshape([-1 if k == axis else 1 for k in range(3)]) ** 2
+        return tuple(where), np.sqrt(squared)
 
     def mask(self, mask: Mask) -> Bools:
         """The mask at the first voxel of each cell."""

@@ -27,6 +27,7 @@ from intrabench.volume import Volume
 _BINS = 64
 _WALL = 0.3  # how easily walkers cross the edge of a box: tight boxes touch the target, so less than other edges
 _PASSES = 3  # tissue is learned anew from the answer within boxes; without boxes the answer would creep outwards
+FACTOR = 1.25
 _SURE = 6.0  # log-odds: even unlike tissue follows a prompt here
 
 
@@ -87,16 +88,28 @@ class RandomWalker(VolumeModel):
 
     def _odds(self, frame: Frame, hints: Hints, seeds: Labels) -> Array:
         """Log-odds of the place alone."""
-        to_target, to_background = frame.distance_mm(seeds == 1), frame.distance_mm(seeds == 0)
         if hints.mask.any():
-            mask = frame.mask(hints.mask)
-            odds = 3 * np.clip((frame.distance_mm(~mask) - frame.distance_mm(mask)) / 2, -1, 1)  # unsure within 2 mm
-        elif len(hints.blocks):
+            return self._corrected(frame, frame.mask(hints.mask), seeds)
+        if len(hints.blocks):
             odds = frame.boxes(hints.blocks)[1]
         else:
-            odds = (1 - (to_target / self.size_mm) ** 2) / 2
-        touch = np.exp(-((to_target / self.touch_mm) ** 2)) - np.exp(-((to_background / self.touch_mm) ** 2))
-        return np.asarray(odds.clip(-_SURE, _SURE) + _SURE * touch, dtype=np.float64)
+            odds = (1 - (frame.distance_mm(seeds == 1) / self.size_mm) ** 2) / 2
+        return np.asarray(odds.clip(-_SURE, _SURE), dtype=np.float64)
+
+    def _corrected(self, frame: Frame, mask: Bools, seeds: Labels) -> Array:
+        """Log-odds of the previous mask, turned over around the seeds that contradict it.
+
+        A seed reaches as far as the border of the mask that it corrects, for there ends what it can speak of.
+        """
+        depth = frame.distance_mm(~mask) - frame.distance_mm(mask)
+        odds = 3 * np.clip(depth / 2, -1, 1)  # unsure within 2 mm of the border
+        turned = np.zeros(frame.cells)
+        for cell in np.argwhere((seeds >= 0) & (seeds != mask)):
+            reach = FACTOR * min(abs(float(depth[tuple(cell)])), self.touch_mm)
+            around, distance = frame.ball(cell, 2 * reach)
+            change = _SURE * np.exp(-((distance / reach) ** 2))
+            turned[around] = np.maximum(turned[around], change)
+        return odds + np.where(mask, -turned, turned)
 
     def _chance(self, frame: Frame, hints: Hints, image: Array, check: Callable[[], None]) -> Array:
         """The probability of target for every cell."""
@@ -176,11 +189,16 @@ def _walks(
             columns.append(other[linked])
             weights.append(-edge[linked])
     diagonal = np.arange(size, dtype=np.int32)
-    entries = (np.concatenate([*weights, degree]), (np.concatenate([*rows, diagonal]), np.concatenate([*columns, diagonal])))
+    entries = (
+        np.concatenate([*weights, degree]),
+        (np.concatenate([*rows, diagonal]), np.concatenate([*columns, diagonal])),
+    )
     return sparse.csr_array(entries, shape=(size, size)), inflow
 
 
-def _solve(system: Any, inflow: Array, prior: Array, reach_mm: float, guess: Array, check: Callable[..., None]) -> Array:
+def _solve(
+    system: Any, inflow: Array, prior: Array, reach_mm: float, guess: Array, check: Callable[..., None]
+) -> Array:
     """Probabilities of the free cells: ``(L + g) p = inflow + g * prior`` with ``g = 1 / reach_mm**2``.
 
     g makes the matrix so diagonally dominant that conjugate gradients need some ten iterations; multigrid (pyamg)

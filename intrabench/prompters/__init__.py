@@ -1,0 +1,1 @@
+"""Prompters: simulated users, one strategy per file."""

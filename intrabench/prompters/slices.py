@@ -18,8 +18,7 @@ def tight_box(mask: Mask) -> tuple[int, int, int, int]:
 
 def boxes_per_slice(mask: Mask) -> Ints:
     """Rows ``z, y0, x0, y1, x1``, half-open: the tight box of every foreground slice, z ascending."""
-    rows: NDArray[np.bool_] = mask.array.any(axis=2)
-    columns: NDArray[np.bool_] = mask.array.any(axis=1)
+    rows, columns = np.asarray(mask.array.any(axis=2)), np.asarray(mask.array.any(axis=1))
     occupied = np.flatnonzero(rows.any(axis=1))
     rows, columns = rows[occupied], columns[occupied]
     low = np.column_stack([rows.argmax(axis=1), columns.argmax(axis=1)])

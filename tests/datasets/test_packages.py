@@ -173,8 +173,7 @@ def test_the_atlas_moves_by_whole_voxels_or_not_at_all() -> None:
             place(labels, wrong, grid)
 
 
-def test_the_shift_of_the_atlas(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scene(root, "brain_mni", "mni152")
+def test_the_shift_of_the_atlas(root: Path) -> None:
     grid = scene(root, "brain_mni", "mni152").index.grid
     atlas = np.eye(4)
     atlas[:3, 3] = (-73, -107, -72)  # as published

@@ -65,11 +65,9 @@ def test_the_file_has_the_orientation_and_the_scan_is_the_same(orientation: str)
 def test_any_phantom(
     shape: tuple[int, int, int], spacing: tuple[float, float, float], orientation: str, instances: int, seed: int
 ) -> None:
-    try:
-        reference, expected = made(Phantom(shape, spacing, "RAS", instances, seed=seed))
-    except IntraBenchError as error:
-        assert "do not fit" in str(error) and instances > 1
-        return
+    if instances > 1 and min(shape) < 10:  # may not fit, which another test looks at
+        instances = 1
+    reference, expected = made(Phantom(shape, spacing, "RAS", instances, seed=seed))
     volume, targets = made(Phantom(shape, spacing, orientation, instances, seed=seed))
     again = Volume.from_file_order(volume.grid.from_canonical(volume.array), volume.grid.affine)
     assert again.shape == volume.shape == shape

@@ -159,7 +159,7 @@ def test_the_model_never_changes_a_prompt(plugin: Path) -> None:
     assert rows.group_by("case", "target").agg(pl.col("prompts_hash").n_unique())["prompts_hash"].to_list() == [1] * 6
 
 
-BROKEN = '''
+BROKEN = """
 from dataclasses import dataclass
 
 import numpy as np
@@ -187,13 +187,16 @@ class Broken(Dataset):
         labels = (image > 200).astype(np.uint8) * (case != "bare")
         volume = Volume.from_canonical(image)
         return volume, targets_of(labels, {1: ("top", 1)}, case, volume.spacing_mm)
-'''
+"""
 
 
 def test_a_broken_case_is_a_failed_row_and_the_others_go_on() -> None:
     Path("broken.py").write_text(BROKEN)
     rows = run(dataset="broken", plugins=[Path("broken.py")])
-    assert rows.select("case", "target", "status", "round").rows() == [("bad", "*", "error", 0), ("good", "top.1", "ok", 0)]
+    assert rows.select("case", "target", "status", "round").rows() == [
+        ("bad", "*", "error", 0),
+        ("good", "top.1", "ok", 0),
+    ]
     assert rows["error"][0] == "bad.nii.gz is truncated; fetch it again"
     table = intrabench.table()
     assert table["failed"].to_list() == [1]
@@ -233,7 +236,7 @@ def test_wrong_words_are_told_before_anything_is_computed() -> None:
 
 def test_a_folder_that_cannot_be_written_is_told_at_once() -> None:
     Path("file").write_text("no folder")
-    with pytest.raises(IntraBenchError, match="cannot write to file.*--out"):
+    with pytest.raises(IntraBenchError, match=r"cannot write to file.*--out"):
         run(out="file")
 
 
@@ -251,8 +254,8 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(monkeypatch
 
 
 def command(plugin: Path, *extra: str) -> list[str]:
-    words = f"run -m moody:seconds=0.05 -p box_slice -p fumbling -d phantom:shape=16x32x32,instances=8 --rounds 2 --plugin {plugin}"
-    return [sys.executable, "-m", "intrabench", *words.split(), *extra]
+    words = "run -m moody:seconds=0.05 -p box_slice -p fumbling -d phantom:shape=16x32x32,instances=8 --rounds 2"
+    return [sys.executable, "-m", "intrabench", *words.split(), "--plugin", str(plugin), *extra]
 
 
 def wait_for_part(folder: Path, process: subprocess.Popen[bytes]) -> None:

@@ -1,0 +1,1 @@
+"""Data sets: cards, sources, conversion, the canonical store."""

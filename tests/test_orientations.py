@@ -1,0 +1,82 @@
+"""All 48 axis orders and flips of one scan give the same prompts and the same Dice; an oblique affine too."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import nibabel as nib
+import numpy as np
+import pytest
+
+import intrabench
+from intrabench.mask import Mask
+from intrabench.play import play
+from intrabench.protocols import protocol
+from intrabench.session import Session
+from intrabench.target import Target
+from intrabench.volume import Grid, Volume
+from tests.prompters.test_prompters import SPECS
+
+ORDERS = ["".join(codes) for order in itertools.permutations(("RL", "AP", "SI")) for codes in itertools.product(*order)]
+
+
+def scan() -> tuple[Volume, np.ndarray]:
+    """A bright, lopsided blob in noise, anisotropic."""
+    z, y, x = np.ogrid[:12, :22, :26]
+    truth = ((2.0 * (z - 5)) ** 2 + (y - 9) ** 2 + 0.6 * (x - 14) ** 2 < 42) & ~((y > 11) & (x < 13))
+    noise = np.random.default_rng(3).normal(0, 30, truth.shape)
+    return Volume.from_canonical((noise + 200 * truth).astype(np.float32), (2.0, 1.0, 0.8)), truth
+
+
+def in_order(volume: Volume, truth: np.ndarray, codes: str) -> tuple[Volume, np.ndarray]:
+    """Scan and labels as a file with these axis codes would bring them, made canonical again."""
+    start = nib.orientations.axcodes2ornt(("S", "A", "R"))
+    step = nib.orientations.ornt_transform(start, nib.orientations.axcodes2ornt(tuple(codes)))
+    affine = volume.affine @ nib.orientations.inv_ornt_aff(step, volume.shape)
+    array = nib.orientations.apply_orientation(volume.array, step)
+    labels = nib.orientations.apply_orientation(truth, step)
+    grid = Grid(array.shape, affine)
+    assert "".join(nib.aff2axcodes(affine)) == codes
+    return Volume.from_file_order(array, affine), grid.to_canonical(labels)
+
+
+def outcome(volume: Volume, truth: np.ndarray, model: Any, prompter: str) -> tuple[Any, ...]:
+    target = Target("case", "blob", 1, Mask.of(truth), volume.shape, volume.spacing_mm)
+    strategy = intrabench.prompter(prompter)
+    session = Session("key", target, strategy, model.abilities, protocol("basic@1"), dataset="scan", image=volume)
+    with model.open(volume) as image:
+        play([session], image)
+    (row,) = session.rows
+    return tuple(
+        row.get(key) for key in ("status", "prompts_hash", "dice", "nsd_2mm", "hd95_mm", "fp_voxels", "adapted")
+    )
+
+
+@pytest.mark.parametrize("prompter", SPECS)
+@pytest.mark.parametrize("name", ["box_fill", "random_walker"])
+def test_every_order_gives_the_same_prompts_and_dice(name: str, prompter: str) -> None:
+    if name == "random_walker":
+        pytest.importorskip("pyamg")
+    model = intrabench.model(name)
+    volume, truth = scan()
+    expected = outcome(volume, truth, model, prompter)
+    if name == "random_walker":
+        assert expected[0] == "ok"
+        assert expected[2] > 0.7
+    for codes in ORDERS:
+        assert outcome(*in_order(volume, truth, codes), model, prompter) == expected, codes
+
+
+@pytest.mark.parametrize("prompter", SPECS)
+def test_an_oblique_affine_over_the_same_array_gives_the_same_voxels(prompter: str) -> None:
+    volume, truth = scan()
+    model = intrabench.model("box_fill")
+    expected = outcome(volume, truth, model, prompter)
+    for degrees in (1.0, 13.7, 33.3):
+        a = np.deg2rad(degrees)
+        turn = np.array([[np.cos(a), -np.sin(a), 0], [np.sin(a), np.cos(a), 0], [0, 0, 1]])
+        affine = volume.affine.copy()
+        affine[:3, :3] = turn @ affine[:3, :3]
+        oblique = Volume.from_file_order(volume.array, affine)
+        assert outcome(oblique, truth, model, prompter) == expected
