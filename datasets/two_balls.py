@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from intrabench.datasets.base import Dataset, DatasetCard
+from intrabench.datasets.base import Dataset, DatasetCard, Files
 from intrabench.target import Target, targets_of
 from intrabench.volume import Volume
 
@@ -31,7 +30,7 @@ class TwoBalls(Dataset):
         """Names of the cases, known without reading anything."""
         return ("balls",)
 
-    def load(self, case: str, files: Path) -> tuple[Volume, list[Target]]:
+    def load(self, case: str, files: Files) -> tuple[Volume, list[Target]]:
         """The scan and its targets."""
         z, y, x = np.ogrid[:24, :48, :48]
         labels = np.zeros((24, 48, 48), dtype=np.uint8)

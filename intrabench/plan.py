@@ -51,6 +51,7 @@ class Unit:
     case: str
     target: TargetInfo | None
     seed: int
+    image_hash: str = ""
     strict: bool = False
 
     @cached_property
@@ -58,7 +59,7 @@ class Unit:
         """The content key: equal for equal work, whatever the run, the order or the folder."""
         target = WHOLE_CASE if self.target is None else [self.target.id, self.target.content_hash]
         parts = [CONTRACT, self.protocol, self.contender.identity, self.prompter.spec, full_spec(self.dataset)]
-        parts += [self.dataset.version, self.case, target, self.seed, self.strict]
+        parts += [self.dataset.version, self.case, self.image_hash, target, self.seed, self.strict]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
 
     def columns(self) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
-        return f"{value:g}"
+        return repr(value).removesuffix(".0")
     text = "x".join(str(part) for part in value) if isinstance(value, tuple) else str(value)
     return f'"{text}"' if "," in text else text
 

@@ -62,7 +62,9 @@ class Target:
 
     def info(self) -> TargetInfo:
         """The entry for the target index."""
-        content = hashlib.sha256(repr((self.mask.box, self.spacing_mm)).encode() + self.mask.pack().tobytes())
+        content = hashlib.sha256(repr(self.spacing_mm).encode())
+        for mask in (self.mask, self.ignore) if self.ignore.any() else (self.mask,):
+            content.update(repr(mask.box).encode() + mask.pack().tobytes())
         return TargetInfo(
             self.label,
             self.instance,
@@ -88,6 +90,8 @@ def targets_of(
 
     shape = (labels.shape[0], labels.shape[1], labels.shape[2])
     top = max(names, default=0)
+    if top < 1:
+        return []
     boxes = ndimage.find_objects(labels, max_label=top)  # entry i belongs to the value i + 1
     targets = []
     for value in sorted(names):

@@ -143,6 +143,8 @@ def read_image(path: Path) -> Volume:
 
 def check_intensities(array: Array, name: str) -> None:
     """Refuse images that no model can be measured on: NaN or infinite voxels, one constant value."""
+    if array.dtype.kind not in "biuf":
+        raise IntraBenchError(f"{name} holds {array.dtype} instead of one number per voxel; convert it to grey values")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         count = int(array.size - np.isfinite(array).sum())
         raise IntraBenchError(f"{name} has {count} voxels that are NaN or infinite; replace them with real intensities")
@@ -159,7 +161,8 @@ def read_labels(path: Path, grid: Grid) -> Array:
     array, affine = read_grid_array(path)
     labels = _with_name(path, array, affine, check=grid)
     if labels.dtype.kind == "f":
-        whole = labels.astype(np.int32)
+        with np.errstate(invalid="ignore"):  # NaN is told below, in words
+            whole = labels.astype(np.int32)
         if not np.array_equal(whole, labels):
             raise IntraBenchError(f"{path} holds values that are not whole numbers, so it is no label map; round it")
         labels = whole
@@ -169,7 +172,7 @@ def read_labels(path: Path, grid: Grid) -> Array:
 def write_nifti(path: Path, array: Array, grid: Grid) -> None:
     """Write a canonical array ``(z, y, x)`` as NIfTI on its original grid."""
     stored = array.astype(np.uint8) if array.dtype == bool else array
-    nib.save(nib.Nifti1Image(grid.from_canonical(stored), grid.affine), path)
+    nib.save(nib.Nifti1Image(grid.from_canonical(stored), grid.affine, dtype=stored.dtype), path)
 
 
 def _with_name(path: Path, array: Array, affine: Array, check: Grid | None = None) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from intrabench import registry
 from intrabench.mask import Mask
 from intrabench.target import Target
 
@@ -17,6 +18,7 @@ GOLDEN = Path(__file__).parent / "golden"
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "cwd").mkdir()
     monkeypatch.chdir(tmp_path / "cwd")
+    monkeypatch.setattr(registry, "_plugins", {room: {} for room in registry.ROOMS})
 
 
 @pytest.fixture

@@ -79,8 +79,7 @@ def test_broken_files_and_settings_are_named() -> None:
         workspace.current()
 
 
-def test_a_plugin_file_is_known_in_its_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_plugins", {room: {} for room in registry.ROOMS})
+def test_a_plugin_file_is_known_in_its_room() -> None:
     Path("plug.py").write_text(MINE.format(name="plugged"))
     registry.add_plugin(Path("plug.py"))
     assert intrabench.prompter("plugged").spec == "plugged"

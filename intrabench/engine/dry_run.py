@@ -50,5 +50,5 @@ def _keys(job: Job, contender: Contender) -> tuple[list[str], int]:
         if index is None:
             unknown += 1
         else:
-            keys += [unit.key for unit in job.units(dataset, case, contender, index.targets)]
+            keys += [unit.key for unit in job.units(dataset, case, contender, index)]
     return keys, unknown

@@ -9,6 +9,7 @@ from typing import Any
 
 from intrabench import registry
 from intrabench.datasets import store as cases
+from intrabench.datasets.stored_case import CaseIndex
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Runtime
 from intrabench.plan import Contender, Unit, select_cases, select_targets
@@ -34,11 +35,12 @@ class Job:
         """The cases of the job, ``(data set, case)``."""
         return [(dataset, case) for dataset in self.datasets for case in select_cases(dataset, self.cases)]
 
-    def units(self, dataset: Any, case: str, contender: Contender, infos: Sequence[Any] | None) -> list[Unit]:
-        """The units of one case and model, ordered by target; `infos` None stands for a case without an index."""
-        listed: Sequence[Any] = [None] if infos is None else select_targets(infos, self.targets)
+    def units(self, dataset: Any, case: str, contender: Contender, index: CaseIndex | None) -> list[Unit]:
+        """The units of one case and model, ordered by target; without an index one unit stands for the case."""
+        listed: Sequence[Any] = [None] if index is None else select_targets(index.targets, self.targets)
+        image_hash = "" if index is None else index.image_hash
         return [
-            Unit(self.protocol.id, contender, prompter, dataset, case, info, seed, self.strict)
+            Unit(self.protocol.id, contender, prompter, dataset, case, info, seed, image_hash, self.strict)
             for info in listed
             for prompter in self.prompters
             for seed in self.seeds

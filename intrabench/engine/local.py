@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from filelock import FileLock, Timeout
 
 from intrabench.datasets import store as cases
+from intrabench.datasets.stored_case import CaseIndex
 from intrabench.engine.environment import peak_memory_mb, versions_hash
 from intrabench.engine.job import Job
 from intrabench.errors import IntraBenchError
@@ -91,10 +92,10 @@ class LocalRun:
         """Prepare all cases and list their units; cases that cannot be prepared become failed rows."""
         groups: list[Group] = []
         for dataset, case in self.job.selected():
-            infos, problem = self._prepare(dataset, case)
+            index, problem = self._prepare(dataset, case)
             for contender in self.job.contenders:
-                units = self.job.units(dataset, case, contender, infos)
-                if infos is None:
+                units = self.job.units(dataset, case, contender, index)
+                if index is None:
                     self._unprepared += [(unit, problem) for unit in units]
                 elif units:
                     groups.append(Group(dataset, case, contender, units))
@@ -105,7 +106,7 @@ class LocalRun:
             )
         return groups
 
-    def _prepare(self, dataset: Any, case: str) -> tuple[Any, str]:
+    def _prepare(self, dataset: Any, case: str) -> tuple[CaseIndex | None, str]:
         try:
             index = cases.prepare(dataset, case)
         except Exception as error:  # any file may be broken in any way; the other cases go on
@@ -114,7 +115,7 @@ class LocalRun:
             return None, problem
         if not index.targets:
             self.reporter.say(f"{dataset.spec}, case {case} has no targets, so nothing can be prompted; it is left out")
-        return index.targets, ""
+        return index, ""
 
     def _claim(self, group: Group, wait: bool) -> bool:
         """Play a group under its lock; False when another run holds it and `wait` is False."""

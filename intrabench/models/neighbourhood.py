@@ -6,6 +6,7 @@ Everything here follows from the prompts and the previous mask; no voxel outside
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +59,7 @@ class Hints:
         return cls(np.vstack(points), _stack(by_slice) if by_slice else block, mask)
 
     def box(self, shape: tuple[int, int, int], spacing_mm: Spacing, margin_mm: float, radius_mm: float) -> Box | None:
-        """The neighbourhood: boxes plus a margin, or points plus a radius, and the previous mask; None for no hint."""
+        """The neighbourhood: boxes plus a margin, or points plus a radius, and the previous mask; None if empty."""
         reach_mm = margin_mm if len(self.blocks) else radius_mm
         reach = np.array([int(np.ceil(reach_mm / step)) + 1 for step in spacing_mm])
         low = np.vstack([self.blocks[:, :3] - reach, self.points[:, :3] - reach])
@@ -68,7 +69,8 @@ class Hints:
         if self.mask.any():
             low, high = np.vstack([low, self.mask.box[:3]]), np.vstack([high, self.mask.box[3:]])
         z0, y0, x0, z1, y1, x1 = (int(v) for v in (*low.min(axis=0), *high.max(axis=0)))
-        return grow((z0, y0, x0, z1, y1, x1), (0, 0, 0), shape)
+        clipped = grow((z0, y0, x0, z1, y1, x1), (0, 0, 0), shape)
+        return clipped if all(clipped[axis] < clipped[axis + 3] for axis in range(3)) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +104,7 @@ class Frame:
         return frame
 
     def seeds(self, points: NDArray[np.int64], radius_mm: float) -> Labels:
-        """Cells of balls around points: 1, 0, and -1 where no seed is; later balls win, and every point its own cell."""
+        """Cells of balls around points: 1, 0, and -1 for no seed; later balls win, but every point has its own cell."""
         seeds = np.full(self.cells, -1, dtype=np.int8)
         inside = ((points[:, :3] >= self.box[:3]) & (points[:, :3] < self.box[3:])).all(axis=1)
         cells = (points[inside, :3] - self.box[:3]) // self.factor
@@ -118,7 +120,7 @@ class Frame:
         return seeds
 
     def boxes(self, blocks: NDArray[np.int64]) -> tuple[Bools, Array]:
-        """Cells within blocks, and there ``1 - rho**2``, rho = 1 on the ellipsoid (2D: ellipse) inscribed in the block."""
+        """Cells within blocks, and there ``1 - rho**2``: 1 in the centre, 0 on the inscribed ellipsoid or ellipse."""
         room, level = np.zeros(self.cells, dtype=bool), np.full(self.cells, -np.inf)
         for block in blocks:
             low = (np.maximum(block[:3], self.box[:3]) - self.box[:3]) // self.factor
@@ -202,7 +204,7 @@ def _stack(by_slice: dict[int, NDArray[np.int64]]) -> NDArray[np.int64]:
     """2D boxes as blocks; the gaps between them are filled by the box around both neighbours."""
     known = sorted(by_slice)
     blocks = [(z, *by_slice[z][:2], z + 1, *by_slice[z][2:]) for z in known]
-    for z, after in zip(known, known[1:], strict=False):
+    for z, after in pairwise(known):
         if after > z + 1:
             a, b = by_slice[z], by_slice[after]
             blocks.append((z + 1, *np.minimum(a, b)[:2], after, *np.maximum(a, b)[2:]))

@@ -3,7 +3,7 @@
 Random walker with priors (Grady, "Multilabel random walker image segmentation using prior models", CVPR 2005; seeds
 as in Grady, "Random walks for image segmentation", PAMI 2006). The equation is set up here and not by scikit-image's
 `random_walker`, because that takes no priors, offers no time limit, and lets walkers cross thick slices more easily
-than thin ones.
+than thin ones. It needs nothing but scipy.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage, sparse
-from scipy.sparse.linalg import cg
 from scipy.special import expit
 
 from intrabench.mask import Mask
@@ -27,7 +26,6 @@ from intrabench.volume import Volume
 _BINS = 64
 _WALL = 0.3  # how easily walkers cross the edge of a box: tight boxes touch the target, so less than other edges
 _PASSES = 3  # tissue is learned anew from the answer within boxes; without boxes the answer would creep outwards
-FACTOR = 1.25
 _SURE = 6.0  # log-odds: even unlike tissue follows a prompt here
 
 
@@ -35,14 +33,15 @@ _SURE = 6.0  # log-odds: even unlike tissue follows a prompt here
 class RandomWalker(VolumeModel):
     """Probability of the target = how likely a walker meets target before background, and it may stop at any voxel.
 
-    Each voxel has prior odds: those of its place (boxes: a blob inscribed in them; points: near them; corrections:
-    the previous mask, turned over near new points) times those of its tissue (histograms of what is target and
-    background so far). Walkers cross intensity edges rarely and stop after about `reach_mm`.
+    Each voxel has prior odds: those of its place (boxes: a blob inscribed in them; points: near them; corrections: the
+    previous mask, turned over around the points that contradict it) times those of its tissue (histograms of what is
+    target and background so far). Walkers rarely cross intensity edges and stop after about `reach_mm`.
 
-    beta: how strictly intensity edges stop walkers (intensities from 1st to 99th percentile count 1).
+    beta: how strictly intensity edges stop walkers (intensities from the 1st to the 99th percentile span 1).
     margin_mm around boxes, radius_mm around points: the neighbourhood. size_mm: radius expected of a target that has
-    only points. seed_mm: radius of the sure ball around a point. touch_mm: how far a point changes the odds.
+    only points. seed_mm: radius of the sure ball around a point. touch_mm: how far a correction reaches at most.
     max_voxels: larger neighbourhoods are solved on coarser cells. time_limit_s: then TimeoutError.
+    The defaults were tuned once on a phantom, a spine CT and MRI, and four structures of the MNI brain.
     """
 
     name = "random_walker"
@@ -55,7 +54,7 @@ class RandomWalker(VolumeModel):
     radius_mm: float = 30.0
     size_mm: float = 12.0
     seed_mm: float = 1.0
-    touch_mm: float = 6.0
+    touch_mm: float = 12.0
     max_voxels: int = 1_000_000
     time_limit_s: float = 60.0
 
@@ -68,7 +67,7 @@ class RandomWalker(VolumeModel):
         check = _Deadline(self.time_limit_s)
         hints = Hints.of(request)
         box = hints.box(volume.shape, volume.spacing_mm, self.margin_mm, self.radius_mm)
-        if box is None:
+        if box is None:  # nothing was said about this volume
             return Answer(request.mask)
         fine = Frame(box, volume.shape, volume.spacing_mm)
         frame = fine.coarse(self.max_voxels)
@@ -86,36 +85,36 @@ class RandomWalker(VolumeModel):
         outside = (frame.seeds(hints.points, self.seed_mm) == 1) & ~room
         return room | (frame.distance_mm(outside) <= self.touch_mm) if outside.any() else room
 
-    def _odds(self, frame: Frame, hints: Hints, seeds: Labels) -> Array:
+    def _odds(self, frame: Frame, hints: Hints, seeds: Labels, check: Callable[[], None]) -> Array:
         """Log-odds of the place alone."""
         if hints.mask.any():
-            return self._corrected(frame, frame.mask(hints.mask), seeds)
+            return self._corrected(frame, frame.mask(hints.mask), frame.seeds(hints.points, 0.0), check)
         if len(hints.blocks):
             odds = frame.boxes(hints.blocks)[1]
         else:
             odds = (1 - (frame.distance_mm(seeds == 1) / self.size_mm) ** 2) / 2
         return np.asarray(odds.clip(-_SURE, _SURE), dtype=np.float64)
 
-    def _corrected(self, frame: Frame, mask: Bools, seeds: Labels) -> Array:
-        """Log-odds of the previous mask, turned over around the seeds that contradict it.
+    def _corrected(self, frame: Frame, mask: Bools, points: Labels, check: Callable[[], None]) -> Array:
+        """Log-odds of the previous mask, turned over around the points that contradict it.
 
-        A seed reaches as far as the border of the mask that it corrects, for there ends what it can speak of.
+        A point reaches as far as the border of the mask that it corrects, for what lies beyond was right.
         """
         depth = frame.distance_mm(~mask) - frame.distance_mm(mask)
         odds = 3 * np.clip(depth / 2, -1, 1)  # unsure within 2 mm of the border
         turned = np.zeros(frame.cells)
-        for cell in np.argwhere((seeds >= 0) & (seeds != mask)):
-            reach = FACTOR * min(abs(float(depth[tuple(cell)])), self.touch_mm)
+        for cell in np.argwhere((points >= 0) & (points != mask)):
+            check()
+            reach = 1.5 * min(abs(float(depth[tuple(cell)])), self.touch_mm)  # odds of 3 are even at 0.8 of this
             around, distance = frame.ball(cell, 2 * reach)
-            change = _SURE * np.exp(-((distance / reach) ** 2))
-            turned[around] = np.maximum(turned[around], change)
+            turned[around] = np.maximum(turned[around], _SURE * np.exp(-((distance / reach) ** 2)))
         return odds + np.where(mask, -turned, turned)
 
     def _chance(self, frame: Frame, hints: Hints, image: Array, check: Callable[[], None]) -> Array:
         """The probability of target for every cell."""
         image = _normalised(image)
         seeds, room = frame.seeds(hints.points, self.seed_mm), self._room(frame, hints)
-        odds = self._odds(frame, hints, seeds)
+        odds = self._odds(frame, hints, seeds, check)
         boxed = len(hints.blocks) > 0
         chance = expit(odds)
         if not boxed and not hints.mask.any():  # of the target's tissue we have only seen what was clicked on
@@ -137,7 +136,7 @@ class _Deadline:
     def __init__(self, limit_s: float) -> None:
         self.limit_s, self.end = limit_s, time.perf_counter() + limit_s
 
-    def __call__(self, _: Any = None) -> None:
+    def __call__(self) -> None:
         if time.perf_counter() > self.end:
             raise TimeoutError(f"no answer within {self.limit_s:g} s; raise time_limit_s or lower max_voxels")
 
@@ -196,19 +195,31 @@ def _walks(
     return sparse.csr_array(entries, shape=(size, size)), inflow
 
 
-def _solve(
-    system: Any, inflow: Array, prior: Array, reach_mm: float, guess: Array, check: Callable[..., None]
-) -> Array:
+def _solve(system: Any, inflow: Array, prior: Array, reach_mm: float, guess: Array, check: Callable[[], None]) -> Array:
     """Probabilities of the free cells: ``(L + g) p = inflow + g * prior`` with ``g = 1 / reach_mm**2``.
 
-    g makes the matrix so diagonally dominant that conjugate gradients need some ten iterations; multigrid (pyamg)
-    would take longer to set up than that.
+    g makes the matrix so diagonally dominant that conjugate gradients, preconditioned by its diagonal, need some twenty
+    iterations, a fifth of the time of multigrid (pyamg). Not scipy's `cg`: it sums by BLAS, whose last bits depend on
+    the number of threads.
     """
     stop = 1 / reach_mm**2
     matrix = system + stop * sparse.eye_array(len(prior), format="csr")
-    jacobi = sparse.diags_array(1 / matrix.diagonal())
-    solution, _ = cg(matrix, inflow + stop * prior, x0=guess, rtol=1e-3, maxiter=1000, M=jacobi, callback=check)
-    return np.asarray(solution, dtype=np.float64).clip(0, 1)
+    scale = 1 / matrix.diagonal()
+    right = inflow + stop * prior
+    p, residual = guess.copy(), right - matrix @ guess
+    step = scale * residual
+    energy, enough = (residual * step).sum(), 1e-6 * (right * right * scale).sum()
+    for _ in range(1000):
+        if energy <= enough:
+            break
+        check()
+        pushed = matrix @ step
+        length = energy / (step * pushed).sum()
+        p += length * step
+        residual -= length * pushed
+        before, energy = energy, (residual * residual * scale).sum()
+        step = scale * residual + energy / before * step
+    return np.asarray(p, dtype=np.float64).clip(0, 1)
 
 
 def _pieces(answer: Bools, seeds: Bools, *, boxed: bool) -> NDArray[np.bool_]:
