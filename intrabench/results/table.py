@@ -54,12 +54,13 @@ def effort_table(rows: pl.DataFrame, metric: str = "dice", round: int | None = N
 
 
 def readable(frame: pl.DataFrame) -> pl.DataFrame:
-    """The columns that people compare: protocol only if there are several, counts of trouble only if there was any."""
+    """The columns that people compare, with short heads: protocol and trouble only where there is any to tell."""
     several = frame["protocol"].n_unique() > 1
     dropped = [] if several else ["protocol"]
     dropped += [name for name in ("failed", "not_applicable") if frame[name].sum() == 0]
     dropped += ["dof"] + (["average"] if frame.width - frame.columns.index("seconds_human") <= 3 else [])
-    return frame.drop(dropped)
+    short = {"seconds_human": "human s", "not_applicable": "n/a"}
+    return frame.drop(dropped).rename(short, strict=False)
 
 
 def _pivot(means: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:

@@ -143,6 +143,13 @@ class TestCorrections:
         after = found(volume, cut, points([(32, 32, 37)]), mask=Mask.of(before))
         assert dice(after, target) > dice(before, target) + 0.1
 
+    def test_a_new_box_is_looked_at_afresh(self) -> None:
+        volume, target = ball()
+        wrong = np.zeros_like(target)
+        wrong[22:30, 22:30, 22:30] = True
+        after = found(volume, box3d((22, 22, 22, 30, 30, 30)), tight(target), mask=Mask.of(wrong))
+        np.testing.assert_array_equal(after, found(volume, tight(target)))
+
 
 class TestBounds:
     def test_nothing_outside_of_the_neighbourhood(self) -> None:

@@ -1,0 +1,89 @@
+"""The results folder: parts, newest rows, masks, damage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from intrabench.errors import IntraBenchError
+from intrabench.mask import Mask
+from intrabench.results.store import SCHEMA, TURNS, Store, finished_sessions, read_mask, read_rows, read_turns
+
+WHO = {"protocol": "p@1", "dataset": "d", "case": "c", "target": "t.1", "model": "m", "prompter": "p", "seed": 0}
+
+
+def row(session: str, round: int = 0, status: str = "ok", ended: bool = False, **more: object) -> dict[str, object]:
+    return {**WHO, "session": session, "round": round, "status": status, "ended": ended, "dice": 0.5, **more}
+
+
+def test_rows_and_turns_come_back_as_written() -> None:
+    store = Store(Path("out"), "run")
+    turns = [{"session": "a", "round": 0, "turn": 0, "given": "{}"}]
+    store.write_part([row("a"), row("a", 1, ended=True)], turns)
+    rows = read_rows(Path("out"))
+    assert list(rows.schema) == list(SCHEMA)
+    assert rows.select("session", "round", "run_id").rows() == [("a", 0, "run"), ("a", 1, "run")]
+    assert read_turns(Path("out")).rows(named=True) == turns
+    assert [path.name for path in Path("out/rows").iterdir()] == ["run-0001.parquet"]
+
+
+def test_nothing_there_is_an_empty_frame() -> None:
+    assert read_rows(Path("nowhere")).is_empty()
+    assert list(read_turns(Path("nowhere")).schema) == list(TURNS)
+    assert finished_sessions(Path("nowhere"), 0) == set()
+
+
+def test_the_newest_rows_of_a_session_count() -> None:
+    store = Store(Path("out"), "run")
+    store.write_part([row("a", status="error"), row("b")], [])
+    store.write_part([row("a"), row("a", 1)], [])
+    rows = read_rows(Path("out")).sort("session", "round")
+    assert rows.select("session", "round", "status").rows() == [("a", 0, "ok"), ("a", 1, "ok"), ("b", 0, "ok")]
+
+
+@pytest.mark.parametrize(
+    ("rows", "rounds", "done"),
+    [
+        ([row("a")], 0, True),
+        ([row("a")], 1, False),
+        ([row("a"), row("a", 1)], 1, True),
+        ([row("a", ended=True)], 5, True),
+        ([row("a", status="stopped", ended=True)], 5, True),
+        ([row("a", status="not_applicable", ended=True)], 5, True),
+        ([row("a"), row("a", 1, status="timeout", ended=True)], 1, False),
+        ([row("a", status="oom", ended=True)], 0, False),
+    ],
+)
+def test_what_counts_as_finished(rows: list[dict[str, object]], rounds: int, done: bool) -> None:
+    store = Store(Path("out"), "run")
+    store.write_part(rows, [])
+    assert finished_sessions(Path("out"), rounds) == ({"a"} if done else set())
+    assert store.finished(rounds) == ({"a"} if done else set())
+
+
+def test_a_broken_part_is_named() -> None:
+    store = Store(Path("out"), "run")
+    store.write_part([row("a")], [])
+    Path("out/rows/zzz.parquet").write_bytes(b"PAR1 no")
+    with pytest.raises(IntraBenchError, match=r"zzz\.parquet cannot be read; delete it"):
+        read_rows(Path("out"))
+
+
+def test_leftovers_of_a_killed_run_are_not_read() -> None:
+    store = Store(Path("out"), "run")
+    store.write_part([row("a")], [])
+    Path("out/rows/.run-0002.parquet.123.tmp").write_bytes(b"half")
+    assert len(read_rows(Path("out"))) == 1
+
+
+def test_masks_come_back_bit_for_bit() -> None:
+    store = Store(Path("out"), "run")
+    array = np.random.default_rng(0).random((3, 4, 5)) > 0.5
+    store.write_masks("a", [Mask.of(array, (7, 8, 9)), Mask.empty()])
+    back = read_mask(Path("out"), "a", 0)
+    assert np.array_equal(back.to_array((12, 14, 16))[7:10, 8:12, 9:14], array)
+    assert not read_mask(Path("out"), "a", 1).any()
+    with pytest.raises(IntraBenchError, match="--save-masks"):
+        read_mask(Path("out"), "b", 0)

@@ -1,0 +1,77 @@
+"""Aggregation by hand: instance, case, data set; failures, not applicable, early stops."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from intrabench.errors import IntraBenchError
+from intrabench.results.store import SCHEMA
+from intrabench.results.table import effort_table, readable
+
+
+def frame(*rows: tuple[str, str, str, int, str, float | None]) -> pl.DataFrame:
+    """Rows ``dataset, case, target, round, status, dice`` of one prompter and model."""
+    columns = ("dataset", "case", "target", "round", "status", "dice")
+    shared = {"protocol": "basic@1", "prompter": "p", "model": "m", "seed": 0, "interactions": 2.0}
+    data = [
+        {**shared, **dict(zip(columns, row, strict=True)), "session": "/".join(row[:3]), "hd95_mm": 1.0} for row in rows
+    ]
+    return pl.DataFrame(data, schema=SCHEMA)
+
+
+def test_mean_over_instances_then_cases_then_data_sets() -> None:
+    rows = frame(
+        ("a", "1", "x.1", 0, "ok", 0.2),
+        ("a", "1", "x.2", 0, "ok", 0.4),
+        ("a", "2", "x.1", 0, "ok", 0.9),
+        ("b", "1", "y.1", 0, "empty", 0.0),
+    )
+    (line,) = effort_table(rows).rows(named=True)
+    assert line["a"] == pytest.approx((0.3 + 0.9) / 2)
+    assert (line["b"], line["sessions"], line["failed"]) == (0.0, 4, 0)
+    assert line["average"] == pytest.approx(0.3)
+    assert line["interactions"] == 2.0
+
+
+def test_failures_count_as_the_worst_and_are_counted() -> None:
+    rows = frame(("a", "1", "x.1", 0, "ok", 0.8), ("a", "1", "x.2", 0, "oom", 0.0), ("a", "2", "*", 0, "error", 0.0))
+    (line,) = effort_table(rows).rows(named=True)
+    assert line["a"] == pytest.approx((0.4 + 0.0) / 2)
+    assert (line["failed"], line["sessions"]) == (2, 2)
+    assert effort_table(rows, "hd95_mm")["a"][0] == float("inf")
+
+
+def test_not_applicable_is_in_no_mean() -> None:
+    rows = frame(("a", "1", "x.1", 0, "ok", 0.8), ("a", "1", "x.2", 0, "not_applicable", None))
+    (line,) = effort_table(rows).rows(named=True)
+    assert (line["a"], line["not_applicable"], line["failed"]) == (0.8, 1, 0)
+
+
+def test_the_last_state_is_carried_forward_and_rounds_can_be_chosen() -> None:
+    rows = frame(
+        ("a", "1", "x.1", 0, "ok", 0.1),
+        ("a", "1", "x.1", 1, "ok", 0.5),
+        ("a", "1", "x.1", 2, "ok", 0.7),
+        ("a", "1", "x.2", 0, "stopped", 1.0),
+    )
+    assert effort_table(rows)["a"][0] == pytest.approx(0.85)
+    assert effort_table(rows, round=1)["a"][0] == pytest.approx(0.75)
+    assert effort_table(rows, round=0)["a"][0] == pytest.approx(0.55)
+
+
+def test_no_average_where_a_data_set_is_missing() -> None:
+    rows = frame(("a", "1", "x.1", 0, "ok", 0.8), ("b", "1", "x.1", 0, "not_applicable", None))
+    assert effort_table(rows)["average"].to_list() == [None]
+
+
+def test_people_see_trouble_only_where_there_is_some() -> None:
+    fine = readable(effort_table(frame(("a", "1", "x.1", 0, "ok", 0.8))))
+    assert fine.columns == ["prompter", "model", "sessions", "interactions", "human s", "a"]
+    trouble = frame(("a", "1", "x.1", 0, "error", 0.0), ("b", "1", "x.1", 0, "not_applicable", None))
+    assert {"failed", "n/a", "average"} <= set(readable(effort_table(trouble)).columns)
+
+
+def test_unknown_metric() -> None:
+    with pytest.raises(IntraBenchError, match="no metric 'dise'"):
+        effort_table(frame(), "dise")
