@@ -29,8 +29,8 @@ class Heavy(SliceModel):
     name = "heavy"
     accepts = frozenset({"box2d"})
 
-    def slice_image(self, volume, z):
-        return volume.array[z].astype(np.float32)
+    def slice_images(self, volume):
+        return lambda z: volume.array[z].astype(np.float32)
 
     def encode(self, images):
         return [np.full((256, 64, 64), image.mean(), np.float32) for image in images]
