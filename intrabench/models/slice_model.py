@@ -217,6 +217,7 @@ def _run(
 
 def _clipped(box: Ints, size: Sequence[int], z: int) -> Box2D:
     y0, x0, y1, x1 = (int(v) for v in box)
+    y1, x1 = max(y1, y0 + 1), max(x1, x0 + 1)  # interpolation, rounding half to even, can close a box of one pixel
     inside = max(y0, 0), max(x0, 0), min(y1, size[0]), min(x1, size[1])
     if inside[0] >= inside[2] or inside[1] >= inside[3]:
         raise ValueError(f"the box {y0, x0, y1, x1} on slice {z} has no pixel in the {size[0]} x {size[1]} slice")

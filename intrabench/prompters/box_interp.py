@@ -31,6 +31,5 @@ class BoxInterp(Prompter):
         seeds = seed_slices(mask, self.n)
         tight = boxes_per_slice(mask)
         boxes = interpolate(tight[np.isin(tight[:, 0], seeds)])
-        boxes[:, 3:] = np.maximum(boxes[:, 3:], boxes[:, 1:3] + 1)  # rounding half to even can close a box of one pixel
         drawn = np.isin(boxes[:, 0], seeds)
         yield Turn(Prompts(boxes2d=boxes, drawn=drawn), actions=(DrawBox2D(),) * int(drawn.sum()))
