@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from types import TracebackType
@@ -63,23 +64,29 @@ class Console:
 
 
 def print_frame(frame: pl.DataFrame, title: str = "") -> None:
-    """Print a frame as a table for people: numbers with sensible digits, empty columns of counts left out."""
+    """Print a frame as a table for people."""
     from rich.console import Console as RichConsole
     from rich.table import Table
 
     table = Table(title=title or None, title_justify="left", header_style="bold")
     for name in frame.columns:
         table.add_column(name, justify="right" if frame[name].dtype.is_numeric() else "left", overflow="fold")
-    for row in frame.iter_rows():
-        table.add_row(*(_text(value) for value in row))
+    for row in zip(*(_texts(frame[name].to_list()) for name in frame.columns), strict=True):
+        table.add_row(*row)
     # a pipe has no width; tables must not be cut there
     console = RichConsole(width=None if sys.stdout.isatty() else 200)
     console.print(table)
 
 
-def _text(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, float):
-        return f"{value:.0f}" if value.is_integer() and abs(value) >= 1 else f"{value:.3f}".rstrip("0").rstrip(".")
-    return str(value)
+def _texts(values: list[Any]) -> list[str]:
+    """The texts of one column, with as many decimals as its numbers deserve: large ones one, scores three."""
+    numbers = [value for value in values if isinstance(value, float) and math.isfinite(value)]
+    top = max(numbers, default=0)
+    decimals = 0 if top > 1 and all(value.is_integer() for value in numbers) else 1 if top >= 10 else 3
+
+    def text(value: Any) -> str:
+        if value is None:
+            return "-"
+        return f"{value:.{decimals}f}" if isinstance(value, float) else str(value)
+
+    return [text(value) for value in values]

@@ -29,13 +29,14 @@ def play(sessions: Sequence[Session], image: OpenImage) -> None:
 
 
 WAVE_SECONDS = 30.0
-FIRST_WAVE, LARGEST_WAVE = 4, 64
+FIRST_WAVE, LARGEST_WAVE = 1, 64
 
 
 def waves(items: Sequence[T], clock: Callable[[], float] = time.perf_counter) -> Iterator[Sequence[T]]:
     """Cut items, in order, into waves of about half a minute each, learning from the time that the last one took.
 
-    Waves bound memory (the sessions alive at once) and what a killed run loses.
+    Waves bound memory (the sessions alive at once) and what a killed run loses. The first is a single item: it may have
+    slices to encode.
     """
     size, position = FIRST_WAVE, 0
     while position < len(items):

@@ -245,7 +245,7 @@ def test_waves_learn_from_the_time_they_take() -> None:
             now[0] += len(wave) * seconds
         return found
 
-    assert sizes(200, 0.01) == [4, 16, 64, 64, 52]
-    assert sizes(30, 2.5) == [4, 12, 12, 2]
-    assert sizes(7, 60.0) == [4, 1, 1, 1]
+    assert sizes(200, 0.01) == [1, 4, 16, 64, 64, 51]
+    assert sizes(30, 2.5) == [1, 4, 12, 12, 1]
+    assert sizes(3, 60.0) == [1, 1, 1]
     assert sizes(0, 1.0) == []

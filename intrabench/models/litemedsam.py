@@ -16,6 +16,7 @@ from torch.nn import functional
 
 from intrabench.errors import IntraBenchError
 from intrabench.models import weights
+from intrabench.models.allocator import keep_freed_memory
 from intrabench.models.base import OpenImage
 from intrabench.models.intensity import Policy, slice_images
 from intrabench.models.slice_model import Box2D, Floats, SliceItem, SliceModel, SliceResult
@@ -103,6 +104,8 @@ class LiteMedSAM(SliceModel):
         """The network with its weights, on the device of the runtime; loaded at the first use."""
         if self.runtime.dtype != "float32":
             raise IntraBenchError(f"litemedsam computes in float32, not in {self.runtime.dtype}; leave the dtype out")
+        if self.runtime.device == "cpu":
+            keep_freed_memory()
         network = self._built()
         path = weights.locate(self.weights, self.runtime.weights)
         try:
