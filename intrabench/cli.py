@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from intrabench.errors import IntraBenchError
+
+if TYPE_CHECKING:
+    from intrabench.engine.job import Options
 
 app = typer.Typer(
     help="Measure promptable segmentation models on 3D radiology volumes the way a clinician would use them.",
@@ -53,53 +56,58 @@ def run(
 ) -> None:
     """Prompt models on data sets with simulated users; repeat the command to continue it."""
     from intrabench import api
-    from intrabench.console import Console, print_frame
     from intrabench.engine.job import Options
+
+    options = Options(
+        models=model,
+        prompters=prompter,
+        datasets=dataset or [api.DEFAULT_DATASET],
+        seeds=seed,
+        protocol=protocol,
+        rounds=rounds,
+        cases=cases,
+        targets=targets,
+        strict=strict,
+        save_masks=save_masks,
+        device=device,
+        batch=batch,
+        memory_mb=memory,
+        weights=weights,
+        cache_embeddings=cache_embeddings,
+        plugins=plugin,
+    )
+    if not dataset:
+        typer.echo(f"no --dataset given: using {api.DEFAULT_DATASET}, three vertebrae in a small real CT", err=True)
+    if dry_run:
+        from intrabench.engine.dry_run import describe
+        from intrabench.workspace import results_folder
+
+        typer.echo("\n".join(describe(options, results_folder(out))))
+    else:
+        _run(options, out)
+
+
+def _run(options: Options, out: Path | None) -> None:
+    """Run, print the table of what was asked for, and set the exit code."""
+    from intrabench import api
+    from intrabench.console import Console, print_frame
+    from intrabench.results.table import effort_table, readable
     from intrabench.workspace import results_folder
 
+    folder = results_folder(out)
     with Console() as console:
-        if not dataset:
-            console.say(f"no --dataset given: using {api.DEFAULT_DATASET}, three vertebrae in a small real CT")
-        options = Options(
-            models=model,
-            prompters=prompter,
-            datasets=dataset or [api.DEFAULT_DATASET],
-            seeds=seed,
-            protocol=protocol,
-            rounds=rounds,
-            cases=cases,
-            targets=targets,
-            strict=strict,
-            save_masks=save_masks,
-            device=device,
-            batch=batch,
-            memory_mb=memory,
-            weights=weights,
-            cache_embeddings=cache_embeddings,
-            plugins=plugin,
-        )
-        folder = results_folder(out)
-        if dry_run:
-            from intrabench.engine.dry_run import describe
-
-            for line in describe(options, folder):
-                typer.echo(line)
-            return
         try:
             summary, last = api.execute(options, folder, console)
         except KeyboardInterrupt:
             console.say("interrupted; what is finished is kept, and the same command continues")
             raise typer.Exit(1) from None
-    from intrabench.results.table import effort_table, readable
-
     rows = api.rows_of(summary, folder, last)
     if not rows.is_empty():
         print_frame(readable(effort_table(rows)))
     typer.echo(f"results in {folder}; `intrabench table{f' --out {out}' if out else ''}` shows all of them")
     if summary.failed:
-        typer.echo(
-            f"{summary.failed} of {summary.total} sessions failed; run the same command to try them again", err=True
-        )
+        told = f"{summary.failed} of {summary.total} sessions failed; run the same command to try them again"
+        typer.echo(told, err=True)
         raise typer.Exit(1)
 
 

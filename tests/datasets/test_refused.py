@@ -1,0 +1,84 @@
+"""Data that must be refused: each with one sentence that names the file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from intrabench.datasets import store
+from intrabench.errors import IntraBenchError
+from intrabench.mask import Mask
+from intrabench.target import Target
+from intrabench.volume import Array, Volume
+from tests.datasets.test_store import AFFINE, given, left_over, put, some_image, some_labels
+
+
+def refused(tmp_path: Path, image: Array, labels: Array, why: str, labels_affine: Array = AFFINE) -> None:
+    dataset = put(tmp_path / "mine", "p1", image, labels, labels_affine)
+    with pytest.raises(IntraBenchError, match=why):
+        store.prepare(dataset, "p1", tmp_path)
+    assert left_over(tmp_path) == []
+    assert store.index(dataset, "p1", tmp_path) is None
+
+
+def test_labels_on_another_grid(tmp_path: Path) -> None:
+    moved = AFFINE.copy()
+    moved[0, 3] += 1.5
+    refused(tmp_path, some_image(), some_labels(), "labels.nii.gz lies on another grid", moved)
+    refused(tmp_path, some_image(), some_labels()[:-1], "labels.nii.gz lies on another grid")
+
+
+def test_labels_as_floats(tmp_path: Path) -> None:
+    dataset = put(tmp_path / "whole", "p1", some_image(), some_labels().astype(np.float32))
+    assert [info.voxels for info in store.prepare(dataset, "p1", tmp_path).targets] == [24, 1, 12]
+    refused(tmp_path, some_image(), some_labels() * np.float32(1.5), "labels.nii.gz holds values that are not whole")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_voxels_that_are_no_numbers(tmp_path: Path, value: float) -> None:
+    image = some_image("float32")
+    image[2, 3, 4] = image[0, 0, 0] = value
+    refused(tmp_path, image, some_labels(), "image.nii.gz has 2 voxels that are NaN or infinite")
+
+
+def test_float64_beyond_float32(tmp_path: Path) -> None:
+    volume = Volume.from_canonical(np.array([[[1.0, 1e300]]]))
+    with pytest.raises(IntraBenchError, match="the image of case one has 1 voxels that are NaN or infinite"):
+        store.prepare(given(volume), "one", tmp_path)
+
+
+def test_a_constant_image(tmp_path: Path) -> None:
+    refused(tmp_path, np.full((8, 9, 10), 7, dtype=np.int16), some_labels(), "image.nii.gz is constant")
+
+
+def test_a_4d_file(tmp_path: Path) -> None:
+    refused(tmp_path, some_image("int16", (8, 9, 10, 2)), some_labels(), r"image.nii.gz has the shape \(8, 9, 10, 2\)")
+
+
+def test_truncated_and_missing_files(tmp_path: Path) -> None:
+    dataset = put(tmp_path / "mine", "p1", some_image(), some_labels())
+    image, labels = dataset.local_files("p1")
+    image.write_bytes(image.read_bytes()[:-300])
+    with pytest.raises(IntraBenchError, match=r"image\.nii\.gz cannot be read, it is truncated"):
+        store.prepare(dataset, "p1", tmp_path)
+    put(tmp_path / "mine", "p1", some_image(), some_labels())
+    labels.unlink()
+    with pytest.raises(IntraBenchError, match=r"labels\.nii\.gz does not exist"):
+        store.prepare(dataset, "p1", tmp_path)
+
+
+def test_targets_that_do_not_fit(tmp_path: Path) -> None:
+    volume = Volume.from_canonical(some_image())
+    target = Target("one", "cell", 1, Mask.of(np.ones((2, 2, 2)), (7, 0, 0)), volume.shape, volume.spacing_mm)
+    empty = replace(target, mask=Mask.empty())
+    inside = replace(target, mask=Mask.of(np.ones((2, 2, 2))))
+    for targets, why in [
+        ([target], r"cell\.1 of case one reaches from \(7, 0, 0\) to \(9, 2, 2\), beyond the image"),
+        ([empty], r"cell\.1 of case one has no voxels"),
+        ([inside, inside], r"case one has two targets cell\.1"),
+    ]:
+        with pytest.raises(IntraBenchError, match=why):
+            store.prepare(given(volume, *targets), "one", tmp_path)
