@@ -90,20 +90,13 @@ def execute(options: Options, folder: Path, reporter: Reporter) -> tuple[Summary
 
     job = make_job(options)
     run_id = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + secrets.token_hex(3)
-    store = Store(folder, run_id)
-    summary = LocalRun(job, store, reporter).run()
-    if summary.computed:
-        store.write_run(
-            {
-                "run_id": run_id,
-                "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-                "options": vars(options),
-                "package_versions_hash": versions_hash(),
-                "versions": versions(),
-                "sessions": {key: value for key, value in vars(summary).items() if key != "keys"},
-            }
-        )
-    return summary, job.rounds
+    record = {
+        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "options": vars(options),
+        "package_versions_hash": versions_hash(),
+        "versions": versions(),
+    }
+    return LocalRun(job, Store(folder, run_id, record), reporter).run(), job.rounds
 
 
 def rows_of(summary: Summary, folder: Path, rounds: int) -> pl.DataFrame:

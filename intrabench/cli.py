@@ -206,6 +206,8 @@ def data_get(names: list[str], plugin: Plugins = []) -> None:  # noqa: B006
     failed = 0
     for name in names:
         dataset = registry.make("datasets", name)
+        for source in store.to_download(dataset):
+            typer.echo(f"{name}: downloading {source.filename} ({source.size / 1e6:.1f} MB)", err=True)
         for case in dataset.cases():
             try:
                 index = store.prepare(dataset, case)

@@ -57,6 +57,11 @@ def make(room: Room, spec: str) -> Any:
 def find(room: Room, name: str) -> Entry:
     """The entry called `name`, or one sentence that suggests the nearest."""
     known = entries(room)
+    if name not in known and room == "datasets" and ("/" in name or Path(name).exists()):
+        raise IntraBenchError(
+            f"{name} is a path, and folders as data sets are not supported yet; write a class of one method for it, "
+            "see docs/adding_a_dataset.md"
+        )
     if name not in known:
         raise IntraBenchError(
             f"there is no {room[:-1]} {name!r}{specs.nearest(name, known)}; `intrabench list {room}` shows all"

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from intrabench.datasets.base import Dataset, Files
 from intrabench.datasets.download import Progress, sha256_of, writing
+from intrabench.datasets.sources import PackageSource
 from intrabench.datasets.stored_case import CaseIndex, Scene, read_index, write_case
 from intrabench.errors import IntraBenchError
 from intrabench.specs import nearest
@@ -78,6 +79,12 @@ def open_case(dataset: Dataset, case: str, root: Path | None = None) -> Scene:
     if found is None:
         raise IntraBenchError(f"case {case} of {dataset.spec} is not in the store; {_remedy(dataset)}")
     return Scene(_folder(dataset, case, root), found, _remedy(dataset))
+
+
+def to_download(dataset: Dataset, root: Path | None = None) -> list[PackageSource]:
+    """The archives of a data set that are not in the downloads folder yet."""
+    downloads = (root or data_root()) / "downloads"
+    return [source for source in dataset.sources() if not (downloads / source.filename).exists()]
 
 
 def verify(dataset: Dataset, root: Path | None = None) -> list[str]:

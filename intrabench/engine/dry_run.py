@@ -34,12 +34,9 @@ def describe(options: Options, folder: Path) -> list[str]:
 
 
 def _data(dataset: Dataset) -> list[str]:
-    lines = []
-    for source in dataset.sources():
-        here = (cases.data_root() / "downloads" / source.filename).is_file()
-        size = f"{source.size / 1e6:.1f} MB"
-        lines.append(f"{dataset.name}: {source.filename}, {size}, {'here' if here else 'to download'}")
-    return lines
+    missing = cases.to_download(dataset)
+    state = {source: "to download" if source in missing else "here" for source in dataset.sources()}
+    return [f"{dataset.spec}: {s.filename}, {s.size / 1e6:.1f} MB, {where}" for s, where in state.items()]
 
 
 def _keys(job: Job, contender: Contender) -> tuple[list[str], int]:

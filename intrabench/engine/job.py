@@ -14,6 +14,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.models.base import Runtime
 from intrabench.plan import Contender, Unit, select_cases, select_targets
 from intrabench.protocols import Protocol, protocol
+from intrabench.specs import full_spec
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,14 +80,14 @@ def make_job(options: Options) -> Job:
         raise IntraBenchError(f"--rounds {rounds} is negative; give the number of corrections, 0 for none")
     if options.weights is not None and len(options.models) > 1:
         raise IntraBenchError("--weights names one file, so it goes with one --model; run the models one by one")
-    prompters = tuple(registry.make("prompters", spec) for spec in options.prompters)
-    datasets = tuple(registry.make("datasets", spec) for spec in options.datasets)
-    contenders = tuple(_contender(spec, options) for spec in options.models)
+    prompters = _distinct([registry.make("prompters", spec) for spec in options.prompters])
+    datasets = _distinct([registry.make("datasets", spec) for spec in options.datasets])
+    contenders = tuple(_contender(model, options) for model in _distinct([_model(spec) for spec in options.models]))
     return Job(
         contenders,
         prompters,
         datasets,
-        tuple(options.seeds),
+        tuple(dict.fromkeys(options.seeds)),
         preset,
         rounds,
         tuple(options.cases),
@@ -96,11 +97,20 @@ def make_job(options: Options) -> Job:
     )
 
 
-def _contender(spec: str, options: Options) -> Contender:
-    if options.batch not in ("fixed", "auto") and not (options.batch.isdecimal() and int(options.batch) > 0):
-        raise IntraBenchError(f"--batch {options.batch} is no batch size; give fixed, auto or a number")
+def _distinct(objects: Sequence[Any]) -> tuple[Any, ...]:
+    """Each spec once, however it was written."""
+    return tuple({full_spec(thing): thing for thing in objects}.values())
+
+
+def _model(spec: str) -> Any:
     model = registry.make("models", spec)
     check_requirements(model)
+    return model
+
+
+def _contender(model: Any, options: Options) -> Contender:
+    if options.batch not in ("fixed", "auto") and not (options.batch.isdecimal() and int(options.batch) > 0):
+        raise IntraBenchError(f"--batch {options.batch} is no batch size; give fixed, auto or a number")
     device = pick_device(options.device, model.devices)
     embeddings = cases.data_root() / "embeddings" if options.cache_embeddings else None
     model.runtime = Runtime(device, "float32", options.batch, options.memory_mb, options.weights, embeddings)

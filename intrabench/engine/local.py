@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from filelock import FileLock, Timeout
 
 from intrabench.datasets import store as cases
-from intrabench.datasets.stored_case import CaseIndex
+from intrabench.datasets.stored_case import CaseIndex, Scene
 from intrabench.engine.environment import peak_memory_mb, versions_hash
 from intrabench.engine.job import Job
 from intrabench.errors import IntraBenchError
@@ -72,6 +72,7 @@ class LocalRun:
         self.job, self.store, self.reporter = job, store, reporter
         self.summary = Summary()
         self._unprepared: list[tuple[Unit, str]] = []
+        self._scene: tuple[Any, str, Scene] | None = None  # the last one, which the next model needs too
 
     def run(self) -> Summary:
         """Play all that is missing; what is finished is kept whenever it ends."""
@@ -108,6 +109,9 @@ class LocalRun:
 
     def _prepare(self, dataset: Any, case: str) -> tuple[CaseIndex | None, str]:
         try:
+            if cases.index(dataset, case) is None:
+                for source in cases.to_download(dataset):
+                    self.reporter.say(f"{dataset.spec}: downloading {source.filename} ({source.size / 1e6:.1f} MB)")
             index = cases.prepare(dataset, case)
         except Exception as error:  # any file may be broken in any way; the other cases go on
             problem = str(error) if isinstance(error, IntraBenchError) else f"{type(error).__name__}: {error}"
@@ -140,7 +144,7 @@ class LocalRun:
         with ExitStack() as stack:
             started = time.perf_counter()
             try:
-                scene = cases.open_case(group.dataset, group.case)
+                scene = self._opened(group)
                 volume = scene.volume  # read here, once
                 image = stack.enter_context(group.contender.model.open(volume))
             except IntraBenchError as error:
@@ -151,6 +155,13 @@ class LocalRun:
                 return
             targets = {target.id: target for target in scene.targets(_ids(units))}
             self.play_waves(units, targets, image, volume)
+
+    def _opened(self, group: Group) -> Scene:
+        """The scene of a group; groups of one image follow each other, so it is read once."""
+        if self._scene is None or self._scene[:2] != (group.dataset, group.case):
+            self._scene = None  # two volumes at once would be one too many
+            self._scene = group.dataset, group.case, cases.open_case(group.dataset, group.case)
+        return self._scene[2]
 
     def play_waves(
         self, units: Sequence[Unit], targets: Mapping[str, Target], image: OpenImage, volume: Volume

@@ -75,8 +75,9 @@ FAILED = ("error", "oom", "timeout")
 class Store:
     """A results folder that is being written to."""
 
-    def __init__(self, root: Path, run_id: str) -> None:
-        self.root, self.run_id, self._parts = root, run_id, 0
+    def __init__(self, root: Path, run_id: str, record: Mapping[str, Any] | None = None) -> None:
+        """Make the folder; `record` (command, options, versions) is written beside the first part."""
+        self.root, self.run_id, self._record, self._parts = root, run_id, record or {}, 0
         self._finished: tuple[frozenset[str], set[str]] | None = None
         try:
             for folder in ("rows", "turns", "runs", "locks"):
@@ -87,13 +88,11 @@ class Store:
         except OSError as error:
             raise _cannot_write(root, error) from error
 
-    def write_run(self, record: Mapping[str, Any]) -> None:
-        """Write what this run is."""
-        text = json.dumps(record, indent=1, default=str)
-        _atomically(self.root / "runs" / f"{self.run_id}.json", lambda path: path.write_text(text, encoding="utf-8"))
-
     def write_part(self, rows: Sequence[Mapping[str, Any]], turns: Sequence[Mapping[str, Any]]) -> None:
         """Write the rows and turns of finished sessions; the rows come last, they are what makes them count."""
+        if self._parts == 0:
+            text = json.dumps({"run_id": self.run_id, **self._record}, indent=1, default=str)
+            _atomically(self.root / "runs" / f"{self.run_id}.json", lambda path: path.write_text(text, "utf-8"))
         self._parts += 1
         name = f"{self.run_id}-{self._parts:04d}.parquet"
         stamp = {"run_id": self.run_id, "written_at": time.time_ns()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import polars as pl
 import pytest
 
 import intrabench
+from intrabench.datasets import store as cases
 from intrabench.errors import IntraBenchError
 from intrabench.results.store import read_rows, read_turns
 
@@ -165,6 +167,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from intrabench.datasets.base import Dataset, DatasetCard
+from intrabench.datasets import store as cases
 from intrabench.errors import IntraBenchError
 from intrabench.target import targets_of
 from intrabench.volume import Volume
@@ -216,11 +219,39 @@ def test_a_damaged_image_fails_its_sessions_only(data: Path) -> None:
     assert "image" in rows.filter(pl.col("status") == "error")["error"][0]
 
 
+def test_what_is_named_twice_is_run_once(plugin: Path) -> None:
+    rows = run(
+        model=["moody", "moody:seconds=0"], prompter=["box_interp", "box_interp:n=3"], seed=[0, 0], plugins=[plugin]
+    )
+    assert len(rows) == len(calls()) == 6
+
+
+def test_an_image_is_read_once_for_all_models(plugin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    real = cases.open_case
+    monkeypatch.setattr(cases, "open_case", lambda dataset, case: opened.append(case) or real(dataset, case))
+    run(model=["box_fill", "moody"], prompter=["box_slice", "box_volume"], plugins=[plugin])
+    assert len(opened) == 2
+
+
+def test_a_run_says_what_it_was(plugin: Path) -> None:
+    rows = run(targets=["blob.1"])
+    (path,) = Path("intrabench-results/runs").iterdir()
+    record = json.loads(path.read_text())
+    assert {record["run_id"]} == set(rows["run_id"])
+    assert {record["package_versions_hash"]} == set(rows["package_versions_hash"])
+    assert record["options"]["targets"] == ["blob.1"]
+    assert "numpy" in record["versions"]
+    run(targets=["blob.1"])
+    assert list(Path("intrabench-results/runs").iterdir()) == [path]
+
+
 def test_wrong_words_are_told_before_anything_is_computed() -> None:
     wrong = {
         "model": ("box_fil", "did you mean 'box_fill'"),
         "prompter": ("box_interp:m=3", "no parameter 'm'"),
         "dataset": ("phantoms", "did you mean 'phantom'"),
+        "datasets": ("./scans", "is a path"),
         "protocol": ("basic@2", "did you mean 'basic@1'"),
         "cases": (["x*"], "nothing that fits 'x\\*'"),
         "targets": (["liver*"], "fits no target"),
@@ -230,7 +261,7 @@ def test_wrong_words_are_told_before_anything_is_computed() -> None:
     }
     for option, (value, words) in wrong.items():
         with pytest.raises(IntraBenchError, match=words):
-            run(**{option: value})
+            run(**{option.replace("datasets", "dataset"): value})
     assert not list(Path().glob("*/rows/*.parquet"))
 
 
