@@ -62,7 +62,7 @@ def _lassos(prompts: Prompts, accepts: frozenset[PromptKind]) -> tuple[Prompts, 
 
 def _scribbles(prompts: Prompts) -> Prompts:
     rows = [np.column_stack([s.points, np.full(len(s.points), s.label)]) for s in prompts.scribbles]
-    return replace(prompts, scribbles=(), points=np.vstack([prompts.points, *rows]))
+    return replace(prompts, scribbles=(), points=np.vstack([prompts.points, *rows]), clicked=None)
 
 
 def _boxes2d(prompts: Prompts, accepts: frozenset[PromptKind]) -> tuple[Prompts, str]:
@@ -78,7 +78,7 @@ def _boxes2d(prompts: Prompts, accepts: frozenset[PromptKind]) -> tuple[Prompts,
     if "point" in accepts:
         centre = np.column_stack([drawn[:, 0], (drawn[:, 1:3] + drawn[:, 3:5] - 1) // 2, np.ones(len(drawn))])
         points = np.vstack([prompts.points, centre])
-        return replace(prompts, boxes2d=np.zeros((0, 5)), drawn=None, points=points), "box2d->point"
+        return replace(prompts, boxes2d=np.zeros((0, 5)), drawn=None, points=points, clicked=None), "box2d->point"
     raise NotApplicable("the model takes neither boxes nor points")
 
 
@@ -91,7 +91,7 @@ def _box3d(prompts: Prompts, accepts: frozenset[PromptKind]) -> tuple[Prompts, s
         return replace(prompts, box3d=None, boxes2d=boxes, drawn=np.ones(len(boxes), dtype=bool)), "box3d->box2d"
     if "point" in accepts:
         centre = [(z0 + z1 - 1) // 2, (y0 + y1 - 1) // 2, (x0 + x1 - 1) // 2, 1]
-        return replace(prompts, box3d=None, points=np.vstack([prompts.points, centre])), "box3d->point"
+        return replace(prompts, box3d=None, points=np.vstack([prompts.points, centre]), clicked=None), "box3d->point"
     raise NotApplicable("the model takes neither boxes nor points")
 
 
@@ -100,7 +100,7 @@ def _points(prompts: Prompts, accepts: frozenset[PromptKind], mask: Mask, first:
     if first and not prompts.kinds & {"box2d", "box3d"}:
         raise NotApplicable("an initial point has no counterpart for a model that takes only boxes")
     positive = prompts.points[prompts.points[:, 3] == 1]
-    without = replace(prompts, points=np.zeros((0, 4)))
+    without = replace(prompts, points=np.zeros((0, 4)), clicked=None)
     if first or len(positive) == 0:  # a first box says more than the points beside it
         return without, "ignored"
     if "box2d" in accepts:

@@ -73,7 +73,7 @@ def draw_prompts(volume: Volume, target: Target, prompts: Prompts, path: Path, t
 
 def _chosen_slices(target: Target, prompts: Prompts) -> list[int]:
     """Evenly spaced slices of the target; slices that the hand touched come first, for they show the strategy."""
-    clicked = [int(z) for z in prompts.drawn_boxes2d[:, 0]] + [int(z) for z in prompts.points[:, 0]]
+    clicked = [int(z) for z in prompts.drawn_boxes2d[:, 0]] + [int(z) for z in prompts.clicked_points[:, 0]]
     occupied = [int(z) for z in target.mask.occupied_slices]
     pool = sorted(set(clicked)) or occupied
     if len(pool) < _MOST_TILES:
@@ -95,6 +95,10 @@ def _tile(volume: Volume, target: Target, prompts: Prompts, box: Box, z: int) ->
     view.prompts(pen, prompts)
     pen.text((4, view.size[1] - 14), f"z = {z}", fill=(230, 230, 230))
     return picture
+
+
+def _known(flags: NDArray[np.bool_] | None) -> list[bool]:
+    return [] if flags is None else flags.tolist()
 
 
 def _displayed(plane: NDArray[Any]) -> NDArray[Any]:
@@ -130,19 +134,22 @@ class _View:
 
     def prompts(self, pen: ImageDraw.ImageDraw, prompts: Prompts) -> None:
         """Draw the prompts of this slice."""
-        drawn = np.ones(0, dtype=bool) if prompts.drawn is None else prompts.drawn
-        for (z, *box), by_hand in zip(prompts.boxes2d.tolist(), drawn, strict=True):
+        for (z, *box), by_hand in zip(prompts.boxes2d.tolist(), _known(prompts.drawn), strict=True):
             if z == self.z:
                 self.box(pen, box, DRAWN if by_hand else DERIVED)
         if prompts.box3d is not None:
             z0, y0, x0, z1, y1, x1 = prompts.box3d.tolist()
             if z0 <= self.z < z1:
                 self.box(pen, [y0, x0, y1, x1], DRAWN)
-        strokes = [(*point, stroke.label) for stroke in prompts.scribbles for point in stroke.points.tolist()]
-        for z, y, x, label in [*prompts.points.tolist(), *strokes]:
+        strokes = [(*point, stroke.label, True) for stroke in prompts.scribbles for point in stroke.points.tolist()]
+        clicks = [
+            (*row, by_hand) for row, by_hand in zip(prompts.points.tolist(), _known(prompts.clicked), strict=True)
+        ]
+        for z, y, x, label, by_hand in [*clicks, *strokes]:
             if z == self.z:
                 px, py = self.at(y + 0.5, x + 0.5)
-                pen.ellipse([px - 4, py - 4, px + 4, py + 4], fill=DRAWN if label else NEGATIVE, outline=(0, 0, 0))
+                colour = NEGATIVE if not label else DRAWN if by_hand else DERIVED
+                pen.ellipse([px - 4, py - 4, px + 4, py + 4], fill=colour, outline=(0, 0, 0))
 
     def box(self, pen: ImageDraw.ImageDraw, box: list[int], colour: tuple[int, int, int]) -> None:
         """Draw a half-open box ``y0, x0, y1, x1``."""

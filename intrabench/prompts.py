@@ -36,8 +36,8 @@ class Lasso:
 class Prompts:
     """Prompts in canonical voxel coordinates; boxes are half-open.
 
-    points: rows ``z, y, x, label`` (label 1 target, 0 background).
-    boxes2d: rows ``z, y0, x0, y1, x1``; `drawn` says for each whether the hand drew it or it was derived from others.
+    points: rows ``z, y, x, label`` (label 1 target, 0 background); `clicked` says for each whether the hand clicked it
+    or it was derived from others. boxes2d: rows ``z, y0, x0, y1, x1``; `drawn` says the same. None: all by hand.
     box3d: ``z0, y0, x0, z1, y1, x1`` or None.
     """
 
@@ -47,21 +47,25 @@ class Prompts:
     scribbles: tuple[Scribble, ...] = ()
     lassos: tuple[Lasso, ...] = ()
     drawn: NDArray[np.bool_] | None = None
+    clicked: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "points", np.asarray(self.points, dtype=np.int64).reshape(-1, 4))
         object.__setattr__(self, "boxes2d", np.asarray(self.boxes2d, dtype=np.int64).reshape(-1, 5))
         if self.box3d is not None:
             object.__setattr__(self, "box3d", np.asarray(self.box3d, dtype=np.int64).reshape(6))
-        drawn = np.ones(len(self.boxes2d), dtype=bool) if self.drawn is None else np.asarray(self.drawn, dtype=bool)
-        if drawn.shape != (len(self.boxes2d),):
-            raise ValueError(f"drawn has the shape {drawn.shape}, expected one flag per 2D box ({len(self.boxes2d)})")
-        object.__setattr__(self, "drawn", drawn)
+        object.__setattr__(self, "drawn", _flags(self.drawn, len(self.boxes2d), "drawn", "2D box"))
+        object.__setattr__(self, "clicked", _flags(self.clicked, len(self.points), "clicked", "point"))
 
     @property
     def drawn_boxes2d(self) -> Ints:
         """The 2D boxes that the hand drew."""
         return self.boxes2d[self.drawn]
+
+    @property
+    def clicked_points(self) -> Ints:
+        """The points that the hand clicked."""
+        return self.points[self.clicked]
 
     @property
     def kinds(self) -> frozenset[PromptKind]:
@@ -86,7 +90,7 @@ class Prompts:
         """Plain data for storing; `from_json` is the inverse."""
         data: dict[str, Any] = {}
         if len(self.points):
-            data["points"] = self.points.tolist()
+            data["points"], data["clicked"] = self.points.tolist(), np.asarray(self.clicked).tolist()
         if len(self.boxes2d):
             data["boxes2d"], data["drawn"] = self.boxes2d.tolist(), np.asarray(self.drawn).tolist()
         if self.box3d is not None:
@@ -110,7 +114,16 @@ class Prompts:
             scribbles=strokes(Scribble, "scribbles"),
             lassos=strokes(Lasso, "lassos"),
             drawn=data.get("drawn"),
+            clicked=data.get("clicked"),
         )
+
+
+def _flags(given: Any, count: int, name: str, what: str) -> NDArray[np.bool_]:
+    """One flag per row; None stands for all true."""
+    flags = np.ones(count, dtype=bool) if given is None else np.asarray(given, dtype=bool)
+    if flags.shape != (count,):
+        raise ValueError(f"{name} has the shape {flags.shape}, expected one flag per {what} ({count})")
+    return flags
 
 
 @dataclass(frozen=True)
@@ -175,10 +188,11 @@ class Turn:
         return cls(Prompts.from_json(data["prompts"]), tuple(kinds[a.pop("kind")](**a) for a in actions))
 
 
-def points(rows: Any, label: int = 1) -> Prompts:
-    """Prompts of points, from rows ``z, y, x``, all with one label."""
+def points(rows: Any, label: int = 1, clicked: Any = None) -> Prompts:
+    """Prompts of points, from rows ``z, y, x``, all with one label; `clicked` flags those of the hand (None: all)."""
     coordinates = np.asarray(rows, dtype=np.int64).reshape(-1, 3)
-    return Prompts(points=np.column_stack([coordinates, np.full(len(coordinates), label, dtype=np.int64)]))
+    labelled = np.column_stack([coordinates, np.full(len(coordinates), label, dtype=np.int64)])
+    return Prompts(points=labelled, clicked=clicked)
 
 
 def boxes(by_slice: Mapping[int, Sequence[int]], drawn: Sequence[int] | None = None) -> Prompts:

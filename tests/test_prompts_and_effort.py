@@ -70,6 +70,7 @@ def test_a_turn_survives_json() -> None:
         scribbles=(Scribble(np.array([[1, 1, 1], [1, 2, 2]]), 0),),
         lassos=(Lasso(np.array([[3, 1, 1], [3, 4, 1], [3, 4, 4]])),),
         drawn=[True, False],
+        clicked=[False, True],
     )
     turn = Turn(prompts, (Click(), DrawScribble(control_points=5)))
     again = Turn.from_json(json.loads(json.dumps(turn.to_json())))
@@ -78,6 +79,7 @@ def test_a_turn_survives_json() -> None:
     assert again.prompts.kinds == {"point", "box2d", "box3d", "scribble", "lasso"}
     assert again.prompts.slices() == (1, 3, 4, 7, 8)
     assert again.prompts.drawn_boxes2d.tolist() == [[7, 0, 1, 2, 3]]
+    assert again.prompts.clicked_points.tolist() == [[4, 5, 6, 0]]
 
 
 def test_helpers() -> None:

@@ -30,4 +30,5 @@ class PointInterp(Prompter):
         """One turn: clicked and derived points; the clicked ones cost."""
         slices = np.unique(seed_slices(user.target.mask, self.n))
         seeds = np.array([(z, *component_centre(user.target.mask, int(z))) for z in slices], dtype=np.int64)
-        yield Turn(points(interpolate(seeds)), actions=(Click(),) * len(seeds))
+        line = interpolate(seeds)
+        yield Turn(points(line, clicked=np.isin(line[:, 0], slices)), actions=(Click(),) * len(seeds))

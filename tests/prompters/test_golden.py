@@ -24,8 +24,10 @@ def test_all_ten_masks_are_here() -> None:
 
 @pytest.mark.parametrize("n", [3, 5, 10])
 def test_point_interp(golden: dict[str, np.ndarray], n: int) -> None:
-    found = intrabench.prompter(f"point_interp:n={n}").preview(golden["mask_zyx"]).points
-    assert found[:, [2, 1, 0, 3]].tolist() == golden[f"pi_{n}_xyzl"].tolist()
+    prompts = intrabench.prompter(f"point_interp:n={n}").preview(golden["mask_zyx"])
+    assert prompts.points[:, [2, 1, 0, 3]].tolist() == golden[f"pi_{n}_xyzl"].tolist()
+    seeds = {tuple(row) for row in golden[f"pi_seeds_{n}_zyx"].tolist()}
+    assert {tuple(row) for row in prompts.clicked_points[:, :3].tolist()} == seeds
 
 
 @pytest.mark.parametrize("n", [3, 5, 10])
