@@ -62,6 +62,11 @@ def run(
     """
     from intrabench.engine.job import Options
 
+    for name in ("cases", "targets"):
+        if name in options:
+            options[name] = _several(options[name])
+    if "batch" in options:
+        options["batch"] = str(options["batch"])
     chosen = Options(
         models=_several(model),
         prompters=_several(prompter),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -104,7 +105,8 @@ def _run(options: Options, out: Path | None) -> None:
     rows = api.rows_of(summary, folder, last)
     if not rows.is_empty():
         print_frame(readable(effort_table(rows)))
-    typer.echo(f"results in {folder}; `intrabench table{f' --out {out}' if out else ''}` shows all of them")
+    option = f" --out {shlex.quote(str(out))}" if out else ""
+    typer.echo(f"results in {folder}; `intrabench table{option}` shows all of them")
     if summary.failed:
         told = f"{summary.failed} of {summary.total} sessions failed; run the same command to try them again"
         typer.echo(told, err=True)
@@ -179,8 +181,10 @@ def preview(
 def export(
     folder: Annotated[Path, typer.Argument(help="Where the NIfTI files go.")],
     out: Out = None,
+    plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Write the masks of a run with --save-masks as NIfTI on the original grid of each scan."""
+    _add_plugins(plugin)
     from intrabench.results.export import export as write
     from intrabench.workspace import results_folder
 
@@ -201,6 +205,7 @@ def data_get(names: list[str], plugin: Plugins = []) -> None:  # noqa: B006
     """Fetch and convert data sets."""
     from intrabench import registry
     from intrabench.datasets import store
+    from intrabench.plan import select_cases
 
     _add_plugins(plugin)
     failed = 0
@@ -208,11 +213,12 @@ def data_get(names: list[str], plugin: Plugins = []) -> None:  # noqa: B006
         dataset = registry.make("datasets", name)
         for source in store.to_download(dataset):
             typer.echo(f"{name}: downloading {source.filename} ({source.size / 1e6:.1f} MB)", err=True)
-        for case in dataset.cases():
+        for case in select_cases(dataset, []):
             try:
                 index = store.prepare(dataset, case)
-            except IntraBenchError as error:
-                typer.echo(f"{name}, case {case}: {error}", err=True)
+            except Exception as error:  # any file may be broken in any way; the other cases go on
+                told = error if isinstance(error, IntraBenchError) else f"{type(error).__name__}: {error}"
+                typer.echo(f"{name}, case {case}: {told}", err=True)
                 failed += 1
             else:
                 typer.echo(f"{name}, case {case}: {len(index.targets)} targets")
@@ -221,13 +227,18 @@ def data_get(names: list[str], plugin: Plugins = []) -> None:  # noqa: B006
 
 
 @data_app.command("list")
-def data_list(name: Annotated[str | None, typer.Argument()] = None, json: Json = False) -> None:
+def data_list(
+    name: Annotated[str | None, typer.Argument()] = None,
+    json: Json = False,
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
     """List data sets, or the cases and targets of one."""
     from intrabench.describe import targets_of
 
     if name is None:
-        list_("datasets", json)
+        list_("datasets", json, plugin)
         return
+    _add_plugins(plugin)
     rows = targets_of(name)
     if json:
         import json as writer
@@ -239,11 +250,12 @@ def data_list(name: Annotated[str | None, typer.Argument()] = None, json: Json =
 
 
 @data_app.command("verify")
-def data_verify(names: list[str]) -> None:
+def data_verify(names: list[str], plugin: Plugins = []) -> None:  # noqa: B006
     """Check the stored files of data sets against their checksums."""
     from intrabench import registry
     from intrabench.datasets import store
 
+    _add_plugins(plugin)
     problems = [f"{name}: {text}" for name in names for text in store.verify(registry.make("datasets", name))]
     for problem in problems:
         typer.echo(problem, err=True)

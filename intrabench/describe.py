@@ -56,10 +56,11 @@ def _flat(value: Any) -> str:
 def targets_of(spec: str) -> list[dict[str, Any]]:
     """Cases and targets of a data set, one line each; cases that are not fetched yet say so."""
     from intrabench.datasets import store
+    from intrabench.plan import select_cases
 
     dataset = registry.make("datasets", spec)
     rows: list[dict[str, Any]] = []
-    for case in dataset.cases():
+    for case in select_cases(dataset, []):
         index = store.index(dataset, case)
         if index is None:
             rows.append({"case": case, "target": f"not fetched yet; run: intrabench data get {spec}"})

@@ -12,13 +12,10 @@ from typing import Any
 
 from intrabench.errors import IntraBenchError
 from intrabench.specs import full_spec, nearest, short_spec
-from intrabench.target import TargetInfo
+from intrabench.target import WHOLE_CASE, TargetInfo
 
 CONTRACT = 1
 """Raised when the meaning of a stored row changes, so that older rows are computed anew."""
-
-WHOLE_CASE = "*"
-"""The target of a row that stands for a case that could not be prepared."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +76,7 @@ class Unit:
             "weights_sha256": self.contender.weights_sha256,
             "prompter": self.prompter.spec,
             "seed": self.seed,
+            "strict": self.strict,
             "device": self.contender.device,
             "dtype": self.contender.model.runtime.dtype,
         }
@@ -86,7 +84,18 @@ class Unit:
 
 def select_cases(dataset: Any, patterns: Sequence[str]) -> list[str]:
     """The cases whose names fit one of the globs (none given: all), in the data set's order."""
-    return _select(list(dataset.cases()), patterns, f"--cases: data set {dataset.name}")
+    try:
+        names = list(dataset.cases())
+    except IntraBenchError:
+        raise
+    except Exception as error:  # a data set of the user's own may fail in any way
+        raise IntraBenchError(
+            f"data set {short_spec(dataset)} cannot name its cases ({type(error).__name__}: {error}); "
+            "check its parameters and files"
+        ) from error
+    if not names:
+        raise IntraBenchError(f"data set {short_spec(dataset)} has no cases; check its parameters and files")
+    return _select(names, patterns, f"--cases: data set {dataset.name}")
 
 
 def select_targets(infos: Iterable[TargetInfo], patterns: Sequence[str]) -> list[TargetInfo]:
@@ -94,6 +103,17 @@ def select_targets(infos: Iterable[TargetInfo], patterns: Sequence[str]) -> list
     if not patterns:
         return list(infos)
     return [info for info in infos if any(_fits(info.id, p) or _fits(info.label, p) for p in patterns)]
+
+
+def check_targets(infos: Sequence[TargetInfo], patterns: Sequence[str]) -> None:
+    """Refuse a glob of ``--targets`` that fits nothing."""
+    names = {info.id for info in infos} | {info.label for info in infos}
+    for pattern in patterns:
+        if not any(_fits(name, pattern) for name in names):
+            raise IntraBenchError(
+                f"--targets {pattern!r} fits no target of the chosen cases{nearest(pattern, names)}; "
+                "`intrabench data list NAME` shows them"
+            )
 
 
 def _select(names: list[str], patterns: Sequence[str], what: str) -> list[str]:

@@ -29,19 +29,27 @@ def play(sessions: Sequence[Session], image: OpenImage) -> None:
 
 
 WAVE_SECONDS = 30.0
-FIRST_WAVE, LARGEST_WAVE = 1, 64
+LARGEST_WAVE = 64
+GROWTH = 3.0
 
 
-def waves(items: Sequence[T], clock: Callable[[], float] = time.perf_counter) -> Iterator[Sequence[T]]:
-    """Cut items, in order, into waves of about half a minute each, learning from the time that the last one took.
+def waves(
+    items: Sequence[T], weights: Sequence[float], clock: Callable[[], float] = time.perf_counter
+) -> Iterator[Sequence[T]]:
+    """Cut items, in order, into waves of about half a minute each, learning from the time that earlier ones took.
 
-    Waves bound memory (the sessions alive at once) and what a killed run loses. The first is a single item: it may have
-    slices to encode.
+    `weights` say how the items compare in cost (slices of the target). Waves bound memory (the sessions alive at once)
+    and what a killed run loses, so they grow slowly, and the first is a single item: it may have slices to encode.
     """
-    size, position = FIRST_WAVE, 0
+    position, rate, heaviest = 0, 0.0, 0.0
     while position < len(items):
+        allowed = min(WAVE_SECONDS / rate, GROWTH * heaviest) if rate else 0.0
+        stop, weight = position + 1, weights[position]
+        while stop < min(len(items), position + LARGEST_WAVE) and weight + weights[stop] <= allowed:
+            weight += weights[stop]
+            stop += 1
         started = clock()
-        yield items[position : position + size]
-        position += size
-        per_item = max((clock() - started) / size, 1e-6)
-        size = int(min(max(WAVE_SECONDS / per_item, 1), 4 * size, LARGEST_WAVE))
+        yield items[position:stop]
+        # a cheap wave says little about the next: slow ones are forgotten only by halves
+        rate = max((clock() - started) / max(weight, 1.0), rate / 2, 1e-9)
+        position, heaviest = stop, max(heaviest, weight)

@@ -46,7 +46,16 @@ def preview(
     (found,) = scene.targets([chosen[0].id])
     user = User(found, source.spec, seed, scene.volume, strategy.spec)
     title = f"{strategy.spec}   {source.spec} / {case} / {found.id}   seed {seed}"
-    draw_prompts(scene.volume, found, next(strategy.interact(user)).prompts, path, title)
+    try:
+        prompts = next(strategy.interact(user)).prompts
+    except Exception as error:  # a prompter of the user's own may fail in any way
+        raise IntraBenchError(
+            f"prompter {strategy.spec} failed ({type(error).__name__}: {error}); repair it"
+        ) from error
+    try:
+        draw_prompts(scene.volume, found, prompts, path, title)
+    except (OSError, ValueError) as error:  # PIL refuses unknown endings by ValueError
+        raise IntraBenchError(f"cannot write the picture {path} ({error}); give a path that ends in .png") from error
     return path
 
 

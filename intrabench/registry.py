@@ -77,6 +77,9 @@ def add_plugin(path: Path) -> None:
 
     if not path.is_file():
         raise IntraBenchError(f"--plugin {path} does not exist; give the path of a Python file")
+    workspace = current()
+    if workspace is not None and path.resolve().parent in [(workspace.root / room).resolve() for room in ROOMS]:
+        return  # known already
     bases: dict[Room, type[Any]] = {"models": Model, "prompters": Prompter, "datasets": Dataset}
     module = _import_file(path)
     added = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from intrabench.errors import NotApplicable
 from intrabench.mask import Mask
 from intrabench.metrics.score import score
 from intrabench.models.base import Answer, Failure, Request
-from intrabench.prompters.base import Clock, Prompter, User
+from intrabench.prompters.base import Clock, Prompter, Turns, User
 from intrabench.prompts import Action, Turn
 from intrabench.protocols import Protocol
 from intrabench.target import Target
@@ -89,9 +89,12 @@ class Session:
         self.request: Request | None = None
         self._state = State()
         self._clock = Clock()
+        self._number = 0
         self._round: Round | None = None
+        self._ended = False
         self._hash = hashlib.sha256()
-        self._dialogue = prompter.interact(User(target, dataset, seed, image, prompter.spec, self._clock))
+        self._prompter, self._user = prompter, User(target, dataset, seed, image, prompter.spec, self._clock)
+        self._dialogue: Turns | None = None
         if target.mask.any():
             self._advance()
         else:
@@ -100,56 +103,76 @@ class Session:
     def receive(self, answer: Answer | Failure) -> None:
         """Take the model's answer to the current request, and move on to the next."""
         assert self._round is not None
-        self._round.spent.add(answer)
         if isinstance(answer, Failure):
+            self._round.spent.add(answer)
             self._end(answer.status, answer.message)
             return
-        self._state.mask = self._state.mask.overwrite(answer.update, answer.valid)
-        self._state.memory = answer.memory
+        try:
+            if not isinstance(answer, Answer) or not isinstance(answer.update, Mask):
+                raise TypeError(f"answered with {type(answer).__name__}, expected an Answer that holds a Mask")
+            self._round.spent.add(answer)
+            self._state.mask = self._state.mask.overwrite(answer.update, answer.valid)
+            self._state.memory = answer.memory
+        except Exception as error:  # a model of the user's own may answer anything
+            self._end("error", f"model: {type(error).__name__}: {error}")
+            return
         self._advance()
 
-    def fail(self, failure: Failure) -> None:
-        """End the session for a reason that lies outside of it, such as an image that cannot be opened."""
-        self._round = self._round or Round(())
-        self._end(failure.status, failure.message)
-
     def _advance(self) -> None:
-        """Ask the user for the next turn and turn it into a request; close the round when the hand moves again."""
-        started = time.perf_counter()
         try:
-            turn = self._dialogue.send(self._state.mask) if self._round else next(self._dialogue)
-        except StopIteration:
-            turn = None
-        except Exception as error:  # a prompter of the user's own may fail in any way
-            self._end("error", f"prompter: {type(error).__name__}: {error}")
-            return
-        seconds = time.perf_counter() - started
-        if turn is None or turn.actions:
-            if self._round is None and turn is None:
-                self._end("not_applicable", "the prompter gave no prompt at all")
-                return
-            if self._round is not None and self._close_round(last=turn is None):
-                return
-            if turn is None:
-                return
-            self._round = Round(turn.actions)
-            self._state.effort += effort_of_round(turn.actions)
-        elif self._round is None:
-            self._end("error", "prompter: the first turn has no actions, but prompting is never free; give its actions")
-            return
-        self._round.spent.prompt_s += seconds
-        self._ask(turn)
-
-    def _ask(self, turn: Turn) -> None:
-        assert self._round is not None
-        state = self._state
-        self._log(turn)
-        try:
-            taken, notes = adapt(turn, self.abilities, state.mask, first=len(state.taken) == 0, strict=self.strict)
+            self._next_turn()
         except NotApplicable as reason:
             self._end("not_applicable", str(reason))
-            return
-        self._round.adapted.update(notes)
+        except Exception as error:  # a prompter of the user's own may fail in any way
+            self._end("error", f"prompter: {type(error).__name__}: {error}")
+
+    def _next_turn(self) -> None:
+        """Ask the user for the next turn and make it a request; close the round when the hand moves again."""
+        started = time.perf_counter()
+        turn = self._ask()
+        seconds = time.perf_counter() - started
+        if self._round is None:
+            if turn is None:
+                raise NotApplicable("the prompter gave no prompt at all")
+            if not turn.actions:
+                raise ValueError("the first turn has no actions, but prompting is never free; give its actions")
+        elif turn is None or turn.actions:
+            if self._close_round(last=turn is None) or turn is None:
+                return
+            self._number += 1
+        if self._round is None or turn.actions:
+            self._round = Round(turn.actions)
+            self._state.effort += effort_of_round(turn.actions)
+        self._round.spent.prompt_s += seconds
+        self._make_request(turn, self._round)
+
+    def _ask(self) -> Turn | None:
+        """The user's next turn. While it is prepared the clock shows the round that a turn with actions would open."""
+        self._clock.round = 0 if self._round is None else self._number + 1
+        try:
+            if self._dialogue is None:
+                self._dialogue = self._prompter.interact(self._user)
+                if not isinstance(self._dialogue, Generator):
+                    raise TypeError("interact is no generator; give turns by yield")
+                turn = next(self._dialogue)
+            else:
+                turn = self._dialogue.send(self._state.mask)
+        except StopIteration:
+            return None
+        except Exception:
+            if self._round is not None and self._number < self.rounds and not self._close_round(last=False):
+                self._number += 1  # the round before was answered; the one that could not be begun has failed
+                self._round = Round(())
+            raise
+        if not isinstance(turn, Turn):
+            raise TypeError(f"yielded {type(turn).__name__}, expected a Turn")
+        return turn
+
+    def _make_request(self, turn: Turn, current: Round) -> None:
+        state = self._state
+        self._log(turn)
+        taken, notes = adapt(turn, self.abilities, state.mask, first=len(state.taken) == 0, strict=self.strict)
+        current.adapted.update(notes)
         state.taken.append(taken)
         self.request = Request(self.key, tuple(state.taken), state.mask, state.memory)
 
@@ -157,26 +180,26 @@ class Session:
         self._state.given.append(turn)
         text = json.dumps(turn.to_json(), separators=(",", ":"))
         self._hash.update(text.encode())
-        self.turns.append(
-            {"session": self.key, "round": self._clock.round, "turn": len(self._state.given) - 1, "given": text}
-        )
+        number = len(self._state.given) - 1
+        self.turns.append({"session": self.key, "round": self._number, "turn": number, "given": text})
 
     def _close_round(self, last: bool) -> bool:
         """Write the row of the round; True when the session ends with it."""
         state = self._state
         scores = score(self.target, state.mask, self.protocol.metrics)
-        more = self._clock.round < self.rounds and not last
+        more = self._number < self.rounds and not last
         reached = more and scores["dice"] >= self.protocol.target_dice
         status = "stopped" if reached else "ok" if state.mask.any() else "empty"
         self._write_row(status, "", scores, ended=last or reached)
         if more and not reached:
-            self._clock.round += 1
             return False
         self._finish()
         return True
 
     def _end(self, status: str, message: str) -> None:
         """End before the round is complete: failures count as Dice 0, what does not apply has no Dice."""
+        if self._ended:
+            return
         self._round = self._round or Round(())
         scores: dict[str, float | int | None] = {"dice": None, "iou": None}
         if status != "not_applicable":
@@ -192,7 +215,7 @@ class Session:
         self.rows.append(
             {
                 "session": self.key,
-                "round": self._clock.round,
+                "round": self._number,
                 "status": status,
                 "error": error,
                 "ended": ended,
@@ -207,11 +230,7 @@ class Session:
         )
 
     def _finish(self) -> None:
-        self.request = None
-        self._dialogue.close()
+        self.request, self._ended = None, True
         self._state.memory = None  # logits of many sessions are what fills memory
-
-
-def finished(sessions: Sequence[Session]) -> bool:
-    """Whether no session has a request left."""
-    return all(session.request is None for session in sessions)
+        if isinstance(self._dialogue, Generator):
+            self._dialogue.close()

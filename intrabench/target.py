@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from intrabench.mask import Box, Mask, box_slices, grow
 
+WHOLE_CASE = "*"
+"""The target of rows that stand for a case that could not be prepared; once mended, a row without failure says so."""
+
 
 @dataclass(frozen=True)
 class TargetInfo:

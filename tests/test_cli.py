@@ -83,11 +83,11 @@ def test_run_table_export_and_the_second_run(say: Callable[..., Said]) -> None:
     assert "4 sessions, 4 of them finished before" in again.err
     assert again.out == first.out
     lines = say("table", "--csv").out.splitlines()
-    assert lines[0].startswith("protocol,prompter,model,sessions,failed,not_applicable,interactions,dof,seconds_human,")
+    assert lines[0].startswith("protocol,prompter,model,model_version,weights_sha256,dtype,strict,sessions,failed,")
     rows = intrabench.run("box_fill", "box_slice", PHANTOM)
-    assert f"basic@1,box_slice,box_fill,2,0,0,{rows['interactions'].mean()}" in lines[1]
+    assert f'basic@1,box_slice,box_fill,1,"",float32,false,2,0,0,{rows["interactions"].mean()}' in lines[1]
     assert str(rows["dice"].mean())[:12] in lines[1]
-    assert "basic@1,point_interp:n=3,box_fill,2,0,2,,,,," in lines[2]
+    assert 'basic@1,point_interp:n=3,box_fill,1,"",float32,false,2,0,2,,,,,' in lines[2]
     assert say("export", "nii").out == "wrote 4 masks to nii\n"
     written = nib.load(next(Path("nii").rglob("blob.1__box_fill__box_slice*.nii.gz")))
     scene = store.open_case(intrabench.dataset(PHANTOM), rows["case"][0])
@@ -140,6 +140,14 @@ def test_preview_draws_the_prompts_where_they_are(say: Callable[..., Said]) -> N
         assert (np.abs(picture - colour).sum(axis=2) == 0).sum() > 20
     wrong = say("preview", "-p", "box_slice", "-d", PHANTOM, "--target", "liver")
     assert (wrong.code, "--target liver fits none" in wrong.err, "blob.1, blob.2" in wrong.err) == (2, True, True)
+
+
+@pytest.mark.parametrize("path", ["picture.xyz", "file/picture.png"])
+def test_a_preview_that_cannot_be_written(say: Callable[..., Said], path: str) -> None:
+    Path("file").touch()
+    said = say("preview", "-p", "box_slice", "-d", PHANTOM, "--out", path)
+    assert (said.code, f"cannot write the picture {path}" in said.err) == (2, True)
+    assert "Traceback" not in said.err
 
 
 def test_init_makes_a_workspace_once(say: Callable[..., Said]) -> None:

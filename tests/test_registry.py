@@ -57,6 +57,12 @@ def test_listing_does_not_run_the_files() -> None:
     assert registry.entries("prompters")["loud"].summary == "Loud."
 
 
+def test_a_plugin_that_the_workspace_has_already_is_no_second_one() -> None:
+    make_workspace()
+    registry.add_plugin(Path("prompters/mine.py"))
+    assert intrabench.prompter("mine").spec == "mine"
+
+
 def test_two_of_one_name_are_refused() -> None:
     make_workspace("box_slice")
     with pytest.raises(IntraBenchError, match=r"'box_slice' is in .*mine.py and in intrabench; rename"):

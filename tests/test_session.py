@@ -15,7 +15,7 @@ from intrabench.models.base import Answer, Failure, OpenImage, Request
 from intrabench.play import play, waves
 from intrabench.prompters.base import Prompter, Turns, User
 from intrabench.prompters.box_slice import BoxSlice
-from intrabench.prompts import Click, DrawBox2D, Turn, boxes, points
+from intrabench.prompts import Action, Click, DrawBox2D, Turn, boxes, points
 from intrabench.protocols import Protocol, protocol
 from intrabench.session import Session
 from tests.conftest import make_target
@@ -99,7 +99,7 @@ def test_free_turns_belong_to_the_round_before_them_and_cost_nothing(ball: np.nd
     assert [row["encode_s"] for row in found.rows] == [0.75, 0.5]
     assert found.rows[0]["batch"] == 3
     assert [turn["round"] for turn in found.turns] == [0, 0, 0, 1, 1]
-    assert SEEN == [(0, 1), (0, 2), (0, 3), (1, 4), (1, 5)]  # the mask of the whole target so far
+    assert SEEN == [(1, 1), (1, 2), (1, 3), (2, 4), (2, 5)]  # round to be prepared, mask of the whole target so far
 
 
 def test_rounds_bound_corrections_and_the_session_could_go_on(ball: np.ndarray) -> None:
@@ -179,11 +179,82 @@ def test_statuses(ball: np.ndarray) -> None:
 def test_a_prompter_that_fails_or_cheats_is_an_error_row(ball: np.ndarray) -> None:
     failing = session(Scripted((click(), click()), fail_after=1), ball, rounds=3)
     play([failing], Stub(one_slice))
-    assert failing.rows[-1]["status"] == "error"
-    assert "lost the mouse" in failing.rows[-1]["error"]
+    assert [(row["round"], row["status"]) for row in failing.rows] == [(0, "ok"), (1, "error")]
+    assert failing.rows[0]["dice"] > 0
+    assert "lost the mouse" in failing.rows[1]["error"]
+    at_the_end = session(Scripted((click(), click()), fail_after=1), ball)
+    play([at_the_end], Stub(one_slice))
+    assert [row["status"] for row in at_the_end.rows] == ["error"]  # a free turn may be missing
     cheating = session(Scripted((free(3),)), ball)
     assert cheating.rows[0]["status"] == "error"
     assert "never free" in cheating.rows[0]["error"]
+
+
+@dataclass(frozen=True)
+class Odd(Prompter):
+    """Breaks the contract in the way that the test names."""
+
+    name = "odd"
+    way: str = ""
+
+    def interact(self, user: User) -> Turns:
+        if self.way == "list":
+            return [click()]  # type: ignore[return-value]
+        if self.way == "raise":
+            raise KeyError("before the first turn")
+        return self._turns()
+
+    def _turns(self) -> Turns:
+        if self.way == "prompts":
+            yield points([(1, 1, 1)])  # type: ignore[misc]
+        if self.way == "action":
+            yield Turn(points([(1, 1, 1)]), (Wink(),))
+
+
+class Wink(Action):
+    kind = "wink"
+
+
+@pytest.mark.parametrize(
+    ("way", "words"),
+    [
+        ("list", "no generator"),
+        ("raise", "before the first turn"),
+        ("prompts", "yielded Prompts, expected a Turn"),
+        ("action", "no cost for the action 'wink'"),
+    ],
+)
+def test_a_prompter_that_breaks_the_contract_is_an_error_row(ball: np.ndarray, way: str, words: str) -> None:
+    (row,) = session(Odd(way), ball).rows
+    assert row["status"] == "error"
+    assert words in row["error"]
+
+
+@pytest.mark.parametrize("answer", [None, "mask", Answer(np.ones((2, 2, 2)))])  # type: ignore[arg-type]
+def test_a_model_that_breaks_the_contract_is_an_error_row(ball: np.ndarray, answer: object) -> None:
+    found = session(BoxSlice(), ball)
+    play([found], Stub(lambda request: answer))  # type: ignore[arg-type, return-value]
+    assert [row["status"] for row in found.rows] == ["error"]
+    assert "expected an Answer that holds a Mask" in found.rows[0]["error"]
+
+
+def test_every_round_has_its_own_random_stream(ball: np.ndarray) -> None:
+    @dataclass(frozen=True)
+    class Drawing(Prompter):
+        name = "drawing"
+
+        def interact(self, user: User) -> Turns:
+            while True:
+                DRAWN.append((user.round, int(user.rng("one").integers(10**9))))
+                yield click()
+
+    DRAWN.clear()
+    play([session(Drawing(), ball, rounds=3)], Stub(one_slice))
+    assert [number for number, _ in DRAWN] == [0, 1, 2, 3, 4]  # the last is not played
+    assert len({value for _, value in DRAWN}) == 5
+
+
+DRAWN: list[tuple[int, int]] = []
 
 
 def test_a_model_that_raises_fails_the_sessions_of_the_step_not_the_run(ball: np.ndarray) -> None:
@@ -236,16 +307,27 @@ def test_masks_are_kept_on_request(ball: np.ndarray) -> None:
     assert [mask.voxels for mask in found.masks] == [1, 2]
 
 
-def test_waves_learn_from_the_time_they_take() -> None:
-    def sizes(items: int, seconds: float) -> list[int]:
-        now = [0.0]
-        found = []
-        for wave in waves(list(range(items)), clock=lambda: now[0]):
-            found.append(len(wave))
-            now[0] += len(wave) * seconds
-        return found
+def sizes(weights: list[float], seconds: list[float]) -> list[int]:
+    """Sizes of the waves of items that weigh and take so much."""
+    now, found = [0.0], []
+    for wave in waves(range(len(weights)), weights, clock=lambda: now[0]):
+        found.append(len(wave))
+        now[0] += sum(seconds[item] for item in wave)
+    return found
 
-    assert sizes(200, 0.01) == [1, 4, 16, 64, 64, 51]
-    assert sizes(30, 2.5) == [1, 4, 12, 12, 1]
-    assert sizes(3, 60.0) == [1, 1, 1]
-    assert sizes(0, 1.0) == []
+
+def test_waves_learn_from_the_time_they_take() -> None:
+    assert sizes([10.0] * 200, [0.01] * 200) == [1, 3, 9, 27, 64, 64, 32]
+    assert sizes([10.0] * 30, [2.5] * 30) == [1, 3, 9, 12, 5]
+    assert sizes([10.0] * 4, [60.0] * 4) == [1, 1, 1, 1]
+    assert sizes([], []) == []
+
+
+def test_waves_follow_the_weights() -> None:
+    assert sizes([1.0, 1.0, 1.0, 100.0, 1.0], [1.0, 1.0, 1.0, 100.0, 1.0]) == [1, 2, 1, 1]
+
+
+def test_slow_items_after_cheap_ones_soon_make_small_waves() -> None:
+    slow = sizes([1.0] * 60, [0.01] * 4 + [20.0] * 56)
+    assert slow[:3] == [1, 3, 9]
+    assert max(slow[3:]) == 1

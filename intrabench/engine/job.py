@@ -72,14 +72,11 @@ class Options:
 
 def make_job(options: Options) -> Job:
     """Turn words into objects; everything that can be wrong in them is said before anything is computed."""
+    _check(options)
     for plugin in options.plugins:
         registry.add_plugin(plugin)
     preset = protocol(options.protocol)
     rounds = preset.rounds if options.rounds is None else options.rounds
-    if rounds < 0:
-        raise IntraBenchError(f"--rounds {rounds} is negative; give the number of corrections, 0 for none")
-    if options.weights is not None and len(options.models) > 1:
-        raise IntraBenchError("--weights names one file, so it goes with one --model; run the models one by one")
     prompters = _distinct([registry.make("prompters", spec) for spec in options.prompters])
     datasets = _distinct([registry.make("datasets", spec) for spec in options.datasets])
     contenders = tuple(_contender(model, options) for model in _distinct([_model(spec) for spec in options.models]))
@@ -108,9 +105,23 @@ def _model(spec: str) -> Any:
     return model
 
 
-def _contender(model: Any, options: Options) -> Contender:
+def _check(options: Options) -> None:
+    """Refuse numbers and combinations that mean nothing."""
+    if options.rounds is not None and (not isinstance(options.rounds, int) or options.rounds < 0):
+        raise IntraBenchError(f"--rounds {options.rounds} is no number of corrections; give 0 for none, or more")
+    if options.memory_mb < 0:
+        raise IntraBenchError(f"--memory {options.memory_mb} is negative; give MiB, 0 to keep all embeddings on disk")
+    if any(not isinstance(seed, int) for seed in options.seeds):
+        raise IntraBenchError(f"--seed {list(options.seeds)} are not all whole numbers; give whole numbers")
     if options.batch not in ("fixed", "auto") and not (options.batch.isdecimal() and int(options.batch) > 0):
         raise IntraBenchError(f"--batch {options.batch} is no batch size; give fixed, auto or a number")
+    if options.weights is not None and len(options.models) > 1:
+        raise IntraBenchError("--weights names one file, so it goes with one --model; run the models one by one")
+
+
+def _contender(model: Any, options: Options) -> Contender:
+    if options.weights is not None and model.weights is None:
+        raise IntraBenchError(f"model {model.name} has no weights that --weights could replace; leave the option out")
     device = pick_device(options.device, model.devices)
     embeddings = cases.data_root() / "embeddings" if options.cache_embeddings else None
     model.runtime = Runtime(device, "float32", options.batch, options.memory_mb, options.weights, embeddings)
@@ -120,6 +131,8 @@ def _contender(model: Any, options: Options) -> Contender:
 
         weights.locate(model.weights, options.weights)  # absent weights are told now, not per target
         sha256 = weights.sha256_of(model.weights, options.weights)
+        if options.weights is not None:
+            model.load()  # a file brought by hand may be anything
     return Contender(model, sha256, device)
 
 

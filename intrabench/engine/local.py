@@ -17,11 +17,11 @@ from intrabench.engine.environment import peak_memory_mb, versions_hash
 from intrabench.engine.job import Job
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Failure, OpenImage, failure_of
-from intrabench.plan import Contender, Unit
+from intrabench.plan import Contender, Unit, check_targets
 from intrabench.play import play, waves
 from intrabench.results.store import FAILED, Store
 from intrabench.session import Session
-from intrabench.target import Target
+from intrabench.target import Target, TargetInfo
 from intrabench.volume import Volume
 
 
@@ -77,13 +77,12 @@ class LocalRun:
     def run(self) -> Summary:
         """Play all that is missing; what is finished is kept whenever it ends."""
         groups = self.groups()
-        done = self.store.finished(self.job.rounds)
         units = [unit for group in groups for unit in group.units] + [unit for unit, _ in self._unprepared]
         self.summary.keys = {unit.key for unit in units}
         self.summary.total = len(units)
-        self.summary.already = sum(unit.key in done for unit in units)
+        self.summary.already = sum(len(group.units) - len(self._missing(group)) for group in groups)
         self.reporter.begin(self.summary.total, self.summary.already)
-        self._write_unprepared()
+        self._write_failed([(unit, "error", problem) for unit, problem in self._unprepared])
         busy = [group for group in groups if not self._claim(group, wait=False)]
         for group in busy:  # another run is at these; what it leaves is ours
             self._claim(group, wait=True)
@@ -92,19 +91,21 @@ class LocalRun:
     def groups(self) -> list[Group]:
         """Prepare all cases and list their units; cases that cannot be prepared become failed rows."""
         groups: list[Group] = []
+        infos: list[TargetInfo] = []
+        failed_before = self.store.failed_cases()
         for dataset, case in self.job.selected():
             index, problem = self._prepare(dataset, case)
+            infos += index.targets if index else ()
             for contender in self.job.contenders:
                 units = self.job.units(dataset, case, contender, index)
                 if index is None:
                     self._unprepared += [(unit, problem) for unit in units]
-                elif units:
-                    groups.append(Group(dataset, case, contender, units))
-        if self.job.targets and not groups and not self._unprepared:
-            raise IntraBenchError(
-                f"--targets {' '.join(self.job.targets)} fits no target of the chosen cases; "
-                "`intrabench data list NAME` shows them"
-            )
+                    continue
+                groups += [Group(dataset, case, contender, units)] if units else []
+                whole = self.job.units(dataset, case, contender, None)
+                self._write_mended([unit for unit in whole if unit.key in failed_before])
+        if not self._unprepared:
+            check_targets(infos, self.job.targets)
         return groups
 
     def _prepare(self, dataset: Any, case: str) -> tuple[CaseIndex | None, str]:
@@ -123,19 +124,25 @@ class LocalRun:
 
     def _claim(self, group: Group, wait: bool) -> bool:
         """Play a group under its lock; False when another run holds it and `wait` is False."""
-        if self._missing(group) == []:
+        missing = self._missing(group)
+        if not missing:
             return True
         lock = FileLock(self.store.root / "locks" / group.lock_name)
         try:
             with lock.acquire(timeout=-1 if wait else 0):
-                self._play(group, self._missing(group))
+                still = self._missing(group)
+                self.reporter.advance(len(missing) - len(still), 0)  # another run finished these meanwhile
+                self._play(group, still)
         except Timeout:
             return False
         return True
 
     def _missing(self, group: Group) -> list[Unit]:
         done = self.store.finished(self.job.rounds)
-        return [unit for unit in group.units if unit.key not in done]
+        return [unit for unit in group.units if unit.key not in done or self._lacks_masks(unit)]
+
+    def _lacks_masks(self, unit: Unit) -> bool:
+        return self.job.save_masks and not self.store.has_masks(unit.key)
 
     def _play(self, group: Group, units: Sequence[Unit]) -> None:
         """Open the image once and play the units in waves."""
@@ -146,6 +153,7 @@ class LocalRun:
             try:
                 scene = self._opened(group)
                 volume = scene.volume  # read here, once
+                targets = {target.id: target for target in scene.targets(_ids(units))}
                 image = stack.enter_context(group.contender.model.open(volume))
             except IntraBenchError as error:
                 self._fail(group, units, Failure("error", str(error)))
@@ -153,7 +161,6 @@ class LocalRun:
             except Exception as error:  # out of memory, a broken network: rows, and on to the next image
                 self._fail(group, units, failure_of(error, started))
                 return
-            targets = {target.id: target for target in scene.targets(_ids(units))}
             self.play_waves(units, targets, image, volume)
 
     def _opened(self, group: Group) -> Scene:
@@ -167,7 +174,7 @@ class LocalRun:
         self, units: Sequence[Unit], targets: Mapping[str, Target], image: OpenImage, volume: Volume
     ) -> None:
         """Play units against their opened image, wave by wave, and keep each wave."""
-        for wave in waves(units):
+        for wave in waves(units, [unit.target.slices if unit.target else 1 for unit in units]):
             sessions = [self._session(unit, targets[unit.target.id], volume) for unit in wave if unit.target]
             try:
                 play(sessions, image)
@@ -215,19 +222,23 @@ class LocalRun:
         self.reporter.say(f"{group.dataset.spec}, case {group.case}, {group.contender.spec}: {failure.message}")
         self._write_failed([(unit, failure.status, failure.message) for unit in units])
 
-    def _write_unprepared(self) -> None:
-        self._write_failed([(unit, "error", problem) for unit, problem in self._unprepared])
-
     def _write_failed(self, failed: Sequence[tuple[Unit, str, str]]) -> None:
-        scores = {"round": 0, "dice": 0.0, "iou": 0.0, "ended": True, "adapted": "", "prompts_hash": ""}
-        effort = {"interactions": 0.0, "dof": 0.0, "seconds_human": 0.0}
-        rows = [
-            {**self._columns(unit), "session": unit.key, "status": status, "error": message, **scores, **effort}
-            for unit, status, message in failed
-        ]
+        rows = [self._bare_row(unit, status, message, dice=0.0) for unit, status, message in failed]
         if rows:
             self.store.write_part(rows, [])
         self._count(len(rows), len(rows))
+
+    def _write_mended(self, units: Sequence[Unit]) -> None:
+        """Take back the failure of whole cases that could be prepared this time."""
+        rows = [self._bare_row(unit, "not_applicable", "mended", dice=None) for unit in units]
+        if rows:
+            self.store.write_part(rows, [])
+
+    def _bare_row(self, unit: Unit, status: str, message: str, dice: float | None) -> dict[str, Any]:
+        """A row of a session that was never played."""
+        scores = {"round": 0, "dice": dice, "iou": dice, "ended": True, "adapted": "", "prompts_hash": ""}
+        effort = {"interactions": 0.0, "dof": 0.0, "seconds_human": 0.0}
+        return {**self._columns(unit), "session": unit.key, "status": status, "error": message, **scores, **effort}
 
     def _count(self, complete: int, failed: int) -> None:
         self.summary.computed += complete

@@ -108,6 +108,9 @@ class Model(ABC):
         """Dimension and accepted prompts, for the adaptation."""
         return Abilities(self.dims, self.accepts)
 
+    def load(self) -> None:  # noqa: B027
+        """Load the weights now instead of when the first image is opened; refuses a file that does not fit."""
+
     @abstractmethod
     def open(self, volume: Volume) -> AbstractContextManager[OpenImage]:
         """Open one image, in canonical geometry; closing releases what was kept for it."""

@@ -45,6 +45,10 @@ class LiteMedSAM(SliceModel):
 
     intensity: Policy = "slice"
 
+    def load(self) -> None:
+        """Load the network and its weights now."""
+        _ = self.network
+
     def open(self, volume: Volume) -> AbstractContextManager[OpenImage]:
         """Open one image, after loading the network if it is not there yet.
 

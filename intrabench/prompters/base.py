@@ -20,7 +20,7 @@ from intrabench.volume import Volume
 
 @dataclass
 class Clock:
-    """The round that is being played; shared by everything that sees one session."""
+    """The round that is being prepared; shared by everything that sees one session."""
 
     round: int = 0
 
@@ -38,7 +38,7 @@ class User:
 
     @property
     def round(self) -> int:
-        """0 for the initial prompting, 1 for the first correction, and so on."""
+        """The round that the next turn with actions opens: 0 initially, then 1 for the first correction, and so on."""
         return self.clock.round
 
     def rng(self, purpose: str) -> np.random.Generator:

@@ -8,32 +8,33 @@ from pathlib import Path
 from intrabench import registry
 from intrabench.datasets import store
 from intrabench.errors import IntraBenchError
-from intrabench.results.store import read_mask, read_rows
-from intrabench.volume import write_nifti
+from intrabench.results.store import read_masks, read_rows
+from intrabench.volume import Volume, write_nifti
 
 
 def export(results: Path, folder: Path) -> int:
-    """Write ``DATASET/CASE/TARGET__MODEL__PROMPTER__seedS_roundR.nii.gz`` for all stored masks; returns how many.
+    """Write ``DATASET/CASE/TARGET__MODEL__PROMPTER__seedS_roundR.nii.gz`` for all kept masks; returns how many.
 
     Raises:
-        IntraBenchError: the run kept no masks, or the data set is no longer here.
+        IntraBenchError: the run kept no masks, or its data set is not known or not here.
     """
-    rows = read_rows(results)
-    kept = [row for row in rows.iter_rows(named=True) if (results / "masks" / f"{row['session']}.npz").is_file()]
-    if not kept:
-        raise IntraBenchError(f"{results} holds no masks; run with --save-masks into a new --out")
-    grids = {}
-    for row in kept:
+    written = 0
+    last: tuple[tuple[str, str], Volume] | None = None
+    for row in read_rows(results).sort("dataset", "case", "session", "round").iter_rows(named=True):
+        masks = read_masks(results, row["session"])
+        if row["round"] >= len(masks):
+            continue
         place = row["dataset"], row["case"]
-        if place not in grids:
-            grids[place] = store.open_case(registry.make("datasets", row["dataset"]), row["case"]).volume
-        volume = grids[place]
+        if last is None or last[0] != place:
+            last = place, store.open_case(registry.make("datasets", row["dataset"]), row["case"]).volume
         name = f"{row['target']}__{row['model']}__{row['prompter']}__seed{row['seed']}_round{row['round']}"
         path = folder / _safe(row["dataset"]) / _safe(row["case"]) / f"{_safe(name)}.nii.gz"
         path.parent.mkdir(parents=True, exist_ok=True)
-        mask = read_mask(results, row["session"], row["round"])
-        write_nifti(path, mask.to_array(volume.shape), volume.grid)
-    return len(kept)
+        write_nifti(path, masks[row["round"]].to_array(last[1].shape), last[1].grid)
+        written += 1
+    if not written:
+        raise IntraBenchError(f"{results} holds no masks; repeat the run with --save-masks, which keeps them")
+    return written
 
 
 def _safe(name: str) -> str:

@@ -20,6 +20,7 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
+from intrabench.target import WHOLE_CASE
 
 SCHEMA: dict[str, Any] = {
     "run_id": pl.String,
@@ -38,6 +39,7 @@ SCHEMA: dict[str, Any] = {
     "weights_sha256": pl.String,
     "prompter": pl.String,
     "seed": pl.Int64,
+    "strict": pl.Boolean,
     "round": pl.Int64,
     "status": pl.String,
     "error": pl.String,
@@ -66,7 +68,13 @@ SCHEMA: dict[str, Any] = {
 }
 """Columns of a row; `written_at` (nanoseconds) decides which of two rows of a session is the newer."""
 
-TURNS: dict[str, Any] = {"session": pl.String, "round": pl.Int64, "turn": pl.Int64, "given": pl.String}
+TURNS: dict[str, Any] = {
+    "session": pl.String,
+    "round": pl.Int64,
+    "turn": pl.Int64,
+    "given": pl.String,
+    "written_at": pl.Int64,
+}
 
 FAILED = ("error", "oom", "timeout")
 """Statuses that count as Dice 0, give exit code 1 and are tried again by the next run."""
@@ -78,7 +86,7 @@ class Store:
     def __init__(self, root: Path, run_id: str, record: Mapping[str, Any] | None = None) -> None:
         """Make the folder; `record` (command, options, versions) is written beside the first part."""
         self.root, self.run_id, self._record, self._parts = root, run_id, record or {}, 0
-        self._finished: tuple[frozenset[str], set[str]] | None = None
+        self._seen: dict[str, pl.DataFrame] = {}
         try:
             for folder in ("rows", "turns", "runs", "locks"):
                 (root / folder).mkdir(parents=True, exist_ok=True)
@@ -95,17 +103,27 @@ class Store:
             _atomically(self.root / "runs" / f"{self.run_id}.json", lambda path: path.write_text(text, "utf-8"))
         self._parts += 1
         name = f"{self.run_id}-{self._parts:04d}.parquet"
-        stamp = {"run_id": self.run_id, "written_at": time.time_ns()}
-        stamped = [{**stamp, **row} for row in rows]
-        _atomically(self.root / "turns" / name, pl.DataFrame(turns, schema=TURNS).write_parquet)
+        now = time.time_ns()
+        stamped = [{"run_id": self.run_id, "written_at": now, **row} for row in rows]
+        given = [{"written_at": now, **turn} for turn in turns]
+        _atomically(self.root / "turns" / name, pl.DataFrame(given, schema=TURNS).write_parquet)
         _atomically(self.root / "rows" / name, pl.DataFrame(stamped, schema=SCHEMA).write_parquet)
 
     def finished(self, rounds: int) -> set[str]:
-        """`finished_sessions`, read again only when parts came that this run has not seen."""
-        parts = frozenset(path.name for path in (self.root / "rows").glob("*.parquet"))
-        if self._finished is None or self._finished[0] != parts:
-            self._finished = parts, finished_sessions(self.root, rounds)
-        return self._finished[1]
+        """Sessions that need not be computed again for so many rounds; only parts not seen before are read."""
+        for path in (self.root / "rows").glob("*.parquet"):
+            if path.name not in self._seen:
+                self._seen[path.name] = _read([path], SCHEMA).select(_PROGRESS)
+        return _finished(pl.concat(self._seen.values()), rounds) if self._seen else set()
+
+    def failed_cases(self) -> set[str]:
+        """Sessions that stand for a case that could not be prepared when it was last tried."""
+        rows = read_rows(self.root)
+        return set(rows.filter(pl.col("target") == WHOLE_CASE)["session"].to_list())
+
+    def has_masks(self, session: str) -> bool:
+        """Whether the masks of a session were kept."""
+        return _masks(self.root, session).is_file()
 
     def write_masks(self, session: str, masks: Sequence[Mask]) -> None:
         """Keep the masks of a session, one per round, cropped and bit-packed."""
@@ -118,54 +136,79 @@ class Store:
             with path.open("wb") as file:
                 np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
-        (self.root / "masks").mkdir(exist_ok=True)
-        _atomically(self.root / "masks" / f"{session}.npz", write)
+        path = _masks(self.root, session)
+        path.parent.mkdir(exist_ok=True)
+        _atomically(path, write)
 
 
-def read_mask(root: Path, session: str, number: int) -> Mask:
-    """The mask of one round of a session that was run with ``--save-masks``."""
-    path = root / "masks" / f"{session}.npz"
+def read_masks(root: Path, session: str) -> list[Mask]:
+    """The masks that were kept of a session, one per round; none when it was run without ``--save-masks``."""
+    path = _masks(root, session)
     if not path.is_file():
-        raise IntraBenchError(f"{path} does not exist; run again with --save-masks into a new --out")
+        return []
     with np.load(path) as arrays:
-        box = arrays[f"box{number}"]
-        return Mask.unpack(box[:3], box[3:] - box[:3], arrays[f"round{number}"])
+        boxes = [arrays[f"box{number}"] for number in range(len(arrays.files) // 2)]
+        return [Mask.unpack(box[:3], box[3:] - box[:3], arrays[f"round{n}"]) for n, box in enumerate(boxes)]
 
 
 def read_rows(root: Path) -> pl.DataFrame:
-    """All current rows: of each session the newest, and no case failures that were mended since."""
-    frame = _read(root / "rows", SCHEMA)
-    frame = frame.filter(pl.col("written_at") == pl.col("written_at").max().over("session"))
-    group = ["protocol", "dataset", "case", "model", "prompter", "seed"]
-    mended = (pl.col("target") == "*") & (pl.col("written_at") < pl.col("written_at").max().over(group))
-    return frame.filter(~mended).unique(["session", "round"], maintain_order=True)
+    """All current rows, one per session and round: what succeeded before what failed, the newer before the older."""
+    rows = _current(_read(sorted((root / "rows").glob("*.parquet")), SCHEMA))
+    return rows.filter((pl.col("target") != WHOLE_CASE) | pl.col("status").is_in(FAILED))
 
 
 def read_turns(root: Path) -> pl.DataFrame:
-    """All stored turns: session, round, turn, given (JSON of `Turn.to_json`)."""
-    return _read(root / "turns", TURNS).unique(["session", "turn"], keep="last", maintain_order=True)
+    """The turns of the newest play of every session: session, round, turn, given (JSON of `Turn.to_json`)."""
+    turns = _read(sorted((root / "turns").glob("*.parquet")), TURNS)
+    newest = pl.col("written_at") == pl.col("written_at").max().over("session")
+    return turns.filter(newest).drop("written_at")
 
 
 def finished_sessions(root: Path, rounds: int) -> set[str]:
     """Sessions that need not be computed again for so many rounds."""
-    rows = read_rows(root)
-    summary = rows.group_by("session").agg(
-        pl.col("round").max().alias("last"),
-        pl.col("ended").any(),
-        pl.col("status").is_in(FAILED).any().alias("failed"),
+    return _finished(_read(sorted((root / "rows").glob("*.parquet")), SCHEMA), rounds)
+
+
+_PROGRESS = ("session", "target", "round", "status", "ended", "written_at")
+
+
+def _current(rows: pl.DataFrame) -> pl.DataFrame:
+    """One row per session and round: a failure is dropped once the session succeeded in that round or in a newer play.
+
+    Of a whole case the newest row counts, whatever it says.
+    """
+    rows = rows.with_columns(_failed=pl.col("status").is_in(FAILED) & (pl.col("target") != WHOLE_CASE))
+    succeeded = pl.col("written_at").filter(~pl.col("_failed")).max().over("session")
+    outdated = pl.col("_failed") & (pl.col("written_at") < succeeded).fill_null(False)
+    rows = rows.filter(~outdated).sort("_failed", -pl.col("written_at"), maintain_order=True)
+    return rows.unique(["session", "round"], keep="first", maintain_order=True).drop("_failed")
+
+
+def _finished(rows: pl.DataFrame, rounds: int) -> set[str]:
+    summary = (
+        _current(rows)
+        .group_by("session")
+        .agg(
+            pl.col("round").max().alias("last"),
+            pl.col("ended").any(),
+            pl.col("status").is_in(FAILED).any().alias("failed"),
+        )
     )
     done = summary.filter(~pl.col("failed") & ((pl.col("last") >= rounds) | pl.col("ended")))
     return set(done["session"].to_list())
 
 
-def _read(folder: Path, schema: Mapping[str, Any]) -> pl.DataFrame:
-    paths = sorted(folder.glob("*.parquet"))
+def _masks(root: Path, session: str) -> Path:
+    return root / "masks" / f"{session}.npz"
+
+
+def _read(paths: Sequence[Path], schema: Mapping[str, Any]) -> pl.DataFrame:
     if not paths:
         return pl.DataFrame(schema=dict(schema))
     try:
-        return pl.read_parquet(paths)
+        return pl.read_parquet(list(paths))
     except (OSError, pl.exceptions.PolarsError) as error:
-        broken = next((path for path in paths if not _readable(path)), folder)
+        broken = next((path for path in paths if not _readable(path)), paths[0])
         raise IntraBenchError(f"{broken} cannot be read; delete it, its sessions are then run again") from error
 
 

@@ -11,7 +11,10 @@ from intrabench.results.store import FAILED, read_rows
 
 METRICS = ("dice", "iou", "nsd_2mm", "hd95_mm")
 
-_IDENTITY = ["protocol", "prompter", "model"]
+_IDENTITY = ["protocol", "prompter", "model", "model_version", "weights_sha256", "dtype", "strict"]
+"""What makes two lines of a table; the columns after the first three are shown where they differ."""
+
+_SESSION = [*_IDENTITY, "dataset", "case", "target", "seed"]
 
 
 def stored_table(root: Path, metric: str = "dice", round: int | None = None) -> pl.DataFrame:
@@ -34,6 +37,11 @@ def effort_table(rows: pl.DataFrame, metric: str = "dice", round: int | None = N
         raise IntraBenchError(f"there is no metric {metric!r} in the rows; known are {', '.join(METRICS)}")
     if round is not None:
         rows = rows.filter(pl.col("round") <= round)
+    if rows.is_empty():
+        raise IntraBenchError(f"there are no rows up to round {round}; give --round 0 or more")
+    # of the same target in an older version of itself or of its data set, only the newest session counts
+    newest = pl.col("written_at").max().over("session")
+    rows = rows.with_columns(_played=newest).filter(pl.col("_played") == pl.col("_played").max().over(_SESSION))
     last = rows.filter(pl.col("round") == pl.col("round").max().over("session"))
     failed = pl.col("status").is_in(FAILED)
     worst = float("inf") if metric == "hd95_mm" else 0.0
@@ -49,14 +57,17 @@ def effort_table(rows: pl.DataFrame, metric: str = "dice", round: int | None = N
     )
     cases = scored.group_by([*_IDENTITY, "dataset", "case"]).agg(pl.col("value").mean())
     means = cases.group_by([*_IDENTITY, "dataset"]).agg(pl.col("value").mean())
-    wide = counts.join(effort, on=_IDENTITY, how="left").join(_pivot(means, last), on=_IDENTITY, how="left")
-    return wide.sort("protocol", "prompter", "model")
+    wide = counts
+    for more in (effort, _pivot(means, last)):
+        wide = wide.join(more, on=_IDENTITY, how="left", nulls_equal=True)
+    return wide.sort(_IDENTITY).with_columns(pl.col("weights_sha256").str.slice(0, 12))
 
 
 def readable(frame: pl.DataFrame) -> pl.DataFrame:
-    """The columns that people compare, with short heads: protocol and trouble only where there is any to tell."""
-    several = frame["protocol"].n_unique() > 1
-    dropped = [] if several else ["protocol"]
+    """The columns that people compare, with short heads: versions and trouble only where there is any to tell."""
+    dropped = [name for name in ("protocol", "model_version", "dtype", "strict") if frame[name].n_unique() == 1]
+    versions = frame.group_by("model").agg(pl.col("weights_sha256").n_unique())
+    dropped += ["weights_sha256"] if versions["weights_sha256"].max() == 1 else []
     dropped += [name for name in ("failed", "not_applicable") if frame[name].sum() == 0]
     dropped += ["dof"] + (["average"] if frame.width - frame.columns.index("seconds_human") <= 3 else [])
     short = {"seconds_human": "human s", "not_applicable": "n/a"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 import intrabench
 from intrabench.datasets import store as cases
 from intrabench.errors import IntraBenchError
+from intrabench.results.export import export
 from intrabench.results.store import read_rows, read_turns
 
 SMALL = "phantom:shape=16x32x32,instances=3,scans=2"
@@ -207,7 +209,47 @@ def test_a_broken_case_is_a_failed_row_and_the_others_go_on() -> None:
     Path("mended").touch()
     rows = run(dataset="broken", plugins=[Path("broken.py")])
     assert rows["target"].to_list() == ["top.1", "top.1"]
-    assert intrabench.table()["failed"].to_list() == [0]
+    assert intrabench.table().select("failed", "not_applicable", "sessions").row(0) == (0, 0, 2)
+
+
+def test_a_case_that_broke_later_counts_as_failed_until_it_is_mended(data: Path) -> None:
+    Path("broken.py").write_text(BROKEN)
+    Path("mended").touch()
+    run(dataset="broken", plugins=[Path("broken.py")])
+    Path("mended").unlink()
+    shutil.rmtree(next(data.glob("cases/broken-1/bad")))
+    run(dataset="broken", plugins=[Path("broken.py")])
+    assert intrabench.table().select("failed", "sessions").row(0) == (1, 2)
+    Path("mended").touch()
+    run(dataset="broken", plugins=[Path("broken.py")])
+    assert intrabench.table().select("failed", "sessions").row(0) == (0, 2)
+
+
+def test_damaged_targets_fail_their_case_only(data: Path) -> None:
+    intrabench.run("box_fill", "box_slice", SMALL, targets="blob.1")
+    (stored,) = sorted(data.glob("cases/*/*1/targets*"))
+    stored.write_bytes(bytes(stored.stat().st_size))
+    rows = intrabench.run("box_fill", "box_interp", SMALL, targets="blob.1")
+    assert sorted(rows["status"]) == ["error", "ok"]
+
+
+def test_masks_are_made_up_for_when_they_were_not_kept() -> None:
+    first = run(targets=["blob.1"])
+    again = run(targets=["blob.1"], save_masks=True)
+    assert lasting(again).equals(lasting(first))
+    assert export(Path("intrabench-results"), Path("nii")) == len(first) == 2
+
+
+def test_a_data_set_that_cannot_name_its_cases_is_one_sentence() -> None:
+    Path("nameless.py").write_text(
+        BROKEN.replace("broken", "nameless").replace('return ("bad", "bare", "good")', "raise KeyError('list.csv')")
+    )
+    with pytest.raises(IntraBenchError, match=r"nameless cannot name its cases \(KeyError: 'list.csv'\)"):
+        run(dataset="nameless", plugins=[Path("nameless.py")])
+
+
+def test_a_single_word_does_in_python() -> None:
+    assert len(run(targets="blob.1", cases="*", batch=1)) == 2
 
 
 def test_a_damaged_image_fails_its_sessions_only(data: Path) -> None:
@@ -254,8 +296,11 @@ def test_wrong_words_are_told_before_anything_is_computed() -> None:
         "datasets": ("./scans", "is a path"),
         "protocol": ("basic@2", "did you mean 'basic@1'"),
         "cases": (["x*"], "nothing that fits 'x\\*'"),
-        "targets": (["liver*"], "fits no target"),
-        "rounds": (-1, "negative"),
+        "targets": (["blob.1", "liver*"], "'liver\\*' fits no target"),
+        "rounds": (-1, "no number of corrections"),
+        "memory_mb": (-1, "negative"),
+        "seed": (["1"], "whole numbers"),
+        "weights": (Path("w.pth"), "has no weights that --weights could replace"),
         "device": ("tpu", "auto, cpu or cuda"),
         "batch": ("many", "fixed, auto or a number"),
     }

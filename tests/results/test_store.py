@@ -9,7 +9,7 @@ import pytest
 
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
-from intrabench.results.store import SCHEMA, TURNS, Store, finished_sessions, read_mask, read_rows, read_turns
+from intrabench.results.store import SCHEMA, Store, finished_sessions, read_masks, read_rows, read_turns
 
 WHO = {"protocol": "p@1", "dataset": "d", "case": "c", "target": "t.1", "model": "m", "prompter": "p", "seed": 0}
 
@@ -31,7 +31,7 @@ def test_rows_and_turns_come_back_as_written() -> None:
 
 def test_nothing_there_is_an_empty_frame() -> None:
     assert read_rows(Path("nowhere")).is_empty()
-    assert list(read_turns(Path("nowhere")).schema) == list(TURNS)
+    assert list(read_turns(Path("nowhere")).schema) == ["session", "round", "turn", "given"]
     assert finished_sessions(Path("nowhere"), 0) == set()
 
 
@@ -63,6 +63,35 @@ def test_what_counts_as_finished(rows: list[dict[str, object]], rounds: int, don
     assert store.finished(rounds) == ({"a"} if done else set())
 
 
+def test_a_failure_never_hides_what_succeeded_before() -> None:
+    store = Store(Path("out"), "run")
+    store.write_part([row("a")], [])
+    store.write_part([row("a", status="error", ended=True)], [])
+    assert read_rows(Path("out"))["status"].to_list() == ["ok"]
+    assert store.finished(0) == {"a"}
+    assert store.finished(1) == set()
+    store.write_part([row("a"), row("a", 1, status="oom", ended=True)], [])
+    assert read_rows(Path("out")).sort("round")["status"].to_list() == ["ok", "oom"]
+    store.write_part([row("a"), row("a", 1), row("a", 2)], [])
+    assert read_rows(Path("out")).sort("round")["status"].to_list() == ["ok"] * 3
+
+
+def test_of_a_whole_case_the_newest_row_counts() -> None:
+    store = Store(Path("out"), "run")
+    for status, seen in (("error", 1), ("not_applicable", 0), ("error", 1)):
+        store.write_part([row("w", status=status, target="*", ended=True)], [])
+        assert len(read_rows(Path("out"))) == seen
+        assert store.failed_cases() == ({"w"} if seen else set())
+
+
+def test_the_turns_of_the_newest_play_count() -> None:
+    store = Store(Path("out"), "run")
+    turns = [{"session": "a", "round": 0, "turn": number, "given": "old"} for number in range(3)]
+    store.write_part([row("a", status="error")], turns)
+    store.write_part([row("a")], [{**turns[0], "given": "new"}])
+    assert read_turns(Path("out"))["given"].to_list() == ["new"]
+
+
 def test_a_broken_part_is_named() -> None:
     store = Store(Path("out"), "run")
     store.write_part([row("a")], [])
@@ -82,8 +111,8 @@ def test_masks_come_back_bit_for_bit() -> None:
     store = Store(Path("out"), "run")
     array = np.random.default_rng(0).random((3, 4, 5)) > 0.5
     store.write_masks("a", [Mask.of(array, (7, 8, 9)), Mask.empty()])
-    back = read_mask(Path("out"), "a", 0)
+    assert store.has_masks("a")
+    back, empty = read_masks(Path("out"), "a")
     assert np.array_equal(back.to_array((12, 14, 16))[7:10, 8:12, 9:14], array)
-    assert not read_mask(Path("out"), "a", 1).any()
-    with pytest.raises(IntraBenchError, match="--save-masks"):
-        read_mask(Path("out"), "b", 0)
+    assert not empty.any()
+    assert read_masks(Path("out"), "b") == []

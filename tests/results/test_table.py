@@ -13,7 +13,8 @@ from intrabench.results.table import effort_table, readable
 def frame(*rows: tuple[str, str, str, int, str, float | None]) -> pl.DataFrame:
     """Rows ``dataset, case, target, round, status, dice`` of one prompter and model."""
     columns = ("dataset", "case", "target", "round", "status", "dice")
-    shared = {"protocol": "basic@1", "prompter": "p", "model": "m", "seed": 0, "interactions": 2.0}
+    shared = {"model_version": "1", "weights_sha256": "", "dtype": "float32", "strict": False, "written_at": 1}
+    shared |= {"protocol": "basic@1", "prompter": "p", "model": "m", "seed": 0, "interactions": 2.0}
     data = [
         {**shared, **dict(zip(columns, row, strict=True)), "session": "/".join(row[:3]), "hd95_mm": 1.0} for row in rows
     ]
@@ -70,6 +71,28 @@ def test_people_see_trouble_only_where_there_is_some() -> None:
     assert fine.columns == ["prompter", "model", "sessions", "interactions", "human s", "a"]
     trouble = frame(("a", "1", "x.1", 0, "error", 0.0), ("b", "1", "x.1", 0, "not_applicable", None))
     assert {"failed", "n/a", "average"} <= set(readable(effort_table(trouble)).columns)
+
+
+def test_of_two_versions_of_a_target_the_newest_session_counts() -> None:
+    rows = frame(("a", "1", "x.1", 0, "ok", 0.2), ("a", "1", "x.2", 0, "ok", 0.6))
+    newer = rows.head(1).with_columns(session=pl.lit("other"), dice=0.4, written_at=pl.lit(2, pl.Int64))
+    (line,) = effort_table(pl.concat([rows, newer])).rows(named=True)
+    assert (line["a"], line["sessions"]) == (0.5, 2)
+
+
+def test_weights_and_strictness_make_lines_of_their_own() -> None:
+    rows = frame(("a", "1", "x.1", 0, "ok", 0.2))
+    others = [rows.with_columns(session=pl.lit("w"), weights_sha256=pl.lit("f" * 64), dice=0.8)]
+    others += [rows.with_columns(session=pl.lit("s"), strict=True, dice=0.9)]
+    table = readable(effort_table(pl.concat([rows, *others])))
+    assert sorted(table["a"].to_list()) == [0.2, 0.8, 0.9]
+    assert {"weights_sha256", "strict"} <= set(table.columns)
+    assert "dtype" not in table.columns
+
+
+def test_no_rows_of_a_round() -> None:
+    with pytest.raises(IntraBenchError, match="no rows up to round -1"):
+        effort_table(frame(("a", "1", "x.1", 0, "ok", 0.2)), round=-1)
 
 
 def test_unknown_metric() -> None:
