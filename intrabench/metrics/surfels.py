@@ -8,7 +8,8 @@ A block is named by its neighbour code: one bit per voxel, set where the mask is
 - Voxels that share no face get separate sheets, so areas add up over face-connected groups.
 - Up to rotation and mirroring there are only six such groups; `_sheet` states the area of each.
 
-The test suite holds all 256 areas against the table of google-deepmind/surface-distance, whose definition this is.
+The areas of `_sheet` follow the definition of google-deepmind/surface-distance (Apache-2.0), whose table they were read
+from by symmetry; the test suite holds all 256 against it.
 """
 
 from functools import cache
