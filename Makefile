@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow check format bench clean
+.PHONY: demo test test-slow check format docs bench clean
 
 demo: .venv/.demo
 	$(BIN)/intrabench run --model litemedsam --model random_walker --model box_fill \
@@ -23,6 +23,9 @@ check: .venv/.dev
 format: .venv/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: .venv/.dev
+	$(BIN)/python docs/make_prompters.py
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks

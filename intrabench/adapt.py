@@ -10,6 +10,8 @@ from intrabench.errors import NotApplicable
 from intrabench.mask import Mask
 from intrabench.prompts import Ints, PromptKind, Prompts, Turn
 
+PROPAGATION = "slice propagation needs a model that answers slice by slice"
+
 
 @dataclass(frozen=True)
 class Abilities:
@@ -29,7 +31,7 @@ def adapt(turn: Turn, abilities: Abilities, mask: Mask, *, first: bool, strict: 
     """
     accepts = abilities.accepts
     if abilities.dims == 3 and not turn.actions:
-        raise NotApplicable("slice propagation needs a model that answers slice by slice")
+        raise NotApplicable(PROPAGATION)
     prompts, notes = turn.prompts, list[str]()
     if "lasso" in prompts.kinds - accepts:
         prompts, note = _lassos(prompts, accepts)

@@ -26,9 +26,10 @@ DEFAULT_DATASET = "spine_ct"
 
 
 def prompter(spec: str) -> Prompter:
-    """The prompter that a spec names, for example ``box_interp:n=3``."""
-    found: Prompter = registry.make("prompters", spec)
-    return found
+    """The prompter that a spec names, for example ``box_interp:n=3`` or ``box_interp:n=3+scribble``."""
+    from intrabench.prompters.combined import make_prompter
+
+    return make_prompter(spec)
 
 
 def model(spec: str) -> Model:
@@ -45,7 +46,7 @@ def dataset(spec: str) -> Dataset:
 
 def run(
     model: str | Sequence[str],
-    prompter: str | Sequence[str],
+    prompter: str | Sequence[str] = (),
     dataset: str | Sequence[str] = DEFAULT_DATASET,
     *,
     seed: int | Sequence[int] = 0,
@@ -54,15 +55,16 @@ def run(
 ) -> pl.DataFrame:
     """Run models times prompters times data sets times seeds, and return their rows, one per session and round.
 
-    What the results folder holds already is not computed again. Further `options` are those of
-    `intrabench.engine.job.Options`: rounds, protocol, cases, targets, device, batch, save_masks, strict, ...
+    Without a prompter the rows of the protocol are run, ``protocol="intrabench@1"``. What the results folder holds
+    already is not computed again. Further `options` are those of `intrabench.engine.job.Options`: rounds, refine, hand,
+    stop, protocol, only, cases, targets, device, ...
 
     Raises:
         IntraBenchError: a name, spec or option is wrong. Failures of single sessions are rows with a status instead.
     """
     from intrabench.engine.job import Options
 
-    for name in ("cases", "targets"):
+    for name in ("cases", "targets", "refine", "only"):
         if name in options:
             options[name] = _several(options[name])
     if "batch" in options:

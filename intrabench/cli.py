@@ -37,13 +37,17 @@ Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 @app.command()
 def run(
     model: Annotated[list[str], typer.Option("--model", "-m", help="Model spec, e.g. litemedsam. Several are fine.")],
-    prompter: Annotated[list[str], typer.Option("--prompter", "-p", help="Prompter spec, e.g. box_interp:n=3.")],
+    prompter: Annotated[list[str], typer.Option("--prompter", "-p", help="Prompter spec, e.g. box_interp:n=3.")] = [],  # noqa: B006
     dataset: Annotated[list[str], typer.Option("--dataset", "-d", help="Data set spec. Default: spine_ct.")] = [],  # noqa: B006
+    refine: Annotated[list[str], typer.Option("--refine", help="How answers are corrected, e.g. scribble.")] = [],  # noqa: B006
+    hand: Annotated[str, typer.Option("--hand", help="An imperfect hand, e.g. jitter_mm=2,miss_rate=0.1.")] = "",
+    stop: Annotated[str, typer.Option("--stop", help="Ends early, e.g. dice=0.9,interactions=30,seconds=60.")] = "",
     seed: Annotated[list[int], typer.Option("--seed", help="Root seed of the simulated user.")] = [0],  # noqa: B006
     cases: Annotated[list[str], typer.Option("--cases", help="Glob of case names.")] = [],  # noqa: B006
     targets: Annotated[list[str], typer.Option("--targets", help="Glob of target ids, e.g. 'vertebra.2*'.")] = [],  # noqa: B006
     rounds: Annotated[int | None, typer.Option("--rounds", help="Corrections after the initial prompting.")] = None,
     protocol: Annotated[str, typer.Option("--protocol", help="See `intrabench list protocols`.")] = "basic@1",
+    only: Annotated[list[str], typer.Option("--only", help="Glob of the protocol's rows, e.g. '3B Inter*'.")] = [],  # noqa: B006
     out: Out = None,
     device: Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")] = "auto",
     batch: Annotated[str, typer.Option("--batch", help="fixed, auto, or a number (1 for latency claims).")] = "fixed",
@@ -55,7 +59,10 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done.")] = False,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
-    """Prompt models on data sets with simulated users; repeat the command to continue it."""
+    """Prompt models on data sets with simulated users; repeat the command to continue it.
+
+    Prompters are those of --prompter, else the rows of the protocol (intrabench@1 has some).
+    """
     from intrabench import api
     from intrabench.engine.job import Options
 
@@ -65,7 +72,11 @@ def run(
         datasets=dataset or [api.DEFAULT_DATASET],
         seeds=seed,
         protocol=protocol,
+        only=only,
         rounds=rounds,
+        refine=refine,
+        hand=hand,
+        stop=stop,
         cases=cases,
         targets=targets,
         strict=strict,
@@ -167,14 +178,19 @@ def preview(
     case: Annotated[str | None, typer.Option("--case", help="Case name. Default: the first.")] = None,
     target: Annotated[str | None, typer.Option("--target", help="Target id. Default: the first.")] = None,
     seed: Annotated[int, typer.Option("--seed")] = 0,
-    out: Annotated[Path, typer.Option("--out", help="The PNG to write.")] = Path("preview.png"),
+    model: Annotated[str | None, typer.Option("--model", "-m", help="Draw each round against this model.")] = None,
+    rounds: Annotated[int | None, typer.Option("--rounds", help="Corrections after the initial prompting.")] = None,
+    refine: Annotated[str, typer.Option("--refine", help="How answers are corrected, e.g. scribble.")] = "",
+    hand: Annotated[str, typer.Option("--hand", help="An imperfect hand, e.g. jitter_mm=2,miss_rate=0.1.")] = "",
+    out: Annotated[Path, typer.Option("--out", help="The PNG; per round NAME_round0.png, ...")] = Path("preview.png"),
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
-    """Draw the simulated user's first prompts on the scan."""
+    """Draw the simulated user's first prompts on the scan; with --model those of each round, and the answers."""
     from intrabench.preview import preview as draw
 
     _add_plugins(plugin)
-    typer.echo(f"wrote {draw(prompter, dataset, case, target, seed, out)}")
+    for path in draw(prompter, dataset, case, target, seed, out, model=model, rounds=rounds, refine=refine, hand=hand):
+        typer.echo(f"wrote {path}")
 
 
 @app.command()

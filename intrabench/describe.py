@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from dataclasses import MISSING, asdict, fields
+from textwrap import wrap
 from typing import Any
 
 from intrabench import registry
 from intrabench.errors import IntraBenchError
-from intrabench.protocols import PROTOCOLS
+from intrabench.protocols import PROTOCOLS, Protocol
+from intrabench.protocols.row import Row
 from intrabench.specs import nearest
 
 
@@ -16,12 +19,36 @@ def describe(name: str) -> str:
     """Everything that is known about a name, for people."""
     bare = name.partition(":")[0]
     if bare in PROTOCOLS:
-        return "\n".join(f"{key}: {value}" for key, value in asdict(PROTOCOLS[bare]).items())
+        return _protocol(PROTOCOLS[bare])
     found = [(room, registry.entries(room)[bare]) for room in registry.ROOMS if bare in registry.entries(room)]
     if not found:
         known = [*PROTOCOLS, *(other for room in registry.ROOMS for other in registry.entries(room))]
         raise IntraBenchError(f"nothing is called {bare!r}{nearest(bare, known)}; `intrabench list models` shows some")
     return "\n\n".join(_describe(room, entry) for room, entry in found)
+
+
+def _protocol(preset: Protocol) -> str:
+    told = asdict(preset)
+    told.pop("rows")
+    lines = [f"{key}: {value}" for key, value in told.items()]
+    return "\n".join([*lines, *_rows(preset.rows)])
+
+
+def _rows(rows: Sequence[Row]) -> list[str]:
+    """A line for each row, then each note once."""
+    if not rows:
+        return []
+    width = max(len(row.name) for row in rows)
+    notes: dict[str, list[str]] = {}
+    for row in rows:
+        notes.setdefault(row.note, []).append(row.name)
+    lines = ["", "rows (run without --prompter, each for the models that take its prompts; --only GLOB chooses):"]
+    lines += [f"  {row.name:<{width}}  Table {row.table}, {row.dims}D  {row.prompter}" for row in rows]
+    for note, names in notes.items():
+        lines += (
+            ["", f"{', '.join(names)}:", *wrap(note, 118, initial_indent="  ", subsequent_indent="  ")] if note else []
+        )
+    return lines
 
 
 def _describe(room: registry.Room, entry: registry.Entry) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,15 +39,15 @@ class Mask:
     def of(cls, array: NDArray[np.generic], start: Sequence[int] = (0, 0, 0)) -> Mask:
         """The tight mask of the nonzero voxels of `array`, whose first voxel lies at `start`."""
         inside = array.astype(bool, copy=False)
-        bounds: list[slice] = []
-        for axis in range(3):
-            occupied = np.flatnonzero(inside.any(axis=tuple(other for other in range(3) if other != axis)))
-            if occupied.size == 0:
-                return cls.empty()
-            bounds.append(slice(int(occupied[0]), int(occupied[-1]) + 1))
-            inside = inside[tuple(bounds[axis] if other == axis else slice(None) for other in range(3))]
-        z, y, x = (int(first) + bound.start for first, bound in zip(start, bounds, strict=True))
-        return cls((z, y, x), np.array(inside, order="C"))  # a copy: never keep the whole volume alive
+        planes = _any(inside, (1, 2))
+        if not planes.any():
+            return cls.empty()
+        z0, z1 = _extent(planes)
+        shadow = _any(inside[z0:z1], 0)
+        (y0, y1), (x0, x1) = _extent(_any(shadow, 1)), _extent(_any(shadow, 0))
+        z, y, x = (int(value) for value in start)
+        kept = np.array(inside[z0:z1, y0:y1, x0:x1], order="C")  # a copy: never keep the whole volume alive
+        return cls((z + z0, y + y0, x + x0), kept)
 
     @classmethod
     def unpack(cls, start: Sequence[int], shape: Sequence[int], packed: NDArray[np.uint8]) -> Mask:
@@ -152,6 +153,14 @@ def grow(box: Box, margin: Sequence[int], shape: Sequence[int]) -> Box:
     low = [max(0, box[axis] - margin[axis]) for axis in range(3)]
     high = [min(shape[axis], box[axis + 3] + margin[axis]) for axis in range(3)]
     return low[0], low[1], low[2], high[0], high[1], high[2]
+
+
+_any: Any = np.logical_or.reduce  # what the method `any` of arrays calls, without its detour
+
+
+def _extent(occupied: NDArray[np.bool_]) -> tuple[int, int]:
+    """Half-open range from the first to the last true entry, of which there is at least one."""
+    return int(occupied.argmax()), len(occupied) - int(occupied[::-1].argmax())
 
 
 def _slices(box: Box, origin: Sequence[int]) -> tuple[slice, slice, slice]:

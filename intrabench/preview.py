@@ -1,28 +1,26 @@
-"""A picture of the simulated user's prompts on the scan."""
+"""Pictures of what the simulated user gives on a scan: its first prompts, or with a model each round."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from PIL import Image, ImageDraw
-
-from intrabench import registry
 from intrabench.datasets import store
+from intrabench.datasets.stored_case import Scene
+from intrabench.engine.job import Job, Options, make_job
 from intrabench.errors import IntraBenchError
-from intrabench.mask import Box, Mask, box_slices, grow
+from intrabench.pictures import Picture
 from intrabench.plan import select_cases, select_targets
-from intrabench.prompters.base import User
-from intrabench.prompts import Prompts
+from intrabench.play import play
+from intrabench.prompters.base import Prompter, User
+from intrabench.prompts import Prompts, Turn
+from intrabench.protocols import Protocol
+from intrabench.session import Session
+from intrabench.specs import short_spec
 from intrabench.target import Target
 from intrabench.volume import Volume
-
-TARGET, DRAWN, DERIVED, NEGATIVE = (90, 200, 90), (255, 200, 0), (90, 170, 255), (255, 80, 80)
-_TILE = 260
-_MARGIN_MM = 15.0
-_MOST_TILES = 12
 
 
 def preview(
@@ -32,136 +30,127 @@ def preview(
     target: str | None = None,
     seed: int = 0,
     path: Path = Path("preview.png"),
-) -> Path:
-    """Draw the first prompts of a prompter on a target of a data set (default: the first case and target)."""
-    strategy, source = registry.make("prompters", prompter), registry.make("datasets", dataset)
-    case = select_cases(source, [case] if case else [])[0]
-    infos = store.prepare(source, case).targets
+    *,
+    model: str | None = None,
+    rounds: int | None = None,
+    refine: str = "",
+    hand: str = "",
+) -> Iterator[Path]:
+    """Draw the first prompts on a target of a data set (default: the first case and target); the file written.
+
+    With a model: one file per round, ``preview_round0.png``, ``preview_round1.png``, ..., each with the new prompts of
+    the round (derived ones too) and the answer after it. Rounds before one that fails are drawn.
+    """
+    if model is None and rounds is not None:
+        raise IntraBenchError("--rounds needs --model, for corrections follow its answers; give one, or leave it out")
+    job = make_job(
+        Options(
+            models=[] if model is None else [model],
+            prompters=[prompter],
+            datasets=[dataset],
+            seeds=[seed],
+            protocol="overlap@1",
+            rounds=rounds,
+            refine=[refine] if refine else [],
+            hand=hand,
+        )
+    )
+    scene, found = _find(job.datasets[0], case, target)
+    what = f"{job.datasets[0].spec} / {found.case} / {found.id}   seed {seed}"
+    if model is None:
+        lines = (f"{job.prompters[0].spec}   {what}",)
+        yield _write(Picture(scene.volume, found, [_first(job, found, scene.volume)], lines=lines), path)
+        return
+    yield from _rounds(job, found, scene.volume, what, path)
+
+
+def _find(dataset: Any, case: str | None, target: str | None) -> tuple[Scene, Target]:
+    """The scene and the target that were asked for."""
+    case = select_cases(dataset, [case] if case else [])[0]
+    infos = store.prepare(dataset, case).targets
     chosen = select_targets(infos, [target] if target else [])
     if not chosen:
         raise IntraBenchError(
-            f"--target {target} fits none of {source.spec}, case {case}; it has {', '.join(info.id for info in infos)}"
+            f"--target {target} fits none of {dataset.spec}, case {case}; it has {', '.join(info.id for info in infos)}"
         )
-    scene = store.open_case(source, case)
-    (found,) = scene.targets([chosen[0].id])
-    user = User(found, source.spec, seed, scene.volume, strategy.spec)
-    title = f"{strategy.spec}   {source.spec} / {case} / {found.id}   seed {seed}"
+    scene = store.open_case(dataset, case)
+    return scene, scene.targets([chosen[0].id])[0]
+
+
+def _first(job: Job, target: Target, volume: Volume) -> Prompts:
+    prompter = job.prompters[0]
+    user = User(target, job.datasets[0].spec, job.seeds[0], volume, prompter.spec)
     try:
-        prompts = next(strategy.interact(user)).prompts
+        return next(prompter.interact(user)).prompts
     except Exception as error:  # a prompter of the user's own may fail in any way
         raise IntraBenchError(
-            f"prompter {strategy.spec} failed ({type(error).__name__}: {error}); repair it"
+            f"prompter {prompter.spec} failed ({type(error).__name__}: {error}); repair it"
         ) from error
+
+
+def _rounds(job: Job, target: Target, volume: Volume, what: str, path: Path) -> Iterator[Path]:
+    """Play a session and draw it round by round."""
+    prompter, model = job.prompters[0], job.contenders[0].model
+    who = f"{prompter.spec}   {short_spec(model)}"
+    session = played(
+        model, prompter, target, volume, job.protocol, job.rounds, dataset=job.datasets[0].spec, seed=job.seeds[0]
+    )
+    for row, mask in zip(session.rows, session.masks, strict=True):
+        if row["dice"] is None or row["error"]:
+            raise IntraBenchError(
+                f"round {row['round']} of {prompter.spec} with {short_spec(model)} ended as {row['status']} "
+                f"({row['error']}); try another model or prompter"
+            )
+        state = f"round {row['round']}   Dice {row['dice']:.3f}   {row['interactions']:g} interactions so far"
+        new = [turn.prompts for turn in turns_of(session, row["round"])]
+        picture = Picture(volume, target, new, mask, (who, what, state))
+        yield _write(picture, path.with_stem(f"{path.stem}_round{row['round']}"))
+
+
+def played(
+    model: Any,
+    prompter: Prompter,
+    target: Target,
+    volume: Volume,
+    protocol: Protocol,
+    rounds: int,
+    *,
+    dataset: str = "",
+    seed: int = 0,
+) -> Session:
+    """A session that was played to its end and kept its masks."""
+    session = Session(
+        "preview",
+        target,
+        prompter,
+        model.abilities,
+        protocol,
+        dataset=dataset,
+        seed=seed,
+        rounds=rounds,
+        image=volume,
+        keep_masks=True,
+    )
     try:
-        draw_prompts(scene.volume, found, prompts, path, title)
+        with model.open(volume) as image:
+            play([session], image)
+    except IntraBenchError:
+        raise
+    except Exception as error:  # out of memory, a broken network
+        raise IntraBenchError(
+            f"model {model.name} cannot open the scan ({type(error).__name__}: {error}); try another device or model"
+        ) from error
+    return session
+
+
+def turns_of(session: Session, number: int) -> list[Turn]:
+    """What the user gave in one round, free turns included."""
+    return [Turn.from_json(json.loads(turn["given"])) for turn in session.turns if turn["round"] == number]
+
+
+def _write(picture: Picture, path: Path) -> Path:
+    try:
+        picture.save(path)
     except (OSError, ValueError) as error:  # PIL refuses unknown endings by ValueError
         raise IntraBenchError(f"cannot write the picture {path} ({error}); give a path that ends in .png") from error
     return path
-
-
-def draw_prompts(volume: Volume, target: Target, prompts: Prompts, path: Path, title: str = "") -> None:
-    """Write a PNG: axial slices around the target, its outline (green) and the prompts.
-
-    Yellow: made by the hand. Blue: derived from those. Red: background. Anterior is up and the patient's left is on the
-    right of the picture, as radiologists look at axial slices.
-    """
-    margin = [round(_MARGIN_MM / spacing) for spacing in volume.spacing_mm]
-    box = grow(target.mask.box, margin, volume.shape)
-    slices = _chosen_slices(target, prompts)
-    tiles = [_tile(volume, target, prompts, box, z) for z in slices]
-    columns = min(4, len(tiles))
-    width, height = tiles[0].size
-    rows = -(-len(tiles) // columns)
-    sheet = Image.new("RGB", (columns * width, rows * height + 20), (20, 20, 20))
-    for number, tile in enumerate(tiles):
-        sheet.paste(tile, (number % columns * width, number // columns * height + 20))
-    ImageDraw.Draw(sheet).text((6, 4), title, fill=(230, 230, 230))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    sheet.save(path)
-
-
-def _chosen_slices(target: Target, prompts: Prompts) -> list[int]:
-    """Evenly spaced slices of the target; slices that the hand touched come first, for they show the strategy."""
-    clicked = [int(z) for z in prompts.drawn_boxes2d[:, 0]] + [int(z) for z in prompts.clicked_points[:, 0]]
-    occupied = [int(z) for z in target.mask.occupied_slices]
-    pool = sorted(set(clicked)) or occupied
-    if len(pool) < _MOST_TILES:
-        extra = [z for z in occupied if z not in pool]
-        picks = np.linspace(0, len(extra) - 1, min(len(extra), _MOST_TILES - len(pool))).astype(int)
-        return sorted({*pool, *(extra[i] for i in picks)})
-    return [pool[i] for i in np.linspace(0, len(pool) - 1, _MOST_TILES).astype(int)]
-
-
-def _tile(volume: Volume, target: Target, prompts: Prompts, box: Box, z: int) -> Image.Image:
-    _, y0, x0, _, y1, x1 = box
-    low, high = np.percentile(volume.array[box_slices(box)], (1, 99))
-    plane = volume.array[z, y0:y1, x0:x1].astype(np.float32)
-    grey = (255 * ((plane - low) / max(high - low, 1e-6)).clip(0, 1)).astype(np.uint8)
-    view = _View(volume, box, z)
-    picture = Image.fromarray(np.ascontiguousarray(_displayed(grey))).convert("RGB").resize(view.size)
-    pen = ImageDraw.Draw(picture)
-    view.outline(pen, target.mask.slice(z))
-    view.prompts(pen, prompts)
-    pen.text((4, view.size[1] - 14), f"z = {z}", fill=(230, 230, 230))
-    return picture
-
-
-def _known(flags: NDArray[np.bool_] | None) -> list[bool]:
-    return [] if flags is None else flags.tolist()
-
-
-def _displayed(plane: NDArray[Any]) -> NDArray[Any]:
-    """Anterior up, and the patient's left on the right: both canonical in-plane axes run backwards on a screen."""
-    return plane[::-1, ::-1]
-
-
-class _View:
-    """From voxels of one slice to pixels of its tile, with the aspect of the spacing."""
-
-    def __init__(self, volume: Volume, box: Box, z: int) -> None:
-        _, self.y0, self.x0, _, self.y1, self.x1 = box
-        _, dy, dx = volume.spacing_mm
-        height, width = (self.y1 - self.y0) * dy, (self.x1 - self.x0) * dx
-        scale = _TILE / max(height, width)
-        self.size = (max(round(width * scale), 1), max(round(height * scale), 1))
-        self.scale_y, self.scale_x, self.z = dy * scale, dx * scale, z
-
-    def at(self, y: float, x: float) -> tuple[float, float]:
-        """Pixel of an edge coordinate (voxel centres at integers + 0.5)."""
-        return (self.x1 - x) * self.scale_x, (self.y1 - y) * self.scale_y
-
-    def outline(self, pen: ImageDraw.ImageDraw, mask: Mask) -> None:
-        """Draw the edges between foreground and background pixels."""
-        if not mask.any():
-            return
-        plane = np.pad(mask.array[0], 1)
-        _, oy, ox = (start - 1 for start in mask.start)
-        for y, x in np.argwhere(plane[1:] != plane[:-1]):
-            pen.line([self.at(oy + y + 1, ox + x), self.at(oy + y + 1, ox + x + 1)], fill=TARGET, width=2)
-        for y, x in np.argwhere(plane[:, 1:] != plane[:, :-1]):
-            pen.line([self.at(oy + y, ox + x + 1), self.at(oy + y + 1, ox + x + 1)], fill=TARGET, width=2)
-
-    def prompts(self, pen: ImageDraw.ImageDraw, prompts: Prompts) -> None:
-        """Draw the prompts of this slice."""
-        for (z, *box), by_hand in zip(prompts.boxes2d.tolist(), _known(prompts.drawn), strict=True):
-            if z == self.z:
-                self.box(pen, box, DRAWN if by_hand else DERIVED)
-        if prompts.box3d is not None:
-            z0, y0, x0, z1, y1, x1 = prompts.box3d.tolist()
-            if z0 <= self.z < z1:
-                self.box(pen, [y0, x0, y1, x1], DRAWN)
-        strokes = [(*point, stroke.label, True) for stroke in prompts.scribbles for point in stroke.points.tolist()]
-        clicks = [
-            (*row, by_hand) for row, by_hand in zip(prompts.points.tolist(), _known(prompts.clicked), strict=True)
-        ]
-        for z, y, x, label, by_hand in [*clicks, *strokes]:
-            if z == self.z:
-                px, py = self.at(y + 0.5, x + 0.5)
-                colour = NEGATIVE if not label else DRAWN if by_hand else DERIVED
-                pen.ellipse([px - 4, py - 4, px + 4, py + 4], fill=colour, outline=(0, 0, 0))
-
-    def box(self, pen: ImageDraw.ImageDraw, box: list[int], colour: tuple[int, int, int]) -> None:
-        """Draw a half-open box ``y0, x0, y1, x1``."""
-        y0, x0, y1, x1 = box
-        (left, top), (right, bottom) = self.at(y1, x1), self.at(y0, x0)
-        pen.rectangle([left, top, right, bottom], outline=colour, width=2)

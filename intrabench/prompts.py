@@ -171,21 +171,27 @@ class MarkExtent(Action):
 
 @dataclass(frozen=True)
 class Turn:
-    """What the user gives at once. Without actions it is derived from the model's own answer, and free."""
+    """What the user gives at once. Without actions it is derived from the model's own answer, and free.
+
+    afresh: the model is to look at this turn and later ones only, and at its own last answer.
+    """
 
     prompts: Prompts
     actions: tuple[Action, ...] = ()
+    afresh: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for storing; `from_json` is the inverse."""
-        return {"prompts": self.prompts.to_json(), "actions": [{"kind": a.kind, **vars(a)} for a in self.actions]}
+        data = {"prompts": self.prompts.to_json(), "actions": [{"kind": a.kind, **vars(a)} for a in self.actions]}
+        return data | {"afresh": True} if self.afresh else data
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Turn:
         """From the plain data of `to_json`."""
         kinds = {action.kind: action for action in Action.__subclasses__()}
         actions = [dict(action) for action in data["actions"]]
-        return cls(Prompts.from_json(data["prompts"]), tuple(kinds[a.pop("kind")](**a) for a in actions))
+        made = tuple(kinds[a.pop("kind")](**a) for a in actions)
+        return cls(Prompts.from_json(data["prompts"]), made, data.get("afresh", False))
 
 
 def points(rows: Any, label: int = 1, clicked: Any = None) -> Prompts:

@@ -73,14 +73,14 @@ def add_plugin(path: Path) -> None:
     """Import a file of the user's and make its models, prompters and data sets known by name."""
     from intrabench.datasets.base import Dataset
     from intrabench.models.base import Model
-    from intrabench.prompters.base import Prompter
+    from intrabench.prompters.base import Prompter, Refinement
 
     if not path.is_file():
         raise IntraBenchError(f"--plugin {path} does not exist; give the path of a Python file")
     workspace = current()
     if workspace is not None and path.resolve().parent in [(workspace.root / room).resolve() for room in ROOMS]:
         return  # known already
-    bases: dict[Room, type[Any]] = {"models": Model, "prompters": Prompter, "datasets": Dataset}
+    bases: dict[Room, Any] = {"models": Model, "prompters": (Prompter, Refinement), "datasets": Dataset}
     module = _import_file(path)
     added = 0
     for cls in vars(module).values():

@@ -9,7 +9,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any
 
-from intrabench.adapt import Abilities, adapt
+from intrabench.adapt import PROPAGATION, Abilities, adapt
 from intrabench.effort import Effort, effort_of_round
 from intrabench.errors import NotApplicable
 from intrabench.mask import Mask
@@ -93,12 +93,15 @@ class Session:
         self._round: Round | None = None
         self._ended = False
         self._hash = hashlib.sha256()
-        self._prompter, self._user = prompter, User(target, dataset, seed, image, prompter.spec, self._clock)
+        self._prompter = prompter
+        self._user = User(target, dataset, seed, image, prompter.spec, self._clock, self._state.given)
         self._dialogue: Turns | None = None
-        if target.mask.any():
-            self._advance()
-        else:
+        if not target.mask.any():
             self._end("not_applicable", "the target has no voxels, so nobody can prompt it; check its label map")
+        elif prompter.propagates and abilities.dims == 3:
+            self._end("not_applicable", PROPAGATION)
+        else:
+            self._advance()
 
     def receive(self, answer: Answer | Failure) -> None:
         """Take the model's answer to the current request, and move on to the next."""
@@ -137,7 +140,8 @@ class Session:
             if not turn.actions:
                 raise ValueError("the first turn has no actions, but prompting is never free; give its actions")
         elif turn is None or turn.actions:
-            if self._close_round(last=turn is None) or turn is None:
+            spent = self._state.effort + effort_of_round(turn.actions) if turn else self._state.effort
+            if self._close_round(last=turn is None, too_much=self.protocol.stop.exceeded(spent)) or turn is None:
                 return
             self._number += 1
         if self._round is None or turn.actions:
@@ -183,12 +187,12 @@ class Session:
         number = len(self._state.given) - 1
         self.turns.append({"session": self.key, "round": self._number, "turn": number, "given": text})
 
-    def _close_round(self, last: bool) -> bool:
-        """Write the row of the round; True when the session ends with it."""
+    def _close_round(self, last: bool, too_much: bool = False) -> bool:
+        """Write the row of the round; True when the session ends with it. too_much: another would break the budget."""
         state = self._state
         scores = score(self.target, state.mask, self.protocol.metrics)
         more = self._number < self.rounds and not last
-        reached = more and scores["dice"] >= self.protocol.target_dice
+        reached = more and (too_much or scores["dice"] >= self.protocol.stop.dice)
         status = "stopped" if reached else "ok" if state.mask.any() else "empty"
         self._write_row(status, "", scores, ended=last or reached)
         if more and not reached:

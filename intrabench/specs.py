@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, field, fields
 from typing import Any, TypeVar, get_type_hints
 
 from intrabench.errors import IntraBenchError
@@ -13,6 +13,19 @@ from intrabench.errors import IntraBenchError
 T = TypeVar("T")
 
 _PART = re.compile(r"""\s*([A-Za-z_]\w*)\s*=\s*("[^"]*"|'[^']*'|[^,"']*?)\s*(?:,|$)""")
+
+
+def switch(default: Any) -> Any:
+    """A dataclass field that specs leave out at its default: adding one changes no name, key or random stream."""
+    return field(default=default, metadata={"switch": True})
+
+
+def split(spec: str) -> list[str]:
+    """The parts of ``part+part``; a plus in a quoted value divides nothing."""
+    parts = re.findall(r"""(?:[^+"']|"[^"]*"|'[^']*')+""", spec)
+    if "+".join(parts) != spec:
+        raise IntraBenchError(f"{spec!r} is malformed; write PROMPTER+REFINEMENT, for example box_interp:n=3+scribble")
+    return parts
 
 
 def parse(spec: str) -> tuple[str, dict[str, str]]:
@@ -58,8 +71,13 @@ def build(cls: type[T], arguments: Mapping[str, str], spec: str) -> T:
 
 
 def full_spec(obj: Any) -> str:
-    """The spec with every parameter, defaults included: what keys and random streams are made from."""
-    return _write(obj, [(f.name, getattr(obj, f.name)) for f in fields(obj) if f.init])
+    """The spec with every parameter, defaults too but for switches: what keys and random streams are made from."""
+    written = [f for f in fields(obj) if f.init and not _is_off(obj, f)]
+    return _write(obj, [(f.name, getattr(obj, f.name)) for f in written])
+
+
+def _is_off(obj: Any, parameter: Any) -> bool:
+    return bool(parameter.metadata.get("switch")) and bool(getattr(obj, parameter.name) == parameter.default)
 
 
 def short_spec(obj: Any) -> str:

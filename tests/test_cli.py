@@ -19,6 +19,11 @@ from intrabench.cli import main
 from intrabench.datasets import store
 
 PHANTOM = "phantom:shape=16x32x32,instances=2,orientation=LPI"
+SICK = (
+    "from dataclasses import dataclass\nfrom intrabench.models.base import VolumeModel\n\n"
+    "@dataclass(eq=False)\nclass Sick(VolumeModel):\n    name = 'sick'\n    accepts = frozenset({'box2d'})\n"
+    "    def segment_one(self, volume, request):\n        raise MemoryError('all gone')\n"
+)
 
 
 @dataclass
@@ -142,6 +147,35 @@ def test_preview_draws_the_prompts_where_they_are(say: Callable[..., Said]) -> N
     assert (wrong.code, "--target liver fits none" in wrong.err, "blob.1, blob.2" in wrong.err) == (2, True, True)
 
 
+def test_preview_with_a_model_writes_a_picture_per_round(say: Callable[..., Said]) -> None:
+    words = ("preview", "-p", "box_interp:n=2", "--refine", "click_center", "--hand", "jitter_mm=1", "-m", "box_fill")
+    said = say(*words, "-d", PHANTOM, "--rounds", "1", "--out", "p/q.png")
+    assert said.out == "wrote p/q_round0.png\nwrote p/q_round1.png\n"
+    picture = np.asarray(Image.open("p/q_round1.png").convert("RGB"))
+    assert (picture == (235, 80, 235)).all(axis=2).sum() > 20  # the answer
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["-p", "box_slice", "--rounds", "2"], "--rounds needs --model"),
+        (["-p", "box_slice", "--rounds", "-1", "-m", "box_fill"], "--rounds -1 is no number of corrections"),
+        (["-p", "box_slice", "-m", "box_fil"], "did you mean 'box_fill'"),
+        (["-p", "box_slice", "--refine", "scrible", "-m", "box_fill"], "did you mean 'scribble'"),
+        (["-p", "box_slice", "--hand", "jitter=2", "-m", "box_fill"], "did you mean 'jitter_mm'"),
+        (["-p", "point_interp", "-m", "box_fill"], "ended as not_applicable (an initial point has no counterpart"),
+        (["-p", "box_slice", "-m", "sick", "--plugin", "sick.py"], "ended as oom (MemoryError: all gone)"),
+        (["-p", "box_slice", "-m", "far", "--plugin", "sick.py"], "needs no_such_module, which is not installed"),
+    ],
+)
+def test_previews_that_cannot_be_played(say: Callable[..., Said], words: list[str], sentence: str) -> None:
+    Path("sick.py").write_text(SICK + "\n\nclass Far(Sick):\n    name = 'far'\n    requires = ('no_such_module',)\n")
+    said = say("preview", "-d", PHANTOM, *words)
+    assert (said.code, said.out, sentence in said.err) == (2, "", True), said.err
+    assert said.err.startswith("error: ")
+    assert said.err.count("\n") == 1
+
+
 @pytest.mark.parametrize("path", ["picture.xyz", "file/picture.png"])
 def test_a_preview_that_cannot_be_written(say: Callable[..., Said], path: str) -> None:
     Path("file").touch()
@@ -184,12 +218,7 @@ def test_missing_options_exit_with_2(say: Callable[..., Said]) -> None:
 
 
 def test_failed_units_exit_with_1(say: Callable[..., Said]) -> None:
-    plugin = (
-        "from dataclasses import dataclass\nfrom intrabench.models.base import VolumeModel\n\n"
-        "@dataclass(eq=False)\nclass Sick(VolumeModel):\n    name = 'sick'\n    accepts = frozenset({'box2d'})\n"
-        "    def segment_one(self, volume, request):\n        raise MemoryError('all gone')\n"
-    )
-    Path("sick.py").write_text(plugin)
+    Path("sick.py").write_text(SICK)
     said = say("run", "-m", "sick", "-p", "box_slice", "-d", PHANTOM, "--plugin", "sick.py")
     assert said.code == 1
     assert "2 of 2 sessions failed" in said.err

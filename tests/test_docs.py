@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shlex
 import subprocess
@@ -9,6 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+import intrabench
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("adding_a_prompter", "adding_a_model", "adding_a_dataset")
@@ -37,10 +40,25 @@ def test_the_commands_of_the_page_work_in_order(page: str, data: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_code_of_the_page_is_the_example_of_the_workspace(page: str) -> None:
-    (code,) = blocks(page, "python")
+    code, *_ = blocks(page, "python")
     room = page.removeprefix("adding_a_") + "s"
     (example,) = (ROOT / room).glob("*.py")
     assert code == example.read_text()
+
+
+def test_the_refinement_of_the_page_works(data: Path) -> None:
+    _, code = blocks("adding_a_prompter", "python")
+    Path("last_missed.py").write_text(code)
+    rows = intrabench.run(
+        "random_walker",
+        "box_volume",
+        "phantom:shape=16x32x32,instances=1",
+        refine="last_missed",
+        rounds=2,
+        plugins=[Path("last_missed.py")],
+    )
+    assert rows["prompter"].to_list() == ["box_volume+last_missed"] * 3
+    assert rows["interactions"].to_list() == [3, 4, 5]
 
 
 def test_the_root_is_the_workspace_that_init_makes() -> None:
@@ -49,3 +67,16 @@ def test_the_root_is_the_workspace_that_init_makes() -> None:
     assert len(files) == 5
     for path in files:
         assert (ROOT / path).read_bytes() == (template / path).read_bytes(), path
+
+
+def test_the_page_of_prompters_is_what_make_docs_writes_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = importlib.util.spec_from_file_location("make_prompters", ROOT / "docs" / "make_prompters.py")
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, made)  # dataclasses look their module up there
+    spec.loader.exec_module(made)
+    assert (ROOT / "docs" / "prompters.md").read_text() == made.page(made.examples()), "run: make docs"
+    pictures = list((ROOT / "docs" / "prompters").glob("*.png"))
+    assert {path.stem for path in pictures} == {example.name for example in made.examples()}
+    assert max(path.stat().st_size for path in pictures) < 40_000

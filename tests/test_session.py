@@ -16,7 +16,7 @@ from intrabench.play import play, waves
 from intrabench.prompters.base import Prompter, Turns, User
 from intrabench.prompters.box_slice import BoxSlice
 from intrabench.prompts import Action, Click, DrawBox2D, Turn, boxes, points
-from intrabench.protocols import Protocol, protocol
+from intrabench.protocols import Protocol, Stop, protocol
 from intrabench.session import Session
 from tests.conftest import make_target
 
@@ -133,7 +133,7 @@ def test_the_answer_overwrites_where_it_is_valid_even_by_empty(ball: np.ndarray)
         ]
     )
     found = session(
-        Scripted((click(), click())), ball, rounds=1, rule=Protocol("p@1", "", ("dice@1",), target_dice=2.0)
+        Scripted((click(), click())), ball, rounds=1, rule=Protocol("p@1", "", ("dice@1",), stop=Stop(dice=2.0))
     )
     play([found], Stub(lambda request: next(answers)))
     assert found.rows[1]["fn_voxels"] == ball[9].sum()

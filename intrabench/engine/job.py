@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,19 @@ from intrabench.datasets.stored_case import CaseIndex
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Runtime
 from intrabench.plan import Contender, Unit, select_cases, select_targets
-from intrabench.protocols import Protocol, protocol
-from intrabench.specs import full_spec
+from intrabench.prompters.base import Prompter
+from intrabench.prompters.combined import Combined, make_prompter
+from intrabench.protocols import ROUNDS, Protocol, chosen_rows, protocol, stopping
+from intrabench.protocols.row import Row
+from intrabench.specs import full_spec, short_spec
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """Models times prompters times data sets times seeds, under one protocol."""
+    """Models times prompters times data sets times seeds, under one protocol.
+
+    rows: by prompter spec, the protocol's row that it stands for. Such a prompter meets only the models that suit it.
+    """
 
     contenders: tuple[Contender, ...]
     prompters: tuple[Any, ...]
@@ -31,6 +37,11 @@ class Job:
     targets: tuple[str, ...] = ()
     strict: bool = False
     save_masks: bool = False
+    rows: Mapping[str, Row] = field(default_factory=dict)
+
+    def prompters_for(self, model: Any) -> list[Any]:
+        """The prompters that a model is to meet."""
+        return [p for p in self.prompters if p.spec not in self.rows or self.rows[p.spec].suits(model.abilities)]
 
     def selected(self) -> list[tuple[Any, str]]:
         """The cases of the job, ``(data set, case)``."""
@@ -43,7 +54,7 @@ class Job:
         return [
             Unit(self.protocol.id, contender, prompter, dataset, case, info, seed, image_hash, self.strict)
             for info in listed
-            for prompter in self.prompters
+            for prompter in self.prompters_for(contender.model)
             for seed in self.seeds
         ]
 
@@ -53,11 +64,15 @@ class Options:
     """The words of a job, as the command line and `intrabench.run` take them."""
 
     models: Sequence[str]
-    prompters: Sequence[str]
     datasets: Sequence[str]
+    prompters: Sequence[str] = ()
+    only: Sequence[str] = ()
     seeds: Sequence[int] = (0,)
     protocol: str = "basic@1"
     rounds: int | None = None
+    refine: Sequence[str] = ()
+    hand: str = ""
+    stop: str = ""
     cases: Sequence[str] = ()
     targets: Sequence[str] = ()
     strict: bool = False
@@ -75,13 +90,17 @@ def make_job(options: Options) -> Job:
     _check(options)
     for plugin in options.plugins:
         registry.add_plugin(plugin)
-    preset = protocol(options.protocol)
+    preset = stopping(protocol(options.protocol), options.stop)
+    prompters, rows = _prompters(options, preset)
+    refined = any(isinstance(prompter, Combined) and prompter.refinement for prompter in prompters)
     rounds = preset.rounds if options.rounds is None else options.rounds
-    prompters = _distinct([registry.make("prompters", spec) for spec in options.prompters])
+    if rounds is None:
+        rounds = ROUNDS if refined else 0
     datasets = _distinct([registry.make("datasets", spec) for spec in options.datasets])
-    contenders = tuple(_contender(model, options) for model in _distinct([_model(spec) for spec in options.models]))
+    models = _distinct([_model(spec) for spec in options.models])
+    _check_rows(models, rows, preset)
     return Job(
-        contenders,
+        tuple(_contender(model, options) for model in models),
         prompters,
         datasets,
         tuple(dict.fromkeys(options.seeds)),
@@ -91,7 +110,37 @@ def make_job(options: Options) -> Job:
         tuple(options.targets),
         options.strict,
         options.save_masks,
+        rows,
     )
+
+
+def _prompters(options: Options, preset: Protocol) -> tuple[tuple[Prompter, ...], dict[str, Row]]:
+    """Prompters times refinements, all with the same hand, each once; without any, the protocol's rows, by spec too."""
+    if options.prompters and options.only:
+        raise IntraBenchError(
+            "--only chooses rows of a protocol, and --prompter takes their place; leave one of them out"
+        )
+    asked: list[tuple[str, Row | None]] = [(spec, None) for spec in options.prompters]
+    asked = asked or [(row.prompter, row) for row in chosen_rows(preset, options.only)]
+    if options.refine and not options.prompters:
+        raise IntraBenchError(
+            f"--refine goes with --prompter; the rows of {preset.id} say themselves how answers are corrected"
+        )
+    hand = [f"hand:{options.hand}"] if options.hand else []
+    refinements = [[spec] for spec in options.refine] or [[]]
+    made = [(make_prompter("+".join([spec, *more, *hand])), row) for spec, row in asked for more in refinements]
+    prompters = {prompter.spec: prompter for prompter, _ in made}
+    return tuple(prompters.values()), {prompter.spec: row for prompter, row in made if row}
+
+
+def _check_rows(models: Sequence[Any], rows: Mapping[str, Row], preset: Protocol) -> None:
+    """Refuse a model that none of the rows suits."""
+    for model in models:
+        if rows and not any(row.suits(model.abilities) for row in rows.values()):
+            raise IntraBenchError(
+                f"none of the chosen rows of {preset.id} suits model {short_spec(model)}, which works in {model.dims}D "
+                f"and takes {', '.join(sorted(model.accepts))}; choose others by --only, or give --prompter"
+            )
 
 
 def _distinct(objects: Sequence[Any]) -> tuple[Any, ...]:

@@ -52,6 +52,12 @@ class Request:
     memory: Any = None
     want: tuple[int, ...] | None = None
 
+    @property
+    def given(self) -> tuple[Turn, ...]:
+        """The turns to be looked at: all, or those since the user last began afresh."""
+        first = max((number for number, turn in enumerate(self.turns) if turn.afresh), default=0)
+        return self.turns[first:]
+
 
 @dataclass(frozen=True, eq=False)
 class Answer:

@@ -140,7 +140,7 @@ class OpenSlices(OpenImage):
         return logits
 
     def _jobs(self, request: Request, work: _Work) -> list[_Job]:
-        prompts = [turn.prompts for turn in request.turns]
+        prompts = [turn.prompts for turn in request.given]
         if unknown := {kind for given in prompts for kind in given.kinds} - {"point", "box2d"}:
             raise ValueError(f"a slice model takes points and 2D boxes, not {', '.join(sorted(unknown))}")
         depth, *size = self.volume.shape

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from intrabench.mask import Mask
 from intrabench.prompts import Prompts, Turn
 from intrabench.randomness import stream
-from intrabench.specs import full_spec
+from intrabench.specs import full_spec, switch
 from intrabench.target import Target
 from intrabench.volume import Volume
 
@@ -27,7 +27,7 @@ class Clock:
 
 @dataclass(frozen=True, eq=False)
 class User:
-    """All that a prompter sees: the target, the image (None in a preview), the round and random streams."""
+    """All that a prompter sees: target, image (None in a preview), its own turns so far, the round, random streams."""
 
     target: Target
     dataset: str = ""
@@ -35,6 +35,11 @@ class User:
     image: Volume | None = None
     component: str = ""
     clock: Clock = field(default_factory=Clock)
+    given: Sequence[Turn] = ()
+
+    def acting(self, component: str) -> User:
+        """The same user, drawing from the random streams of a component (its spec), whatever it is combined with."""
+        return replace(self, component=component)
 
     @property
     def round(self) -> int:
@@ -53,9 +58,13 @@ Turns = Generator[Turn, Mask, None]
 
 
 class Prompter(ABC):
-    """Base of all strategies. A subclass is a frozen dataclass with a `name`, its parameters, and `interact`."""
+    """Base of all strategies. A subclass is a frozen dataclass with a `name`, its parameters, and `interact`.
+
+    `propagates` says that prompts follow from the answer on other slices, which takes a model of slices.
+    """
 
     name: ClassVar[str]
+    propagates: bool = False
 
     @abstractmethod
     def interact(self, user: User) -> Turns:
@@ -84,3 +93,24 @@ class Prompter(ABC):
         depth, height, width = mask.shape
         target = Target("preview", "target", 1, Mask.of(mask), (depth, height, width), (z, y, x))
         return next(self.interact(User(target, seed=seed, component=self.spec))).prompts
+
+
+@dataclass(frozen=True)
+class Refinement(ABC):
+    """Base of all ways to correct an answer: a frozen dataclass with a `name`, its parameters, and `correct`.
+
+    It goes with any prompter, ``box_interp:n=3+scribble``. previous: whether the model is given the earlier prompts
+    again, together with its last mask (keep), or only the new ones and that mask (drop).
+    """
+
+    name: ClassVar[str]
+    previous: Literal["keep", "drop"] = switch("keep")
+
+    @abstractmethod
+    def correct(self, user: User, mask: Mask) -> Turn | None:
+        """The next correction of the answer `mask`; None when nothing is wrong any more."""
+
+    @property
+    def spec(self) -> str:
+        """``name:key=value,...`` with every parameter."""
+        return full_spec(self)

@@ -7,29 +7,45 @@ from dataclasses import dataclass
 import numpy as np
 
 from intrabench.prompters.base import Prompter, Turns, User
-from intrabench.prompters.slices import boxes_per_slice, interpolate, seed_slices
+from intrabench.prompters.slices import Ints, boxes_per_slice, interpolate, seed_slices
 from intrabench.prompts import DrawBox2D, Prompts, Turn
+from intrabench.specs import switch
 
 
 @dataclass(frozen=True)
 class BoxInterp(Prompter):
     """n tight 2D boxes, evenly spaced over the target's slices, interpolated linearly ("nB Inter" of the paper).
 
-    With n=1 the only box is that of the first slice.
+    With n=1 the only box is that of the first slice. jitter_px moves each edge of a drawn box by a random whole number
+    of pixels up to so many, before the interpolation ("nonperfect" in RadioActive).
+
+    Source: IntraBench paper and its code, RadioActive.
     """
 
     name = "box_interp"
     n: int = 3
+    jitter_px: int = switch(0)
 
     def __post_init__(self) -> None:
-        if self.n < 1:
-            raise ValueError(f"n={self.n}, expected at least 1")
+        if self.n < 1 or self.jitter_px < 0:
+            raise ValueError(f"n={self.n}, jitter_px={self.jitter_px}, expected at least 1 and 0")
 
     def interact(self, user: User) -> Turns:
         """One turn: drawn and derived boxes; the drawn ones cost."""
         mask = user.target.mask
         seeds = seed_slices(mask, self.n)
         tight = boxes_per_slice(mask)
-        boxes = interpolate(tight[np.isin(tight[:, 0], seeds)])
+        tight = tight[np.isin(tight[:, 0], seeds)]
+        if self.jitter_px:
+            tight = self._jittered(tight, user)
+        boxes = interpolate(tight)
         drawn = np.isin(boxes[:, 0], seeds)
         yield Turn(Prompts(boxes2d=boxes, drawn=drawn), actions=(DrawBox2D(),) * int(drawn.sum()))
+
+    def _jittered(self, boxes: Ints, user: User) -> Ints:
+        """Rows ``z, y0, x0, y1, x1`` with moved edges, in the slice, at least one pixel wide."""
+        noise = user.rng("jitter").integers(-self.jitter_px, self.jitter_px, boxes[:, 1:].shape, endpoint=True)
+        size = np.array(user.target.shape[1:])
+        low = (boxes[:, 1:3] + noise[:, :2]).clip(0, size - 1)
+        high = np.maximum((boxes[:, 3:] + noise[:, 2:]).clip(0, size), low + 1)
+        return np.column_stack([boxes[:, 0], low, high])

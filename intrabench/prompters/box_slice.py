@@ -11,7 +11,10 @@ from intrabench.prompts import DrawBox2D, Prompts, Turn
 
 @dataclass(frozen=True)
 class BoxSlice(Prompter):
-    """The tight 2D box of the target, drawn on every slice that it occupies ("Box PS" of the paper)."""
+    """The tight 2D box of the target, drawn on every slice that it occupies ("Box PS" of the paper).
+
+    Source: IntraBench paper and its code, RadioActive.
+    """
 
     name = "box_slice"
 

@@ -5,15 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from intrabench.prompters.base import Prompter, Turns, User
+from intrabench.prompters.hand import Hand
 from intrabench.prompts import DrawBox3D, Turn, box3d
+from intrabench.specs import switch
 
 
 @dataclass(frozen=True)
 class BoxVolume(Prompter):
-    """The tight 3D box of the target ("3D Box" of the paper)."""
+    """The tight 3D box of the target ("3D Box" of the paper).
+
+    jitter_mm: standard deviation of where its faces land, as that of a hand.
+
+    Source: IntraBench paper and its code, RadioActive; jitter_mm is ours.
+    """
 
     name = "box_volume"
+    jitter_mm: float = switch(0.0)
+
+    def __post_init__(self) -> None:
+        if self.jitter_mm < 0:
+            raise ValueError(f"jitter_mm={self.jitter_mm}, expected 0 or more")
 
     def interact(self, user: User) -> Turns:
         """One turn: the box."""
-        yield Turn(box3d(user.target.mask.box), actions=(DrawBox3D(),))
+        turn = Turn(box3d(user.target.mask.box), actions=(DrawBox3D(),))
+        yield Hand(jitter_mm=self.jitter_mm).move(turn, user) if self.jitter_mm else turn

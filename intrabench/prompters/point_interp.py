@@ -17,6 +17,8 @@ class PointInterp(Prompter):
 
     A point lies at the centre of the bounding box of the slice's largest component, moved to its nearest pixel.
     With n=1 the only point is that of the first slice.
+
+    Source: IntraBench paper and its code, RadioActive.
     """
 
     name = "point_interp"

@@ -21,6 +21,8 @@ class PointsVolume(Prompter):
     placement=center interpolates five slice centres and takes n points evenly spaced along z, the ends left out; long
     centre lines are not cropped to a network's patch, as RadioActive does, because a prompter never sees the model.
     placement=random draws without replacement, and never more voxels than there are.
+
+    Source: IntraBench paper and its code, RadioActive.
     """
 
     name = "points_volume"

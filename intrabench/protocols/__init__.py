@@ -2,35 +2,71 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 
+from intrabench.effort import Effort
 from intrabench.errors import IntraBenchError
-from intrabench.specs import nearest
+from intrabench.protocols.intrabench_paper import ROWS
+from intrabench.protocols.row import Row
+from intrabench.specs import build, full_spec, nearest, parse, switch
+
+
+@dataclass(frozen=True)
+class Stop:
+    """When a session ends before all rounds are played: ``dice=0.9,interactions=30``.
+
+    dice: once it is reached. interactions, seconds: no correction is made that would cost more than this in all; the
+    initial prompting always is.
+    """
+
+    name = "stop"
+    dice: float = switch(1.0)
+    interactions: float = switch(math.inf)
+    seconds: float = switch(math.inf)
+
+    def exceeded(self, effort: Effort) -> bool:
+        """Whether so much effort breaks the budget."""
+        return effort.interactions > self.interactions or effort.seconds > self.seconds
 
 
 @dataclass(frozen=True)
 class Protocol:
     """What is measured and how it is averaged.
 
-    metrics: ids with versions, columns of the rows. rounds: corrections allowed unless ``--rounds`` says otherwise.
-    target_dice: a session stops early once it is reached.
+    metrics: ids with versions, columns of the rows. rounds: corrections allowed unless ``--rounds`` says otherwise;
+    None: as many as `ROUNDS` when a prompter refines. stop: what ends a session early. rows: the prompters of published
+    tables, which are run unless ``--prompter`` says otherwise.
     """
 
     id: str
     summary: str
     metrics: tuple[str, ...]
-    rounds: int = 0
-    target_dice: float = 1.0
+    rounds: int | None = None
+    stop: Stop = Stop()
     aggregation: str = "mean over the instances of a case, then over cases, then over data sets"
+    rows: tuple[Row, ...] = ()
 
 
 _OVERLAP = ("dice@1", "iou@1")
+
+ROUNDS = 5
+"""Corrections of a prompter that refines, as in the IntraBench paper."""
 
 PROTOCOLS: dict[str, Protocol] = {
     protocol.id: protocol
     for protocol in (
         Protocol("basic@1", "Dice, IoU, NSD at 2 mm and HD95 per round.", (*_OVERLAP, "nsd_2mm@1", "hd95_mm@1")),
         Protocol("overlap@1", "Dice and IoU only, where surfaces are not worth their time.", _OVERLAP),
+        Protocol(
+            "intrabench@1",
+            "The rows of Tables 2 to 6 of the IntraBench paper, each for the models that it suits.",
+            (*_OVERLAP, "nsd_2mm@1"),
+            rounds=ROUNDS,
+            rows=ROWS,
+        ),
     )
 }
 
@@ -42,3 +78,42 @@ def protocol(name: str) -> Protocol:
             f"there is no protocol {name!r}{nearest(name, PROTOCOLS)}; `intrabench list protocols` shows all"
         )
     return PROTOCOLS[name]
+
+
+def chosen_rows(preset: Protocol, only: Sequence[str]) -> tuple[Row, ...]:
+    """The protocol's rows whose names fit one of the globs `only` (none given: all)."""
+    if not preset.rows:
+        others = ", ".join(known.id for known in PROTOCOLS.values() if known.rows)
+        if only:
+            raise IntraBenchError(
+                f"--only chooses rows of a protocol, and {preset.id} has none; give --protocol {others}"
+            )
+        raise IntraBenchError(
+            f"protocol {preset.id} has no rows of its own; give --prompter, for example --prompter box_interp:n=3, or "
+            f"--protocol {others}, which has"
+        )
+    names = [row.name for row in preset.rows]
+    for pattern in only:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            raise IntraBenchError(
+                f"--only {pattern!r} fits no row of {preset.id}{nearest(pattern, names)}; "
+                f"`intrabench info {preset.id.partition('+')[0]}` lists them"
+            )
+    return tuple(row for row in preset.rows if not only or any(fnmatchcase(row.name, glob) for glob in only))
+
+
+def row_names(protocol_id: str) -> dict[str, str]:
+    """Names of a protocol's rows by prompter spec, as both stand in results; none for other protocols."""
+    preset = PROTOCOLS.get(protocol_id.partition("+")[0])
+    return {row.prompter: row.name for row in preset.rows} if preset else {}
+
+
+def stopping(preset: Protocol, words: str) -> Protocol:
+    """The protocol with another stop rule, ``dice=0.9,interactions=30``, which becomes part of its id."""
+    if not words:
+        return preset
+    _, arguments = parse(f"stop:{words}")
+    stop = build(Stop, arguments, f"--stop {words}")
+    if not 0 <= stop.dice <= 1 or stop.interactions < 0 or stop.seconds < 0:
+        raise IntraBenchError(f"--stop {words}: expected dice from 0 to 1, interactions and seconds of 0 or more")
+    return preset if stop == preset.stop else replace(preset, id=f"{preset.id}+{full_spec(stop)}", stop=stop)

@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from intrabench.errors import IntraBenchError
+from intrabench.protocols import row_names
 from intrabench.results.store import FAILED, read_rows
 
 METRICS = ("dice", "iou", "nsd_2mm", "hd95_mm")
@@ -64,12 +65,20 @@ def effort_table(rows: pl.DataFrame, metric: str = "dice", round: int | None = N
 
 
 def readable(frame: pl.DataFrame) -> pl.DataFrame:
-    """The columns that people compare, with short heads: versions and trouble only where there is any to tell."""
+    """The columns that people compare, with short heads: versions and trouble only where there is any to tell.
+
+    Rows of a published table go by their printed names.
+    """
     dropped = [name for name in ("protocol", "model_version", "dtype", "strict") if frame[name].n_unique() == 1]
     versions = frame.group_by("model").agg(pl.col("weights_sha256").n_unique())
     dropped += ["weights_sha256"] if versions["weights_sha256"].max() == 1 else []
     dropped += [name for name in ("failed", "not_applicable") if frame[name].sum() == 0]
     dropped += ["dof"] + (["average"] if frame.width - frame.columns.index("seconds_human") <= 3 else [])
+    frame = frame.with_columns(
+        prompter=pl.struct("protocol", "prompter").map_elements(
+            lambda line: row_names(line["protocol"]).get(line["prompter"], line["prompter"]), pl.String
+        )
+    )
     short = {"seconds_human": "human s", "not_applicable": "n/a"}
     return frame.drop(dropped).rename(short, strict=False)
 

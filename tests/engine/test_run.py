@@ -146,7 +146,7 @@ def test_more_rounds_go_on_from_the_same_beginning_and_fewer_are_served(plugin: 
 
 
 def test_any_order_sharding_and_repetition_give_the_same_rows(plugin: Path) -> None:
-    prompters = ["points_volume:n=3,placement=random", "box_interp:n=3", "fumbling"]
+    prompters = ["points_volume:n=3,placement=random", "box_interp:n=3+scribble", "box_volume+click_slice", "fumbling"]
     options = {"plugins": [plugin], "model": "moody", "rounds": 2, "seed": [0, 7]}
     whole = run(prompter=prompters, out="whole", **options)
     for shard in (prompters[::-1], prompters[1:], prompters[:1]):

@@ -18,6 +18,7 @@ from intrabench.prompters.base import Clock, User
 from intrabench.prompters.slices import seed_slices
 from intrabench.volume import Volume
 from tests.conftest import make_target
+from tests.prompters.masks import targets
 
 SPECS = [
     "box_slice",
@@ -26,7 +27,16 @@ SPECS = [
     "points_volume:n=1,placement=center",
     "points_volume:n=4,placement=random",
     "box_volume",
+    "box3d_slice",
+    "center_slice",
+    "points_slice:n=2",
+    "points_slice:n=3,negatives=true",
+    "box_interp:n=3,jitter_px=1",
+    "box_volume:jitter_mm=2",
 ]
+PROPAGATED = ["point_prop:points=5", "box_prop"]
+REFINED = [f"box_interp:n=3+{name}" for name in ("scribble", "click_slice", "click_volume", "click_center")]
+HAND = "box_interp:n=3+hand:jitter_mm=1.5,box_slack=0.1"
 
 
 def first_turn(spec: str, array: np.ndarray, **user: object):  # type: ignore[no-untyped-def]
@@ -35,7 +45,8 @@ def first_turn(spec: str, array: np.ndarray, **user: object):  # type: ignore[no
 
 
 def test_every_built_in_prompter_is_tested_here() -> None:
-    assert {spec.partition(":")[0] for spec in SPECS} == set(registry.entries("prompters"))
+    parts = [part for spec in (*SPECS, *PROPAGATED, *REFINED, HAND) for part in spec.split("+")]
+    assert {part.partition(":")[0] for part in parts} == set(registry.entries("prompters"))
 
 
 @pytest.mark.parametrize(
@@ -47,6 +58,13 @@ def test_every_built_in_prompter_is_tested_here() -> None:
         ("point_interp:n=3", 3, 9),
         ("points_volume:n=2", 2, 6),
         ("box_volume", 3, 6),
+        ("box3d_slice", 3, 6),
+        ("center_slice", 13, 39),
+        ("points_slice:n=2", 26, 78),
+        ("points_slice:n=3,negatives=true", 37, 111),  # the two outermost slices have one pixel, so one point less each
+        ("point_prop:points=5", 7, 17),
+        ("box_prop", 4, 7),
+        (HAND, 6, 15),
     ],
 )
 def test_effort_of_a_ball_on_13_slices(ball: np.ndarray, spec: str, interactions: float, dof: float) -> None:
@@ -103,14 +121,25 @@ def test_tiny_targets(spec: str, shape: str) -> None:
     prompts = intrabench.prompter(spec).preview(array)
     assert prompts.slices() == ((3,) if prompts.box3d is None else ())
     for z, y, x, label in prompts.points.tolist():
-        assert array[z, y, x]
-        assert label == 1
+        assert array[z, y, x] == label
+    assert 1 in prompts.points[:, 3] or len(prompts.points) == 0
+
+
+def test_a_box_that_jitters_moves_by_no_more_than_asked_for(ball: np.ndarray) -> None:
+    steady = intrabench.prompter("box_interp:n=3").preview(ball).drawn_boxes2d
+    seen = [intrabench.prompter("box_interp:n=3,jitter_px=2").preview(ball, seed=s).drawn_boxes2d for s in range(40)]
+    moves = np.array(seen)[:, :, 1:] - steady[:, 1:]
+    assert {*moves[:, 1].ravel()} == {-2, -1, 0, 1, 2}  # the middle box is far from every border
+    assert (np.array(seen)[:, :, 0] == steady[:, 0]).all()
+    faces = [intrabench.prompter("box_volume:jitter_mm=3").preview(ball, (3, 1, 1), seed=s).box3d for s in range(200)]
+    spread = np.std(np.array(faces) - intrabench.prompter("box_volume").preview(ball).box3d, axis=0)
+    assert spread == pytest.approx([1.04, 3, 3, 1.04, 3, 3], rel=0.2)  # in voxels of 3 x 1 x 1 mm
 
 
 ORDERS = ["".join(codes) for order in itertools.permutations(("RL", "AP", "SI")) for codes in itertools.product(*order)]
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("spec", [*SPECS, *PROPAGATED, HAND])
 def test_all_48_axis_orders_give_the_same_prompts(spec: str, ball: np.ndarray) -> None:
     ball[3:12, 2:9, 4:20] |= np.random.default_rng(0).random((9, 7, 16)) > 0.8
     scan = Volume.from_canonical(ball.astype(np.uint8), (2.0, 0.5, 0.7))
@@ -150,3 +179,23 @@ def test_bad_input() -> None:
     for spec, words in (("box_interp:n=0", "at least 1"), ("box_intrep", "did you mean 'box_interp'")):
         with pytest.raises(IntraBenchError, match=words):
             intrabench.prompter(spec)
+
+
+@pytest.mark.parametrize("spec", [*SPECS, *PROPAGATED, HAND])
+@settings(max_examples=40, deadline=None)
+@given(mask=targets, seed=st.integers(0, 5))
+def test_prompts_lie_where_they_should_whatever_the_mask(spec: str, mask: np.ndarray, seed: int) -> None:
+    prompter = intrabench.prompter(spec)
+    prompts = prompter.preview(mask, (2.0, 0.5, 0.7), seed)
+    assert prompts.kinds
+    assert prompter.preview(mask, (2.0, 0.5, 0.7), seed).to_json() == prompts.to_json()
+    occupied = np.flatnonzero(mask.any(axis=(1, 2)))
+    assert set(prompts.slices()) <= set(range(occupied[0], occupied[-1] + 1))
+    for z, y, x, label in prompts.points[prompts.clicked].tolist():
+        assert mask[z, y, x] == label
+    for z, y0, x0, y1, x1 in prompts.boxes2d[prompts.drawn].tolist():
+        assert 0 <= y0 < y1 <= mask.shape[1]
+        assert 0 <= x0 < x1 <= mask.shape[2]
+        if spec in ("box_slice", "box_interp:n=3", "box_prop"):
+            rows, columns = np.nonzero(mask[z])
+            assert [y0, x0, y1, x1] == [rows.min(), columns.min(), rows.max() + 1, columns.max() + 1]

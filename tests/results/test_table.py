@@ -90,6 +90,15 @@ def test_weights_and_strictness_make_lines_of_their_own() -> None:
     assert "dtype" not in table.columns
 
 
+def test_rows_of_a_published_table_go_by_their_names() -> None:
+    rows = frame(("a", "1", "x.1", 0, "ok", 0.2)).with_columns(
+        prompter=pl.lit("box_interp:n=3"), protocol=pl.lit("intrabench@1+stop:dice=0.9")
+    )
+    assert readable(effort_table(rows))["prompter"].to_list() == ["3B Inter"]
+    assert effort_table(rows)["prompter"].to_list() == ["box_interp:n=3"]
+    assert readable(effort_table(rows.with_columns(protocol=pl.lit("basic@1"))))["prompter"][0] == "box_interp:n=3"
+
+
 def test_no_rows_of_a_round() -> None:
     with pytest.raises(IntraBenchError, match="no rows up to round -1"):
         effort_table(frame(("a", "1", "x.1", 0, "ok", 0.2)), round=-1)

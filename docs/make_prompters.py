@@ -1,0 +1,199 @@
+"""Writes prompters.md and its pictures from the classes of the prompters; `make docs` runs it."""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+from scipy import ndimage
+
+from intrabench import registry
+from intrabench.datasets.base import Files
+from intrabench.effort import effort_of_round
+from intrabench.mask import Mask, Region
+from intrabench.models.base import Answer, Request, VolumeModel
+from intrabench.models.box_fill import BoxFill
+from intrabench.pictures import ANSWER, DERIVED, DRAWN, NEGATIVE, TARGET, Picture
+from intrabench.preview import played, turns_of
+from intrabench.prompters.base import Prompter, Refinement
+from intrabench.prompters.combined import make_prompter
+from intrabench.prompters.hand import Hand
+from intrabench.prompts import Action, Turn
+from intrabench.protocols import PROTOCOLS, protocol
+from intrabench.session import Session
+from intrabench.specs import split
+from intrabench.target import Target
+from intrabench.volume import Volume
+
+FOLDER = Path(__file__).parent
+PHANTOM = "phantom:shape=40x64x64,spacing=4x3x3,instances=2,noise=0,seed=5"  # without noise, for small files
+SEED = 9  # a negative scribble, which lies in a plane across the slices
+TELLING = {  # parameters that show more than the defaults
+    "points_slice": "points_slice:n=4,negatives=true",
+    "points_volume": "points_volume:n=3",
+    "hand": "hand:jitter_mm=4",
+}
+GROUPS = {"Initial prompts": Prompter, "Refinements": Refinement, "The hand": Hand}
+HEAD = """# Prompters
+
+Written by `make docs` from the classes and from sessions that were really played. Do not edit it.
+
+A prompter is `PROMPTER`, `PROMPTER+REFINEMENT` or `PROMPTER+REFINEMENT+hand:...`, for example
+`box_interp:n=3+scribble+hand:jitter_mm=2`. `intrabench preview` draws it on any scan, with `--model` round by round.
+
+The pictures show four slices of a phantom, and a plane across them where a stroke lies in one. Green: the target.
+Yellow: what the hand gives. Blue: what is derived from it. Red: background. Magenta: the answer that the prompts react
+to; that of refinements fills the boxes, that of `point_prop` and `box_prop` takes what is bright on the slice.
+Effort is what was really done for the picture; "per slice" compares it with a second target.
+"""
+
+
+class Bright(VolumeModel):
+    """A cheap model for pictures: what is bright in a 2D box, or around a point in its slice."""
+
+    dims = 2
+    accepts = frozenset({"point", "box2d"})
+
+    def segment_one(self, volume: Volume, request: Request) -> Answer:
+        """Answer on the slices of the newest prompts."""
+        prompts = request.turns[-1].prompts
+        within = np.zeros((3, 3, 3))
+        within[1] = 1  # slices are apart
+        pieces, _ = ndimage.label(volume.array > 95, structure=within)
+        answer = np.zeros(volume.shape, dtype=bool)
+        for z, y, x, label in prompts.points.tolist():
+            if label and pieces[z, y, x]:
+                answer[z] |= pieces[z] == pieces[z, y, x]
+        for z, y0, x0, y1, x1 in prompts.boxes2d.tolist():
+            answer[z, y0:y1, x0:x1] |= pieces[z, y0:y1, x0:x1] > 0
+        return Answer(Mask.of(answer), Region(slices=prompts.slices()))
+
+
+@cache
+def phantom() -> tuple[Volume, list[Target]]:
+    """The scan of all pictures, and its targets."""
+    volume, targets = registry.make("datasets", PHANTOM).load("case-1", Files(FOLDER, FOLDER))
+    return Volume(np.maximum(volume.array, 0), volume.grid), targets  # beside air, tissues would look alike
+
+
+@dataclass(frozen=True)
+class Example:
+    """A session of one prompter on the phantom."""
+
+    name: str
+    target: int = 1
+
+    @cached_property
+    def cls(self) -> Any:
+        """The class that is documented."""
+        return registry.find("prompters", self.name).load()
+
+    @property
+    def spec(self) -> str:
+        """What is played: refinements and hands need an initial prompter."""
+        spec = TELLING.get(self.name, self.name)
+        return spec if issubclass(self.cls, Prompter) else f"box_interp:n=3+{spec}"
+
+    @property
+    def number(self) -> int:
+        """The round to be looked at."""
+        return int(issubclass(self.cls, Refinement))
+
+    @property
+    def scan(self) -> tuple[Volume, Target]:
+        """Scan and target."""
+        volume, targets = phantom()
+        return volume, targets[self.target]
+
+    @cached_property
+    def session(self) -> Session:
+        """The session, played."""
+        volume, target = self.scan
+        model = BoxFill() if self.number else Bright()  # boxes leave a lot to correct
+        return played(model, make_prompter(self.spec), target, volume, protocol("overlap@1"), self.number, seed=SEED)
+
+    @property
+    def turns(self) -> list[Turn]:
+        """What the user gave in the round."""
+        return turns_of(self.session, self.number)
+
+    @property
+    def actions(self) -> list[Action]:
+        """What the hand did in the round."""
+        return [action for turn in self.turns for action in turn.actions]
+
+    def draw(self, path: Path) -> None:
+        """Write the picture."""
+        answer = None
+        if self.number or not all(turn.actions for turn in self.turns):
+            answer = self.session.masks[max(self.number - 1, 0)]  # the one that the prompts react to
+        Picture(*self.scan, [turn.prompts for turn in self.turns], answer).save(path, tiles=4)
+        _shrink(path)
+
+    def effort(self) -> str:
+        """What the hand did, and by all tables what that costs."""
+        other = Example(self.name, target=0)
+        slices, more = (len(example.scan[1].mask.occupied_slices) for example in (self, other))
+        told, there = [], Counter(action.kind for action in other.actions)
+        for kind, count in Counter(action.kind for action in self.actions).items():
+            often = ""
+            if count != there[kind]:
+                often = f" ({count // slices} per slice)" if count * more == there[kind] * slices else " (it depends)"
+            told.append(f"{count} x {kind}{often}")
+        cost = effort_of_round(self.actions)
+        return f"{', '.join(told)}; interactions {cost.interactions:g}, dof {cost.dof:g}, seconds {cost.seconds:g}"
+
+
+def _shrink(path: Path) -> None:
+    """Keep the colours of prompts and outlines, and 64 greys."""
+    palette = Image.new("P", (1, 1))
+    greys = [(level, level, level) for level in range(0, 256, 4)]
+    palette.putpalette([value for colour in (TARGET, ANSWER, DRAWN, DERIVED, NEGATIVE, *greys) for value in colour])
+    Image.open(path).quantize(palette=palette, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+def section(example: Example) -> str:
+    """What the page tells of one class."""
+    name = example.name
+    definition, _, source = inspect.cleandoc(example.cls.__doc__).partition("Source: ")
+    tables: dict[int, list[str]] = {}
+    for row in (row for preset in PROTOCOLS.values() for row in preset.rows):
+        if split(row.prompter)[-1].partition(":")[0] == name:
+            tables.setdefault(row.table, []).append(row.name)
+    printed = "; ".join(f"Table {table}: {', '.join(dict.fromkeys(rows))}" for table, rows in tables.items())
+    parameters = ", ".join(f"`{f.name}: {f.type} = {f.default}`" for f in fields(example.cls))
+    lines = [f"### {name}", "", f"![{name}](prompters/{name}.png)", "", definition.strip(), ""]
+    lines += [f"- Source: {source}"]
+    lines += [f"- In the paper: {printed}"] if printed else []
+    lines += [f"- Parameters: {parameters or 'none'}"]
+    lines += [f"- Picture: `{example.spec}`{', the first correction' if example.number else ''}"]
+    lines += [f"- Effort: {example.effort()}"]
+    return "\n".join(lines)
+
+
+def examples() -> list[Example]:
+    """One for each built-in class."""
+    return [Example(entry.name) for entry in registry.entries("prompters").values() if entry.origin == "intrabench"]
+
+
+def page(shown: Sequence[Example]) -> str:
+    """The text of prompters.md."""
+    parts = [HEAD]
+    for title, base in GROUPS.items():
+        members = [example for example in shown if issubclass(example.cls, base)]
+        parts += [f"## {title}\n", *(section(example) + "\n" for example in members)]
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    everything = examples()
+    (FOLDER / "prompters.md").write_text(page(everything), encoding="utf-8")
+    for example in everything:
+        example.draw(FOLDER / "prompters" / f"{example.name}.png")

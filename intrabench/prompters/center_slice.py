@@ -1,0 +1,25 @@
+"""A point at the centre of every slice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from intrabench.prompters.base import Prompter, Turns, User
+from intrabench.prompters.slices import component_centre
+from intrabench.prompts import Click, Turn, points
+
+
+@dataclass(frozen=True)
+class CenterSlice(Prompter):
+    """A point on every slice, at the centroid of its largest component, moved to the nearest pixel of that.
+
+    Source: RadioActive; not in the tables of the IntraBench paper.
+    """
+
+    name = "center_slice"
+
+    def interact(self, user: User) -> Turns:
+        """One turn: all points."""
+        mask = user.target.mask
+        rows = [(int(z), *component_centre(mask, int(z), of="voxels")) for z in mask.occupied_slices]
+        yield Turn(points(rows), actions=(Click(),) * len(rows))

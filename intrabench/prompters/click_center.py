@@ -1,0 +1,39 @@
+"""One correcting click in the middle of what is most wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from intrabench.mask import Mask
+from intrabench.prompters.base import Refinement, User
+from intrabench.prompters.click_slice import clicks
+from intrabench.prompters.errors import Errors, deepest, largest_component
+from intrabench.prompts import Turn
+from intrabench.specs import switch
+
+
+@dataclass(frozen=True)
+class ClickCenter(Refinement):
+    """Refinement: the deepest voxel of the largest error, a 26-connected component of all wrong voxels.
+
+    units: deepest in millimetres, or in voxels whatever their size. tie: among equally deep voxels the first in z, y, x
+    order, or a random one. ``units=voxel,tie=seeded`` is the rule of the CVPR 2025 challenge, but for its draw.
+
+    Source: CVPR 2025 challenge; the measure in millimetres and the first among ties are ours.
+    """
+
+    name = "click_center"
+    units: Literal["mm", "voxel"] = switch("mm")
+    tie: Literal["first", "seeded"] = switch("first")
+
+    def correct(self, user: User, mask: Mask) -> Turn | None:
+        """One click; None when nothing is wrong."""
+        component = largest_component(Errors.of(user.target, mask).both)
+        if not component.any():
+            return None
+        found = deepest(component, user.target.spacing_mm, self.units)
+        chosen = int(user.rng("tie").integers(len(found))) if self.tie == "seeded" else 0
+        return clicks(user, np.array(found[chosen])[None])

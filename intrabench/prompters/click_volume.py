@@ -1,0 +1,26 @@
+"""One correcting click anywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from intrabench.mask import Mask
+from intrabench.prompters.base import Refinement, User
+from intrabench.prompters.click_slice import clicks
+from intrabench.prompters.errors import Errors
+from intrabench.prompts import Turn
+
+
+@dataclass(frozen=True)
+class ClickVolume(Refinement):
+    """Refinement: one random wrong voxel of the volume ("1 PPV Refine"), with the sign that corrects it.
+
+    Source: IntraBench paper and its code, RadioActive.
+    """
+
+    name = "click_volume"
+
+    def correct(self, user: User, mask: Mask) -> Turn | None:
+        """One click; None when nothing is wrong."""
+        wrong = Errors.of(user.target, mask).both.coordinates()
+        return clicks(user, user.rng("voxel").choice(wrong)[None]) if len(wrong) else None

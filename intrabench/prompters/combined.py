@@ -1,0 +1,81 @@
+"""Prompters put together: an initial one, a refinement, and an imperfect hand, ``box_interp:n=3+scribble+hand:...``."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+
+from intrabench import registry
+from intrabench.errors import IntraBenchError
+from intrabench.mask import Mask
+from intrabench.prompters.base import Prompter, Refinement, Turns, User
+from intrabench.prompters.hand import Hand
+from intrabench.prompts import Turn
+from intrabench.specs import split
+
+
+class Combined(Prompter):
+    """Begins with exactly the turns of `initial`, corrects by `refinement`, and does it all with `hand`."""
+
+    def __init__(self, initial: Prompter, refinement: Refinement | None = None, hand: Hand | None = None) -> None:
+        self.initial, self.refinement, self.hand = initial, refinement, hand
+        self.propagates = initial.propagates
+
+    @property
+    def spec(self) -> str:
+        """The specs of the parts, joined by ``+``."""
+        return "+".join(part.spec for part in (self.initial, self.refinement, self.hand) if part is not None)
+
+    def interact(self, user: User) -> Turns:
+        """The turns of the parts, one after the other; a steady hand changes none of them."""
+        dialogue = self._turns(user)
+        try:
+            turn = next(dialogue)
+            while True:
+                if self.hand is not None and turn.actions:
+                    turn = self.hand.move(turn, user.acting(self.hand.spec))
+                turn = dialogue.send((yield turn))
+        except StopIteration:
+            return
+
+    def _turns(self, user: User) -> Turns:
+        mask = yield from _last_mask(self.initial.interact(user.acting(self.initial.spec)))
+        if self.refinement is None:
+            return
+        corrector, afresh = user.acting(self.refinement.spec), self.refinement.previous == "drop"
+        while (turn := self.refinement.correct(corrector, mask)) is not None:
+            mask = yield replace(turn, afresh=afresh)
+
+
+def _last_mask(dialogue: Turns) -> Generator[Turn, Mask, Mask]:
+    """All turns of a dialogue; returns the mask that it was sent last."""
+    mask = Mask.empty()
+    try:
+        turn = next(dialogue)
+        while True:
+            mask = yield turn
+            turn = dialogue.send(mask)
+    except StopIteration:
+        return mask
+
+
+def make_prompter(spec: str) -> Prompter:
+    """The prompter that ``PROMPTER[+REFINEMENT][+hand:...]`` names.
+
+    Raises:
+        IntraBenchError: a name or parameter is unknown, or the parts are in another order.
+    """
+    initial, *others = (registry.make("prompters", part) for part in split(spec))
+    if not isinstance(initial, Prompter):
+        raise IntraBenchError(
+            f"{spec!r}: {initial.name} cannot begin; write PROMPTER+{initial.name}, as in box_interp+{initial.name}"
+        )
+    if not others:
+        return initial
+    hand = others.pop() if isinstance(others[-1], Hand) else None
+    refinement = others.pop() if others and isinstance(others[-1], Refinement) else None
+    if others:
+        raise IntraBenchError(
+            f"{spec!r}: {others[0].name} does not fit there; write PROMPTER+REFINEMENT+hand:..., each at most once"
+        )
+    return Combined(initial, refinement, hand if hand and not hand.steady else None) if refinement or hand else initial

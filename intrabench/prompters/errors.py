@@ -1,0 +1,77 @@
+"""What is wrong with an answer: false negatives and positives, their largest component, its deepest point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from intrabench.mask import Index, Mask, joint_box
+from intrabench.target import Target
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Missed and wrongly included voxels; ignored ones are neither."""
+
+    negatives: Mask
+    positives: Mask
+
+    @classmethod
+    def of(cls, target: Target, answer: Mask) -> Errors:
+        """Compare in the boxes of target and answer."""
+        return cls(
+            target.mask.without(answer).without(target.ignore),
+            answer.without(target.mask).without(target.ignore),
+        )
+
+    def any(self) -> bool:
+        """Whether anything is wrong."""
+        return self.negatives.any() or self.positives.any()
+
+    @property
+    def both(self) -> Mask:
+        """All wrong voxels."""
+        box = joint_box(self.negatives, self.positives)
+        if box is None:
+            return Mask.empty()
+        return Mask((box[0], box[1], box[2]), self.negatives.crop(box) | self.positives.crop(box))
+
+
+def largest_component(mask: Mask) -> Mask:
+    """The largest 26-connected component; of equally large ones the one that begins last in z, y, x order."""
+    import cc3d
+
+    if not mask.any():
+        return mask
+    # without a rim of zeros cc3d 4.1 allots too few labels to some tiny arrays and gives up
+    labels, count = cc3d.connected_components(np.pad(mask.array, 1), connectivity=26, return_N=True)
+    if count == 1:
+        return mask
+    found = cc3d.statistics(labels, no_slice_conversion=True)
+    sizes, boxes = found["voxel_counts"][1:], found["bounding_boxes"][1:]
+    ties = 1 + np.flatnonzero(sizes == sizes.max())
+    first: tuple[int, ...] = (-1,)
+    best, where = 0, (slice(0),) * 3
+    for label in ties:
+        z0, z1, y0, y1, x0, x1 = (int(v) for v in boxes[label - 1])
+        block = (slice(z0, z1 + 1), slice(y0, y1 + 1), slice(x0, x1 + 1))
+        begins = tuple(int(v) for v in np.argwhere(labels[block] == label)[0] + (z0, y0, x0)) if len(ties) > 1 else (0,)
+        if begins > first:
+            best, where, first = int(label), block, begins
+    start = [int(s) + w.start - 1 for s, w in zip(mask.start, where, strict=True)]
+    return Mask((start[0], start[1], start[2]), labels[where] == best)
+
+
+def deepest(mask: Mask, spacing_mm: tuple[float, float, float], units: Literal["mm", "voxel"] = "mm") -> list[Index]:
+    """The voxels farthest from all that is not `mask` (or the volume's edge), in z, y, x order; several when they tie.
+
+    Distances are rounded to 1e-3 mm before they are compared, so that float noise moves nothing.
+    """
+    import edt
+
+    steps = spacing_mm if units == "mm" else (1.0, 1.0, 1.0)
+    voxels = np.ascontiguousarray(mask.array).view(np.uint8)  # bytes take edt a fifth of the time of booleans
+    depth = np.asarray(edt.edt(voxels, anisotropy=steps, black_border=True)).round(3)
+    return [(int(z), int(y), int(x)) for z, y, x in np.argwhere(depth == depth.max()) + mask.start]

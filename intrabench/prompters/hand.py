@@ -1,0 +1,119 @@
+"""An imperfect hand: clicks and boxes land beside where they were meant, and some clicks have the wrong sign."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.prompters.base import User
+from intrabench.prompts import Prompts, Scribble, Turn
+from intrabench.specs import full_spec, switch
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Hand:
+    """Modifier: an imperfect hand for any prompter, ``box_interp:n=3+hand:jitter_mm=2``.
+
+    jitter_mm: standard deviation of where clicks, strokes (in the slice) and edges of boxes land. miss_rate: share of
+    clicks with the wrong sign. box_slack: boxes are drawn larger by this share of their size on each side. Prompts that
+    are derived from those of the hand move along with them. Effort stays what it was.
+
+    Source: ours.
+    """
+
+    name = "hand"
+    jitter_mm: float = switch(0.0)
+    miss_rate: float = switch(0.0)
+    box_slack: float = switch(0.0)
+
+    def __post_init__(self) -> None:
+        if self.jitter_mm < 0 or self.box_slack < 0 or not 0 <= self.miss_rate <= 1:
+            raise ValueError("expected jitter_mm and box_slack of 0 or more and a miss_rate from 0 to 1")
+
+    @property
+    def spec(self) -> str:
+        """``hand:key=value,...`` with what is not zero."""
+        return full_spec(self)
+
+    @property
+    def steady(self) -> bool:
+        """Whether it changes nothing."""
+        return self == Hand()
+
+    def move(self, turn: Turn, user: User) -> Turn:
+        """The turn as this hand really makes it."""
+        given = turn.prompts
+        moved = replace(
+            given,
+            points=self._points(given, user),
+            boxes2d=self._boxes2d(given, user),
+            box3d=None if given.box3d is None else self._box3d(given.box3d, user),
+            scribbles=tuple(self._stroke(stroke, number, user) for number, stroke in enumerate(given.scribbles)),
+        )
+        return replace(turn, prompts=moved)
+
+    def _shifts(self, user: User, purpose: str, spacing_mm: Any, count: int) -> Floats:
+        """Rows of random shifts in voxels, one column for each entry of `spacing_mm`."""
+        noise = user.rng(purpose).normal(size=(count, len(spacing_mm)))
+        return np.asarray(noise * self.jitter_mm / np.asarray(spacing_mm), dtype=np.float64)
+
+    def _points(self, given: Prompts, user: User) -> NDArray[np.int64]:
+        points, clicked = given.points.copy(), given.clicked
+        shifts = self._shifts(user, "points", user.target.spacing_mm[1:], len(given.clicked_points))
+        points[:, 1:3] = np.rint(points[:, 1:3] + _along(points[:, 0], clicked, shifts))
+        points[:, 1:3] = points[:, 1:3].clip(0, np.array(user.target.shape[1:]) - 1)
+        wrong = np.zeros(len(points), dtype=bool)
+        wrong[clicked] = user.rng("sign").random(len(shifts)) < self.miss_rate
+        points[wrong, 3] = 1 - points[wrong, 3]
+        return points
+
+    def _boxes2d(self, given: Prompts, user: User) -> NDArray[np.int64]:
+        boxes = given.boxes2d.copy()
+        drawn = given.drawn_boxes2d[:, 1:]
+        shifts = self._shifts(user, "boxes", user.target.spacing_mm[1:] * 2, len(drawn)) + self._slack(drawn)
+        moved = boxes[:, 1:] + _along(boxes[:, 0], given.drawn, shifts)
+        boxes[:, 1:] = _inside(moved, user.target.shape[1:]) if len(boxes) else boxes[:, 1:]
+        return boxes
+
+    def _box3d(self, box: NDArray[np.int64], user: User) -> NDArray[np.int64]:
+        shifts = self._shifts(user, "box", user.target.spacing_mm * 2, 1) + self._slack(box[None])
+        return _inside(box[None] + shifts, user.target.shape)[0]
+
+    def _slack(self, boxes: NDArray[np.int64]) -> Floats:
+        """How far the slack moves the edges ``low..., high...`` of boxes."""
+        half = boxes.shape[1] // 2
+        grown = self.box_slack * (boxes[:, half:] - boxes[:, :half])
+        return np.hstack([-grown, grown])
+
+    def _stroke(self, stroke: Scribble, number: int, user: User) -> Scribble:
+        """A stroke keeps its shape; all of it lies beside where it was meant."""
+        points = stroke.points.copy()
+        (shift,) = self._shifts(user, f"scribble {number}", user.target.spacing_mm[1:], 1)
+        points[:, 1:3] = np.rint(points[:, 1:3] + shift).clip(0, np.array(user.target.shape[1:]) - 1)
+        return Scribble(points, stroke.label)
+
+
+def _along(z: NDArray[np.int64], by_hand: Any, shifts: Floats) -> Floats:
+    """Shifts of all prompts: those of the hand have their own, derived ones lie between those of the nearest slices."""
+    moved = np.zeros((len(z), shifts.shape[1]))
+    if len(shifts) == 0:
+        return moved
+    moved[by_hand] = shifts
+    order = np.argsort(z[by_hand], kind="stable")
+    for column in range(shifts.shape[1]):
+        knots = z[by_hand][order], shifts[order, column]
+        moved[~by_hand, column] = np.interp(z[~by_hand], *knots)
+    return moved
+
+
+def _inside(boxes: Floats, shape: Any) -> NDArray[np.int64]:
+    """Half-open boxes ``low..., high...`` of whole voxels, in the volume, at least one voxel wide."""
+    half = boxes.shape[1] // 2
+    low = np.rint(boxes[:, :half]).clip(0, np.array(shape) - 1)
+    high = np.minimum(np.maximum(np.rint(boxes[:, half:]), low + 1), shape)
+    return np.hstack([low, high]).astype(np.int64)

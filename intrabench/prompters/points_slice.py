@@ -1,0 +1,74 @@
+"""Random points on every slice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.mask import Mask, grow
+from intrabench.prompters.base import Prompter, Turns, User
+from intrabench.prompts import Click, Prompts, Turn
+from intrabench.specs import switch
+
+Bools = NDArray[np.bool_]
+_NEAR, _WIDTH = 2, 3  # the ring of background points: beyond 2 pixels from the target, up to 3 pixels wide
+
+
+@dataclass(frozen=True)
+class PointsSlice(Prompter):
+    """n random points on every slice of the target ("nPPS"), with negatives half of them around it ("n±PPS").
+
+    Without negatives a slice with fewer than n pixels gets every pixel and repetitions. With negatives it gets
+    ceil(n/2) points on the target and floor(n/2) in a ring 2 to 5 pixels around it, never more than there are pixels;
+    all positive points come before all negative ones. As RadioActive, but for the draws.
+
+    Source: IntraBench paper and its code, RadioActive.
+    """
+
+    name = "points_slice"
+    n: int = 1
+    negatives: bool = switch(False)
+
+    def __post_init__(self) -> None:
+        if self.n < 1:
+            raise ValueError(f"n={self.n}, expected at least 1")
+
+    def interact(self, user: User) -> Turns:
+        """One turn: all points."""
+        mask = user.target.mask
+        rings = _rings(mask, user.target.shape) if self.negatives else Mask.empty()
+        rows = []
+        for label, where in ((1, mask), (0, rings)):
+            for z in where.occupied_slices.tolist():
+                pixels = where.slice(z).coordinates()
+                drawn = self._draw(len(pixels), label, user.rng(f"slice {z}, label {label}"))
+                rows.append(np.column_stack([pixels[drawn], np.full(len(drawn), label)]))
+        found = np.vstack(rows)
+        yield Turn(Prompts(points=found), actions=(Click(),) * len(found))
+
+    def _draw(self, pixels: int, label: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Which of a slice's pixels are clicked on."""
+        if self.negatives:
+            count = -(-self.n // 2) if label else self.n // 2
+            return rng.choice(pixels, min(count, pixels), replace=False)
+        drawn = rng.choice(pixels, min(self.n, pixels), replace=False)
+        return np.concatenate([drawn, rng.choice(drawn, self.n - len(drawn))])
+
+
+def _rings(mask: Mask, shape: tuple[int, int, int]) -> Mask:
+    """Background pixels around every slice of the target, within the slice."""
+    margin = _NEAR + _WIDTH
+    box = grow(mask.box, (0, margin, margin), shape)
+    near = dilate(mask.crop(box), _NEAR)
+    return Mask.of(dilate(near, _WIDTH) & ~near, box[:3])
+
+
+def dilate(planes: Bools, radius: int) -> Bools:
+    """Each plane (the two last axes) dilated by a disk of `radius` pixels."""
+    from scipy import ndimage
+
+    y, x = np.mgrid[-radius : radius + 1, -radius : radius + 1]
+    disk = (y**2 + x**2 <= radius**2)[(None,) * (planes.ndim - 2)]
+    return np.asarray(ndimage.binary_dilation(planes, disk), dtype=bool)

@@ -1,0 +1,86 @@
+"""Prompts on the median slice, and outwards from there, each derived from the model's answer on the slice before."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from intrabench.mask import Mask
+from intrabench.prompters.base import Prompter, Turns, User
+from intrabench.prompters.slices import component_centre, median_slice, tight_box
+from intrabench.prompts import Click, DrawBox2D, MarkExtent, Prompts, Turn, boxes, points
+
+
+class Propagation(Prompter):
+    """Base: `first` prompts the median slice, `derived` the next slices. The hand also marks first and last slice.
+
+    Both directions go on together, one slice a turn, and a direction ends where the answer is empty. As the paper says
+    it: RadioActive reuses the first box on the neighbours of the median slice instead of the box of the answer there.
+    """
+
+    propagates = True
+
+    @abstractmethod
+    def first(self, user: User, z: int) -> Turn:
+        """What the hand gives on the median slice z."""
+
+    @abstractmethod
+    def derived(self, mask: Mask, fronts: Iterable[tuple[int, int]]) -> Prompts:
+        """Prompts on slices, from pairs ``slice, slice whose answer it follows``; no answer there is empty."""
+
+    def interact(self, user: User) -> Turns:
+        """The turn of the hand, then free turns."""
+        start, _, _, stop, _, _ = user.target.mask.box
+        z = median_slice(user.target.mask)
+        turn = self.first(user, z)
+        mask = yield Turn(turn.prompts, (MarkExtent(), MarkExtent(), *turn.actions))
+        fronts = {z + 1: z, z - 1: z}
+        while fronts := {n: p for n, p in fronts.items() if start <= n < stop and mask.slice(p).any()}:
+            mask = yield Turn(self.derived(mask, fronts.items()))
+            fronts = {2 * n - p: n for n, p in fronts.items()}
+
+
+@dataclass(frozen=True)
+class PointProp(Propagation):
+    """Random points on the median slice, then one per slice: the centre of the answer on the slice before ("5P Prop").
+
+    That centre is the one of the bounding box of the answer's largest component, moved to its nearest pixel.
+
+    Source: IntraBench paper and its code, RadioActive.
+    """
+
+    name = "point_prop"
+    points: int = 5
+
+    def __post_init__(self) -> None:
+        if self.points < 1:
+            raise ValueError(f"points={self.points}, expected at least 1")
+
+    def first(self, user: User, z: int) -> Turn:
+        """So many random pixels of the target, or all when there are fewer."""
+        pixels = user.target.mask.slice(z).coordinates()
+        drawn = user.rng("points").choice(len(pixels), min(self.points, len(pixels)), replace=False)
+        return Turn(points(pixels[drawn]), (Click(),) * len(drawn))
+
+    def derived(self, mask: Mask, fronts: Iterable[tuple[int, int]]) -> Prompts:
+        """A point at the centre of the answer."""
+        return points([(n, *component_centre(mask, p)) for n, p in fronts], clicked=[False for _ in fronts])
+
+
+@dataclass(frozen=True)
+class BoxProp(Propagation):
+    """A tight box on the median slice, then on each slice the box of the answer on the slice before ("B Prop").
+
+    Source: IntraBench paper and its code, RadioActive.
+    """
+
+    name = "box_prop"
+
+    def first(self, user: User, z: int) -> Turn:
+        """The tight box of the target."""
+        return Turn(boxes({z: tight_box(user.target.mask.slice(z))}), (DrawBox2D(),))
+
+    def derived(self, mask: Mask, fronts: Iterable[tuple[int, int]]) -> Prompts:
+        """The tight box of the answer."""
+        return boxes({n: tight_box(mask.slice(p)) for n, p in fronts}, drawn=())

@@ -1,0 +1,257 @@
+"""Protocols with rows: what each row of the paper's tables means, which models it is for, and how rows are chosen."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import intrabench
+from intrabench import registry
+from intrabench.adapt import Abilities
+from intrabench.cli import main
+from intrabench.datasets import store
+from intrabench.effort import cost
+from intrabench.engine.dry_run import describe as dry_run
+from intrabench.engine.job import Options, make_job
+from intrabench.errors import IntraBenchError
+from intrabench.mask import Mask
+from intrabench.metrics.score import METRICS
+from intrabench.plan import Contender
+from intrabench.prompters.base import User
+from intrabench.prompters.combined import make_prompter
+from intrabench.prompts import Turn
+from intrabench.protocols import PROTOCOLS, chosen_rows, protocol, row_names, stopping
+from intrabench.target import Target
+
+PAPER = protocol("intrabench@1")
+SMALL = "phantom:shape=16x32x32,instances=1"
+
+PRINTED = {  # table: {row: interactions as printed, of the first prompts and of a correction; X: slices}
+    2: {
+        "1PPS": "1X",
+        "2PPS": "2X",
+        "3PPS": "3X",
+        "5PPS": "5X",
+        "10PPS": "10X",
+        "2±PPS": "2X",
+        "3±PPS": "3X",
+        "5±PPS": "5X",
+        "10±PPS": "10X",
+        "Box PS": "2X",
+    },
+    3: {
+        "3P Inter": "3",
+        "5P Inter": "5",
+        "10P Inter": "10",
+        "3B Inter": "6",
+        "5B Inter": "10",
+        "10B Inter": "20",
+        "5P Prop": "7",
+        "B Prop": "4",
+    },
+    4: {
+        "1PPV": "1",
+        "1 center PPV": "1",
+        "2 center PPV": "2",
+        "3 center PPV": "3",
+        "5 center PPV": "5",
+        "10 center PPV": "10",
+        "3D Box": "3",
+    },
+    5: {
+        "1PPS + 1PPS Refine": "1X/1X",
+        "1PPS + Scribble Refine": "1/3",
+        "3P Inter + Scribble Refine": "5/3",
+        "3B Inter + Scribble Refine": "6/3",
+    },
+    6: {
+        "1 center PPV + 1 PPV Refine": "1/1",
+        "1 center PPV + 1 PPV Refine + prev point": "1/1",
+        "1 center PPV + Scribble Refine": "1/3",
+    },
+}
+MEDSAM = {"Box PS", "3B Inter", "5B Inter", "10B Inter", "B Prop"}
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Target:
+    """A phantom that has pixels enough on each of its slices for ten points."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("INTRABENCH_DATA", str(tmp_path_factory.mktemp("data")))
+        dataset = intrabench.dataset("phantom:shape=40x96x96,instances=1")
+        (case,) = dataset.cases()
+        store.prepare(dataset, case)
+        (found,) = store.open_case(dataset, case).targets()
+    return found
+
+
+def interactions(text: str, target: Target) -> int:
+    return int(text.removesuffix("X")) * (len(target.mask.occupied_slices) if text.endswith("X") else 1)
+
+
+def names(models: str | list[str], *only: str) -> dict[str, set[str]]:
+    """The rows that each model is to be run on."""
+    models = [models] if isinstance(models, str) else models
+    job = make_job(Options(models=models, datasets=[SMALL], protocol="intrabench@1", only=only))
+    return {
+        contender.spec: {job.rows[prompter.spec].name for prompter in job.prompters_for(contender.model)}
+        for contender in job.contenders
+    }
+
+
+def told(**options: object) -> str:
+    with pytest.raises(IntraBenchError) as error:
+        intrabench.run("box_fill", dataset=SMALL, **options)  # type: ignore[arg-type]
+    return str(error.value)
+
+
+def test_the_rows_are_those_of_the_paper() -> None:
+    assert [(row.table, row.name) for row in PAPER.rows] == [(t, name) for t, rows in PRINTED.items() for name in rows]
+    assert len({row.name for row in PAPER.rows}) == len({row.prompter for row in PAPER.rows}) == 32
+    assert {row.name for row in PAPER.rows if row.dims == 3} == {*PRINTED[4], *PRINTED[6]}
+    assert (PAPER.rounds, PAPER.metrics) == (5, ("dice@1", "iou@1", "nsd_2mm@1"))
+    assert set(PAPER.metrics) <= set(METRICS)
+    assert row_names("intrabench@1+stop:dice=0.9")["box_interp:n=3"] == "3B Inter"
+    assert row_names("basic@1") == row_names("mine@7") == {}
+
+
+@pytest.mark.parametrize("row", PAPER.rows, ids=lambda row: row.name)
+def test_a_row_costs_what_the_paper_says(row, target: Target) -> None:  # type: ignore[no-untyped-def]
+    prompter = make_prompter(row.prompter)
+    assert prompter.spec == row.prompter  # so that rows in results can be named
+    turn = next(prompter.interact(User(target)))
+    assert turn.prompts.kinds == {row.kind}
+    text = PRINTED[row.table][row.name].partition("/")[0]
+    if row.name == "1PPS + Scribble Refine":
+        text = "1X"  # the paper forgets the slices here
+    assert cost(turn.actions, "interactions@1") == interactions(text, target)
+
+
+@pytest.mark.parametrize("row", [row for row in PAPER.rows if row.table in (5, 6)], ids=lambda row: row.name)
+def test_corrections(row, target: Target) -> None:  # type: ignore[no-untyped-def]
+    given: list[Turn] = []
+    dialogue = make_prompter(row.prompter).interact(User(target, given=given))
+    given.append(next(dialogue))
+    correction = dialogue.send(Mask.empty())  # which positive prompts correct
+    text = PRINTED[row.table][row.name].partition("/")[2]
+    assert cost(correction.actions, "interactions@1") == interactions(text, target)
+    assert correction.afresh == (not row.name.endswith("+ prev point"))
+    assert ("Scribble" in row.name) == (correction.prompts.kinds == {"scribble"})
+
+
+def test_rows_are_for_the_models_that_take_their_prompts() -> None:
+    assert names("box_fill") == {"box_fill": MEDSAM}
+    assert names(["random_walker", "box_fill"]) == {
+        "random_walker": {*PRINTED[4], *PRINTED[6]},
+        "box_fill": MEDSAM,
+    }
+    both = Abilities(2, frozenset({"point", "box2d"}))
+    assert {row.name for row in PAPER.rows if row.suits(both)} == {*PRINTED[2], *PRINTED[3], *PRINTED[5]}
+    points = Abilities(3, frozenset({"point"}))
+    assert {row.name for row in PAPER.rows if row.suits(points)} == {*PRINTED[4], *PRINTED[6]} - {"3D Box"}
+
+
+def test_globs_choose_rows() -> None:
+    def chosen(*only: str) -> list[str]:
+        return [row.name for row in chosen_rows(PAPER, only)]
+
+    assert chosen() == [row.name for row in PAPER.rows]
+    assert chosen("3B Inter*") == ["3B Inter", "3B Inter + Scribble Refine"]
+    assert chosen("3D Box", "?B Inter") == ["3B Inter", "5B Inter", "3D Box"]
+    assert chosen("*+ Scribble Refine") == [name for t in (5, 6) for name in PRINTED[t] if "Scribble" in name]
+    assert names("box_fill", "3B Inter*") == {"box_fill": {"3B Inter"}}
+
+
+def test_units_are_made_for_each_model(data: Path) -> None:
+    options = Options(models=["random_walker", "box_fill"], datasets=[SMALL], protocol="intrabench@1")
+    job = make_job(options)
+    (dataset,) = job.datasets
+    index = store.prepare(dataset, "case-1")
+    counts = [len(job.units(dataset, "case-1", contender, index)) for contender in job.contenders]
+    assert counts == [10, 5]
+    assert dry_run(options, Path("out"))[:2] == [
+        "random_walker: 10 sessions on cpu, 0 finished",
+        "box_fill: 5 sessions on cpu, 0 finished",
+    ]
+
+
+def test_a_prompter_takes_the_place_of_rows() -> None:
+    asked = Options(models=["box_fill"], datasets=[SMALL], prompters=["box_volume"], protocol="intrabench@1")
+    job = make_job(asked)
+    assert [prompter.spec for prompter in job.prompters] == ["box_volume"]
+    assert job.prompters_for(job.contenders[0].model) == list(job.prompters)  # though "3D Box" is for 3D models
+    assert (job.rounds, job.protocol.metrics) == (5, PAPER.metrics)
+
+
+def test_the_hand_and_the_stop_rule_go_with_rows() -> None:
+    options = Options(
+        models=["box_fill"],
+        datasets=[SMALL],
+        protocol="intrabench@1",
+        only=["B Prop"],
+        hand="jitter_mm=2",
+        stop="interactions=9",
+    )
+    job = make_job(options)
+    assert {spec: row.name for spec, row in job.rows.items()} == {"box_prop+hand:jitter_mm=2": "B Prop"}
+    assert job.protocol == stopping(PAPER, "interactions=9")
+    assert len(job.prompters_for(Contender(registry.make("models", "box_fill")).model)) == 1
+
+
+def test_what_is_wrong_is_said_in_one_sentence() -> None:
+    assert told() == (
+        "protocol basic@1 has no rows of its own; give --prompter, for example --prompter box_interp:n=3, "
+        "or --protocol intrabench@1, which has"
+    )
+    assert told(only="3B*") == "--only chooses rows of a protocol, and basic@1 has none; give --protocol intrabench@1"
+    assert told(only=["3B*", "3BInter"], protocol="intrabench@1") == (
+        "--only '3BInter' fits no row of intrabench@1, did you mean '3B Inter'?; "
+        "`intrabench info intrabench@1` lists them"
+    )
+    assert told(only="3D Box", protocol="intrabench@1") == (
+        "none of the chosen rows of intrabench@1 suits model box_fill, which works in 2D and takes box2d, box3d; "
+        "choose others by --only, or give --prompter"
+    )
+    assert told(refine="scribble", protocol="intrabench@1").startswith("--refine goes with --prompter; the rows of")
+    assert told(prompter="box_slice", only="3D Box", protocol="intrabench@1").startswith("--only chooses rows of")
+
+
+def test_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], data: Path) -> None:
+    def call(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["intrabench", "run", "-m", "box_fill", "-d", SMALL, *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return int(ended.value.code or 0), *capsys.readouterr()
+
+    code, out, err = call("--protocol", "intrabench@1", "--only", "3B Inter*", "--only", "B Prop")
+    assert (code, "2 sessions" in err, "│ 3B Inter" in out, "│ B Prop" in out) == (0, True, True, True)
+    code, _, err = call()
+    assert (code, err.startswith("error: protocol basic@1 has no rows"), err.count("\n")) == (2, True, 1)
+    code, _, err = call("--protocol", "intrabench@1", "--only", "4B Inter")
+    assert (code, "did you mean '" in err, err.count("\n")) == (2, True, 1)
+
+
+def test_info_lists_rows_and_notes() -> None:
+    from intrabench.describe import describe
+
+    lines = describe("intrabench@1").splitlines()
+    assert "  3B Inter                                  Table 3, 2D  box_interp:n=3" in lines
+    for row in PAPER.rows:
+        assert f"Table {row.table}, {row.dims}D  {row.prompter}" in "\n".join(lines)
+    assert lines[lines.index("3P Inter + Scribble Refine:") + 1].startswith("  Five points, as the published numbers")
+    assert max(len(line) for line in lines) <= 120
+    assert not any("Table" in describe(name) for name in PROTOCOLS if name != "intrabench@1")
+
+
+def test_a_real_run(data: Path) -> None:
+    rows = intrabench.run("random_walker", dataset=SMALL, protocol="intrabench@1", only="3D Box")
+    assert rows.select("protocol", "prompter", "round", "interactions", "status").rows() == [
+        ("intrabench@1", "box_volume", 0, 3.0, "ok")
+    ]
+    assert rows["dice"][0] > 0.8
+    assert rows["nsd_2mm"][0] > 0.8
+    refined = intrabench.run("random_walker", dataset=SMALL, protocol="intrabench@1", only="*prev point")
+    assert refined.select(pl.col("round"), pl.col("interactions")).rows() == [(n, 1.0 + n) for n in range(6)]
