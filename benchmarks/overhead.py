@@ -20,7 +20,6 @@ import nibabel as nib
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench import registry
 from intrabench.datasets import store as cases
 from intrabench.datasets.base import Dataset, DatasetCard, Files
 from intrabench.engine.job import Job
@@ -29,6 +28,7 @@ from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Model, OpenImage, Request
 from intrabench.models.box_fill import fill
 from intrabench.plan import Contender
+from intrabench.prompters.combined import make_prompter
 from intrabench.protocols import protocol
 from intrabench.results.store import Store
 from intrabench.target import Target, targets_of
@@ -108,10 +108,10 @@ class _Quiet:
     def advance(self, sessions: int, failed: int) -> None: ...
 
 
-def ours(dataset: Six, prompter: str, folder: Path) -> float:
+def ours(dataset: Six, prompter: str, folder: Path, model: Model | None = None, rounds: int = 0) -> float:
     """Seconds per instance: the play of all sessions and the writing of their part."""
-    contender = Contender(Instant())
-    job = Job((contender,), (registry.make("prompters", prompter),), (dataset,), (0,), protocol("overlap@1"), 0)
+    contender = Contender(model or Instant())
+    job = Job((contender,), (make_prompter(prompter),), (dataset,), (0,), protocol("overlap@1"), rounds)
     run = LocalRun(job, Store(folder, "bench"), _Quiet())
     (group,) = run.groups()
     scene = cases.open_case(dataset, "six")

@@ -9,13 +9,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import ndimage
+from scipy.spatial import cKDTree
 
 import intrabench
 from intrabench import registry
 from intrabench.effort import effort_of_round
 from intrabench.errors import IntraBenchError
+from intrabench.mask import Mask
 from intrabench.prompters.base import Clock, User
-from intrabench.prompters.slices import seed_slices
+from intrabench.prompters.slices import component_centre, seed_slices
 from intrabench.volume import Volume
 from tests.conftest import make_target
 from tests.prompters.masks import targets
@@ -199,3 +202,28 @@ def test_prompts_lie_where_they_should_whatever_the_mask(spec: str, mask: np.nda
         if spec in ("box_slice", "box_interp:n=3", "box_prop"):
             rows, columns = np.nonzero(mask[z])
             assert [y0, x0, y1, x1] == [rows.min(), columns.min(), rows.max() + 1, columns.max() + 1]
+
+
+def centre_by_scipy(plane: np.ndarray, of: str) -> list[int]:
+    """The definition, written down in the plainest way."""
+    labels, count = ndimage.label(plane, np.ones((3, 3)))
+    sizes = np.bincount(labels.ravel())[1:]
+    pixels = np.argwhere(labels == count - int(sizes[::-1].argmax()))
+    centre = pixels.mean(axis=0) if of == "voxels" else (pixels.min(axis=0) + pixels.max(axis=0)) / 2
+    return pixels[cKDTree(pixels).query(centre.round())[1]].tolist()
+
+
+@pytest.mark.parametrize("of", ["box", "voxels"])
+@settings(max_examples=200, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), height=st.integers(1, 30), width=st.integers(1, 12))
+def test_the_centre_of_the_largest_component(of: str, seed: int, height: int, width: int) -> None:
+    rng = np.random.default_rng(seed)
+    plane = rng.random((height, width)) > rng.random()
+    plane[rng.integers(height), rng.integers(width)] = True
+    assert list(component_centre(Mask((0, 0, 0), plane[None]), 0, of)) == centre_by_scipy(plane, of)  # type: ignore[arg-type]
+
+
+def test_components_of_a_slice_are_not_lost_at_its_border() -> None:
+    plane = np.zeros((21, 3), dtype=bool)
+    plane[1:4, 1] = plane[18:20, 1] = True  # cc3d 4.1 finds more than there is when it is given this as it is
+    assert component_centre(Mask((0, 0, 0), plane[None]), 0) == (2, 1)
