@@ -26,10 +26,6 @@ class Errors:
             answer.without(target.mask).without(target.ignore),
         )
 
-    def any(self) -> bool:
-        """Whether anything is wrong."""
-        return self.negatives.any() or self.positives.any()
-
     @property
     def both(self) -> Mask:
         """All wrong voxels."""
