@@ -157,6 +157,7 @@ def table(
     out: Out = None,
     metric: Annotated[str, typer.Option(help="dice, iou, nsd_2mm or hd95_mm")] = "dice",
     round: Annotated[int | None, typer.Option("--round", help="State after this round. Default: the last.")] = None,
+    per_round: Annotated[bool, typer.Option("--per-round", help="A line for every round, not the last alone.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values instead of a table.")] = False,
 ) -> None:
     """Tabulate effort against a metric."""
@@ -164,7 +165,7 @@ def table(
     from intrabench.results.table import readable, stored_table
     from intrabench.workspace import results_folder
 
-    frame = stored_table(results_folder(out), metric, round)
+    frame = stored_table(results_folder(out), metric, round, per_round=per_round)
     if csv:
         typer.echo(frame.write_csv(), nl=False)
     else:

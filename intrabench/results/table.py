@@ -18,12 +18,27 @@ _IDENTITY = ["protocol", "prompter", "model", "model_version", "weights_sha256",
 _SESSION = [*_IDENTITY, "dataset", "case", "target", "seed"]
 
 
-def stored_table(root: Path, metric: str = "dice", round: int | None = None) -> pl.DataFrame:
-    """`effort_table` of a results folder."""
+def stored_table(
+    root: Path, metric: str = "dice", round: int | None = None, *, per_round: bool = False
+) -> pl.DataFrame:
+    """`effort_table` of a results folder, or `round_table` of it up to `round`."""
     rows = read_rows(root)
     if rows.is_empty():
         raise IntraBenchError(f"{root} holds no results yet; `intrabench run --model M --prompter P` makes some")
-    return effort_table(rows, metric, round)
+    return round_table(rows, metric, round) if per_round else effort_table(rows, metric, round)
+
+
+def round_table(rows: pl.DataFrame, metric: str = "dice", last: int | None = None) -> pl.DataFrame:
+    """The lines of `effort_table` after every round that was played, up to `last`, with a column `round`."""
+    ends = rows.group_by(_IDENTITY).agg(pl.col("round").max().alias("_end"))
+    top = int(rows["round"].max() or 0)  # type: ignore[arg-type]
+    tables = []
+    for number in range((top if last is None else min(top, last)) + 1):
+        table = effort_table(rows.join(ends.filter(pl.col("_end") >= number), on=_IDENTITY, how="semi"), metric, number)
+        tables.append(table.insert_column(table.columns.index("sessions"), pl.lit(number).alias("round")))
+    if not tables:
+        raise IntraBenchError(f"there are no rows up to round {last}; give --round 0 or more")
+    return pl.concat(tables, how="diagonal_relaxed").sort([*_IDENTITY, "round"])
 
 
 def effort_table(rows: pl.DataFrame, metric: str = "dice", round: int | None = None) -> pl.DataFrame:

@@ -7,7 +7,7 @@ import pytest
 
 from intrabench.errors import IntraBenchError
 from intrabench.results.store import SCHEMA
-from intrabench.results.table import effort_table, readable
+from intrabench.results.table import effort_table, readable, round_table
 
 
 def frame(*rows: tuple[str, str, str, int, str, float | None]) -> pl.DataFrame:
@@ -97,6 +97,17 @@ def test_rows_of_a_published_table_go_by_their_names() -> None:
     assert readable(effort_table(rows))["prompter"].to_list() == ["3B Inter"]
     assert effort_table(rows)["prompter"].to_list() == ["box_interp:n=3"]
     assert readable(effort_table(rows.with_columns(protocol=pl.lit("basic@1"))))["prompter"][0] == "box_interp:n=3"
+
+
+def test_a_line_per_round() -> None:
+    played = frame(("a", "1", "x.1", 0, "ok", 0.2), ("a", "1", "x.1", 1, "ok", 0.4), ("a", "1", "x.2", 0, "ok", 0.6))
+    static = frame(("a", "1", "x.1", 0, "ok", 0.9)).with_columns(prompter=pl.lit("static"))
+    table = round_table(pl.concat([played, static]))
+    assert table.select("prompter", "round", "a").rows() == [("p", 0, 0.4), ("p", 1, 0.5), ("static", 0, 0.9)]
+    assert round_table(played, last=0).select("round", "a").rows() == [(0, 0.4)]
+    assert readable(table)["round"].to_list() == [0, 1, 0]
+    with pytest.raises(IntraBenchError, match="no rows up to round -1"):
+        round_table(played, last=-1)
 
 
 def test_no_rows_of_a_round() -> None:
