@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,10 +22,13 @@ class Abilities:
     accepts: frozenset[PromptKind]
 
 
-def adapt(turn: Turn, abilities: Abilities, mask: Mask, *, first: bool, strict: bool = False) -> tuple[Turn, list[str]]:
+def adapt(
+    turn: Turn, abilities: Abilities, mask: Mask, *, first: bool, earlier: Sequence[Turn] = (), strict: bool = False
+) -> tuple[Turn, list[str]]:
     """The turn as the model can take it, and the conversions made (``box2d->point``, ``ignored``, ...).
 
-    `mask` is the answer so far, from which corrections for models that take only boxes are made.
+    `mask` is the answer so far and `earlier` the turns that still count, as the model took them; from both, corrections
+    for models that take only boxes are made.
 
     Raises:
         NotApplicable: there is no fair conversion, or `strict` forbids every conversion.
@@ -46,7 +50,7 @@ def adapt(turn: Turn, abilities: Abilities, mask: Mask, *, first: bool, strict: 
         prompts, note = _box3d(prompts, accepts)
         notes.append(note)
     if "point" in prompts.kinds - accepts:
-        prompts, note = _points(prompts, accepts, mask, first)
+        prompts, note = _points(prompts, accepts, mask, first, earlier)
         notes.append(note)
     if notes and strict:
         raise NotApplicable(f"--strict forbids the adaptation {', '.join(notes)}")
@@ -97,8 +101,13 @@ def _box3d(prompts: Prompts, accepts: frozenset[PromptKind]) -> tuple[Prompts, s
     raise NotApplicable("the model takes neither boxes nor points")
 
 
-def _points(prompts: Prompts, accepts: frozenset[PromptKind], mask: Mask, first: bool) -> tuple[Prompts, str]:
-    """Corrections for models that take only boxes: the tight box of the slice's mask and the positive points."""
+def _points(
+    prompts: Prompts, accepts: frozenset[PromptKind], mask: Mask, first: bool, earlier: Sequence[Turn]
+) -> tuple[Prompts, str]:
+    """Corrections for models that take only boxes: the tight box of earlier box, mask and positive points (of a slice).
+
+    Without the earlier box, a mask too small would shrink what the user has drawn.
+    """
     if first and not prompts.kinds & {"box2d", "box3d"}:
         raise NotApplicable("an initial point has no counterpart for a model that takes only boxes")
     positive = prompts.points[prompts.points[:, 3] == 1]
@@ -106,14 +115,21 @@ def _points(prompts: Prompts, accepts: frozenset[PromptKind], mask: Mask, first:
     if first or len(positive) == 0:  # a first box says more than the points beside it
         return without, "ignored"
     if "box2d" in accepts:
+        drawn = {int(z): (z, *box) for turn in earlier for z, *box in turn.prompts.boxes2d}
         rows = []
-        for z in np.unique(positive[:, 0]):
-            around = np.vstack([positive[positive[:, 0] == z, :3], mask.slice(int(z)).coordinates()])
-            rows.append(_box_around(around))
+        for z in map(int, np.unique(positive[:, 0])):
+            around = [positive[positive[:, 0] == z, :3], mask.slice(z).coordinates()]
+            if z in drawn:
+                _, y0, x0, y1, x1 = drawn[z]
+                around.append(np.array([(z, y0, x0), (z, y1 - 1, x1 - 1)]))
+            rows.append(_box_around(np.vstack(around)))
         boxes = np.vstack([prompts.boxes2d, *rows])
         return replace(without, boxes2d=boxes, drawn=np.ones(len(boxes), dtype=bool)), "point->box2d"
-    around = np.vstack([positive[:, :3], mask.coordinates()])
-    return replace(without, box3d=np.concatenate([around.min(axis=0), around.max(axis=0) + 1])), "point->box3d"
+    around = [positive[:, :3], mask.coordinates()]
+    for box in [turn.prompts.box3d for turn in earlier if turn.prompts.box3d is not None]:
+        around.append(np.array([box[:3], box[3:] - 1]))
+    voxels = np.vstack(around)
+    return replace(without, box3d=np.concatenate([voxels.min(axis=0), voxels.max(axis=0) + 1])), "point->box3d"
 
 
 def _box_around(coordinates: Ints) -> Ints:

@@ -194,6 +194,12 @@ class Turn:
         return cls(Prompts.from_json(data["prompts"]), made, data.get("afresh", False))
 
 
+def counting(turns: Sequence[Turn]) -> Sequence[Turn]:
+    """The turns that a model is to look at: all, or those since the user last began afresh."""
+    first = max((number for number, turn in enumerate(turns) if turn.afresh), default=0)
+    return turns[first:]
+
+
 def points(rows: Any, label: int = 1, clicked: Any = None) -> Prompts:
     """Prompts of points, from rows ``z, y, x``, all with one label; `clicked` flags those of the hand (None: all)."""
     coordinates = np.asarray(rows, dtype=np.int64).reshape(-1, 3)

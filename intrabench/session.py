@@ -16,7 +16,7 @@ from intrabench.mask import Mask
 from intrabench.metrics.score import score
 from intrabench.models.base import Answer, Failure, Request
 from intrabench.prompters.base import Clock, Prompter, Turns, User
-from intrabench.prompts import Action, Turn
+from intrabench.prompts import Action, Turn, counting
 from intrabench.protocols import Protocol
 from intrabench.target import Target
 from intrabench.volume import Volume
@@ -175,7 +175,10 @@ class Session:
     def _make_request(self, turn: Turn, current: Round) -> None:
         state = self._state
         self._log(turn)
-        taken, notes = adapt(turn, self.abilities, state.mask, first=len(state.taken) == 0, strict=self.strict)
+        earlier = () if turn.afresh else counting(state.taken)
+        taken, notes = adapt(
+            turn, self.abilities, state.mask, first=len(state.taken) == 0, earlier=earlier, strict=self.strict
+        )
         current.adapted.update(notes)
         state.taken.append(taken)
         self.request = Request(self.key, tuple(state.taken), state.mask, state.memory)

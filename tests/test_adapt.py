@@ -81,6 +81,18 @@ def test_corrections_become_the_box_of_the_slice_and_the_positive_points() -> No
     assert (turn.prompts.box3d.tolist(), notes) == ([1, 0, 0, 3, 8, 4], ["point->box3d"])
 
 
+def test_corrections_keep_the_earlier_box() -> None:
+    array = np.zeros((3, 10, 10), dtype=bool)
+    array[1, 2:4, 2:4] = True
+    correction = Turn(Prompts(points=[[1, 7, 3, 1], [2, 5, 5, 1]]), (Click(),))
+    earlier = [Turn(boxes({1: (5, 0, 6, 3)})), Turn(boxes({1: (1, 1, 5, 9)}))]  # the later one counts
+    turn, _ = adapt(correction, BOX_2D, Mask.of(array), first=False, earlier=earlier)
+    assert turn.prompts.boxes2d.tolist() == [[1, 1, 1, 8, 9], [2, 5, 5, 6, 6]]
+    turn, _ = adapt(correction, ONLY_BOX_3D, Mask.of(array), first=False, earlier=[Turn(box3d((0, 3, 3, 2, 5, 5)))])
+    assert turn.prompts.box3d is not None
+    assert turn.prompts.box3d.tolist() == [0, 2, 2, 3, 8, 6]
+
+
 def test_negative_corrections_alone_are_ignored() -> None:
     turn, notes = adapt(Turn(points([(1, 1, 1)], label=0), (Click(),)), BOX_2D, NOTHING, first=False)
     assert (turn.prompts.kinds, notes) == (frozenset(), ["ignored"])

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 
 from intrabench.adapt import Abilities
 from intrabench.mask import Mask, Region
-from intrabench.prompts import PromptKind, Turn
+from intrabench.prompts import PromptKind, Turn, counting
 from intrabench.volume import Volume
 
 WHOLE = Region()
@@ -55,8 +55,7 @@ class Request:
     @property
     def given(self) -> tuple[Turn, ...]:
         """The turns to be looked at: all, or those since the user last began afresh."""
-        first = max((number for number, turn in enumerate(self.turns) if turn.afresh), default=0)
-        return self.turns[first:]
+        return tuple(counting(self.turns))
 
 
 @dataclass(frozen=True, eq=False)
