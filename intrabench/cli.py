@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from intrabench.cli_files import Json, Plugins, add_plugins, data_app, listing, show_names, weights_app
 from intrabench.errors import IntraBenchError
 
 if TYPE_CHECKING:
@@ -20,18 +21,14 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-data_app = typer.Typer(help="Data sets: fetch, list, verify.", no_args_is_help=True)
-weights_app = typer.Typer(help="Weights of models: fetch, list.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 app.add_typer(weights_app, name="weights")
 
 Several = Annotated[list[str], typer.Option()]
-Plugins = Annotated[list[Path], typer.Option("--plugin", help="A Python file with classes of your own.")]
 Out = Annotated[
     Path | None,
     typer.Option("--out", help="Results folder. Default: results/ of a workspace, else intrabench-results/."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
 
 @app.command()
@@ -52,7 +49,11 @@ def run(
     device: Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")] = "auto",
     batch: Annotated[str, typer.Option("--batch", help="fixed, auto, or a number (1 for latency claims).")] = "fixed",
     memory: Annotated[int, typer.Option("--memory", help="MiB of embeddings kept in memory; more go to disk.")] = 512,
-    weights: Annotated[Path | None, typer.Option("--weights", help="A checkpoint file brought by hand.")] = None,
+    dtype: Annotated[str, typer.Option("--dtype", help="float32, bfloat16 or float16.")] = "float32",
+    compile: Annotated[bool, typer.Option("--compile", help="Have torch compile image encoders.")] = False,
+    weights: Annotated[
+        Path | None, typer.Option("--weights", help="A checkpoint brought by hand, or `random`.")
+    ] = None,
     cache_embeddings: Annotated[bool, typer.Option("--cache-embeddings", help="Keep embeddings across runs.")] = False,
     save_masks: Annotated[bool, typer.Option("--save-masks", help="Keep the mask of every round.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Never adapt a prompt to a model.")] = False,
@@ -84,6 +85,8 @@ def run(
         device=device,
         batch=batch,
         memory_mb=memory,
+        dtype=dtype,
+        compile=compile,
         weights=weights,
         cache_embeddings=cache_embeddings,
         plugins=plugin,
@@ -131,16 +134,7 @@ def list_(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """List what is known by name."""
-    rows = _listing(what, plugin)
-    if json:
-        import json as writer
-
-        typer.echo(writer.dumps(rows, indent=1))
-        return
-    width = max((len(row["name"]) for row in rows), default=0)
-    for row in rows:
-        origin = "" if row["origin"] == "intrabench" else f"  [{row['origin']}]"
-        typer.echo(f"{row['name']:<{width}}  {row['summary']}{origin}")
+    show_names(listing(what, plugin), json)
 
 
 @app.command()
@@ -148,7 +142,7 @@ def info(name: str, plugin: Plugins = []) -> None:  # noqa: B006
     """Show what a model, prompter, data set or protocol is, and its parameters."""
     from intrabench.describe import describe
 
-    _add_plugins(plugin)
+    add_plugins(plugin)
     typer.echo(describe(name))
 
 
@@ -173,6 +167,34 @@ def table(
 
 
 @app.command()
+def check(
+    model: Annotated[str, typer.Argument(help="Model spec, e.g. sammed3d.")],
+    random_weights: Annotated[bool, typer.Option("--random-weights", help="Try the network untrained.")] = False,
+    weights: Annotated[
+        Path | None, typer.Option("--weights", help="A checkpoint brought by hand, or `random`.")
+    ] = None,
+    device: Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")] = "auto",
+    dtype: Annotated[str, typer.Option("--dtype", help="float32, bfloat16 or float16.")] = "float32",
+    batch: Annotated[str, typer.Option("--batch", help="fixed, auto or a number.")] = "fixed",
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
+    """Check a model on a synthetic scan: prompts, geometry, batches, determinism, memory, time."""
+    from intrabench.check import check as findings
+    from intrabench.engine.job import Options, contender
+
+    add_plugins(plugin)
+    chosen = Path("random") if random_weights else weights
+    options = Options([model], (), device=device, dtype=dtype, batch=batch, weights=chosen)
+    failed = False
+    for finding in findings(contender(model, options).model):
+        mark = {True: "ok", False: "FAILED", None: ""}[finding.ok]
+        typer.echo(f"{mark:<7} {finding.name:<32} {finding.told}")
+        failed |= finding.ok is False
+    if failed:
+        raise typer.Exit(1)
+
+
+@app.command()
 def preview(
     prompter: Annotated[str, typer.Option("--prompter", "-p", help="Prompter spec.")],
     dataset: Annotated[str, typer.Option("--dataset", "-d", help="Data set spec.")] = "spine_ct",
@@ -189,7 +211,7 @@ def preview(
     """Draw the simulated user's first prompts on the scan; with --model those of each round, and the answers."""
     from intrabench.preview import preview as draw
 
-    _add_plugins(plugin)
+    add_plugins(plugin)
     for path in draw(prompter, dataset, case, target, seed, out, model=model, rounds=rounds, refine=refine, hand=hand):
         typer.echo(f"wrote {path}")
 
@@ -201,7 +223,7 @@ def export(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Write the masks of a run with --save-masks as NIfTI on the original grid of each scan."""
-    _add_plugins(plugin)
+    add_plugins(plugin)
     from intrabench.results.export import export as write
     from intrabench.workspace import results_folder
 
@@ -215,118 +237,6 @@ def init(folder: Path) -> None:
 
     make_workspace(folder)
     typer.echo(f"made the workspace {folder}; now: cd {folder} && intrabench list prompters")
-
-
-@data_app.command("get")
-def data_get(names: list[str], plugin: Plugins = []) -> None:  # noqa: B006
-    """Fetch and convert data sets."""
-    from intrabench import registry
-    from intrabench.datasets import store
-    from intrabench.plan import select_cases
-
-    _add_plugins(plugin)
-    failed = 0
-    for name in names:
-        dataset = registry.make("datasets", name)
-        for source in store.to_download(dataset):
-            typer.echo(f"{name}: downloading {source.filename} ({source.size / 1e6:.1f} MB)", err=True)
-        for case in select_cases(dataset, []):
-            try:
-                index = store.prepare(dataset, case)
-            except Exception as error:  # any file may be broken in any way; the other cases go on
-                told = error if isinstance(error, IntraBenchError) else f"{type(error).__name__}: {error}"
-                typer.echo(f"{name}, case {case}: {told}", err=True)
-                failed += 1
-            else:
-                typer.echo(f"{name}, case {case}: {len(index.targets)} targets")
-    if failed:
-        raise typer.Exit(1)
-
-
-@data_app.command("list")
-def data_list(
-    name: Annotated[str | None, typer.Argument()] = None,
-    json: Json = False,
-    plugin: Plugins = [],  # noqa: B006
-) -> None:
-    """List data sets, or the cases and targets of one."""
-    from intrabench.describe import targets_of
-
-    if name is None:
-        list_("datasets", json, plugin)
-        return
-    _add_plugins(plugin)
-    rows = targets_of(name)
-    if json:
-        import json as writer
-
-        typer.echo(writer.dumps(rows, indent=1))
-        return
-    for row in rows:
-        typer.echo("  ".join(str(value) for value in row.values()))
-
-
-@data_app.command("verify")
-def data_verify(names: list[str], plugin: Plugins = []) -> None:  # noqa: B006
-    """Check the stored files of data sets against their checksums."""
-    from intrabench import registry
-    from intrabench.datasets import store
-
-    _add_plugins(plugin)
-    problems = [f"{name}: {text}" for name in names for text in store.verify(registry.make("datasets", name))]
-    for problem in problems:
-        typer.echo(problem, err=True)
-    if problems:
-        raise typer.Exit(1)
-    typer.echo(f"{', '.join(names)}: all files are as they should be")
-
-
-@weights_app.command("list")
-def weights_list(json: Json = False) -> None:
-    """List the weights that are known, and whether they are here."""
-    from intrabench.models import weights
-
-    rows = weights.listing()
-    if json:
-        import json as writer
-
-        typer.echo(writer.dumps(rows, indent=1))
-        return
-    for row in rows:
-        typer.echo("  ".join(str(value) for value in row.values()))
-
-
-@weights_app.command("get")
-def weights_get(names: list[str]) -> None:
-    """Make sure that weights are here and intact."""
-    from intrabench.models import weights
-
-    for name in names:
-        typer.echo(f"{name}: {weights.locate(name, None)}")
-
-
-def _listing(what: str, plugins: list[Path]) -> list[dict[str, str]]:
-    from intrabench import registry
-    from intrabench.specs import nearest
-
-    _add_plugins(plugins)
-    if what == "protocols":
-        from intrabench.protocols import PROTOCOLS
-
-        return [{"name": p.id, "summary": p.summary, "origin": "intrabench"} for p in PROTOCOLS.values()]
-    if what not in registry.ROOMS:
-        known = (*registry.ROOMS, "protocols")
-        raise IntraBenchError(f"there is no list of {what!r}{nearest(what, known)}; give one of {', '.join(known)}")
-    found = registry.entries(what)
-    return [{"name": entry.name, "summary": entry.summary, "origin": entry.origin} for entry in found.values()]
-
-
-def _add_plugins(plugins: list[Path]) -> None:
-    if plugins:
-        from intrabench import registry
-
-        for path in plugins:
-            registry.add_plugin(path)
 
 
 def main() -> NoReturn:

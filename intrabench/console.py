@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +63,30 @@ class Console:
             self._spoke = time.monotonic()
             elapsed = self._spoke - self._started
             self.say(f"{self._done} of {self._total} sessions, {self._failed} failed, {elapsed:.0f} s")
+
+
+@contextmanager
+def downloading(name: str) -> Iterator[Callable[[int, int | None], None]]:
+    """Shows how many bytes of a file have arrived: a bar on a terminal, a line every few seconds elsewhere."""
+    if sys.stderr.isatty():
+        from rich.console import Console as RichConsole
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+        columns = (TextColumn(name), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+        with Progress(*columns, console=RichConsole(stderr=True)) as bar:
+            task = bar.add_task(name, total=None)
+            yield lambda done, total: bar.update(task, completed=done, total=total)
+        return
+    spoke = time.monotonic()
+
+    def tell(done: int, total: int | None) -> None:
+        nonlocal spoke
+        if time.monotonic() - spoke > 5 or done == total:
+            spoke = time.monotonic()
+            of = f" of {total / 1e6:.1f}" if total else ""
+            print(f"{name}: {done / 1e6:.1f}{of} MB", file=sys.stderr, flush=True)
+
+    yield tell
 
 
 def print_frame(frame: pl.DataFrame, title: str = "") -> None:

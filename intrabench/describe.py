@@ -17,14 +17,14 @@ from intrabench.specs import nearest
 
 def describe(name: str) -> str:
     """Everything that is known about a name, for people."""
-    bare = name.partition(":")[0]
+    bare, _, parameters = name.partition(":")
     if bare in PROTOCOLS:
         return _protocol(PROTOCOLS[bare])
     found = [(room, registry.entries(room)[bare]) for room in registry.ROOMS if bare in registry.entries(room)]
     if not found:
         known = [*PROTOCOLS, *(other for room in registry.ROOMS for other in registry.entries(room))]
         raise IntraBenchError(f"nothing is called {bare!r}{nearest(bare, known)}; `intrabench list models` shows some")
-    return "\n\n".join(_describe(room, entry) for room, entry in found)
+    return "\n\n".join(_describe(room, entry, parameters) for room, entry in found)
 
 
 def _protocol(preset: Protocol) -> str:
@@ -51,7 +51,7 @@ def _rows(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
-def _describe(room: registry.Room, entry: registry.Entry) -> str:
+def _describe(room: registry.Room, entry: registry.Entry, parameters: str) -> str:
     cls = entry.load()
     lines = [f"{entry.name} ({room[:-1]}, from {entry.origin})", "", inspect.cleandoc(cls.__doc__ or ""), ""]
     lines += ["parameters:"] if fields(cls) else ["no parameters"]
@@ -64,7 +64,8 @@ def _describe(room: registry.Room, entry: registry.Entry) -> str:
             f"accepts: {', '.join(sorted(cls.accepts))}; works in {cls.dims}D; devices: {', '.join(cls.devices)}",
         ]
         lines += [f"needs: pip install 'intrabench[{cls.extra}]'"] if cls.extra else []
-        lines += _weights(cls.weights) if cls.weights else []
+        model = registry.make("models", f"{entry.name}:{parameters}" if parameters else entry.name)
+        lines += _weights(model.weights) if model.weights else []
     if room == "datasets":
         lines += ["", *(f"{key}: {_flat(value)}" for key, value in asdict(cls.card).items())]
     return "\n".join(lines)
@@ -73,7 +74,7 @@ def _describe(room: registry.Room, entry: registry.Entry) -> str:
 def _weights(name: str) -> list[str]:
     from intrabench.models import weights
 
-    return [f"weights {key}: {_flat(value)}" for key, value in asdict(weights.get(name)).items()]
+    return [f"weights {key}: {_flat(value)}" for key, value in asdict(weights.get(name)).items() if value]
 
 
 def _flat(value: Any) -> str:

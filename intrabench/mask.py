@@ -50,6 +50,19 @@ class Mask:
         return cls((z + z0, y + y0, x + x0), kept)
 
     @classmethod
+    def union(cls, masks: Sequence[Mask]) -> Mask:
+        """All voxels of several masks, in their joint box."""
+        filled = [mask for mask in masks if mask.any()]
+        if not filled:
+            return cls.empty()
+        corners = np.array([mask.box for mask in filled])
+        low, high = corners[:, :3].min(axis=0), corners[:, 3:].max(axis=0)
+        array = np.zeros(high - low, dtype=bool)
+        for mask in filled:
+            array[_slices(mask.box, low)] |= mask.array
+        return cls((int(low[0]), int(low[1]), int(low[2])), array)
+
+    @classmethod
     def unpack(cls, start: Sequence[int], shape: Sequence[int], packed: NDArray[np.uint8]) -> Mask:
         """The inverse of `pack`."""
         flat = np.unpackbits(packed, count=int(np.prod(shape))).astype(bool)

@@ -11,10 +11,11 @@ from functools import cached_property
 from typing import Any
 
 from intrabench.errors import IntraBenchError
+from intrabench.models import weights
 from intrabench.specs import full_spec, nearest, short_spec
 from intrabench.target import WHOLE_CASE, TargetInfo
 
-CONTRACT = 1
+CONTRACT = 2
 """Raised when the meaning of a stored row changes, so that older rows are computed anew."""
 
 
@@ -23,8 +24,12 @@ class Contender:
     """A model as it enters a run: the object, what identifies it, where it computes."""
 
     model: Any
-    weights_sha256: str = ""
     device: str = "cpu"
+
+    @cached_property
+    def weights_sha256(self) -> str:
+        """The sha256 of its weights, or `RANDOM`, or nothing."""
+        return weights.identity(self.model)
 
     @cached_property
     def identity(self) -> tuple[str, str, str, str]:
@@ -33,8 +38,13 @@ class Contender:
 
     @property
     def spec(self) -> str:
-        """How people call it."""
-        return short_spec(self.model)
+        """How people call it; weights other than the registered ones belong to the name."""
+        model, sha256 = self.model, self.weights_sha256
+        if sha256 == weights.RANDOM:
+            return f"{short_spec(model)} (random weights)"
+        if model.runtime.weights is not None and not weights.is_registered(model.weights, sha256):
+            return f"{short_spec(model)} (weights {sha256[:8]})"
+        return short_spec(model)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +84,7 @@ class Unit:
             "model": self.contender.spec,
             "model_version": self.contender.model.version,
             "weights_sha256": self.contender.weights_sha256,
+            "seen_in_training": weights.seen(self.contender.model, self.dataset.card.part_of),
             "prompter": self.prompter.spec,
             "seed": self.seed,
             "strict": self.strict,

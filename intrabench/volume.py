@@ -65,11 +65,13 @@ class Grid:
 class Volume:
     """A scan: array ``(z, y, x)`` or ``(z, y, x, channel)``; indices grow towards Superior, Anterior, Right.
 
-    `grid` is the grid of the file that it came from, so that results can go back there.
+    `grid` is the grid of the file that it came from, so that results can go back there. `modality` is what the data
+    set's card says (``CT``, ``MR, T1-weighted``, ...); empty where nobody does.
     """
 
     array: Array
     grid: Grid
+    modality: str = ""
 
     @classmethod
     def from_file_order(cls, array: Array, affine: Array) -> Volume:

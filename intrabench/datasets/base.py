@@ -17,7 +17,10 @@ from intrabench.volume import Volume
 
 @dataclass(frozen=True)
 class DatasetCard:
-    """What a reader of results must know about the data. `labels` says what they are and where they come from."""
+    """What a reader of results must know about the data. `labels` says what they are and where they come from.
+
+    part_of names the published data sets that the scans are from, as the weights registry calls them; empty: unknown.
+    """
 
     title: str
     modality: str
@@ -25,6 +28,7 @@ class DatasetCard:
     citation: str = "not stated"
     homepage: str = ""
     labels: str = "not stated"
+    part_of: tuple[str, ...] = ()
     caveats: tuple[str, ...] = ()
 
 

@@ -44,7 +44,7 @@ def download(
     url: str,
     path: Path,
     *,
-    sha256: str,
+    sha256: str | None,
     size: int | None = None,
     client: httpx2.Client | None = None,
     progress: Progress | None = None,
@@ -52,8 +52,8 @@ def download(
     """Fetch ``url`` (http, https, file, or a plain path) to ``path`` and return ``path``.
 
     What has arrived waits in ``<path>.part``, so that a broken transfer goes on where it stopped, in this run or the
-    next; ``path`` itself appears only with the right ``sha256``. ``size`` (bytes), where known, is asked of the disk
-    first. ``client`` brings certificates, proxies and credentials.
+    next; ``path`` itself appears only with the right ``sha256`` (None: nobody knows it). ``size`` (bytes), where known,
+    is asked of the disk first. ``client`` brings certificates, proxies and credentials.
     """
     part = path.with_name(path.name + ".part")
     with writing(path):
@@ -61,10 +61,12 @@ def download(
         left_over = _bytes_in(part) > 0
         _ask_for_space(path, (size or 0) - _bytes_in(part))
         found = _fill(part, url, path, size, client, progress)
-        if found != sha256 and left_over:  # an earlier run may have left a piece of something else: begin afresh, once
+        if (
+            sha256 not in (found, None) and left_over
+        ):  # an earlier run may have left a piece of something else: begin afresh, once
             part.unlink()
             found = _fill(part, url, path, size, client, progress)
-        if found != sha256:
+        if sha256 not in (found, None):
             part.unlink()
             raise DownloadError(
                 f"{path.name} arrived with sha256 {found} where {sha256} was expected, so it was thrown away: "

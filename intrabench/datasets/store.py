@@ -78,7 +78,7 @@ def open_case(dataset: Dataset, case: str, root: Path | None = None) -> Scene:
     found = index(dataset, case, root)
     if found is None:
         raise IntraBenchError(f"case {case} of {dataset.spec} is not in the store; {_remedy(dataset)}")
-    return Scene(_folder(dataset, case, root), found, _remedy(dataset))
+    return Scene(_folder(dataset, case, root), found, _remedy(dataset), dataset.card.modality)
 
 
 def to_download(dataset: Dataset, root: Path | None = None) -> list[PackageSource]:

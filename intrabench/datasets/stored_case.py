@@ -54,6 +54,7 @@ class Scene:
     folder: Path
     index: CaseIndex
     remedy: str
+    modality: str = ""
 
     @cached_property
     def volume(self) -> Volume:
@@ -70,7 +71,7 @@ class Scene:
             raise damaged(path, self.remedy) from error
         if array.shape[:3] != grid.shape:
             raise damaged(path, self.remedy)
-        return Volume(grid.to_canonical(array), grid)
+        return Volume(grid.to_canonical(array), grid, self.modality)
 
     def targets(self, ids: Iterable[str] | None = None) -> list[Target]:
         """The targets called `ids` (``label.instance``; None: all) in the order of the index; only they are unpacked.

@@ -42,6 +42,23 @@ def versions_hash() -> str:
     return hashlib.sha256(json.dumps(versions(), sort_keys=True).encode()).hexdigest()[:16]
 
 
+def peak_gpu_mb() -> float | None:
+    """Most memory that torch has held on the GPU so far, in MiB; None without one."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_available() or not torch.cuda.is_initialized():
+        return None
+    return float(round(torch.cuda.max_memory_allocated() / 2**20, 1))
+
+
+def memory_mb() -> float:
+    """Resident memory of this process now, in MiB; where the system does not tell, the largest so far."""
+    status = Path("/proc/self/status")
+    if status.is_file():
+        lines = [line.split()[1] for line in status.read_text().splitlines() if line.startswith("VmRSS:")]
+        return int(lines[0]) / 2**10
+    return peak_memory_mb()
+
+
 def peak_memory_mb() -> float:
     """Largest resident memory of this process so far, in MiB (0 where the system does not tell)."""
     status = Path("/proc/self/status")

@@ -12,6 +12,7 @@ from intrabench.datasets import store as cases
 from intrabench.datasets.stored_case import CaseIndex
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Runtime
+from intrabench.models.weights import RANDOM
 from intrabench.plan import Contender, Unit, select_cases, select_targets
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.combined import Combined, make_prompter
@@ -78,9 +79,11 @@ class Options:
     strict: bool = False
     save_masks: bool = False
     device: str = "auto"
+    dtype: str = "float32"
     batch: str = "fixed"
     memory_mb: int = 512
     weights: Path | None = None
+    compile: bool = False
     cache_embeddings: bool = False
     plugins: Sequence[Path] = field(default_factory=tuple)
 
@@ -100,7 +103,7 @@ def make_job(options: Options) -> Job:
     models = _distinct([_model(spec) for spec in options.models])
     _check_rows(models, rows, preset)
     return Job(
-        tuple(_contender(model, options) for model in models),
+        tuple(_equipped(model, options) for model in models),
         prompters,
         datasets,
         tuple(dict.fromkeys(options.seeds)),
@@ -164,25 +167,48 @@ def _check(options: Options) -> None:
         raise IntraBenchError(f"--seed {list(options.seeds)} are not all whole numbers; give whole numbers")
     if options.batch not in ("fixed", "auto") and not (options.batch.isdecimal() and int(options.batch) > 0):
         raise IntraBenchError(f"--batch {options.batch} is no batch size; give fixed, auto or a number")
-    if options.weights is not None and len(options.models) > 1:
+    if options.weights is not None and not _random(options) and len(options.models) > 1:
         raise IntraBenchError("--weights names one file, so it goes with one --model; run the models one by one")
 
 
-def _contender(model: Any, options: Options) -> Contender:
+def contender(spec: str, options: Options) -> Contender:
+    """The model that a spec names, with the runtime that the options ask for.
+
+    Raises:
+        IntraBenchError: it cannot run like that, or its weights are not here.
+    """
+    _check(options)
+    return _equipped(_model(spec), options)
+
+
+def _equipped(model: Any, options: Options) -> Contender:
     if options.weights is not None and model.weights is None:
         raise IntraBenchError(f"model {model.name} has no weights that --weights could replace; leave the option out")
     device = pick_device(options.device, model.devices)
-    embeddings = cases.data_root() / "embeddings" if options.cache_embeddings else None
-    model.runtime = Runtime(device, "float32", options.batch, options.memory_mb, options.weights, embeddings)
-    sha256 = ""
-    if model.weights is not None:
+    if options.dtype not in model.dtypes:
+        raise IntraBenchError(f"model {model.name} computes in {', '.join(model.dtypes)}, not in {options.dtype}")
+    model.runtime = Runtime(
+        device=device,
+        dtype=options.dtype,
+        batch=options.batch,
+        memory_mb=options.memory_mb,
+        weights=None if _random(options) else options.weights,
+        random=_random(options),
+        embeddings=cases.data_root() / "embeddings" if options.cache_embeddings else None,
+        compile=options.compile,
+    )
+    if model.weights is not None and not model.runtime.random:
         from intrabench.models import weights
 
         weights.locate(model.weights, options.weights)  # absent weights are told now, not per target
-        sha256 = weights.sha256_of(model.weights, options.weights)
         if options.weights is not None:
             model.load()  # a file brought by hand may be anything
-    return Contender(model, sha256, device)
+    return Contender(model, device)
+
+
+def _random(options: Options) -> bool:
+    """Whether random weights were asked for; a file of that name is ``./random``."""
+    return options.weights is not None and str(options.weights) == RANDOM
 
 
 def check_requirements(model: Any) -> None:

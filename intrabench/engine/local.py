@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 
 from intrabench.datasets import store as cases
 from intrabench.datasets.stored_case import CaseIndex, Scene
-from intrabench.engine.environment import peak_memory_mb, versions_hash
+from intrabench.engine.environment import peak_gpu_mb, peak_memory_mb, versions_hash
 from intrabench.engine.job import Job
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Failure, OpenImage, failure_of
@@ -214,8 +214,8 @@ class LocalRun:
         self._count(complete, failed)
 
     def _columns(self, unit: Unit) -> dict[str, Any]:
-        shared = {"peak_memory_mb": peak_memory_mb(), "package_versions_hash": versions_hash()}
-        return {**unit.columns(), **shared}
+        memory = {"peak_memory_mb": peak_memory_mb(), "peak_gpu_mb": peak_gpu_mb()}
+        return {**unit.columns(), **memory, "package_versions_hash": versions_hash()}
 
     def _fail(self, group: Group, units: Sequence[Unit], failure: Failure) -> None:
         """Rows for units whose image could not be opened."""

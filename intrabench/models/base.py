@@ -25,7 +25,8 @@ class Runtime:
 
     batch: "fixed" pads every batch to a constant size so that answers do not depend on what else is asked;
     "auto" lets the size vary; a number sets it. memory_mb bounds the embeddings kept in memory. weights names a
-    checkpoint file brought by hand. embeddings is a folder that keeps embeddings across runs.
+    checkpoint file brought by hand; random takes random weights instead. embeddings is a folder that keeps embeddings
+    across runs. compile has torch compile the image encoder.
     """
 
     device: str = "cpu"
@@ -33,7 +34,9 @@ class Runtime:
     batch: str = "fixed"
     memory_mb: int = 512
     weights: Path | None = None
+    random: bool = False
     embeddings: Path | None = None
+    compile: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,20 +96,24 @@ class OpenImage(ABC):
 class Model(ABC):
     """Base of all models. A subclass is a dataclass with a `name`, what it takes, its parameters, and `open`.
 
-    `version` changes whenever the same prompts could get another answer. `weights` names an entry of the weights
-    registry (None: there are none). `requires` lists the modules of the extra named `extra`. `devices` are those it can
-    compute on.
+    `version` changes whenever the same prompts could get another answer. `requires` lists the modules of the extra
+    named `extra`. `devices` and `dtypes` are those it can compute on and in.
     """
 
     name: ClassVar[str]
-    version: ClassVar[str] = "1"
+    version: str = "1"
     dims: ClassVar[int] = 3
     accepts: ClassVar[frozenset[PromptKind]]
-    weights: ClassVar[str | None] = None
-    extra: ClassVar[str | None] = None
-    requires: ClassVar[tuple[str, ...]] = ()
+    extra: str | None = None
+    requires: tuple[str, ...] = ()
     devices: ClassVar[tuple[str, ...]] = ("cpu",)
+    dtypes: ClassVar[tuple[str, ...]] = ("float32",)
     runtime: Runtime = Runtime()
+
+    @property
+    def weights(self) -> str | None:
+        """The entry of the weights registry that it needs; None when there are no weights."""
+        return None
 
     @property
     def abilities(self) -> Abilities:

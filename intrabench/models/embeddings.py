@@ -15,8 +15,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
+from intrabench.models.base import Model
+from intrabench.models.weights import identity
+from intrabench.specs import full_spec
+from intrabench.volume import Volume
 
 Floats = NDArray[np.float32]
+Key = int | str
+"""Of an embedding: the slice z, or a name for a crop that is fit for a file."""
+
+
+def store_for(model: Model, volume: Volume) -> EmbeddingStore:
+    """The store of one image and one model; in the folder for embeddings if the runtime names one.
+
+    The folder's name stands for everything that an embedding depends on, to the last bit: so the device and batches are
+    in it, too.
+    """
+    runtime = model.runtime
+    if runtime.embeddings is None:
+        return EmbeddingStore(runtime.memory_mb)
+    made_by = (full_spec(model), model.version, identity(model), runtime.dtype, runtime.device, runtime.batch)
+    key = content_key(volume.array, *made_by, volume.modality, str(runtime.compile))
+    return EmbeddingStore(runtime.memory_mb, runtime.embeddings / key)
 
 
 def content_key(array: NDArray[Any], *made_by: str) -> str:
@@ -28,7 +48,7 @@ def content_key(array: NDArray[Any], *made_by: str) -> str:
 
 
 class EmbeddingStore:
-    """Embeddings by slice z. The most recently used lie in memory, up to `memory_mb`; others are read from files.
+    """Embeddings by slice or crop. The most recently used lie in memory, up to `memory_mb`; others are read from files.
 
     Without `folder` the files are temporary and vanish on closing. A `folder`, which must belong to one image and one
     encoder (see `content_key`), keeps all embeddings, so that a later run finds them. `encoded` counts what was put.
@@ -38,7 +58,7 @@ class EmbeddingStore:
         self.encoded = 0
         self._room = int(memory_mb * 2**20)
         self._held = 0
-        self._recent: OrderedDict[int, Floats] = OrderedDict()
+        self._recent: OrderedDict[Key, Floats] = OrderedDict()
         self._kept = folder
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
@@ -48,34 +68,34 @@ class EmbeddingStore:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def __contains__(self, z: int) -> bool:
-        return z in self._recent or self._written(z)
+    def __contains__(self, key: Key) -> bool:
+        return key in self._recent or self._written(key)
 
-    def put(self, z: int, embedding: Floats) -> None:
-        """Keep the embedding of slice z.
+    def put(self, key: Key, embedding: Floats) -> None:
+        """Keep an embedding.
 
         Raises:
             IntraBenchError: a file cannot be written, for example because the disk is full.
         """
         self.encoded += 1
         if self._kept is not None:
-            self._write(z, embedding)
-        self._remember(z, embedding)
+            self._write(key, embedding)
+        self._remember(key, embedding)
 
-    def get(self, z: int) -> Floats:
-        """The embedding of slice z, from memory or from its file.
+    def get(self, key: Key) -> Floats:
+        """An embedding, from memory or from its file.
 
         Raises:
-            KeyError: z was never put.
+            KeyError: key was never put.
             IntraBenchError: its file is damaged; it is removed, so that the next run encodes the slice again.
         """
-        if z in self._recent:
-            self._recent.move_to_end(z)
-            return self._recent[z]
-        if not self._written(z):
-            raise KeyError(z)
-        embedding = self._read(self._path(z))
-        self._remember(z, embedding)
+        if key in self._recent:
+            self._recent.move_to_end(key)
+            return self._recent[key]
+        if not self._written(key):
+            raise KeyError(key)
+        embedding = self._read(self._path(key))
+        self._remember(key, embedding)
         return embedding
 
     def close(self) -> None:
@@ -86,8 +106,8 @@ class EmbeddingStore:
             self._temporary.cleanup()
             self._temporary = None
 
-    def _remember(self, z: int, embedding: Floats) -> None:
-        self._recent[z] = embedding
+    def _remember(self, key: Key, embedding: Floats) -> None:
+        self._recent[key] = embedding
         self._held += embedding.nbytes
         while self._held > self._room:
             oldest, evicted = self._recent.popitem(last=False)
@@ -95,19 +115,19 @@ class EmbeddingStore:
             if not self._written(oldest):
                 self._write(oldest, evicted)
 
-    def _written(self, z: int) -> bool:
-        return (self._kept is not None or self._temporary is not None) and self._path(z).exists()
+    def _written(self, key: Key) -> bool:
+        return (self._kept is not None or self._temporary is not None) and self._path(key).exists()
 
-    def _path(self, z: int) -> Path:
+    def _path(self, key: Key) -> Path:
         if self._kept is not None:
-            return self._kept / f"{z}.npy"
+            return self._kept / f"{key}.npy"
         if self._temporary is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="intrabench-embeddings-")
-        return Path(self._temporary.name) / f"{z}.npy"
+        return Path(self._temporary.name) / f"{key}.npy"
 
-    def _write(self, z: int, embedding: Floats) -> None:
+    def _write(self, key: Key, embedding: Floats) -> None:
         """Write beside the place and move there, so that a killed run never leaves half an embedding."""
-        path = self._path(z)
+        path = self._path(key)
         beside = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

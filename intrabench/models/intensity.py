@@ -12,21 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-Policy = Literal["slice", "volume", "ct_soft", "none"]
-"""slice: the 0.5 and 99.5 percentiles of the slice's own voxels. volume: those of all voxels of the volume.
-ct_soft: the soft-tissue CT window, level 40 and width 400 HU. none: the minimum and the maximum of the slice."""
+Policy = Literal["slice", "slice_positive", "volume", "volume_positive", "ct_soft", "modality", "none"]
+"""slice: the 0.5 and 99.5 percentiles of the slice's own voxels. volume: those of all voxels of the volume. _positive:
+of those above zero. ct_soft: the soft-tissue CT window, level 40 and width 400 HU. modality: ct_soft for CT,
+volume_positive for all else (MedSAM). none: the minimum and the maximum of the slice."""
 
 PERCENTILES = (0.5, 99.5)
 WINDOWS = {"ct_soft": (40.0, 400.0)}
 """Level and width in Hounsfield units. Source: MedSAM's preprocessing of CT, https://github.com/bowang-lab/MedSAM."""
 
 
-def slice_images(array: Array, policy: Policy) -> Callable[[int], Array]:
+def slice_images(array: Array, policy: Policy, modality: str = "") -> Callable[[int], Array]:
     """The function from z to the image of that slice, ``(y, x)`` or ``(y, x, channel)``, within [0, 255].
 
-    `array` is canonical, ``(z, y, x)`` or ``(z, y, x, channel)``. Colour images of uint8 pass through as they are;
-    everything else becomes float32, channels together. A constant slice becomes zeros. What a policy takes from the
-    whole volume is computed here, once.
+    `array` is canonical, ``(z, y, x)`` or ``(z, y, x, channel)``; `modality` is that of `Volume`. Colour images of
+    uint8 pass through as they are; everything else becomes float32, channels together. A constant slice becomes zeros,
+    and where no voxel is above zero all of them count. What a policy takes from the whole volume is computed once.
 
     Raises:
         ValueError: the policy is unknown.
@@ -35,12 +36,15 @@ def slice_images(array: Array, policy: Policy) -> Callable[[int], Array]:
         raise ValueError(f"there is no intensity policy {policy!r}; there are {', '.join(get_args(Policy))}")
     if array.ndim == 4 and array.dtype == np.uint8:
         return lambda z: array[z]
-    if policy == "slice":
-        return lambda z: stretch(array[z], *_percentiles(array[z]))
+    if policy == "modality":
+        policy = "ct_soft" if modality.startswith("CT") else "volume_positive"
     if policy == "none":
         return lambda z: stretch(array[z], float(array[z].min()), float(array[z].max()))
-    if policy == "volume":
-        low, high = _percentiles(array)
+    positive = policy.endswith("_positive")
+    if policy.startswith("slice"):
+        return lambda z: stretch(array[z], *percentiles(array[z], positive))
+    if policy.startswith("volume"):
+        low, high = percentiles(array, positive)
     else:
         level, width = WINDOWS[policy]
         low, high = level - width / 2, level + width / 2
@@ -56,7 +60,9 @@ def stretch(image: Array, low: float, high: float) -> NDArray[np.float32]:
     return scaled.clip(0, 255)
 
 
-def _percentiles(array: Array) -> tuple[float, float]:
-    """numpy keeps the dtype of the array while it selects, so that the one copy is no larger than the array."""
-    low, high = np.percentile(array, PERCENTILES)
+def percentiles(array: Array, positive: bool = False) -> tuple[float, float]:
+    """The 0.5 and 99.5 percentiles of all values, or of the positive ones if there are any."""
+    # numpy keeps the dtype of the array while it selects, so that the one copy is no larger than the array
+    counted = array[array > 0] if positive else array
+    low, high = np.percentile(counted if counted.size else array, PERCENTILES)
     return float(low), float(high)

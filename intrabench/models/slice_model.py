@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.mask import Mask, Region
-from intrabench.models import weights
 from intrabench.models.base import Answer, Failure, Model, OpenImage, Request, failure_of
-from intrabench.models.embeddings import EmbeddingStore, content_key
+from intrabench.models.batching import Outcome, batched
+from intrabench.models.embeddings import EmbeddingStore, store_for
 from intrabench.prompts import Ints
-from intrabench.specs import full_spec
 from intrabench.volume import Volume
 
 Floats = NDArray[np.float32]
@@ -25,9 +24,6 @@ Box2D = tuple[int, int, int, int]
 """Half-open, in pixels of the slice: ``y0, x0, y1, x1``."""
 Logits = dict[int, NDArray[np.float16]]
 """What a session remembers: the last low-resolution logits of each slice z."""
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,17 +53,34 @@ class SliceResult:
 class SliceModel(Model):
     """Base of 2D models: a subclass writes `slice_images`, `encode` and `decode`, and accepts points and 2D boxes.
 
-    `feeds_back` says that `decode` wants `previous`. `encode_batch` and `decode_batch` are the constant sizes of the
-    default ``batch="fixed"``: with padding to one size, an answer does not depend on what else is asked, because
-    networks round differently for different sizes, but (this has to be tested) not for different company. ``"auto"``
-    takes up to `max_batch` without padding; a number is a constant size for both.
+    Networks round differently for different sizes of batches, but (this has to be tested) not for different company.
+    So the default ``batch="fixed"`` encodes slices in batches padded to `encode_batch`, and decodes the slices of one
+    request together, up to `decode_batch`: an answer then does not depend on what else is asked. A number is a
+    constant, padded size for both, and ``"auto"`` fills batches of any size across requests, up to what `auto_batch`
+    finds room for. A batch holds only items that are `alike`.
     """
 
     dims = 2
-    feeds_back: ClassVar[bool] = False
     encode_batch: ClassVar[int] = 1
-    decode_batch: ClassVar[int] = 1
-    max_batch: ClassVar[int] = 32
+    decode_batch: ClassVar[int] = 16
+
+    @property
+    def feeds_back(self) -> bool:
+        """Whether `decode` wants the `previous` logits."""
+        return False
+
+    @property
+    def predicts_all(self) -> bool:
+        """Whether a round answers for all slices that ever had a prompt, instead of those with a new one."""
+        return False
+
+    def alike(self, points: int, box: bool, previous: bool) -> Hashable:
+        """What items must have in common to be decoded in one batch: by default which prompts there are."""
+        return points, box, previous
+
+    def auto_batch(self, encoding: bool) -> int:
+        """The largest batch for ``batch="auto"``."""
+        return 32
 
     @abstractmethod
     def slice_images(self, volume: Volume) -> Callable[[int], NDArray[Any]]:
@@ -82,22 +95,14 @@ class SliceModel(Model):
         """One result for each item. Raise ValueError for prompts that cannot be answered; only they will fail."""
 
     def open(self, volume: Volume) -> AbstractContextManager[OpenImage]:
-        """Open one image; nothing is encoded before it is asked for."""
+        """Open one image, after loading the weights if there are any; nothing is encoded before it is asked for."""
+        self.load()
         return self._opened(volume)
 
     @contextmanager
     def _opened(self, volume: Volume) -> Iterator[OpenImage]:
-        runtime = self.runtime
-        folder = None if runtime.embeddings is None else runtime.embeddings / self._embeddings_key(volume)
-        with EmbeddingStore(runtime.memory_mb, folder) as store:
+        with store_for(self, volume) as store:
             yield OpenSlices(self, volume, store)
-
-    def _embeddings_key(self, volume: Volume) -> str:
-        """Names everything that an embedding depends on, to the last bit: so the device and batches are in it, too."""
-        sha256 = weights.sha256_of(self.weights, self.runtime.weights) if self.weights else ""
-        runtime = self.runtime
-        made_by = (full_spec(self), self.version, sha256, runtime.dtype, runtime.device, runtime.batch)
-        return content_key(volume.array, *made_by)
 
 
 class OpenSlices(OpenImage):
@@ -111,10 +116,10 @@ class OpenSlices(OpenImage):
         """Answer for the slices with a new prompt (or `Request.want`), from all prompts that these slices ever had."""
         works = [self._begin(request) for request in requests]
         self._encode_for([work for work in works if work.failure is None])
-        jobs = [job for work in works if work.failure is None for job in work.jobs]
-        jobs.sort(key=lambda job: job.z)  # one slice after the other, so that embeddings in files are read once
-        for job, outcome in zip(jobs, self._batched(self._decode, jobs, self.model.decode_batch), strict=True):
-            job.work.take(job.z, outcome)
+        size, pad = self._size(self.model.decode_batch, encoding=False)
+        for jobs in self._alike([work for work in works if work.failure is None]):
+            for job, outcome in zip(jobs, batched(self._decode, jobs, size, pad), strict=True):
+                job.work.take(job.z, outcome)
         return [work.answer(self.model.feeds_back) for work in works]
 
     def _begin(self, request: Request) -> _Work:
@@ -145,7 +150,8 @@ class OpenSlices(OpenImage):
             raise ValueError(f"a slice model takes points and 2D boxes, not {', '.join(sorted(unknown))}")
         depth, *size = self.volume.shape
         jobs = []
-        for z in sorted(set(prompts[-1].slices() if request.want is None else request.want)):
+        prompted = {z for given in (prompts if self.model.predicts_all else prompts[-1:]) for z in given.slices()}
+        for z in sorted(prompted if request.want is None else set(request.want)):
             if not 0 <= z < depth:
                 raise ValueError(f"slice {z} is not in the volume, which has the slices 0 to {depth - 1}")
             points = np.vstack([given.points[given.points[:, 0] == z, 1:] for given in prompts])
@@ -157,13 +163,26 @@ class OpenSlices(OpenImage):
             jobs.append(_Job(work, z, points, _clipped(boxes[-1], size, z) if len(boxes) else None))
         return jobs
 
+    def _alike(self, works: Sequence[_Work]) -> list[list[_Job]]:
+        """The jobs that may share a batch: alike, and unless batches may differ, of one request."""
+        apart = self.model.runtime.batch == "fixed"
+        groups: dict[Hashable, list[_Job]] = {}
+        for number, work in enumerate(works):
+            for job in work.jobs:
+                kind = self.model.alike(len(job.points), job.box is not None, job.z in work.logits)
+                groups.setdefault((number if apart else 0, kind), []).append(job)
+        # one slice after the other, so that embeddings in files are read once
+        return [sorted(jobs, key=lambda job: job.z) for jobs in groups.values()]
+
     def _encode_for(self, works: Sequence[_Work]) -> None:
         users: dict[int, list[_Work]] = {}
         for work in works:
             for job in work.jobs:
                 users.setdefault(job.z, []).append(work)
         missing = [z for z in sorted(users) if z not in self.store]
-        for z, outcome in zip(missing, self._batched(self._encode, missing, self.model.encode_batch), strict=True):
+        for z, outcome in zip(
+            missing, batched(self._encode, missing, *self._size(self.model.encode_batch, encoding=True)), strict=True
+        ):
             for work in users[z]:
                 work.encode_seconds += outcome.seconds / len(users[z])
                 if isinstance(outcome.result, Exception):
@@ -189,30 +208,12 @@ class OpenSlices(OpenImage):
             raise ValueError(f"the model answered with the shape {wrong[0]} for a slice of {height} x {width} pixels")
         return [_Decoded.of(job.z, result) for job, result in zip(jobs, results, strict=True)]
 
-    def _batched(
-        self, call: Callable[[Sequence[Item]], Sequence[Result]], items: Sequence[Item], constant: int
-    ) -> Iterator[_Outcome[Result]]:
-        """One outcome for each item, in order; batches are padded by their last item up to the constant size."""
+    def _size(self, constant: int, encoding: bool) -> tuple[int, bool]:
+        """The largest batch, and whether smaller ones are padded to it."""
         wanted = self.model.runtime.batch
-        size = {"fixed": constant, "auto": self.model.max_batch}.get(wanted) or int(wanted)
-        for first in range(0, len(items), size):
-            yield from _run(call, items[first : first + size], 0 if wanted == "auto" else size)
-
-
-def _run(
-    call: Callable[[Sequence[Item]], Sequence[Result]], items: Sequence[Item], pad_to: int
-) -> list[_Outcome[Result]]:
-    """Call with one padded batch; if that raises, with each item by itself, so that only the bad ones fail."""
-    padded = [*items, *[items[-1]] * (pad_to - len(items))]
-    started = time.perf_counter()
-    try:
-        results = call(padded)
-    except Exception as error:  # whatever a network or a bad prompt raises becomes a failed row
-        if len(items) == 1:
-            return [_Outcome(error, time.perf_counter() - started, len(padded))]
-        return [outcome for item in items for outcome in _run(call, [item], pad_to)]
-    share = (time.perf_counter() - started) / len(items)
-    return [_Outcome(result, share, len(padded)) for result in results[: len(items)]]
+        if wanted == "auto":
+            return self.model.auto_batch(encoding), False
+        return (constant, encoding) if wanted == "fixed" else (int(wanted), True)
 
 
 def _clipped(box: Ints, size: Sequence[int], z: int) -> Box2D:
@@ -222,30 +223,6 @@ def _clipped(box: Ints, size: Sequence[int], z: int) -> Box2D:
     if inside[0] >= inside[2] or inside[1] >= inside[3]:
         raise ValueError(f"the box {y0, x0, y1, x1} on slice {z} has no pixel in the {size[0]} x {size[1]} slice")
     return inside
-
-
-def _union(masks: Sequence[Mask]) -> Mask:
-    """All voxels of masks that do not overlap, in their joint box."""
-    filled = [mask for mask in masks if mask.any()]
-    if not filled:
-        return Mask.empty()
-    corners = np.array([mask.box for mask in filled])
-    low, high = corners[:, :3].min(axis=0), corners[:, 3:].max(axis=0)
-    array = np.zeros(high - low, dtype=bool)
-    for mask in filled:
-        first = np.array(mask.start) - low
-        z, y, x = (slice(int(a), int(a) + n) for a, n in zip(first, mask.array.shape, strict=True))
-        array[z, y, x] |= mask.array
-    return Mask((int(low[0]), int(low[1]), int(low[2])), array)
-
-
-@dataclass(frozen=True, eq=False)
-class _Outcome(Generic[Result]):
-    """What came of one item: its result or why there is none, its share of the wall time, the size of its batch."""
-
-    result: Result | Exception
-    seconds: float
-    batch: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,7 +265,7 @@ class _Work:
         """Note the first reason why there will be no answer."""
         self.failure = self.failure or failure_of(error, self.started)
 
-    def take(self, z: int, outcome: _Outcome[_Decoded]) -> None:
+    def take(self, z: int, outcome: Outcome[_Decoded]) -> None:
         """Add what came of one slice."""
         self.seconds += outcome.seconds
         self.batch = max(self.batch, outcome.batch)
@@ -305,4 +282,4 @@ class _Work:
             return replace(self.failure, seconds=self.seconds + self.encode_seconds)
         valid = Region(slices=tuple(job.z for job in self.jobs))
         memory = self.logits if feeds_back else None
-        return Answer(_union(self.masks), valid, memory, self.seconds, self.encode_seconds, self.batch)
+        return Answer(Mask.union(self.masks), valid, memory, self.seconds, self.encode_seconds, self.batch)

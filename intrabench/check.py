@@ -1,0 +1,215 @@
+"""Check a model against the contract that every run relies on: what its author runs first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from intrabench.datasets.base import Files
+from intrabench.datasets.phantom import Phantom
+from intrabench.engine.environment import memory_mb
+from intrabench.mask import Mask
+from intrabench.models.base import Answer, Failure, Model, OpenImage, Request
+from intrabench.prompts import Lasso, PromptKind, Prompts, Scribble, Turn, boxes, points
+from intrabench.prompts import box3d as box3d_prompts
+from intrabench.target import Target
+from intrabench.volume import Volume
+
+SCAN = Phantom(shape=(6, 80, 96), spacing=(5.0, 1.0, 1.5), instances=3)
+"""Anisotropic, and no two axes alike."""
+ORIENTATIONS = ("LPI", "AIL")
+TARGETS = 50
+GROWTH_MB = 200.0
+"""More than this much more memory after `TARGETS` targets is a leak."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report; `ok` is None for a mere measurement."""
+
+    name: str
+    ok: bool | None
+    told: str
+
+
+class Broken(Exception):
+    """The model failed where it must not."""
+
+
+def check(model: Model) -> Iterator[Finding]:
+    """Findings one by one. The model must have its runtime; whatever it raises becomes a finding that is not ok."""
+    started = time.perf_counter()
+    model.load()
+    yield Finding("load", True, f"{time.perf_counter() - started:.1f} s")
+    volume, targets = SCAN.load("case-1", Files(None, None))  # type: ignore[arg-type]
+    parts: list[Callable[[Model, Volume, Sequence[Target]], Iterator[Finding]]] = [
+        _prompts,
+        _repeated,
+        _together,
+        _feedback,
+        _orientations,
+        _bad_requests,
+        _memory,
+    ]
+    for part in parts:
+        try:
+            yield from part(model, volume, targets)
+        except Exception as error:  # a model may break in any way; the other parts still tell something
+            yield Finding(part.__name__.strip("_").replace("_", " "), False, f"{type(error).__name__}: {error}")
+
+
+def prompt(kind: PromptKind, target: Target) -> Prompts:
+    """A prompt of one kind for the middle slice of a target, or for all of it."""
+    middle = target.mask.occupied_slices[len(target.mask.occupied_slices) // 2]
+    inside = target.mask.slice(int(middle)).coordinates()
+    centre = inside[np.argmin(((inside - inside.mean(axis=0)) ** 2).sum(axis=1))]
+    z, (y0, x0), (y1, x1) = int(middle), inside[:, 1:].min(axis=0), inside[:, 1:].max(axis=0) + 1
+    if kind == "box2d":
+        return boxes({z: (y0, x0, y1, x1)})
+    if kind == "box3d":
+        return box3d_prompts(target.mask.box)
+    if kind == "scribble":
+        return Prompts(scribbles=(Scribble(inside[inside[:, 1] == centre[1]]),))
+    if kind == "lasso":
+        corners = np.array([(z, y0, x0), (z, y0, x1 - 1), (z, y1 - 1, x1 - 1), (z, y1 - 1, x0)])
+        return Prompts(lassos=(Lasso(corners),))
+    return points([centre])
+
+
+def _prompts(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
+    """Each accepted kind is taken, and another prompt of the kind gets another answer."""
+    with model.open(volume) as image:
+        for kind in sorted(model.accepts):
+            started = time.perf_counter()
+            first = _answer(image, _request(model, kind, targets[0]))
+            seconds = time.perf_counter() - started
+            again = time.perf_counter()
+            other = _answer(image, _request(model, kind, targets[1]))
+            warm = time.perf_counter() - again
+            used = not _same(first, other)
+            told = f"changes the answer; {seconds:.2f} s the first time, {warm:.2f} s then"
+            yield Finding(f"prompt {kind}", used, told if used else "another prompt gets the same answer")
+
+
+def _repeated(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
+    """The same image opened twice and asked the same gives the same."""
+    asked = _request(model, _kind(model), targets[0])
+    first, second = (_alone(model, volume, asked) for _ in range(2))
+    same = _same(first, second)
+    yield Finding("determinism", same, "the same twice" if same else "the same request got two answers")
+    yield Finding("time", None, f"encode {first.encode_seconds:.2f} s, answer {first.seconds:.2f} s")
+
+
+def _together(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
+    """Company and order change nothing."""
+    asked = [_request(model, _kind(model), target) for target in targets]
+    with model.open(volume) as image:
+        together = image.segment(asked)
+        backwards = image.segment(asked[::-1])[::-1]
+        alone = [_answer(image, request) for request in asked]
+    same = all(_same(a, b) and _same(a, c) for a, b, c in zip(alone, together, backwards, strict=True))
+    yield Finding("batch", same, "as single requests" if same else "answers depend on what else is asked")
+
+
+def _feedback(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
+    """A correction goes on from the session's memory, and without it the model finds the same by replaying."""
+    asked = _request(model, _kind(model), targets[0])
+    with model.open(volume) as image:
+        first = _answer(image, asked)
+        turns = (*asked.turns, Turn(prompt(_kind(model), targets[0])))
+        second = Request(asked.session, turns, first.update, first.memory)
+        corrected = _answer(image, second)
+        replayed = _answer(image, replace(second, memory=None))
+    same = _same(corrected, replayed, logits=False)
+    memory = "keeps a memory per session" if first.memory is not None else "keeps no memory"
+    told = f"{memory}; a lost one is rebuilt" if same else "an answer without memory differs from the one with it"
+    yield Finding("feedback", same, told)
+
+
+def _orientations(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
+    """The order in which a file stores its axes changes nothing."""
+    asked = _request(model, _kind(model), targets[0])
+    expected = _alone(model, volume, asked)
+    for orientation in ORIENTATIONS:
+        flipped, _ = replace(SCAN, orientation=orientation).load("case-1", Files(None, None))  # type: ignore[arg-type]
+        same = _same(expected, _alone(model, flipped, asked))
+        inside = all(low >= 0 and high <= n for low, high, n in _ranges(expected.update, volume))
+        told = "as in RAS" if same else "another answer than in RAS"
+        told = told if inside else "the answer reaches out of the volume"
+        yield Finding(f"file in {orientation}, {'x'.join(f'{mm:g}' for mm in SCAN.spacing)} mm", same and inside, told)
+
+
+def _bad_requests(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
+    """A prompt far outside of the image fails by itself, in words."""
+    kind, far = _kind(model), tuple(10 * n for n in volume.shape)
+    outside = boxes({far[0]: (far[1], far[2], far[1] + 9, far[2] + 9)}) if kind == "box2d" else points([far])
+    if kind == "box3d":
+        outside = box3d_prompts((far[0], far[1], far[2], far[0] + 9, far[1] + 9, far[2] + 9))
+    good = _request(model, kind, targets[0])
+    with model.open(volume) as image:
+        failed, answered = image.segment([Request("outside", (Turn(outside),)), good])
+    harmless = isinstance(failed, Failure) or not failed.update.any()
+    told = failed.message if isinstance(failed, Failure) else "an empty answer"
+    ok = harmless and isinstance(answered, Answer)
+    yield Finding("prompt outside", ok, told if ok else "a request with bad prompts spoils others, or is answered")
+
+
+def _memory(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
+    """Many targets on one opened image do not pile up."""
+    kind = _kind(model)
+    with model.open(volume) as image:
+        for _ in range(3):
+            _answer(image, _request(model, kind, targets[0]))
+        before = memory_mb()
+        for number in range(TARGETS):
+            request = _request(model, kind, targets[number % len(targets)])
+            _answer(image, Request(f"target-{number}", request.turns))
+        grown = memory_mb() - before
+    yield Finding("memory", grown < GROWTH_MB, f"{grown:+.0f} MiB over {TARGETS} targets")
+
+
+def _kind(model: Model) -> PromptKind:
+    """The prompt that most is asked with: the simplest that the model takes."""
+    order: tuple[PromptKind, ...] = ("point", "box2d", "box3d", "scribble", "lasso")
+    return next(kind for kind in order if kind in model.accepts)
+
+
+def _request(model: Model, kind: PromptKind, target: Target) -> Request:
+    return Request(f"{kind} {target.id}", (Turn(prompt(kind, target)),))
+
+
+def _alone(model: Model, volume: Volume, request: Request) -> Answer:
+    with model.open(volume) as image:
+        return _answer(image, request)
+
+
+def _answer(image: OpenImage, request: Request) -> Answer:
+    (answer,) = image.segment([request])
+    if isinstance(answer, Failure):
+        raise Broken(answer.message)
+    return answer
+
+
+def _same(one: Any, other: Any, logits: bool = True) -> bool:
+    """Whether two answers are equal: their masks and, unless told otherwise, what they leave for the next turn."""
+    if not (isinstance(one, Answer) and isinstance(other, Answer)):
+        return False
+    a, b = (Mask.of(answer.update.array, answer.update.start) for answer in (one, other))
+    same = a.start == b.start and np.array_equal(a.array, b.array)
+    return same and (not logits or _equal(one.memory, other.memory))
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return bool(np.array_equal(one, other))
+    return type(one) is type(other)
+
+
+def _ranges(mask: Mask, volume: Volume) -> list[tuple[int, int, int]]:
+    return list(zip(mask.box[:3], mask.box[3:], volume.shape, strict=True))

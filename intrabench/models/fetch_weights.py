@@ -1,0 +1,79 @@
+"""Fetching weights: each source in turn, resumed, checked, and remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from intrabench.datasets.download import DownloadError, Progress, download
+from intrabench.errors import IntraBenchError
+from intrabench.models.weights import Weights, find, folder, get, locate, record
+
+HOSTS: Mapping[str, str] = {
+    "hf": "https://huggingface.co/{repository}/resolve/{revision}/{path}",
+    "gdrive": "https://drive.usercontent.google.com/download?id={id}&export=download&confirm=t",
+}
+_BEGINNINGS = (b"PK\x03\x04", b"\x80", b"{")
+"""How zip archives (torch), pickles (older torch) and JSON begin; safetensors have a brace as their ninth byte."""
+
+
+def fetch(id: str, progress: Progress | None = None) -> Path:
+    """The file of weights, downloaded unless it is here; verified in any case.
+
+    Raises:
+        IntraBenchError: no source gave it, with all reasons and what to do by hand.
+    """
+    entry = get(id)
+    if find(id) is None and any(not source.startswith("package:") for source in entry.sources):
+        source = _from_any(entry, folder() / entry.file, progress)
+        record(folder() / entry.file, source)
+    return locate(id)
+
+
+def url_of(source: str, member: str = "") -> str:
+    """The address of a source (`Weights`), or of one member of a folder there."""
+    kind, _, rest = source.partition(":")
+    if kind == "hf":
+        repository, _, place = rest.partition("@")
+        revision, _, path = place.partition("/")
+        path = "/".join(filter(None, [path, member]))
+        return HOSTS["hf"].format(repository=repository, revision=revision, path=path)
+    if kind == "gdrive":
+        return HOSTS["gdrive"].format(id=rest)
+    return "/".join(filter(None, [source, member]))
+
+
+def _from_any(entry: Weights, path: Path, progress: Progress | None) -> str:
+    """Download from the first source that works, and say which."""
+    reasons = []
+    for source in entry.sources:
+        try:
+            if entry.members:
+                for member, sha256 in entry.members.items():
+                    _download(url_of(source, member), path / member, sha256, progress)
+            else:
+                _download(url_of(source), path, entry.sha256, progress)
+        except DownloadError as error:
+            reasons.append(f"{url_of(source)}: {error}")
+            continue
+        return url_of(source)
+    pages = f" (see {', '.join(entry.pages)})" if entry.pages else ""
+    raise IntraBenchError(
+        f"none of the {len(reasons)} sources of {entry.file} worked [{' | '.join(reasons)}]; fetch it by hand{pages} "
+        f"and put it into {folder()}, or try again later"
+    )
+
+
+def _download(url: str, path: Path, sha256: str, progress: Progress | None) -> None:
+    if path.exists():
+        return
+    download(url, path, sha256=sha256 or None, progress=progress)
+    if not sha256 and not _is_weights(path):
+        path.unlink()
+        raise DownloadError(f"{path.name} arrived as a web page or something else that is no checkpoint")
+
+
+def _is_weights(path: Path) -> bool:
+    with path.open("rb") as file:
+        begin = file.read(9)
+    return begin.startswith(_BEGINNINGS) or begin[8:] == b"{"

@@ -1,0 +1,47 @@
+"""MedSAM: SAM ViT-B fine-tuned on medical images, for boxes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from intrabench.models import resize
+from intrabench.models.networks.sam import build_sam
+from intrabench.models.recipe import Recipe
+from intrabench.models.sam_family import SamFamily, bilinear
+
+
+@dataclass(eq=False)
+class MedSAM(SamFamily):
+    """MedSAM on slices (Ma et al., Nature Communications 2024): takes boxes only.
+
+    The official preparation windows CT to soft tissue and other scans to the percentiles of their positive voxels;
+    ``policy=radioactive`` takes percentiles of each slice, never a window, and resizes without anti-aliasing.
+    """
+
+    name = "medsam"
+    extra = "sam"
+    requires = ("segment_anything", "torchvision")
+    accepts = frozenset({"box2d"})
+    scaling = "unit"
+    room_mb = 4000
+    recipes = {
+        "official": Recipe("modality", "squash_cubic"),
+        "radioactive": Recipe("slice_positive", "squash_bicubic", predicts_all=True),
+    }
+
+    @property
+    def weights(self) -> str:
+        """The published file."""
+        return "medsam"
+
+    def build(self) -> Any:
+        """SAM ViT-B."""
+        return build_sam("b")
+
+    def masks(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
+        """As MedSAM: probabilities, not logits, are resized, and straight to the slice."""
+        probability = 1 / (1 + torch.exp(torch.tensor(-self.recipe.threshold)))
+        return bilinear(torch.sigmoid(low), frame.shape) > probability.item()

@@ -1,0 +1,251 @@
+"""nnInteractive: points, boxes, scribbles and lassos for one 3D network, through its authors' own inference session.
+
+Source: Isensee et al., "nnInteractive: Redefining 3D Promptable Segmentation", arXiv 2503.08373, and the package
+nninteractive (https://github.com/MIC-DKFZ/nnInteractive), whose session does all the work. Here prompts become its
+interactions, and its answer ours.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pydoc
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, redirect_stdout
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from intrabench.errors import IntraBenchError
+from intrabench.mask import Mask, box_slices
+from intrabench.models.allocator import keep_freed_memory
+from intrabench.models.base import Answer, Failure, Model, OpenImage, Request, failure_of
+from intrabench.models.nninteractive_marks import Mark, marks
+from intrabench.prompts import Turn
+from intrabench.volume import Volume
+
+_FORCE = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
+_PARTS = ("dynamic_network_architectures.", "torch.nn.")
+
+
+@dataclass(eq=False)
+class NnInteractive(Model):
+    """nnInteractive: a 3D network for points, 2D boxes, scribbles and lassos, with the authors' autozoom.
+
+    The image goes in as it is, ``(1, z, y, x)``: what SimpleITK reads from a file in RAS order. The package works in
+    voxels, normalises by itself and never looks at the spacing. All prompts of a turn are added before one prediction,
+    as the package's own challenge baseline does; it looks around the last one, so the middle slice comes last.
+    3D boxes are not taken, for the published checkpoint refuses them: they arrive as a 2D box on each slice.
+
+    The weights are a model folder (plans.json, dataset.json, fold_0/checkpoint_final.pth, ...), read without running
+    code from it. Plans are part of the weights, so there is no untrained network of that name: random weights are
+    refused. On CUDA the package itself casts to half precision; float32 here means that official behaviour.
+
+    autozoom: look at up to 4 times the patch while the answer changes at its border.
+    """
+
+    name = "nninteractive"
+    dims = 3
+    accepts = frozenset({"point", "box2d", "scribble", "lasso"})
+    extra = "nninteractive"
+    requires = ("nnInteractive", "nnunetv2")  # the first alone may be the package's thin client
+    devices = ("cpu", "cuda")
+
+    autozoom: bool = True
+
+    def load(self) -> None:
+        """Load the network and its weights now."""
+        _ = self.parts
+
+    def open(self, volume: Volume) -> AbstractContextManager[OpenImage]:
+        """Open one image with a session of its own.
+
+        Raises:
+            IntraBenchError: the extra is not installed, or the model folder is absent, damaged or unsafe.
+            ValueError: the image has several channels, or cannot be normalised.
+        """
+        session = self._session()
+        session.initialize_from_loaded_artifacts(self.parts)
+        return closing(_OneImage(session, volume))
+
+    @cached_property
+    def parts(self) -> dict[str, Any]:
+        """What the model folder holds, with the network on the device of the runtime; loaded at the first use."""
+        if self.runtime.dtype != "float32":
+            raise IntraBenchError(f"nninteractive chooses its precision itself, not {self.runtime.dtype}; leave it out")
+        if self.runtime.device == "cpu":
+            keep_freed_memory()
+        folder, session = self._folder(), self._session()
+        try:
+            with _quiet(), _weights_only():
+                _check_plans(folder)
+                # what initialize_from_trained_model_folder loads, but to be shared by the sessions of all images
+                parts: dict[str, Any] = session._load_model_artifacts_from_disk(str(folder))
+        except Exception as error:  # every way of not being such a folder has its own exception
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise IntraBenchError(
+                f"{folder} is no model folder of nnInteractive that can be read safely ({reason[:200]}); "
+                "give the folder with plans.json, dataset.json and one fold_*/checkpoint_final.pth"
+            ) from error
+        parts["network"].eval()  # the package leaves it in training mode
+        return parts
+
+    def _folder(self) -> Path:
+        """The model folder.
+
+        Raises:
+            IntraBenchError: none was given.
+        """
+        folder = self.runtime.weights
+        if folder is None or not folder.is_dir():
+            given = "needs a model folder" if folder is None else f"needs a model folder, and {folder} is none"
+            raise IntraBenchError(f"nninteractive {given}; give --weights FOLDER, the one with plans.json in it")
+        return folder
+
+    def _session(self) -> Any:
+        """A new session of the package, without a network."""
+        try:
+            with _quiet():
+                from nnInteractive.inference.inference_session import nnInteractiveInferenceSession
+        except ImportError as error:
+            raise IntraBenchError(
+                f"model {self.name} needs {error.name or error}, which is not installed; "
+                f"run: pip install 'intrabench[{self.extra}]'"
+            ) from error
+        # the package sets both for the whole process: choosing kernels by their speed makes answers vary
+        threads, benchmark = torch.get_num_threads(), torch.backends.cudnn.benchmark
+        try:
+            with _quiet():
+                return nnInteractiveInferenceSession(
+                    torch.device(self.runtime.device), do_autozoom=self.autozoom, enable_undo=False
+                )
+        finally:
+            torch.set_num_threads(threads)
+            torch.backends.cudnn.benchmark = benchmark
+
+
+class _OneImage(OpenImage):
+    """One image in one session of the package, which stays where the last answer left it."""
+
+    def __init__(self, session: Any, volume: Volume) -> None:
+        _check_image(volume.array)
+        self.session, self.shape = session, volume.shape
+        self._last: tuple[str, tuple[Turn, ...], Mask] | None = None
+        with _quiet():
+            session.set_image(volume.array[None])
+            session.preprocess_future.result()  # in the background it would still print, and fail later
+            session.set_target_buffer(np.zeros(self.shape, dtype=np.uint8))
+
+    def close(self) -> None:
+        """Let the image go."""
+        self.session = None
+
+    def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
+        """Answer one request after the other, each for the whole volume."""
+        return [self._guarded(request) for request in requests]
+
+    def _guarded(self, request: Request) -> Answer | Failure:
+        started = time.perf_counter()
+        try:
+            with _quiet():
+                mask = self._answer(request)
+        except Exception as error:  # a row with a status instead of a lost run
+            return failure_of(error, started)
+        return Answer(mask, seconds=time.perf_counter() - started)
+
+    def _answer(self, request: Request) -> Mask:
+        thickness = self.session.preferred_scribble_thickness
+        *earlier, new = [marks(turn.prompts, self.shape, thickness) for turn in request.given]
+        if not new:  # nothing was said about this image
+            return request.mask
+        follows = (
+            self._last is not None
+            and self._last[:2] == (request.session, request.turns[:-1])
+            and self._last[2] is request.mask
+            and not request.turns[-1].afresh
+        )
+        self._last = None  # a failure would leave the session in the middle of this turn
+        if not follows:
+            self._replay(request.mask, [mark for turn in earlier for mark in turn])
+        for mark in new:
+            mark.add(self.session, predict=mark is new[-1])
+        mask = Mask.of(self.session.target_buffer)
+        self._last = request.session, request.turns, mask
+        return mask
+
+    def _replay(self, mask: Mask, earlier: Sequence[Mark]) -> None:
+        """Bring the session to where it stood: of earlier predictions only the last mask is an input to the next."""
+        if mask.any():
+            # every checkpoint takes its own last answer; the capability is about masks from elsewhere
+            self.session.add_initial_seg_interaction(
+                mask.to_array(self.shape).astype(np.uint8), override_capability_checks=True
+            )
+        else:
+            self.session.reset_interactions()
+        for mark in earlier:
+            mark.add(self.session, predict=False)
+
+
+def _check_image(array: NDArray[Any]) -> None:
+    """Refuse what the package would turn into NaN without a word: it normalises inside the box of nonzero voxels."""
+    if array.ndim != 3:
+        raise ValueError(f"nninteractive takes one grey value per voxel, this image has {array.shape[3]} channels")
+    if not (np.isfinite(array.min()) and np.isfinite(array.max())):
+        raise ValueError("the image has voxels that are NaN or infinite; replace them with real intensities")
+    inside = array[box_slices(Mask.of(array != 0).box)]
+    if inside.size == 0 or inside.min() == inside.max():
+        raise ValueError("the image is constant where it is not zero, so nninteractive cannot normalise it")
+
+
+def _check_plans(folder: Path) -> None:
+    """Refuse plans that name anything but networks and layers, for nnU-Net calls whatever they name.
+
+    Raises:
+        ValueError: they do.
+    """
+    plans = json.loads((folder / "plans.json").read_text(encoding="utf-8"))
+    for configuration in plans["configurations"].values():
+        about = configuration.get("architecture")
+        if about is None:  # old or inherited
+            continue
+        named = [about["arch_kwargs"][key] for key in about["_kw_requires_import"]]
+        for name in filter(None, [about["network_class_name"], *named]):
+            found: Any = pydoc.locate(name) if name.startswith(_PARTS) else dict  # locating imports it
+            if found is not None and not (isinstance(found, type) and issubclass(found, torch.nn.Module)):
+                raise ValueError(f"plans.json names {name}, which is no network or layer")
+
+
+@contextmanager
+def _weights_only() -> Iterator[None]:
+    """Checkpoints are read as data, though the package asks for more; nnU-Net's logs in them hold numpy's numbers."""
+    scalar: Any = np.float64(0).__reduce__()[0]
+    scalars = [(scalar, f"numpy.{core}.multiarray.scalar") for core in ("core", "_core")]
+    dtypes = [type(np.dtype(kind)) for kind in ("f2", "f4", "f8", "i4", "i8", "?")]
+    before = os.environ.get(_FORCE)
+    os.environ[_FORCE] = "1"
+    try:
+        with torch.serialization.safe_globals([*scalars, np.dtype, *dtypes]):
+            yield
+    finally:
+        os.environ.pop(_FORCE)
+        if before is not None:
+            os.environ[_FORCE] = before
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """The package prints every step, and draws patches to refine from numpy's global numbers: here always the same."""
+    state = np.random.get_state()  # noqa: NPY002
+    np.random.seed(0)  # noqa: NPY002
+    try:
+        with redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        np.random.set_state(state)  # noqa: NPY002

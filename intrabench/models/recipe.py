@@ -1,0 +1,55 @@
+"""Recipes: the named steps around a 2D network, as its authors have them or as another benchmark had."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+from intrabench.models import intensity, resize
+from intrabench.specs import switch
+
+Policy = Literal["official", "radioactive"]
+Multimask = Literal["single", "best", "first_click"]
+"""single: the one mask of the decoder's own choice. best: of three masks the one that it thinks best. first_click: best
+for a single point without a box, single for everything else, as SAM's authors advise."""
+Feedback = Literal["logits", "sigmoid", "none"]
+"""What of the last low-resolution answer comes back as the mask prompt."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Steps around a network. `threshold` is on logits; `predicts_all`: every prompted slice again in each round."""
+
+    intensity: intensity.Policy
+    resize: resize.Policy
+    multimask: Multimask = "single"
+    feedback: Feedback = "none"
+    threshold: float = 0.0
+    predicts_all: bool = False
+
+
+@dataclass(eq=False)
+class WithRecipe:
+    """The parameters of models that have recipes: a policy by name, and single steps to replace in it."""
+
+    name: ClassVar[str]
+    recipes: ClassVar[Mapping[str, Recipe]]
+
+    policy: Policy = "official"
+    intensity: intensity.Policy | None = switch(None)
+    resize: resize.Policy | None = switch(None)
+    multimask: Multimask | None = switch(None)
+    feedback: Feedback | None = switch(None)
+    threshold: float | None = switch(None)
+
+    def __post_init__(self) -> None:
+        if self.policy not in self.recipes:
+            raise ValueError(f"policy={self.policy}, but {self.name} has only {', '.join(self.recipes)}")
+
+    @property
+    def recipe(self) -> Recipe:
+        """The steps of the policy, with those that were given by themselves in their places."""
+        names = ("intensity", "resize", "multimask", "feedback", "threshold")
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return replace(self.recipes[self.policy], **given)

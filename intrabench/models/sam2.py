@@ -1,0 +1,92 @@
+"""SAM 2 on single slices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from intrabench.models import resize
+from intrabench.models.networks.sam2 import Backend, Size, Version, build_sam2, prepare
+from intrabench.models.recipe import Recipe
+from intrabench.models.sam_family import SamFamily, bilinear
+from intrabench.models.slice_model import Floats
+
+
+@dataclass(eq=False)
+class SAM2(SamFamily):
+    """SAM 2 and 2.1 on slices (Ravi et al., ICLR 2025); `size` t, s, b+ or l, `version` 2.0 or 2.1.
+
+    `backend` sam2 computes with the package of that name, transformers with Hugging Face's; answers agree to rounding.
+    ``policy=radioactive``: always the single mask, all prompted slices predicted again in each round.
+    """
+
+    name = "sam2"
+    extra = "sam2"
+    requires = ("sam2",)
+    room_mb = 3000
+    recipes = {
+        "official": Recipe("volume", "squash_smooth", "first_click", "logits"),
+        "radioactive": Recipe("volume", "squash_smooth", "single", "logits", predicts_all=True),
+    }
+
+    size: Size = "t"
+    version: Version = "2.1"
+    backend: Backend = "sam2"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.backend == "transformers":
+            self.extra, self.requires = "transformers", ("transformers",)
+
+    @property
+    def weights(self) -> str:
+        """One file for each size and version."""
+        return f"{'sam2.1' if self.version == '2.1' else 'sam2'}_{self.size}"
+
+    def build(self) -> Any:
+        """The network of that size, version and backend."""
+        return build_sam2(self.size, self.version, self.backend)
+
+    def prepare(self, image: NDArray[Any]) -> Floats:
+        """From 0 to 1, squashed to the square, normalised by ImageNet's mean and deviation."""
+        prepared: Floats = prepare(image).numpy()
+        return prepared if len(prepared) == 3 else prepared.repeat(3, axis=0)
+
+    def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats]:
+        """Slices to embeddings: three maps in one vector."""
+        batch = torch.from_numpy(np.stack([self.prepare(image) for image in images]))
+        with self.computing():
+            embeddings: Floats = self.network.encode(batch.to(self.runtime.device)).cpu().numpy()
+        return list(embeddings)
+
+    def masks(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
+        """Logits straight to the slice."""
+        return bilinear(low, frame.shape) > self.recipe.threshold
+
+    def decoded(
+        self,
+        embeddings: torch.Tensor,
+        points: tuple[torch.Tensor, torch.Tensor] | None,
+        boxes: torch.Tensor | None,
+        masks: torch.Tensor | None,
+        multimask: bool,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Low-resolution logits and estimated IoU; a box is two points with labels of their own, before all clicks."""
+        return self.network.decode(embeddings, *as_points(points, boxes), masks, multimask)
+
+
+def as_points(
+    points: tuple[torch.Tensor, torch.Tensor] | None, boxes: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Points ``(n, k, 2)`` with labels ``(n, k)`` and boxes ``(n, 4)``, all as points: corners have labels 2 and 3."""
+    parts = [] if points is None else [points]
+    if boxes is not None:
+        labels = torch.tensor([2, 3], device=boxes.device).expand(len(boxes), 2)
+        parts.insert(0, (boxes.reshape(-1, 2, 2), labels))
+    coordinates, labels = (torch.cat(part, dim=1) for part in zip(*parts, strict=True))
+    return coordinates, labels

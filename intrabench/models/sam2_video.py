@@ -1,0 +1,120 @@
+"""SAM 2 on a volume as a video: prompts on some slices, the object followed through all others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from intrabench.mask import Mask
+from intrabench.models import resize
+from intrabench.models.base import Answer, Request
+from intrabench.models.crop_model import CropModel, Floats, OpenCrops
+from intrabench.models.intensity import slice_images
+from intrabench.models.networks.sam2 import SIDE, Backend, Size, Version, build_sam2, prepare
+from intrabench.models.networks.sam2_video import SlicePrompt, propagate
+from intrabench.models.sam2 import as_points
+from intrabench.models.sam_family import bilinear
+from intrabench.prompts import Prompts
+from intrabench.specs import switch
+from intrabench.volume import Volume
+
+
+@dataclass(eq=False)
+class SAM2Video(CropModel):
+    """SAM 2 and 2.1 through the volume (Ravi et al., ICLR 2025): slices are frames, followed up and down from prompts.
+
+    Points and 2D boxes on any slices; parameters as `sam2`. Each round follows the object anew from all prompts so far;
+    a slice that was prompted before is given its own last logits, too. No holes are filled.
+    """
+
+    name = "sam2_video"
+    extra = "sam2"
+    requires = ("sam2",)
+    accepts = frozenset({"point", "box2d"})
+
+    size: Size = "t"
+    version: Version = "2.1"
+    backend: Backend = "sam2"
+    threshold: float = switch(0.0)
+
+    def __post_init__(self) -> None:
+        if self.backend == "transformers":
+            self.extra, self.requires = "transformers", ("transformers",)
+
+    @property
+    def weights(self) -> str:
+        """Those of `sam2`."""
+        return f"{'sam2.1' if self.version == '2.1' else 'sam2'}_{self.size}"
+
+    def build(self) -> Any:
+        """The network of that size, version and backend."""
+        return build_sam2(self.size, self.version, self.backend)
+
+    def prepared(self, volume: Volume) -> Callable[[int], NDArray[Any]]:
+        """The function from z to the 8-bit slice: percentiles of the volume, as for `sam2`."""
+        images = slice_images(volume.array, "volume", volume.modality)
+        return lambda z: images(z).astype(np.uint8)
+
+    def encode(self, crop: Floats) -> Floats:
+        """A prepared slice ``(3, 1024, 1024)`` to its embedding: three maps in one vector."""
+        with self.computing():
+            embedding: Floats = (
+                self.network.encode(torch.from_numpy(crop[None]).to(self.runtime.device))[0].cpu().numpy()
+            )
+        return embedding
+
+    def segment_one(self, image: OpenCrops, request: Request) -> Answer:
+        """Answer for the whole volume.
+
+        Raises:
+            ValueError: a prompt lies outside of the volume.
+        """
+        given, before = [turn.prompts for turn in request.given], request.memory or {}
+        prompted = sorted({z for prompts in given for z in prompts.slices()})
+        prompts = {z: self._prompt(given, z, image.volume.shape, before.get(z)) for z in prompted}
+        features = partial(self._features, image)
+        _, height, width = image.volume.shape
+        masks, memory = [], {}
+        with self.computing():
+            for z, logits, *_ in propagate(self.network, features, image.volume.shape[0], prompts):
+                if not torch.isfinite(logits).all():
+                    raise FloatingPointError(f"{self.name} answered with NaN or infinite values; try --dtype float32")
+                full = bilinear(logits.float(), (height, width)) > self.threshold
+                masks.append(Mask.of(full.cpu().numpy(), (z, 0, 0)))
+                if z in prompts:
+                    memory[z] = logits.float().cpu().numpy().astype(np.float16)
+        return Answer(Mask.union(masks), memory=memory)
+
+    def _features(self, image: OpenCrops, z: int) -> torch.Tensor:
+        def prepared() -> Floats:
+            slice_ = prepare(image.prepared(z))
+            return slice_.expand(3, -1, -1).numpy() if len(slice_) == 1 else slice_.numpy()
+
+        return torch.from_numpy(image.embedding(z, prepared)).to(self.runtime.device)
+
+    def _prompt(
+        self, given: list[Prompts], z: int, shape: tuple[int, int, int], previous: NDArray[np.float16] | None
+    ) -> SlicePrompt:
+        """All prompts that a slice ever had: all points, the last box."""
+        points = np.vstack([prompts.points[prompts.points[:, 0] == z, 1:] for prompts in given])
+        boxes = np.vstack([prompts.boxes2d[prompts.boxes2d[:, 0] == z, 1:] for prompts in given])[-1:]
+        if not 0 <= z < shape[0] or (len(points) and not ((points >= 0).all() and (points[:, :2] < shape[1:]).all())):
+            raise ValueError(f"slice {z} has a prompt outside of the volume of {' x '.join(map(str, shape))} voxels")
+        frame = resize.frame("squash_smooth", (shape[1], shape[2]), SIDE)
+        device = self.runtime.device
+        clicks = corners = None
+        if len(points):
+            xy = np.ascontiguousarray(frame.coordinates(points[:, :2])[:, ::-1])
+            clicks = torch.from_numpy(xy)[None].to(device), torch.from_numpy(points[:, 2])[None].to(device)
+        if len(boxes):
+            xy = np.ascontiguousarray(frame.coordinates(boxes.reshape(2, 2))[:, ::-1])
+            corners = torch.from_numpy(xy).reshape(1, 4).to(device)
+        coordinates, labels = as_points(clicks, corners)
+        logits = None if previous is None else torch.from_numpy(previous.astype(np.float32)).to(device)
+        return SlicePrompt(coordinates[0], labels[0], logits)

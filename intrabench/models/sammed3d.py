@@ -1,0 +1,209 @@
+"""SAM-Med3D: SAM with three axes, trained on volumes, for points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn import functional
+
+from intrabench.mask import Mask
+from intrabench.models.base import Answer, Request
+from intrabench.models.crop_model import CropModel, Floats, OpenCrops
+from intrabench.models.intensity import percentiles
+from intrabench.models.recipe import Policy
+from intrabench.specs import switch
+from intrabench.volume import Volume
+
+SIDE = 128
+STEP_MM = 1.5
+"""The network sees cubes of 128 voxels of 1.5 mm."""
+
+
+@dataclass(eq=False)
+class SAMMed3D(CropModel):
+    """SAM-Med3D (Wang et al., arXiv 2310.15161): a crop of 192 mm around the first prompts, points only.
+
+    All points inside the crop count, those outside are passed over; the crop stays where the first turn put it, so it
+    is encoded once. The previous logits come back, zeros before the first answer. ``policy=radioactive``: intensities
+    clipped to the percentiles of the volume, the first point only, a threshold of 0.5 on logits instead of 0.
+    """
+
+    name = "sammed3d"
+    extra = "sam"
+    requires = ("segment_anything", "torchvision")
+    accepts = frozenset({"point"})
+
+    policy: Policy = "official"
+    threshold: float | None = switch(None)
+
+    @property
+    def weights(self) -> str:
+        """The published file."""
+        return self.name
+
+    def build(self) -> Any:
+        """The network of vit_b_ori."""
+        from intrabench.models.networks.sammed3d import build_sammed3d
+
+        return build_sammed3d()
+
+    def prepared(self, volume: Volume) -> tuple[float, float] | None:
+        """The range that intensities are clipped to."""
+        return percentiles(volume.array) if self.policy == "radioactive" else None
+
+    def encode(self, crop: Floats) -> Floats:
+        """A z-scored crop ``(x, y, z)`` to its embedding ``(384, 8, 8, 8)``."""
+        with self.computing():
+            embedding: Floats = self.network.encode(self._tensor(crop)[None, None]).float()[0].cpu().numpy()
+        return embedding
+
+    def segment_one(self, image: OpenCrops, request: Request) -> Answer:
+        """Answer for the whole volume: background outside of the crop.
+
+        Raises:
+            ValueError: there is no point to begin with.
+        """
+        crop = Crop.around(request.turns[0].prompts.points, image.volume)
+        inside = [crop.inside(turn.prompts.points) for turn in request.given]
+        points = np.vstack(inside)[: 1 if self.policy == "radioactive" else None]
+        if len(points) == 0:  # clicks far away change nothing, but are no failure
+            return Answer(request.mask, memory=request.memory)
+        embedding = image.embedding(crop.key, lambda: zscored(crop.cut(image.volume.array, image.prepared)))
+        low = self._decode(embedding, points, request.memory)
+        return Answer(self._mask(low, crop), memory=low[0, 0].cpu().numpy().astype(np.float16))
+
+    def _decode(self, embedding: Floats, points: NDArray[Any], previous: NDArray[np.float16] | None) -> torch.Tensor:
+        before = np.zeros((SIDE // 4,) * 3) if previous is None else previous
+        with self.computing():
+            low: torch.Tensor = self.network.decode(
+                self._tensor(embedding)[None],
+                self._tensor(points[None, :, :3]),
+                torch.from_numpy(points[None, :, 3]).to(self.runtime.device),
+                self._tensor(before)[None, None],
+            )[0].float()
+        if not torch.isfinite(low).all():
+            raise FloatingPointError(f"{self.name} answered with NaN or infinite values; try --dtype float32")
+        return low
+
+    def _mask(self, low: torch.Tensor, crop: Crop) -> Mask:
+        threshold = {"official": 0.0, "radioactive": 0.5}[self.policy] if self.threshold is None else self.threshold
+        full = functional.interpolate(low, (SIDE,) * 3, mode="trilinear", align_corners=False)[0, 0]
+        return crop.paste((full > threshold).cpu().numpy())
+
+    def _tensor(self, array: NDArray[Any]) -> torch.Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32)).to(self.runtime.device)
+
+
+@dataclass(eq=False)
+class SAMMed3DTurbo(SAMMed3D):
+    """SAM-Med3D-turbo: the same network, fine-tuned on 44 data sets; parameters as SAM-Med3D's."""
+
+    name = "sammed3d_turbo"
+
+
+@dataclass(frozen=True)
+class Crop:
+    """A cube of the volume resampled to 1.5 mm; axes are the network's ``(x, y, z)``, as in an array in RAS.
+
+    start: its first voxel in the resampled grid, which begins at the same corner as the volume, as in torchio when the
+    network was trained. shape and spacing_mm are the volume's, along x, y, z.
+    """
+
+    start: tuple[int, int, int]
+    shape: tuple[int, int, int]
+    spacing_mm: tuple[float, float, float]
+
+    @classmethod
+    def around(cls, points: NDArray[Any], volume: Volume) -> Crop:
+        """The cube around the middle of the box of `points`, rows ``z, y, x, label``.
+
+        Raises:
+            ValueError: there are none, or one lies outside of the volume.
+        """
+        if len(points) == 0:
+            raise ValueError("there is no point in the first turn, so nobody knows where to look")
+        if points[:, :3].min() < 0 or (points[:, :3] >= volume.shape).any():
+            raise ValueError(f"a point lies outside of the volume of {' x '.join(map(str, volume.shape))} voxels")
+        shape, spacing = volume.shape[::-1], volume.spacing_mm[::-1]
+        there = cls((0, 0, 0), shape, spacing).positions(points)
+        start = (there.min(axis=0) + there.max(axis=0) + 1) // 2 - SIDE // 2  # torchio's CropOrPad around a mask
+        return cls((int(start[0]), int(start[1]), int(start[2])), shape, spacing)
+
+    @property
+    def key(self) -> str:
+        """A name for the crop."""
+        return "_".join(map(str, self.start))
+
+    @cached_property
+    def size(self) -> tuple[int, int, int]:
+        """Voxels of the resampled volume, rounded up."""
+        x, y, z = (max(1, int(np.ceil(n * s / STEP_MM))) for n, s in zip(self.shape, self.spacing_mm, strict=True))
+        return x, y, z
+
+    def positions(self, points: NDArray[Any]) -> NDArray[np.int64]:
+        """The crop's voxels nearest to points ``z, y, x`` of the volume, rows ``x, y, z``; they may lie outside."""
+        return np.stack([self._there(axis, points[:, 2 - axis]) for axis in range(3)], axis=1)
+
+    def inside(self, points: NDArray[Any]) -> NDArray[np.int64]:
+        """Those of points ``z, y, x, label`` that lie in the crop, rows ``x, y, z, label``."""
+        rows = np.column_stack([self.positions(points), points[:, 3]])
+        return rows[((rows[:, :3] >= 0) & (rows[:, :3] < SIDE)).all(axis=1)]
+
+    def cut(self, array: NDArray[Any], limits: tuple[float, float] | None = None) -> Floats:
+        """The crop of an array ``(z, y, x)``, linearly resampled, zeros outside of the volume.
+
+        Raises:
+            ValueError: the image has channels.
+        """
+        if array.ndim != 3:
+            raise ValueError("SAM-Med3D takes grey volumes, not colour images")
+        part, weights = array, []
+        for axis in range(3):
+            low, high, weight, inside = self._neighbours(axis)
+            first, last = int(low.min()), int(high.max())
+            part = np.take(part, np.arange(first, last + 1), axis=2 - axis)
+            weights.append((low - first, high - first, weight, inside))
+        part = part.astype(np.float32) if limits is None else np.clip(part.astype(np.float32), *limits)
+        for axis, (low, high, weight, inside) in enumerate(weights):
+            along = 2 - axis
+            weight = weight.reshape([-1 if a == along else 1 for a in range(3)])
+            inside = inside.reshape(weight.shape)
+            part = (np.take(part, low, axis=along) * (1 - weight) + np.take(part, high, axis=along) * weight) * inside
+        return part.transpose(2, 1, 0).astype(np.float32)
+
+    def paste(self, cube: NDArray[np.bool_]) -> Mask:
+        """A mask of the crop back in the volume, by nearest neighbours."""
+        own, index = [], []
+        for axis in range(3):
+            there = self._there(axis, np.arange(self.shape[axis]))
+            kept = np.flatnonzero((there >= 0) & (there < SIDE))
+            own.append(int(kept[0]) if len(kept) else 0)
+            index.append(there[kept])
+        return Mask.of(cube[np.ix_(*index)].transpose(2, 1, 0), own[::-1])
+
+    def _there(self, axis: int, positions: NDArray[Any]) -> NDArray[np.int64]:
+        """Nearest voxels of the crop, along one axis, for voxels of the volume."""
+        there = np.floor((positions + 0.5) * self.spacing_mm[axis] / STEP_MM).astype(np.int64)
+        return there - self.start[axis]
+
+    def _neighbours(self, axis: int) -> tuple[Any, Any, Any, Any]:
+        """For each voxel of the crop: the voxels of the volume before and after, the weight of the latter, inside."""
+        resampled = self.start[axis] + np.arange(SIDE)
+        last = self.shape[axis] - 1
+        exact = (resampled + 0.5) * STEP_MM / self.spacing_mm[axis] - 0.5
+        inside = (resampled >= 0) & (resampled < self.size[axis])
+        low = np.clip(np.floor(exact), 0, last).astype(np.int64)
+        high = np.minimum(low + 1, last)
+        return low, high, np.clip(exact - low, 0, 1).astype(np.float32), inside.astype(np.float32)
+
+
+def zscored(crop: Floats) -> Floats:
+    """Less the mean and by the standard deviation of the positive voxels, or of all if none is; constants become 0."""
+    counted = crop[crop > 0] if (crop > 0).any() else crop
+    spread = float(counted.std(ddof=1)) if counted.size > 1 else 0.0
+    return (crop - counted.mean()) / np.float32(spread) if spread > 0 else np.zeros_like(crop)

@@ -1,0 +1,31 @@
+"""ScribblePrompt-SAM: SAM ViT-B fine-tuned for scribbles, clicks and boxes on biomedical images."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from intrabench.models.networks.sam import build_sam
+from intrabench.models.recipe import Recipe
+from intrabench.models.sam_family import SamFamily
+
+
+@dataclass(eq=False)
+class ScribblePromptSAM(SamFamily):
+    """ScribblePrompt-SAM on slices (Wong et al., ECCV 2024): a scribble is one click for each of its pixels."""
+
+    name = "scribbleprompt_sam"
+    extra = "sam"
+    requires = ("segment_anything", "torchvision")
+    whole_numbers = False
+    room_mb = 4000
+    recipes = {"official": Recipe("none", "squash", "best", "logits")}
+
+    @property
+    def weights(self) -> str:
+        """The published file."""
+        return "scribbleprompt_sam"
+
+    def build(self) -> Any:
+        """SAM ViT-B."""
+        return build_sam("b")

@@ -1,0 +1,107 @@
+"""ScribblePrompt-UNet: a small network for scribbles, clicks and boxes on biomedical images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from intrabench.models import resize
+from intrabench.models.intensity import slice_images
+from intrabench.models.network_model import NetworkModel
+from intrabench.models.recipe import Recipe, WithRecipe
+from intrabench.models.sam_family import bilinear
+from intrabench.models.slice_model import Floats, SliceItem, SliceModel, SliceResult
+from intrabench.volume import Volume
+
+SIDE = 128
+
+
+@dataclass(eq=False)
+class ScribblePromptUNet(WithRecipe, NetworkModel, SliceModel):
+    """ScribblePrompt-UNet on slices (Wong et al., ECCV 2024): prompts are drawn into channels beside the image.
+
+    Five channels of 128 x 128 pixels: the slice from 0 to 1, the filled box, positive and negative clicks and
+    scribbles, and the logits of its last answer. ``policy=radioactive`` feeds sigmoids of sigmoids back, as that
+    benchmark does.
+    """
+
+    name = "scribbleprompt_unet"
+    accepts = frozenset({"point", "box2d"})
+    encoder = "bottleneck"
+    recipes = {
+        "official": Recipe("none", "squash", feedback="logits"),
+        "radioactive": Recipe("none", "squash", feedback="sigmoid", predicts_all=True),
+    }
+
+    @property
+    def weights(self) -> str:
+        """The published file."""
+        return "scribbleprompt_unet"
+
+    @property
+    def feeds_back(self) -> bool:
+        """Whether the last answer of a slice comes back as a channel."""
+        return self.recipe.feedback != "none"
+
+    @property
+    def predicts_all(self) -> bool:
+        """Whether every round answers for all prompted slices."""
+        return self.recipe.predicts_all
+
+    def alike(self, points: int, box: bool, previous: bool) -> Hashable:
+        """Prompts are drawn, so that any items can be decoded together."""
+        return None
+
+    def build(self) -> Any:
+        """The network."""
+        from intrabench.models.networks.scribbleprompt_unet import ScribblePromptUNet as Network
+
+        return Network()
+
+    def slice_images(self, volume: Volume) -> Callable[[int], NDArray[Any]]:
+        """Slices as values from 0 to 255; colours become their mean."""
+        images = slice_images(volume.array, self.recipe.intensity, volume.modality)
+        return lambda z: images(z) if images(z).ndim == 2 else images(z).mean(axis=-1)
+
+    def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats]:
+        """The resized slices, ``(128, 128)``, from 0 to 1: there is no encoder apart from the network."""
+        return [resize.fit(image, self.recipe.resize, SIDE)[0] / np.float32(255) for image in images]
+
+    def decode(self, items: Sequence[SliceItem]) -> Sequence[SliceResult]:
+        """Masks from the images and the drawn prompts.
+
+        Raises:
+            FloatingPointError: the network's answer is not finite.
+        """
+        channels = torch.from_numpy(np.stack([self.channels(item) for item in items])).to(self.runtime.device)
+        with self.computing():
+            logits = self.network(channels).float()[:, 0]
+            if not torch.isfinite(logits).all():
+                raise FloatingPointError(f"{self.name} answered with NaN or infinite values; try --dtype float32")
+            probability = bilinear(torch.sigmoid(logits), items[0].shape)
+            masks = probability > torch.sigmoid(torch.tensor(self.recipe.threshold))
+            back = torch.sigmoid(torch.sigmoid(logits)) if self.recipe.feedback == "sigmoid" else logits
+        kept = back.cpu().numpy() if self.feeds_back else [None] * len(items)
+        return [SliceResult(mask, logits) for mask, logits in zip(masks.cpu().numpy(), kept, strict=True)]
+
+    def channels(self, item: SliceItem) -> Floats:
+        """Image, filled box, positive and negative points, previous logits: ``(5, 128, 128)``.
+
+        Where points of both labels fall on one pixel, the later one counts. A box has at least one pixel.
+        """
+        drawn = np.zeros((5, SIDE, SIDE), dtype=np.float32)
+        drawn[0] = item.embedding
+        frame = resize.frame(self.recipe.resize, item.shape, SIDE)
+        if item.box is not None:
+            (y0, x0), (y1, x1) = np.rint(frame.coordinates(np.array(item.box).reshape(2, 2))).astype(int)
+            drawn[1, y0 : max(y1, y0 + 1), x0 : max(x1, x0 + 1)] = 1
+        for (y, x), label in zip(frame.coordinates(item.points[:, :2]).astype(int), item.points[:, 2], strict=True):
+            drawn[2:4, y, x] = (1, 0) if label == 1 else (0, 1)
+        if item.previous is not None:
+            drawn[4] = item.previous
+        return drawn

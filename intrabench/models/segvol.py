@@ -1,0 +1,96 @@
+"""SegVol: a 3D network for CT that looks at the whole volume first, then closely at what it found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from intrabench.mask import Box
+from intrabench.models.base import Answer, Request
+from intrabench.models.crop_model import CropModel, Floats, OpenCrops
+from intrabench.models.recipe import Policy
+from intrabench.volume import Volume
+
+
+@dataclass(eq=False)
+class SegVol(CropModel):
+    """SegVol (Du et al., NeurIPS 2024) with points or a box: zoom out, then zoom in; no text.
+
+    It has no mask prompt, so corrections are asked as more points together with all prompts before. In the zoom-in each
+    window gets up to five target points at random, drawn from a stream of their own for every request. The original
+    refuses points together with a box; here both are given. ``policy=radioactive`` differs in that stream's seed.
+    """
+
+    name = "segvol"
+    extra = "sam"
+    requires = ("segment_anything", "torchvision")
+    accepts = frozenset({"point", "box3d"})
+
+    policy: Policy = "official"
+
+    @property
+    def weights(self) -> str:
+        """The published file, less its text encoder."""
+        return "segvol"
+
+    def build(self) -> Any:
+        """The network without its text encoder."""
+        from intrabench.models.networks.segvol import build_segvol
+
+        return build_segvol()
+
+    def prepared(self, volume: Volume) -> Any:
+        """The scene: the foreground, its intensities from 0 to 1.
+
+        Raises:
+            ValueError: the image has channels.
+        """
+        from intrabench.models.networks.segvol_zoom import Scene
+
+        if volume.array.ndim != 3:
+            raise ValueError("SegVol takes grey volumes, not colour images")
+        return Scene.of(volume.array)
+
+    def encode(self, crop: Floats) -> Floats:
+        """A window ``(32, 256, 256)`` to its embedding ``(768, 8, 16, 16)``."""
+        with self.computing():
+            batch = torch.from_numpy(crop[None, None]).to(self.runtime.device)
+            embedding: Floats = self.network.encode(batch).float()[0].cpu().numpy()
+        return embedding
+
+    def segment_one(self, image: OpenCrops, request: Request) -> Answer:
+        """Answer for the whole volume.
+
+        Raises:
+            ValueError: a prompt lies outside of the volume.
+        """
+        from intrabench.models.networks.segvol_zoom import Prompts, segment
+
+        points = np.vstack([turn.prompts.points for turn in request.given])
+        drawn = [turn.prompts.box3d for turn in request.given if turn.prompts.box3d is not None]
+        box = drawn[-1] if drawn else None
+        shape = image.volume.shape
+        if ((points[:, :3] < 0) | (points[:, :3] >= shape)).any():
+            raise ValueError(f"a point lies outside of the volume of {' x '.join(map(str, shape))} voxels")
+        if box is not None and ((box[3:] <= 0) | (box[:3] >= shape)).any():
+            raise ValueError(f"the box lies outside of the volume of {' x '.join(map(str, shape))} voxels")
+
+        def encode(key: Box | None, window: torch.Tensor) -> torch.Tensor:
+            name = "frame" if key is None else "_".join(map(str, key))
+            embedding = image.embedding(name, lambda: window[0, 0].numpy())
+            return torch.from_numpy(embedding[None]).to(self.runtime.device)
+
+        prompts = Prompts.of(image.prepared, points, box)
+        generator = torch.Generator().manual_seed(1 if self.policy == "radioactive" else 0)
+        with self.computing():
+            return Answer(segment(image.prepared, prompts, encode, self._decode, generator))
+
+    def _decode(self, embedding: torch.Tensor, *prompts: torch.Tensor | None) -> torch.Tensor:
+        device = self.runtime.device
+        logits: torch.Tensor = self.network.decode(embedding, *(None if p is None else p.to(device) for p in prompts))
+        if not torch.isfinite(logits).all():
+            raise FloatingPointError(f"{self.name} answered with NaN or infinite values; try --dtype float32")
+        return logits.float()

@@ -1,0 +1,39 @@
+"""Networks with the weights of the parity fixtures (tests/golden/models), and how close they have to come."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import torch
+
+from intrabench.models.random_weights import random_state
+from tests.conftest import GOLDEN
+
+FOLDER = GOLDEN / "models"
+
+
+def fixture(name: str) -> dict[str, Any]:
+    """The arrays of a fixture."""
+    return dict(np.load(FOLDER / f"{name}.npz"))
+
+
+def filled(network: torch.nn.Module, keys: str) -> torch.nn.Module:
+    """The network with the fixture's weights; its keys, shapes and the weights themselves must be the fixture's."""
+    content = json.loads((FOLDER / f"{keys}.keys.json").read_text())
+    own = {key: list(tensor.shape) for key, tensor in network.state_dict().items()}
+    assert own == {key: entry["shape"] for key, entry in content["keys"].items()}
+    state = random_state(network, content["_meta"].get("gain", 1.0))
+    for key, entry in content["keys"].items():
+        if state[key].dtype.is_floating_point:
+            np.testing.assert_allclose(state[key].flatten()[:3], entry["first"], atol=1e-5)
+    network.load_state_dict(state, strict=True)
+    return network.eval()
+
+
+def close(actual: Any, expected: Any, atol: float = 1e-4, rtol: float = 1e-4) -> None:
+    """Equal as far as kernels of another machine allow."""
+    array = actual.detach().float().numpy() if isinstance(actual, torch.Tensor) else np.asarray(actual)
+    assert array.shape == expected.shape
+    np.testing.assert_allclose(array, expected, atol=atol, rtol=rtol)

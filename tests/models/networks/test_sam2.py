@@ -1,0 +1,186 @@
+"""SAM 2 of both backends against what the official image predictor gave (tests/golden/models/sam2.1_hiera_t)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from intrabench.models.networks.sam2 import LENGTH, Sam2Network, build_sam2, prepare, transformers_state, unpack
+from tests.models.networks.parity import FOLDER, close, filled, fixture
+
+BACKENDS = ("sam2", "transformers")
+KEYS = "sam2.1_hiera_t"
+CASES = ("p1_multi", "p1_single", "p3_single", "box_single", "p3_box_single", "p3_mask_single")
+DATA = fixture(KEYS)
+SCALE = np.array([1024 / 900, 1024 / 768], dtype=np.float32)
+
+
+class _Keys:
+    """As much of a network as `filled` needs, with the official keys and shapes."""
+
+    def __init__(self) -> None:
+        content = json.loads((FOLDER / f"{KEYS}.keys.json").read_text())
+        self.state = {key: torch.empty(entry["shape"]) for key, entry in content["keys"].items()}
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.state
+
+    def load_state_dict(self, state: dict[str, Any], strict: bool) -> None:
+        self.state = state
+
+    def eval(self) -> _Keys:
+        return self
+
+
+def official_state() -> dict[str, Any]:
+    """The fixture's weights as an official checkpoint has them."""
+    return filled(_Keys(), KEYS).state_dict()  # type: ignore[arg-type]
+
+
+def built(backend: str) -> Sam2Network:
+    """SAM 2.1 t with the fixture's weights."""
+    pytest.importorskip(backend)
+    network = build_sam2("t", "2.1", backend)  # type: ignore[arg-type]
+    if backend == "sam2":
+        filled(network.module, KEYS)
+    else:
+        network.load_official(official_state())
+    return network
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def encoded(request: pytest.FixtureRequest) -> tuple[Sam2Network, torch.Tensor]:
+    """A network of each backend and its embedding of the fixture's image."""
+    network = built(request.param)
+    return network, network.encode(prepare(DATA["input_u8"])[None])
+
+
+def prompts(case: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+    """Points, labels and mask of a case, for one image."""
+    points, labels = np.zeros((0, 2), dtype=np.float32), np.zeros(0, dtype=np.int64)
+    if "box" in case:
+        points, labels = DATA["box"].reshape(2, 2), np.array([2, 3])
+    if case.startswith("p"):
+        name = case.split("_")[0]
+        points, labels = np.vstack([points, DATA[f"{name}_coords"]]), np.append(labels, DATA[f"{name}_labels"])
+    mask = 4 * torch.randn((1, 1, 256, 256), generator=torch.Generator().manual_seed(7)) if "mask" in case else None
+    return torch.from_numpy(points * SCALE)[None], torch.from_numpy(labels)[None], mask
+
+
+def test_prepared() -> None:
+    image = DATA["input_u8"]
+    close(prepare(image)[None, :, ::64, ::64], DATA["input_norm_s"], atol=1e-5)
+    np.testing.assert_array_equal(prepare(image), prepare(np.stack([image] * 3, axis=2)))
+
+
+def test_embedding(encoded: tuple[Sam2Network, torch.Tensor]) -> None:
+    network, embedding = encoded
+    assert embedding.shape == (1, LENGTH)
+    assert embedding.dtype == torch.float32
+    image, high0, high1 = unpack(embedding)
+    close((image + network.no_memory.view(1, -1, 1, 1))[:, ::8, ::4, ::4], DATA["image_embed_s"])
+    close(high0[:, ::8, ::16, ::16], DATA["high_res0_s"])
+    close(high1[:, ::8, ::8, ::8], DATA["high_res1_s"])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_prompts(encoded: tuple[Sam2Network, torch.Tensor], case: str) -> None:
+    network, embedding = encoded
+    points, labels, mask = prompts(case)
+    logits, iou = network.decode(embedding, points, labels, mask, multimask="multi" in case)
+    close(logits[0, :, ::2, ::2], DATA[f"{case}_low_s"], atol=1e-3)
+    close(iou[0], DATA[f"{case}_iou"])
+    full = functional.interpolate(logits, DATA["input_u8"].shape, mode="bilinear", align_corners=False)
+    np.testing.assert_allclose((full[0] > 0).sum(dim=(1, 2)), DATA[f"{case}_full_fg"], rtol=1e-3)
+
+
+@pytest.mark.parametrize("multimask", [False, True])
+@pytest.mark.parametrize("fed_back", [False, True])
+def test_pairs_do_not_touch_each_other(
+    encoded: tuple[Sam2Network, torch.Tensor], multimask: bool, fed_back: bool
+) -> None:
+    network, embedding = encoded
+    embeddings = torch.cat([embedding, embedding.roll(64 * 64 * 3 + 5), embedding])
+    points = torch.tensor([[[300.0, 345], [606, 322]], [[200, 200], [500, 600]], [[105, 600], [0, 0]]])
+    labels = torch.tensor([[1, 0], [2, 3], [1, -1]])
+    masks = 4 * torch.randn((3, 1, 256, 256), generator=torch.Generator().manual_seed(1)) if fed_back else None
+    logits, iou = network.decode(embeddings, points, labels, masks, multimask)
+    assert logits.shape == (3, 3 if multimask else 1, 256, 256)
+    for i in range(3):
+        mask = None if masks is None else masks[i : i + 1]
+        alone, own = network.decode(embeddings[i : i + 1], points[i : i + 1], labels[i : i + 1], mask, multimask)
+        close(logits[i], alone[0].numpy())
+        close(iou[i], own[0].numpy())
+    assert (logits[0] - logits[1]).abs().max() > 0.1
+
+
+def test_other_checkpoints_are_refused(encoded: tuple[Sam2Network, torch.Tensor]) -> None:
+    network, _ = encoded
+    state = official_state()
+    first, *_, last = state
+    for wrong in (
+        {key: value for key, value in state.items() if key != last},
+        state | {"sam_prompt_encoder.extra": torch.zeros(1)},
+        {key: value for key, value in state.items() if "point_embeddings.3" not in key},
+        state | {first: torch.zeros(1, 2)},
+    ):
+        with pytest.raises(RuntimeError):
+            network.load_official(wrong)
+    network.load_official(network.state_dict())
+    network.load_official(state)
+
+
+@pytest.mark.parametrize("version", ["2.0", "2.1"])
+@pytest.mark.parametrize(
+    "size", ["t", "s", pytest.param("b+", marks=pytest.mark.slow), pytest.param("l", marks=pytest.mark.slow)]
+)
+def test_official_configurations_under_the_other_names(size: Any, version: Any) -> None:
+    pytest.importorskip("sam2")
+    pytest.importorskip("transformers")
+    official = transformers_state(build_sam2(size, version, "sam2").state_dict())
+    with torch.device("meta"):
+        other = build_sam2(size, version, "transformers").state_dict()
+    assert {key: value.shape for key, value in official.items()} == {key: value.shape for key, value in other.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", ["s", "b+", "l"])
+def test_both_backends_agree_on_other_sizes(size: Any) -> None:
+    pytest.importorskip("sam2")
+    pytest.importorskip("transformers")
+    official, other = build_sam2(size, "2.0", "sam2"), build_sam2(size, "2.0", "transformers")
+    other.load_official(official.state_dict())
+    image = prepare(DATA["input_u8"])[None]
+    close(other.encode(image), official.encode(image).numpy())
+
+
+def test_building_leaves_global_state_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("sam2")
+    from hydra import initialize_config_module
+    from hydra.core.global_hydra import GlobalHydra
+
+    GlobalHydra.instance().clear()
+    stream = torch.random.get_rng_state()
+    for _ in range(2):
+        monkeypatch.delitem(sys.modules, "sam2")  # so that its import runs again
+        build_sam2("t")
+        assert not GlobalHydra.instance().is_initialized()
+    assert torch.equal(torch.random.get_rng_state(), stream)
+    with initialize_config_module("tests", version_base="1.2"):
+        mine = GlobalHydra.instance().hydra
+        monkeypatch.delitem(sys.modules, "sam2")
+        build_sam2("t")
+        assert GlobalHydra.instance().hydra is mine
+    GlobalHydra.instance().clear()
+
+
+@pytest.mark.parametrize("wrong", [("h", "2.1", "sam2"), ("t", "3", "sam2"), ("t", "2.1", "jax")])
+def test_what_does_not_exist(wrong: tuple[Any, Any, Any]) -> None:
+    with pytest.raises(ValueError, match="SAM 2 comes as"):
+        build_sam2(*wrong)

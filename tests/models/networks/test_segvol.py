@@ -1,0 +1,110 @@
+"""SegVol's network against what the official code computes with the same random weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import functional
+
+from intrabench.models.networks.segvol import WINDOW, build_segvol, upscaled
+from tests.models.networks.parity import close, filled, fixture
+
+CASES = ("p1", "p3", "p2ign", "box", "p3_box")
+STRIDES = {"patch_embedding": (37, 16), "block0": (37, 16), "block5": (37, 16), "block11": (37, 16), "tokens": (19, 12)}
+
+
+@pytest.fixture(scope="module")
+def golden() -> dict[str, Any]:
+    return fixture("segvol")
+
+
+@pytest.fixture(scope="module")
+def network() -> Any:
+    return filled(build_segvol(), "segvol")
+
+
+@pytest.fixture(scope="module")
+def activations(golden: dict[str, Any], network: Any) -> dict[str, torch.Tensor]:
+    """The embedding of the resized volume and what modules on the way to it put out."""
+    seen: dict[str, torch.Tensor] = {}
+    encoder = network.image_encoder
+    modules = {"patch_embedding": encoder.patch_embedding, "tokens": encoder}
+    modules |= {f"block{index}": encoder.blocks[index] for index in (0, 5, 11)}
+    hooks = [
+        module.register_forward_hook(lambda _, inputs, output, name=name: seen.update({name: output}))
+        for name, module in modules.items()
+    ]
+    volume = torch.from_numpy(golden["volume_u8"])[None, None].float() / 255
+    with torch.inference_mode():
+        seen["embedding"] = network.encode(functional.interpolate(volume, WINDOW, mode="nearest-exact"))
+    for hook in hooks:
+        hook.remove()
+    return seen
+
+
+def prompts(golden: dict[str, Any], case: str) -> tuple[torch.Tensor | None, ...]:
+    """Points, labels and boxes of a case."""
+    clicks, box = case.split("_")[0], torch.from_numpy(golden["box"]) if "box" in case else None
+    if clicks == "box":
+        return None, None, box
+    return torch.from_numpy(golden[f"{clicks}_coords"])[None], torch.from_numpy(golden[f"{clicks}_labels"])[None], box
+
+
+@pytest.mark.parametrize("name", sorted(STRIDES))
+def test_activations_are_the_official_ones(
+    golden: dict[str, Any], activations: dict[str, torch.Tensor], name: str
+) -> None:
+    step, channels = STRIDES[name]
+    key = "encoder_tokens_s" if name == "tokens" else f"act_{name}"
+    close(activations[name][:, ::step, ::channels], golden[key])
+
+
+def test_embedding_and_positions_are_the_official_ones(
+    golden: dict[str, Any], network: Any, activations: dict[str, torch.Tensor]
+) -> None:
+    assert activations["embedding"].shape == (1, 768, 8, 16, 16)
+    close(activations["embedding"][:, ::12, ::2, ::4, ::4], golden["image_embedding_s"])
+    close(network.prompt_encoder.dense_positions()[:, ::12, ::2, ::4, ::4], golden["dense_pe_s"])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_masks_are_the_official_ones(
+    golden: dict[str, Any], network: Any, activations: dict[str, torch.Tensor], case: str
+) -> None:
+    iou: list[torch.Tensor] = []
+    hook = network.mask_decoder.register_forward_hook(lambda _, inputs, output: iou.append(output[1]))
+    with torch.inference_mode():
+        close(network.prompt_encoder(*prompts(golden, case)), golden[f"{case}_sparse"])
+        low = network.decode(activations["embedding"], *prompts(golden, case))
+    hook.remove()
+    close(iou[0], golden[f"{case}_iou"])
+    assert low.shape == (1, 1, 32, 64, 64)
+    if f"{case}_low" in golden:
+        close(low, golden[f"{case}_low"], atol=1e-3)
+    else:
+        close(low[..., ::2, ::2, ::2], golden[f"{case}_low_s"], atol=1e-3)
+
+
+def test_one_embedding_serves_several_sets_of_prompts(
+    golden: dict[str, Any], network: Any, activations: dict[str, torch.Tensor]
+) -> None:
+    box = torch.from_numpy(golden["box"])
+    with torch.inference_mode():
+        both = network.decode(activations["embedding"], boxes=torch.cat([box + 1, box]))
+    assert both.shape == (2, 1, 32, 64, 64)
+    close(both[1:], golden["box_low"], atol=1e-3)
+
+
+def test_prompts_have_to_be_there(network: Any) -> None:
+    embedding = torch.zeros(1, 768, 8, 16, 16)
+    with pytest.raises(ValueError, match="point or a box"):
+        network.decode(embedding)
+    with pytest.raises(ValueError, match="labels"):
+        network.decode(embedding, points=torch.zeros(1, 1, 3))
+
+
+def test_upscaled_logits_have_the_shape_of_the_window() -> None:
+    assert upscaled(torch.full((1, 1, 32, 64, 64), 2.5)).shape == WINDOW
+    assert upscaled(torch.full((1, 1, 32, 64, 64), 2.5)).unique().tolist() == [2.5]
