@@ -103,7 +103,11 @@ def execute(options: Options, folder: Path, reporter: Reporter) -> tuple[Summary
         "package_versions_hash": versions_hash(),
         "versions": versions(),
     }
-    return LocalRun(job, Store(folder, run_id, record), reporter).run(), job.rounds
+    try:
+        return LocalRun(job, Store(folder, run_id, record), reporter).run(), job.rounds
+    finally:
+        for contender in job.contenders:
+            contender.close()
 
 
 def rows_of(summary: Summary, folder: Path, rounds: int) -> pl.DataFrame:

@@ -88,9 +88,9 @@ def _prompts(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterato
             first = _answer(image, _request(model, kind, targets[0]))
             seconds = time.perf_counter() - started
             again = time.perf_counter()
-            other = _answer(image, _request(model, kind, targets[1]))
-            warm = time.perf_counter() - again
-            used = not _same(first, other)
+            others = [_answer(image, _request(model, kind, target)) for target in targets[1:]]
+            warm = (time.perf_counter() - again) / len(others)
+            used = not all(_same(first, other) for other in others)
             told = f"changes the answer; {seconds:.2f} s the first time, {warm:.2f} s then"
             yield Finding(f"prompt {kind}", used, told if used else "another prompt gets the same answer")
 

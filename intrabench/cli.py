@@ -55,6 +55,9 @@ def run(
         Path | None, typer.Option("--weights", help="A checkpoint brought by hand, or `random`.")
     ] = None,
     cache_embeddings: Annotated[bool, typer.Option("--cache-embeddings", help="Keep embeddings across runs.")] = False,
+    python: Annotated[
+        Path | None, typer.Option("--python", help="Interpreter that models run in, ENV/bin/python.")
+    ] = None,
     save_masks: Annotated[bool, typer.Option("--save-masks", help="Keep the mask of every round.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Never adapt a prompt to a model.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done.")] = False,
@@ -87,6 +90,7 @@ def run(
         memory_mb=memory,
         dtype=dtype,
         compile=compile,
+        python=python,
         weights=weights,
         cache_embeddings=cache_embeddings,
         plugins=plugin,

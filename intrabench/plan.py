@@ -6,14 +6,20 @@ import fnmatch
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from intrabench.errors import IntraBenchError
 from intrabench.models import weights
 from intrabench.specs import full_spec, nearest, short_spec
 from intrabench.target import WHOLE_CASE, TargetInfo
+
+if TYPE_CHECKING:
+    from intrabench.engine.remote import RemoteModel
+    from intrabench.models.base import OpenImage
+    from intrabench.volume import Volume
 
 CONTRACT = 2
 """Raised when the meaning of a stored row changes, so that older rows are computed anew."""
@@ -21,15 +27,29 @@ CONTRACT = 2
 
 @dataclass(frozen=True)
 class Contender:
-    """A model as it enters a run: the object, what identifies it, where it computes."""
+    """A model as it enters a run: the object, what identifies it, where it computes.
+
+    remote: opens images in its place, in another process.
+    """
 
     model: Any
     device: str = "cpu"
+    remote: RemoteModel | None = None
+
+    def open(self, volume: Volume) -> AbstractContextManager[OpenImage]:
+        """Open one image."""
+        opened: AbstractContextManager[OpenImage] = (self.remote or self.model).open(volume)
+        return opened
+
+    def close(self) -> None:
+        """End the other process, if there is one."""
+        if self.remote is not None:
+            self.remote.close()
 
     @cached_property
     def weights_sha256(self) -> str:
         """The sha256 of its weights, or `RANDOM`, or nothing."""
-        return weights.identity(self.model)
+        return weights.identity(self.model) if self.remote is None else self.remote.weights_sha256
 
     @cached_property
     def identity(self) -> tuple[str, str, str, str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from intrabench.datasets import store as cases
 from intrabench.datasets.base import Dataset
-from intrabench.engine.job import Options, make_job
+from intrabench.engine.job import Job, Options, make_job
 from intrabench.plan import check_targets
 from intrabench.results.store import finished_sessions
 
@@ -14,6 +14,14 @@ from intrabench.results.store import finished_sessions
 def describe(options: Options, folder: Path) -> list[str]:
     """Lines for people: downloads and what is here of them, units per model, what is finished."""
     job = make_job(options)
+    try:
+        return _described(job, folder)
+    finally:
+        for contender in job.contenders:
+            contender.close()
+
+
+def _described(job: Job, folder: Path) -> list[str]:
     lines = [line for dataset in job.datasets for line in _data(dataset)]
     indexes = {(dataset, case): cases.index(dataset, case) for dataset, case in job.selected()}
     unknown = sum(index is None for index in indexes.values())

@@ -10,6 +10,7 @@ from typing import Any
 from intrabench import registry
 from intrabench.datasets import store as cases
 from intrabench.datasets.stored_case import CaseIndex
+from intrabench.engine.requirements import check_requirements, pick_device
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Runtime
 from intrabench.models.weights import RANDOM
@@ -85,6 +86,7 @@ class Options:
     weights: Path | None = None
     compile: bool = False
     cache_embeddings: bool = False
+    python: Path | None = None
     plugins: Sequence[Path] = field(default_factory=tuple)
 
 
@@ -100,10 +102,10 @@ def make_job(options: Options) -> Job:
     if rounds is None:
         rounds = ROUNDS if refined else 0
     datasets = _distinct([registry.make("datasets", spec) for spec in options.datasets])
-    models = _distinct([_model(spec) for spec in options.models])
-    _check_rows(models, rows, preset)
+    models = {full_spec(model): (spec, model) for spec in options.models for model in [_model(spec, options)]}
+    _check_rows([model for _, model in models.values()], rows, preset)
     return Job(
-        tuple(_equipped(model, options) for model in models),
+        tuple(_equipped(spec, model, options) for spec, model in models.values()),
         prompters,
         datasets,
         tuple(dict.fromkeys(options.seeds)),
@@ -151,9 +153,10 @@ def _distinct(objects: Sequence[Any]) -> tuple[Any, ...]:
     return tuple({full_spec(thing): thing for thing in objects}.values())
 
 
-def _model(spec: str) -> Any:
+def _model(spec: str, options: Options) -> Any:
     model = registry.make("models", spec)
-    check_requirements(model)
+    if options.python is None:
+        check_requirements(model)
     return model
 
 
@@ -178,10 +181,10 @@ def contender(spec: str, options: Options) -> Contender:
         IntraBenchError: it cannot run like that, or its weights are not here.
     """
     _check(options)
-    return _equipped(_model(spec), options)
+    return _equipped(spec, _model(spec, options), options)
 
 
-def _equipped(model: Any, options: Options) -> Contender:
+def _equipped(spec: str, model: Any, options: Options) -> Contender:
     if options.weights is not None and model.weights is None:
         raise IntraBenchError(f"model {model.name} has no weights that --weights could replace; leave the option out")
     device = pick_device(options.device, model.devices)
@@ -197,6 +200,10 @@ def _equipped(model: Any, options: Options) -> Contender:
         embeddings=cases.data_root() / "embeddings" if options.cache_embeddings else None,
         compile=options.compile,
     )
+    if options.python is not None:
+        from intrabench.engine.remote import RemoteModel
+
+        return Contender(model, device, RemoteModel(options.python, spec, model.runtime, options.plugins))
     if model.weights is not None and not model.runtime.random:
         from intrabench.models import weights
 
@@ -209,30 +216,3 @@ def _equipped(model: Any, options: Options) -> Contender:
 def _random(options: Options) -> bool:
     """Whether random weights were asked for; a file of that name is ``./random``."""
     return options.weights is not None and str(options.weights) == RANDOM
-
-
-def check_requirements(model: Any) -> None:
-    """Refuse a model whose extra is not installed, with the command that installs it."""
-    from importlib.util import find_spec
-
-    missing = [module for module in model.requires if find_spec(module) is None]
-    if missing:
-        raise IntraBenchError(
-            f"model {model.name} needs {', '.join(missing)}, which is not installed; "
-            f"run: pip install 'intrabench[{model.extra}]'"
-        )
-
-
-def pick_device(wanted: str, devices: Sequence[str]) -> str:
-    """The device for a model that can compute on `devices`; auto takes CUDA when there is one."""
-    if wanted not in ("auto", "cpu", "cuda"):
-        raise IntraBenchError(f"--device {wanted} is unknown; give auto, cpu or cuda")
-    if wanted == "cpu" or "cuda" not in devices:
-        return "cpu"
-    import torch
-
-    if torch.cuda.is_available():
-        return "cuda"
-    if wanted == "cuda":
-        raise IntraBenchError("--device cuda: torch sees no CUDA device here; use --device cpu or auto")
-    return "cpu"

@@ -154,7 +154,7 @@ class LocalRun:
                 scene = self._opened(group)
                 volume = scene.volume  # read here, once
                 targets = {target.id: target for target in scene.targets(_ids(units))}
-                image = stack.enter_context(group.contender.model.open(volume))
+                image = stack.enter_context(group.contender.open(volume))
             except IntraBenchError as error:
                 self._fail(group, units, Failure("error", str(error)))
                 return

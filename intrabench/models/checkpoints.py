@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -49,19 +51,45 @@ def read(path: Path) -> Any:
     Raises:
         IntraBenchError: it cannot be read that way.
     """
-    import torch
-
     try:
         if path.suffix == ".safetensors":
             from safetensors.torch import load_file
 
             return load_file(path)
-        return torch.load(path, map_location="cpu", weights_only=True)
+        return _tensors_of(path)
     except Exception as error:  # every way of not being a checkpoint has its own exception
         reason = str(error).strip().splitlines() or [type(error).__name__]
         raise IntraBenchError(
             f"{path} is damaged or no checkpoint that can be read safely ({reason[0][:200]}); fetch it again"
         ) from error
+
+
+class Inert:
+    """Stands for whatever else was pickled beside the tensors, an optimiser for example: nothing of it is run."""
+
+    def __init__(self, *_: Any, **__: Any) -> None: ...
+
+    def __setstate__(self, _: Any) -> None: ...
+
+
+def _mapping(*_: Any) -> OrderedDict[Any, Any]:
+    """Stands for a dictionary that torch does not know."""
+    return OrderedDict()
+
+
+def _tensors_of(path: Path) -> Any:
+    """What ``torch.load`` gives with ``weights_only=True``, with `Inert` objects in the places of others."""
+    import torch
+
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError:
+        unknown = torch.serialization.get_unsafe_globals_in_checkpoint(path)
+        if not unknown:
+            raise
+        stand_ins: list[Any] = [(_mapping if name == "collections.defaultdict" else Inert, name) for name in unknown]
+        with torch.serialization.safe_globals(stand_ins):
+            return torch.load(path, map_location="cpu", weights_only=True)
 
 
 def unwrapped(content: Any, entry: Weights) -> dict[str, Any]:

@@ -63,8 +63,8 @@ class GrabCut(SliceModel):
         if target.any() and not target.all():  # its colour models need both
             cv2.setRNGSeed(0)  # its clustering draws
             image = np.ascontiguousarray(item.embedding, dtype=np.uint8)
-            none = np.zeros((1, 65)), np.zeros((1, 65))
-            cv2.grabCut(image, labels, None, *none, self.iterations, cv2.GC_INIT_WITH_MASK)
+            back, front = np.zeros((1, 65)), np.zeros((1, 65))
+            cv2.grabCut(image, labels, (0, 0, 1, 1), back, front, self.iterations, cv2.GC_INIT_WITH_MASK)
             target = np.isin(labels, (cv2.GC_FGD, cv2.GC_PR_FGD))
         return SliceResult(target, target.astype(np.float32))
 

@@ -83,7 +83,7 @@ class SegVol(CropModel):
             embedding = image.embedding(name, lambda: window[0, 0].numpy())
             return torch.from_numpy(embedding[None]).to(self.runtime.device)
 
-        prompts = Prompts.of(image.prepared, points, box)
+        prompts = Prompts.of(image.prepared, points, None if box is None else box.tolist())
         generator = torch.Generator().manual_seed(1 if self.policy == "radioactive" else 0)
         with self.computing():
             return Answer(segment(image.prepared, prompts, encode, self._decode, generator))

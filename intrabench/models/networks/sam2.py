@@ -66,7 +66,7 @@ class Sam2Network(torch.nn.Module, ABC):
             RuntimeError: a key is missing or unknown, or has another shape.
         """
         own = state.keys() == self.state_dict().keys()
-        self.module.load_state_dict(state if own else self._own_names(state), strict=True)
+        self.module.load_state_dict(state if own else self.own_names(state), strict=True)
 
     @torch.inference_mode()
     def encode(self, images: Tensor) -> Tensor:
@@ -95,7 +95,8 @@ class Sam2Network(torch.nn.Module, ABC):
         logits, iou = self._decoded(image + self.no_memory.view(1, -1, 1, 1), high, clicks, dense, multimask)
         return logits.float().clamp(-LIMIT, LIMIT), iou.float()
 
-    def _own_names(self, state: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+    def own_names(self, state: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        """An official state dict under the names of `state_dict`."""
         return state
 
     @abstractmethod
@@ -132,7 +133,7 @@ class TransformersSam2(Sam2Network):
     _no_memory = "no_memory_embedding"
     _encoder = "vision_encoder"
 
-    def _own_names(self, state: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+    def own_names(self, state: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         return transformers_state(state)
 
     def _maps(self, images: Tensor) -> Maps:

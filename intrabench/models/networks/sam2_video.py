@@ -98,10 +98,8 @@ class Tracker(ABC):
         self.places: Any = None  # positions in a memory, the same in all of them
         self.prompted: dict[int, dict[str, Any]] = {}
         self.tracked: dict[int, dict[str, Any]] = {}
-        self.memory = {
-            "cond_frame_outputs": self.prompted,
-            "non_cond_frame_outputs": self.tracked,
-        }  # both backends' names
+        # under the names by which both backends look it up
+        self.memory = {"cond_frame_outputs": self.prompted, "non_cond_frame_outputs": self.tracked}
 
     @torch.inference_mode()
     def step(self, z: int, embedding: Tensor, prompt: SlicePrompt | None, reverse: bool) -> Tracked:

@@ -143,12 +143,11 @@ def zoom_in(
     """
     shape = scene.image.shape
     found = in_scene(logits > 0, shape, roi)
-    asked = torch.zeros(2, *WINDOW, dtype=torch.bool)  # target points, box
-    if prompts.points is not None and prompts.labels is not None:
-        asked[0][tuple(prompts.points[prompts.labels == 1].long().T)] = True
+    target_points = _target_points(prompts, shape)
+    cube = torch.zeros(WINDOW, dtype=torch.bool)
     if prompts.box is not None:
         z0, y0, x0, z1, y1, x1 = prompts.box[0].long().tolist()
-        asked[1, z0 : z1 + 1, y0 : y1 + 1, x0 : x1 + 1] = True
+        cube[z0 : z1 + 1, y0 : y1 + 1, x0 : x1 + 1] = True
     total, count = torch.zeros_like(found, dtype=logits.dtype), torch.zeros_like(found, dtype=torch.uint8)
     boxes = windows(roi)
     for box in boxes:
@@ -158,16 +157,34 @@ def zoom_in(
         image = torch.zeros(1, 1, *WINDOW)
         image[0, 0][place] = torch.from_numpy(scene.image[box_slices(box)])
         # below, points and the box asked for lack the margin: the original forgets it
-        voxels = in_scene(asked[0], shape, box).nonzero()
+        inside_window = ((target_points >= torch.tensor(box[:3])) & (target_points < torch.tensor(box[3:]))).all(dim=1)
+        voxels = target_points[inside_window] - torch.tensor(box[:3])
         points, labels = (None, None) if prompts.points is None else drawn(voxels, generator)
         if prompts.box is not None and len(boxes) == 1:
-            corners = _bounds(in_scene(asked[1], shape, roi))
+            corners = _bounds(in_scene(cube, shape, roi))
         elif (corners := _bounds(found[inside])) is not None:
             corners = tuple(np.add(corners, np.tile(margin, 2)).tolist())
         fed = torch.tensor([corners or (-1,) * 6]).float()  # no special value: to the network a box like any other
         total[inside] += upscaled(decode(encode(box, image), points, labels, fed))[place]
         count[inside] += 1
     return total / count
+
+
+def _target_points(prompts: Prompts, shape: Sequence[int]) -> Tensor:
+    """The voxels ``(k, 3)`` of a scene of `shape` that the frame's target points stand for, in C order.
+
+    In a scene smaller than the frame there may be none for a point: the original loses it, here it is the nearest one.
+    """
+    if prompts.points is None or prompts.labels is None:
+        return torch.zeros(0, 3, dtype=torch.long)
+    found = set()
+    for point in prompts.points[prompts.labels == 1].long().tolist():
+        along = []
+        for rows, place, side, window in zip(_rows(shape), point, shape, WINDOW, strict=True):
+            same = (rows == place).nonzero()[:, 0].tolist()
+            along.append(same or [(2 * place + 1) * side // (2 * window)])
+        found |= set(product(*along))
+    return torch.tensor(sorted(found), dtype=torch.long).reshape(-1, 3)
 
 
 def drawn(voxels: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -40,13 +41,14 @@ class _Keys:
 
 def official_state() -> dict[str, Any]:
     """The fixture's weights as an official checkpoint has them."""
-    return filled(_Keys(), KEYS).state_dict()  # type: ignore[arg-type]
+    return filled(_Keys(), KEYS).state_dict()
 
 
+@cache
 def built(backend: str) -> Sam2Network:
-    """SAM 2.1 t with the fixture's weights."""
+    """SAM 2.1 t with the fixture's weights, shared by all tests: what changes it has to change it back."""
     pytest.importorskip(backend)
-    network = build_sam2("t", "2.1", backend)  # type: ignore[arg-type]
+    network = build_sam2("t", "2.1", backend)
     if backend == "sam2":
         filled(network.module, KEYS)
     else:
@@ -100,8 +102,7 @@ def test_prompts(encoded: tuple[Sam2Network, torch.Tensor], case: str) -> None:
     np.testing.assert_allclose((full[0] > 0).sum(dim=(1, 2)), DATA[f"{case}_full_fg"], rtol=1e-3)
 
 
-@pytest.mark.parametrize("multimask", [False, True])
-@pytest.mark.parametrize("fed_back", [False, True])
+@pytest.mark.parametrize(("multimask", "fed_back"), [(False, False), (True, True)])
 def test_pairs_do_not_touch_each_other(
     encoded: tuple[Sam2Network, torch.Tensor], multimask: bool, fed_back: bool
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 import torch
 from torch.nn import functional
 
-from intrabench.models.networks.sam2 import LENGTH, Sam2Network, build_sam2, unpack
+from intrabench.models.networks.sam2 import LENGTH, build_sam2, unpack
 from intrabench.models.networks.sam2_video import REACH, SlicePrompt, Tracked, propagate, walk
+from intrabench.models.random_weights import random_state
 from tests.models.networks.parity import close, fixture
 from tests.models.networks.test_sam2 import BACKENDS, built
 
@@ -19,11 +21,11 @@ DATA = fixture("sam2.1_hiera_t_video")
 
 @pytest.fixture(scope="module")
 def embeddings() -> torch.Tensor:
-    """Embeddings of the fixture's frames; those of the two backends are the same (test_sam2)."""
+    """Embeddings of the fixture's frames, from the first backend that is there: both give the same (test_sam2)."""
     frames = torch.from_numpy(DATA["frames_u8"]).float()[:, None].expand(-1, 3, -1, -1) / 255
     mean, deviation = torch.tensor([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]])[:, :, None, None]
     frames = functional.interpolate(frames, (1024, 1024), mode="bilinear", align_corners=False)
-    network = built("sam2")
+    network = built(next((name for name in BACKENDS if find_spec(name)), BACKENDS[0]))
     return torch.cat([network.encode((frame[None] - mean) / deviation) for frame in frames])
 
 
@@ -77,7 +79,7 @@ class Remembers:
 def test_what_is_remembered(first: int, both_ways: bool) -> None:
     tracker = Remembers(100)
     click: Any = "a click"
-    order = [one.z for one in walk(tracker, lambda z: f"features of {z}", 100, {first: click}, both_ways)]  # type: ignore
+    order = [one.z for one in walk(tracker, lambda z: f"features of {z}", 100, {first: click}, both_ways)]
     assert order == [*range(first, 100), *(range(first - 1, -1, -1) if both_ways else ())]
     assert [z for z, _ in tracker.steps] == order
     assert [reverse for _, reverse in tracker.steps] == [z < first for z in order]
@@ -88,7 +90,7 @@ def test_several_slices_with_prompts_come_first() -> None:
     tracker = Remembers(8)
     tracker.kept = set(range(8))
     click: Any = "a click"
-    order = [one.z for one in walk(tracker, lambda z: f"features of {z}", 8, {5: click, 3: click}, True)]  # type: ignore
+    order = [one.z for one in walk(tracker, lambda z: f"features of {z}", 8, {5: click, 3: click}, True)]
     assert order == [3, 4, 5, 6, 7, 2, 1, 0]
     assert [z for z, _ in tracker.steps] == [3, 5, 4, 6, 7, 2, 1, 0]
 
@@ -97,7 +99,7 @@ def test_several_slices_with_prompts_come_first() -> None:
 def test_prompts_have_to_be_inside(slices: list[int]) -> None:
     click: Any = "a click"
     with pytest.raises(ValueError, match="prompts are needed on slices from 0 to 3"):
-        propagate(None, None, 4, dict.fromkeys(slices, click))  # type: ignore
+        propagate(None, None, 4, dict.fromkeys(slices, click))
 
 
 def predicted(module: Any, embeddings: torch.Tensor, monkeypatch: pytest.MonkeyPatch) -> dict[int, torch.Tensor]:
@@ -109,7 +111,6 @@ def predicted(module: Any, embeddings: torch.Tensor, monkeypatch: pytest.MonkeyP
         image_map, *high = unpack(embeddings[at : at + 1])
         maps = [*high, image_map]
         encoding = module.image_encoder.neck.position_encoding
-        # its positions have 256 channels at every level
         return {"backbone_fpn": maps, "vision_pos_enc": [encoding(part) for part in maps]}
 
     numbers = torch.arange(len(embeddings)).float()[:, None, None, None].expand(-1, 3, 1, 1)
@@ -134,7 +135,7 @@ def test_as_the_official_predictor(version: Any, monkeypatch: pytest.MonkeyPatch
         pytest.importorskip(backend)
     embeddings = torch.randn((5, LENGTH), generator=torch.Generator().manual_seed(3))
     official = build_sam2("t", version, "sam2")
-    official.load_official(varied(official))
+    official.load_official(random_state(official))
     other = build_sam2("t", version, "transformers")
     other.load_official(official.state_dict())
     click, clicks = torch.tensor([[400.0, 480]]), torch.tensor([[400.0, 480], [240, 120]])
@@ -151,10 +152,3 @@ def test_as_the_official_predictor(version: Any, monkeypatch: pytest.MonkeyPatch
         assert logits.std() > 0.1
         for mine in given:
             close(mine[z][None], logits.numpy(), atol=1e-3)
-
-
-def varied(network: Sam2Network) -> dict[str, torch.Tensor]:
-    """Weights under which prompts matter."""
-    from intrabench.models.random_weights import random_state
-
-    return random_state(network)

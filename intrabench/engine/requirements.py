@@ -1,0 +1,34 @@
+"""Whether a model can run here: its packages and its device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from intrabench.errors import IntraBenchError
+
+
+def check_requirements(model: Any) -> None:
+    """Refuse a model whose extra is not installed, with the command that installs it."""
+    missing = [module for module in model.requires if find_spec(module) is None]
+    if missing:
+        raise IntraBenchError(
+            f"model {model.name} needs {', '.join(missing)}, which is not installed; "
+            f"run: pip install 'intrabench[{model.extra}]'"
+        )
+
+
+def pick_device(wanted: str, devices: Sequence[str]) -> str:
+    """The device for a model that can compute on `devices`; auto takes CUDA when there is one."""
+    if wanted not in ("auto", "cpu", "cuda"):
+        raise IntraBenchError(f"--device {wanted} is unknown; give auto, cpu or cuda")
+    if wanted == "cpu" or "cuda" not in devices:
+        return "cpu"
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda"
+    if wanted == "cuda":
+        raise IntraBenchError("--device cuda: torch sees no CUDA device here; use --device cpu or auto")
+    return "cpu"

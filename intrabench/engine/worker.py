@@ -1,0 +1,106 @@
+"""The other end of `intrabench.engine.remote`: a process of another interpreter that owns one model.
+
+It gets one message after the other, ``(kind, content)``, and answers each with ``("ok", content)`` or ``("error",
+sentence)``. What a model remembers of a session stays here; outside it goes by a number.
+"""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from itertools import count
+from multiprocessing.connection import Client, Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from intrabench.errors import IntraBenchError
+from intrabench.models.base import Answer, Failure, OpenImage, Request, failure_of
+from intrabench.volume import Grid, Volume
+
+KEY = "INTRABENCH_WORKER_KEY"
+"""Environment variable with the secret that both ends share."""
+
+
+class Worker:
+    """One model, at most one opened image, and the memories of the sessions on it."""
+
+    def __init__(self) -> None:
+        self.model: Any = None
+        self.image: OpenImage | None = None
+        self.memories: dict[int, Any] = {}
+        self._numbers = count(1)
+        self._opened = ExitStack()
+
+    def answer(self, kind: str, content: Any) -> Any:
+        """What a message is answered with."""
+        answers: dict[str, Callable[..., Any]] = {"load": self.load, "open": self.open, "segment": self.segment}
+        return answers[kind](**content)
+
+    def load(self, spec: str, runtime: Any, plugins: tuple[Path, ...]) -> str:
+        """Make the model that a spec names and load its weights; returns what they are called."""
+        from intrabench import registry
+        from intrabench.engine.requirements import check_requirements
+        from intrabench.models.weights import identity
+
+        for plugin in plugins:
+            registry.add_plugin(plugin)
+        self.model = registry.make("models", spec)
+        check_requirements(self.model)
+        self.model.runtime = runtime
+        self.model.load()
+        return identity(self.model)
+
+    def open(self, array: Path, grid: Grid, modality: str) -> None:
+        """Open the image whose voxels lie in a file that both processes map; the one before is closed."""
+        self._opened.close()
+        self.memories.clear()
+        self._opened = ExitStack()
+        volume = Volume(np.load(array, mmap_mode="r"), grid, modality)
+        self.image = self._opened.enter_context(self.model.open(volume))
+
+    def segment(self, requests: list[Request], forgotten: list[int]) -> list[Answer | Failure]:
+        """Answer requests whose memories are numbers; an unknown one stands for none, so that the model replays."""
+        for number in forgotten:
+            self.memories.pop(number, None)
+        assert self.image is not None
+        known = [replace(request, memory=self.memories.get(request.memory)) for request in requests]
+        return [self._numbered(answer) for answer in self.image.segment(known)]
+
+    def _numbered(self, answer: Answer | Failure) -> Answer | Failure:
+        if isinstance(answer, Failure) or answer.memory is None:
+            return answer
+        number = next(self._numbers)
+        self.memories[number] = answer.memory
+        return replace(answer, memory=number)
+
+
+def serve(connection: Connection) -> None:
+    """Answer messages until the other end hangs up."""
+    worker = Worker()
+    while True:
+        try:
+            kind, content = connection.recv()
+        except (EOFError, OSError):
+            return
+        connection.send(_answered(worker, kind, content))
+
+
+def _answered(worker: Worker, kind: str, content: Mapping[str, Any]) -> tuple[str, Any]:
+    try:
+        return "ok", worker.answer(kind, content)
+    except IntraBenchError as error:
+        return "error", str(error)
+    except Exception as error:  # a model may fail in any way; the other process decides what that means
+        traceback.print_exc()
+        return "error", failure_of(error, 0.0).message
+
+
+def main(address: str) -> None:
+    """Connect to the process that started this one."""
+    with Client(address, authkey=bytes.fromhex(os.environ.pop(KEY))) as connection:
+        serve(connection)
