@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("overhead", "refinement", "click", "surface", "startup", "memory", "encode")
+NAMES = ("overhead", "refinement", "click", "surface", "startup", "memory", "encode", "batches", "gpu")
 
 
 def main() -> None:

@@ -9,9 +9,9 @@ CHILD = """
 import sys, time
 import numpy as np
 import intrabench
-from intrabench.models import litemedsam
+from intrabench.models import allocator
 if sys.argv[1] == "without":
-    litemedsam.keep_freed_memory = lambda: None
+    allocator.keep_freed_memory = lambda: None
 image = np.random.default_rng(0).integers(0, 255, (256, 256)).astype(np.float32)
 model = intrabench.model("litemedsam")
 model.encode([image])

@@ -47,7 +47,7 @@ def adapt(
         prompts, note = _boxes2d(prompts, accepts)
         notes.append(note)
     if "box3d" in prompts.kinds - accepts:
-        prompts, note = _box3d(prompts, accepts)
+        prompts, note = _box3d(prompts, abilities)
         notes.append(note)
     if "point" in prompts.kinds - accepts:
         prompts, note = _points(prompts, accepts, mask, first, earlier)
@@ -88,11 +88,14 @@ def _boxes2d(prompts: Prompts, accepts: frozenset[PromptKind]) -> tuple[Prompts,
     raise NotApplicable("the model takes neither boxes nor points")
 
 
-def _box3d(prompts: Prompts, accepts: frozenset[PromptKind]) -> tuple[Prompts, str]:
+def _box3d(prompts: Prompts, abilities: Abilities) -> tuple[Prompts, str]:
+    """The same 2D box on each slice; a model of volumes, which fills in other slices itself, gets the middle one."""
     assert prompts.box3d is not None
     z0, y0, x0, z1, y1, x1 = prompts.box3d
+    accepts = abilities.accepts
     if "box2d" in accepts:
-        rows = np.array([(z, y0, x0, y1, x1) for z in range(z0, z1)], dtype=np.int64).reshape(-1, 5)
+        slices = range(z0, z1) if abilities.dims == 2 else [(z0 + z1 - 1) // 2]
+        rows = np.array([(z, y0, x0, y1, x1) for z in slices], dtype=np.int64).reshape(-1, 5)
         boxes = np.vstack([prompts.boxes2d, rows])
         return replace(prompts, box3d=None, boxes2d=boxes, drawn=np.ones(len(boxes), dtype=bool)), "box3d->box2d"
     if "point" in accepts:

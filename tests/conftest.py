@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from intrabench import registry
+from intrabench.cli import main
 from intrabench.mask import Mask
 from intrabench.target import Target
+from tests.server import Server, serving
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -26,6 +31,45 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty data folder."""
     monkeypatch.setenv("INTRABENCH_DATA", str(tmp_path / "data"))
     return tmp_path / "data"
+
+
+@dataclass
+class Said:
+    """What a command ended with and printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def say(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, data: Path) -> Callable[..., Said]:
+    """Type a command."""
+
+    def call(*words: str) -> Said:
+        monkeypatch.setattr(sys, "argv", ["intrabench", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        return Said(int(ended.value.code or 0), printed.out, printed.err)
+
+    return call
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """A web server on this machine."""
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses asked for; none of them is really made."""
+    asked: list[float] = []
+    monkeypatch.setattr("time.sleep", asked.append)
+    monkeypatch.setenv("NO_PROXY", "*")
+    return asked
 
 
 def make_target(array: np.ndarray, spacing_mm: tuple[float, float, float] = (1.0, 1.0, 1.0)) -> Target:

@@ -42,6 +42,12 @@ def test_a_3d_box_becomes_the_same_2d_box_on_each_of_its_slices() -> None:
     assert notes == ["box3d->box2d"]
 
 
+def test_a_3d_box_becomes_the_middle_2d_box_for_a_model_of_volumes() -> None:
+    abilities = Abilities(3, frozenset({"box2d", "point"}))
+    turn, notes = adapt(Turn(box3d((1, 2, 3, 5, 5, 6)), (DrawBox3D(),)), abilities, NOTHING, first=True)
+    assert (turn.prompts.boxes2d.tolist(), notes) == ([[2, 2, 3, 5, 6]], ["box3d->box2d"])
+
+
 def test_a_3d_box_becomes_its_centre() -> None:
     turn, notes = adapt(Turn(box3d((1, 2, 3, 4, 5, 7)), (DrawBox3D(),)), POINTS_3D, NOTHING, first=True)
     assert (turn.prompts.points.tolist(), notes) == ([[2, 3, 4, 1]], ["box3d->point"])

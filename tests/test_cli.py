@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import nibabel as nib
@@ -15,8 +13,8 @@ from PIL import Image
 
 import intrabench
 from intrabench import registry
-from intrabench.cli import main
 from intrabench.datasets import store
+from tests.conftest import Said
 
 PHANTOM = "phantom:shape=16x32x32,instances=2,orientation=LPI"
 SICK = (
@@ -24,25 +22,6 @@ SICK = (
     "@dataclass(eq=False)\nclass Sick(VolumeModel):\n    name = 'sick'\n    accepts = frozenset({'box2d'})\n"
     "    def segment_one(self, volume, request):\n        raise MemoryError('all gone')\n"
 )
-
-
-@dataclass
-class Said:
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def say(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, data: Path) -> Callable[..., Said]:
-    def call(*words: str) -> Said:
-        monkeypatch.setattr(sys, "argv", ["intrabench", *words])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        return Said(int(ended.value.code or 0), printed.out, printed.err)
-
-    return call
 
 
 def test_list_names_everything_and_json_is_the_same(say: Callable[..., Said]) -> None:

@@ -181,10 +181,10 @@ def contender(spec: str, options: Options) -> Contender:
         IntraBenchError: it cannot run like that, or its weights are not here.
     """
     _check(options)
-    return _equipped(spec, _model(spec, options), options)
+    return _equipped(spec, _model(spec, options), options, load=False)
 
 
-def _equipped(spec: str, model: Any, options: Options) -> Contender:
+def _equipped(spec: str, model: Any, options: Options, load: bool = True) -> Contender:
     if options.weights is not None and model.weights is None:
         raise IntraBenchError(f"model {model.name} has no weights that --weights could replace; leave the option out")
     device = pick_device(options.device, model.devices)
@@ -204,12 +204,12 @@ def _equipped(spec: str, model: Any, options: Options) -> Contender:
         from intrabench.engine.remote import RemoteModel
 
         return Contender(model, device, RemoteModel(options.python, spec, model.runtime, options.plugins))
-    if model.weights is not None and not model.runtime.random:
+    if options.weights is not None and load:
+        model.load()  # a file brought by hand may be anything
+    elif model.weights is not None and not model.runtime.random:
         from intrabench.models import weights
 
-        weights.locate(model.weights, options.weights)  # absent weights are told now, not per target
-        if options.weights is not None:
-            model.load()  # a file brought by hand may be anything
+        weights.locate(model.weights)  # absent weights are told now, not per target
     return Contender(model, device)
 
 

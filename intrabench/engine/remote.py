@@ -178,7 +178,7 @@ class OpenRemote(OpenImage):
         self._forgotten.clear()
 
     def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
-        """Answer the requests together. If the process dies over that, each is tried alone in a fresh one, twice at most.
+        """Answer the requests together. If the process dies over that, each is tried alone, until it dies twice more.
 
         So a request that kills it fails alone, and a model that always dies does not take a start for every request.
         """

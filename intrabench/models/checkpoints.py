@@ -116,7 +116,7 @@ def check(state: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
         _told(
             "of another shape",
             [
-                f"{key} {tuple(state[key].shape)} instead of {tuple(tensor.shape)}"
+                f"{key} {tuple(getattr(state[key], 'shape', ()))} instead of {tuple(tensor.shape)}"
                 for key, tensor in expected.items()
                 if key in state and getattr(state[key], "shape", None) != tensor.shape
             ],

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask, box_slices
+from intrabench.models import weights
 from intrabench.models.allocator import keep_freed_memory
 from intrabench.models.base import Answer, Failure, Model, OpenImage, Request, failure_of
 from intrabench.models.nninteractive_marks import Mark, marks
@@ -42,7 +43,7 @@ class NnInteractive(Model):
     The image goes in as it is, ``(1, z, y, x)``: what SimpleITK reads from a file in RAS order. The package works in
     voxels, normalises by itself and never looks at the spacing. All prompts of a turn are added before one prediction,
     as the package's own challenge baseline does; it looks around the last one, so the middle slice comes last.
-    3D boxes are not taken, for the published checkpoint refuses them: they arrive as a 2D box on each slice.
+    3D boxes are not taken, for the published checkpoint refuses them: they arrive as a 2D box on their middle slice.
 
     The weights are a model folder (plans.json, dataset.json, fold_0/checkpoint_final.pth, ...), read without running
     code from it. Plans are part of the weights, so there is no untrained network of that name: random weights are
@@ -97,17 +98,20 @@ class NnInteractive(Model):
         parts["network"].eval()  # the package leaves it in training mode
         return parts
 
+    @property
+    def weights(self) -> str:
+        """The published model folder."""
+        return "nninteractive"
+
     def _folder(self) -> Path:
         """The model folder.
 
         Raises:
-            IntraBenchError: none was given.
+            IntraBenchError: it is not here, or random weights are asked for.
         """
-        folder = self.runtime.weights
-        if folder is None or not folder.is_dir():
-            given = "needs a model folder" if folder is None else f"needs a model folder, and {folder} is none"
-            raise IntraBenchError(f"nninteractive {given}; give --weights FOLDER, the one with plans.json in it")
-        return folder
+        if self.runtime.random:
+            raise IntraBenchError("nninteractive has no random weights, as its architecture comes with the weights")
+        return weights.locate(self.weights, self.runtime.weights)
 
     def _session(self) -> Any:
         """A new session of the package, without a network."""
@@ -205,11 +209,7 @@ def _check_image(array: NDArray[Any]) -> None:
 
 
 def _check_plans(folder: Path) -> None:
-    """Refuse plans that name anything but networks and layers, for nnU-Net calls whatever they name.
-
-    Raises:
-        ValueError: they do.
-    """
+    """Refuse plans that name anything but networks and layers, for nnU-Net calls whatever they name."""
     plans = json.loads((folder / "plans.json").read_text(encoding="utf-8"))
     for configuration in plans["configurations"].values():
         about = configuration.get("architecture")

@@ -196,7 +196,7 @@ class Crop:
         resampled = self.start[axis] + np.arange(SIDE)
         last = self.shape[axis] - 1
         exact = (resampled + 0.5) * STEP_MM / self.spacing_mm[axis] - 0.5
-        inside = (resampled >= 0) & (resampled < self.size[axis])
+        inside = (resampled >= 0) & (exact <= last + 0.5)
         low = np.clip(np.floor(exact), 0, last).astype(np.int64)
         high = np.minimum(low + 1, last)
         return low, high, np.clip(exact - low, 0, 1).astype(np.float32), inside.astype(np.float32)

@@ -99,7 +99,7 @@ class ScribblePromptUNet(WithRecipe, NetworkModel, SliceModel):
         frame = resize.frame(self.recipe.resize, item.shape, SIDE)
         if item.box is not None:
             (y0, x0), (y1, x1) = np.rint(frame.coordinates(np.array(item.box).reshape(2, 2))).astype(int)
-            drawn[1, y0 : max(y1, y0 + 1), x0 : max(x1, x0 + 1)] = 1
+            drawn[1, min(y0, SIDE - 1) : max(y1, y0 + 1), min(x0, SIDE - 1) : max(x1, x0 + 1)] = 1
         for (y, x), label in zip(frame.coordinates(item.points[:, :2]).astype(int), item.points[:, 2], strict=True):
             drawn[2:4, y, x] = (1, 0) if label == 1 else (0, 1)
         if item.previous is not None:

@@ -226,7 +226,7 @@ def _expected(entry: Weights, path: Path) -> str:
         record(path, "put there by hand")
     try:
         return str(json.loads(record_of(path).read_text(encoding="utf-8"))["sha256"])
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise IntraBenchError(f"{record_of(path)} is damaged; delete it if {path.name} is to be trusted") from error
 
 

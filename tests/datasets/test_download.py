@@ -5,79 +5,23 @@ from __future__ import annotations
 import errno
 import hashlib
 import shutil
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from intrabench.datasets.download import DownloadError, download, sha256_of
+from tests.server import Answer, Server, the_rest_of
+from tests.server import answer as made
 
 BODY = bytes(range(256)) * 4000
 SHA256 = hashlib.sha256(BODY).hexdigest()
-Answer = Callable[[BaseHTTPRequestHandler], None]
-
-
-class Server:
-    """Answers the n-th request with the n-th of ``answers`` (the last one again and again) and keeps the headers."""
-
-    def __init__(self) -> None:
-        self.answers: list[Answer] = []
-        self.requests: list[dict[str, str]] = []
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                outer.requests.append(dict(self.headers))
-                outer.answers[min(len(outer.requests), len(outer.answers)) - 1](self)
-
-            def log_message(self, *_: object) -> None: ...
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.http.server_address[1]}/file.bin"
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    server = Server()
-    thread = threading.Thread(target=server.http.serve_forever, args=(0.01,))
-    thread.start()
-    yield server
-    server.http.shutdown()
-    thread.join()
-    server.http.server_close()
-
-
-@pytest.fixture(autouse=True)
-def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses asked for; none of them is really made."""
-    asked: list[float] = []
-    monkeypatch.setattr("time.sleep", asked.append)
-    monkeypatch.setenv("NO_PROXY", "*")
-    return asked
+the_rest = the_rest_of(BODY)
+pytestmark = pytest.mark.usefixtures("pauses")
 
 
 def answer(status: int = 200, body: bytes = BODY, claimed: int | None = None, **headers: str) -> Answer:
-    """Send ``body`` under a Content-Length of ``claimed`` bytes: fewer bytes than claimed are a broken connection."""
-
-    def send(handler: BaseHTTPRequestHandler) -> None:
-        handler.send_response(status)
-        handler.send_header("Content-Length", str(len(body) if claimed is None else claimed))
-        for name, value in headers.items():
-            handler.send_header(name.replace("_", "-"), value)
-        handler.end_headers()
-        with suppress(ConnectionError):  # a client that cannot store it hangs up
-            handler.wfile.write(body)
-
-    return send
-
-
-def the_rest(handler: BaseHTTPRequestHandler) -> None:
-    """What a server does that knows ranges."""
-    start = int(handler.headers["Range"].removeprefix("bytes=").removesuffix("-"))
-    answer(206, BODY[start:], Content_Range=f"bytes {start}-{len(BODY) - 1}/{len(BODY)}")(handler)
+    """What `tests.server.answer` makes, of all the bytes unless told otherwise."""
+    return made(status, body, claimed, **headers)
 
 
 def test_plain_download_reports_progress_and_says_who_asks(server: Server, tmp_path: Path) -> None:

@@ -192,13 +192,13 @@ class TestGeometry:
         assert loop.min(axis=0).tolist() == [9, 6, 10]
         assert loop.max(axis=0).tolist() == [9, 18, 21]
 
-    def test_a_3d_box_arrives_as_a_2d_box_on_each_slice(self, model: NnInteractive, image: Any) -> None:
+    def test_a_3d_box_arrives_as_a_2d_box_on_its_middle_slice(self, model: NnInteractive, image: Any) -> None:
         turn = Turn(box3d((4, 6, 9, 12, 19, 22)), (DrawBox3D(),))
         taken, notes = adapt(turn, model.abilities, Mask.empty(), first=True)
         assert notes == ["box3d->box2d"]
         ask(image, [taken])
         expected = np.zeros(SHAPE, dtype=bool)
-        expected[4:12, 6:19, 9:22] = True
+        expected[7, 6:19, 9:22] = True
         assert np.array_equal(channel(image, BOX) > 0, expected)
 
     def test_the_answer_is_where_the_network_put_it(self, model: NnInteractive) -> None:
@@ -528,9 +528,11 @@ class TestRefusals:
         assert str(error.value).endswith("which is not installed; run: pip install 'intrabench[nninteractive]'")
 
     def test_missing_weights_are_one_sentence(self, tmp_path: Path) -> None:
-        with pytest.raises(IntraBenchError, match=r"^nninteractive needs a model folder; give --weights FOLDER"):
+        with pytest.raises(
+            IntraBenchError, match=r"^the weights nninteractive are not here; run: intrabench weights get nninteractive"
+        ):
             made(None).load()
-        with pytest.raises(IntraBenchError, match=r"needs a model folder, and .*/absent is none; give --weights"):
+        with pytest.raises(IntraBenchError, match=r"--weights .*/absent is no folder"):
             made(tmp_path / "absent").load()
 
     def test_precision_is_not_to_be_chosen(self) -> None:
@@ -545,6 +547,16 @@ class TestRefusals:
         (broken / name).unlink()
         with pytest.raises(IntraBenchError, match="broken is no model folder of nnInteractive that can be read safely"):
             made(broken).load()
+
+    def test_the_metadata_of_the_first_published_checkpoint(self, tmp_path: Path, folder: Path) -> None:
+        """It says nothing but the name of a class, which stands for a decay of 0.9 and balls of radius 4."""
+        legacy = write_folder(tmp_path / "legacy", patch=32, bias=-0.8)
+        (legacy / "inference_info.json").unlink()
+        (legacy / "inference_session_class.json").write_text(json.dumps("nnInteractiveInferenceSession"))
+        with made(legacy, autozoom=False).open(VOLUME) as image:
+            ask(image, turns_of(CLICK))
+            assert image.session.current_interaction_intensity == pytest.approx(1 / 0.9)
+            assert [line.any() for line in channel(image, POINT)[:, 12, 15]] == [5 <= z <= 13 for z in range(20)]
 
     def test_another_network_than_the_planned_one(self, tmp_path: Path, folder: Path) -> None:
         broken = write_folder(tmp_path / "broken")

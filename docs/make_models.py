@@ -1,0 +1,109 @@
+"""Writes models.md from the classes of the models and the registry of weights; `make docs` runs it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import fields
+from itertools import product
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+from intrabench import registry
+from intrabench.models import weights
+from intrabench.models.recipe import Recipe
+from intrabench.models.weights import Weights
+
+FOLDER = Path(__file__).parent
+HEAD = """# Models
+
+Written by `make docs` from the classes and from the registry of weights. Do not edit it.
+
+`intrabench run --model NAME:key=value,...`; `intrabench info NAME` shows the same on the terminal, and `intrabench
+check NAME` tries a model on a synthetic scan. Weights are fetched by `intrabench weights get ID`, or lie where
+`INTRABENCH_WEIGHTS` says, or are given by `--weights PATH`; each is compared with its sha256 and with the network key
+by key. `--weights random` runs the network untrained, and every row says so.
+
+A prompt that a model does not take is converted by one table for all models (`intrabench/adapt.py`), which the column
+`adapted` records: scribbles become points, for example, and a 2D box becomes its centre where a 3D model takes points
+only.
+
+**Policies** are the named steps around a network. `policy=official` is what its authors do, `policy=radioactive` what
+the code behind the IntraBench paper does. Single steps can be replaced: `sam:threshold=0.5,feedback=none`. Intensity:
+see `intrabench/models/intensity.py`; resize: `intrabench/models/resize.py`; multimask and feedback:
+`intrabench/models/recipe.py`. For scans the authors of SAM, SAM 2 and SAM-Med2D say nothing about intensities;
+official then means the percentiles of the volume.
+
+**Trained on** lists those data sets, of the ones that IntraBench knows by name, that the authors say they trained on.
+What is not listed may still have been seen. The column `seen_in_training` of a row says yes, no or unknown.
+"""
+
+
+def page() -> str:
+    """The text of models.md."""
+    entries = registry.entries("models").values()
+    models = [entry.load() for entry in entries if entry.origin == "intrabench"]
+    return "\n".join([HEAD, *_overview(models), *(line for model in models for line in _section(model))])
+
+
+def _overview(models: list[Any]) -> Iterator[str]:
+    yield "| model | works in | takes | install | weights |"
+    yield "|---|---|---|---|---|"
+    for model in models:
+        files = weights_of(model)
+        install = f"`pip install 'intrabench[{model.extra}]'`" if model.extra else ""
+        size = "none" if not files else ", ".join(f"{file.megabytes} MB" for file in files)
+        prompts = ", ".join(sorted(model.accepts))
+        yield f"| [{model.name}](#{model.name}) | {model.dims}D | {prompts} | {install} | {size} |"
+    yield ""
+
+
+def _section(model: type[Any]) -> Iterator[str]:
+    yield from [f"## {model.name}", "", inspect.cleandoc(model.__doc__ or ""), ""]
+    if parameters := list(_parameters(model)):
+        yield from ["Parameters: " + ", ".join(parameters) + ".", ""]
+    recipes: dict[str, Recipe] = getattr(model, "recipes", {})
+    if recipes:
+        yield "| policy | intensity | resize | multimask | feedback | threshold | predicted again |"
+        yield "|---|---|---|---|---|---|---|"
+        for name, r in recipes.items():
+            again = "all prompted slices" if r.predicts_all else "slices with a new prompt"
+            steps = f"{r.intensity} | {r.resize} | {r.multimask} | {r.feedback} | {r.threshold:g}"
+            yield f"| {name} | {steps} | {again} |"
+        yield ""
+    for file in weights_of(model):
+        yield from _weights(file)
+
+
+def _parameters(model: type[Any]) -> Iterator[str]:
+    hints = get_type_hints(model)
+    for field in fields(model):
+        choices = [choice for choice in get_args(hints[field.name]) if isinstance(choice, str)]
+        choices = list(getattr(model, "recipes", choices)) if field.name == "policy" else choices
+        told = f" ({', '.join(choices)})" if choices else ""
+        if not field.metadata.get("switch"):
+            yield f"`{field.name}={field.default}`{told}"
+
+
+def _weights(file: Weights) -> Iterator[str]:
+    yield f"- Weights `{file.id}`: `{file.file}`, about {file.megabytes} MB. Licence: {file.licence}. {file.citation}."
+    yield f"  Training data: {file.training_data}."
+    if file.trained_on:
+        yield f"  Trained on: {', '.join(file.trained_on)}."
+    if file.held_out:
+        yield f"  Held out: {', '.join(file.held_out)}."
+    yield ""
+
+
+def weights_of(model: type[Any]) -> list[Weights]:
+    """The registered files of a model, of all its sizes and versions."""
+    hints = get_type_hints(model)
+    kinds = [field.name for field in fields(model) if field.name in ("size", "version")]
+    made = [
+        model(**dict(zip(kinds, values, strict=True))) for values in product(*(get_args(hints[kind]) for kind in kinds))
+    ]
+    return [weights.get(id) for id in dict.fromkeys(one.weights for one in made) if id]
+
+
+if __name__ == "__main__":
+    (FOLDER / "models.md").write_text(page(), encoding="utf-8")

@@ -1,0 +1,237 @@
+"""SAM and MedSAM through their wrappers against what the official networks computed (tests/golden/models/sam_vit_b)."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("segment_anything")
+
+import torch
+from torch.nn import functional
+
+from intrabench.models import resize
+from intrabench.models.base import Runtime
+from intrabench.models.medsam import MedSAM
+from intrabench.models.sam import SAM
+from intrabench.models.scribbleprompt_sam import ScribblePromptSAM
+from intrabench.models.slice_model import SliceItem
+from intrabench.volume import Volume
+from tests.models.networks.parity import FOLDER, close, fixture
+from tests.models.stub import item
+
+SIDE = 1024
+GOLDEN = fixture("sam_vit_b")
+SHAPES = {
+    key: entry["shape"] for key, entry in json.loads((FOLDER / "sam_vit_b.keys.json").read_text())["keys"].items()
+}
+
+
+@pytest.fixture(scope="module")
+def sam() -> SAM:
+    model = SAM()
+    model.runtime = Runtime(random=True)
+    model.load()
+    return model
+
+
+@pytest.fixture(scope="module")
+def medsam(sam: SAM) -> MedSAM:
+    """The fixture has the same weights for both."""
+    model = MedSAM()
+    model.network = sam.network
+    return model
+
+
+@pytest.fixture(scope="module")
+def embedding(sam: SAM) -> np.ndarray:
+    return encoded(sam)
+
+
+@pytest.fixture(scope="module")
+def medsam_embedding(medsam: MedSAM) -> np.ndarray:
+    return encoded(medsam)
+
+
+def encoded(model: Any) -> np.ndarray:
+    """The embedding of the fixture's image, a slice in colours, which no intensity policy changes."""
+    colours = np.stack([GOLDEN["input_u8"]] * 3, axis=-1)
+    (embedding,) = model.encode([model.slice_images(Volume.from_canonical(colours[None]))(0)])
+    return embedding
+
+
+def asked(case: str, embedding: np.ndarray, side: int = SIDE) -> SliceItem:
+    """The item of a case of the fixture; its prompts on a slice of another size if wanted."""
+    points = boxes = previous = None
+    if case.startswith("p"):
+        rows = np.column_stack([GOLDEN[f"{case[:2]}_coords"][:, ::-1] * side / SIDE, GOLDEN[f"{case[:2]}_labels"]])
+        points = rows.astype(np.int64)
+    if "box" in case:
+        x0, y0, x1, y1 = (GOLDEN["box"][0] * side / SIDE).astype(int).tolist()
+        boxes = y0, x0, y1, x1
+    if "mask" in case:
+        previous = 4 * torch.randn((1, 1, 256, 256), generator=torch.Generator().manual_seed(7))[0, 0].numpy()
+    return item(() if points is None else points, boxes, previous, embedding=embedding, shape=(side, side))
+
+
+def best(case: str) -> np.ndarray:
+    """The official logits of a case, of several masks those with the highest estimate."""
+    return GOLDEN[f"{case}_low_s"][0, GOLDEN[f"{case}_iou"].argmax()]
+
+
+def test_embedding_is_the_official_one(embedding: np.ndarray) -> None:
+    close(embedding[None, ::8, ::4, ::4], GOLDEN["image_embedding_s"])
+
+
+@pytest.mark.parametrize(
+    ("case", "official"),
+    [("p1", "p1_multi"), ("p3", "p3_single"), ("box", "box_single"), ("p3_mask", "p3_mask_single")],
+)
+def test_answers_are_the_official_ones(sam: SAM, embedding: np.ndarray, case: str, official: str) -> None:
+    (result,) = sam.decode([asked(case, embedding)])
+    close(result.logits[::2, ::2], best(official), atol=1e-3)
+    upscaled = functional.interpolate(torch.from_numpy(result.logits)[None, None], (SIDE, SIDE), mode="bilinear")
+    assert np.array_equal(result.mask, upscaled[0, 0] > 0)
+    assert 0.1 < result.mask.mean() < 0.9
+
+
+@pytest.mark.parametrize("case", ["p1", "p3", "p3_box"])
+def test_radioactive_answers_with_the_best_of_three_masks_above_half(
+    sam: SAM, embedding: np.ndarray, case: str
+) -> None:
+    model = SAM(policy="radioactive")
+    model.network = sam.network
+    (result,) = model.decode([asked(case, embedding)])
+    official = best(f"{case}_multi")
+    close(result.logits[::2, ::2], 1 / (1 + np.exp(-official)), atol=1e-3)
+    assert result.mask.mean() == pytest.approx((official > 0.5).mean(), abs=0.01)
+
+
+def test_slices_of_another_size_have_their_prompts_scaled(sam: SAM, embedding: np.ndarray) -> None:
+    (small,) = sam.decode([asked("box", embedding, 256)])
+    close(small.logits[::2, ::2], best("box_single"), atol=1e-3)
+    assert small.mask.shape == (256, 256)
+    assert small.mask.mean() == pytest.approx((best("box_single") > 0).mean(), abs=0.01)
+
+
+def test_different_images_in_a_batch_are_answered_as_one_by_one(sam: SAM, embedding: np.ndarray) -> None:
+    items = [asked("p3_mask", other) for other in (embedding, np.roll(embedding, 21, axis=2), embedding[:, ::-1])]
+    together = sam.decode(items)
+    for one, result in zip(items, together, strict=True):
+        close(result.logits, sam.decode([one])[0].logits)
+    assert np.abs(together[0].logits - together[1].logits).max() > 0.1
+    backwards = sam.decode(items[::-1])[::-1]
+    assert all(np.array_equal(a.logits, b.logits) for a, b in zip(together, backwards, strict=True))
+
+
+def test_broken_values_are_told(sam: SAM, embedding: np.ndarray) -> None:
+    with pytest.raises(FloatingPointError, match="sam answered with NaN or infinite values; try --dtype float32"):
+        sam.decode([asked("p1", embedding * np.float32("nan"))])
+
+
+def test_medsam_is_the_official_one(medsam: MedSAM, medsam_embedding: np.ndarray) -> None:
+    close(medsam_embedding[None, ::8, ::4, ::4], GOLDEN["medsam_embedding_s"])
+    items = [asked("box", medsam_embedding, side) for side in (SIDE, 512)]
+    close(medsam.low_logits(items[:1])[:, ::2, ::2], GOLDEN["medsam_box_low_s"][0], atol=1e-3)
+    (result,) = medsam.decode(items[1:])
+    assert result.logits is None
+    assert np.count_nonzero(result.mask) == pytest.approx(int(GOLDEN["medsam_up512_fg"]), rel=1e-3)
+
+
+def test_medsam_takes_boxes_only() -> None:
+    assert MedSAM().abilities.accepts == {"box2d"}
+    with pytest.raises(ValueError, match="medsam needs a box on every slice that it answers for"):
+        MedSAM().decode([item([(1, 1, 1)])])
+
+
+def test_medsam_resizes_probabilities_straight_to_the_slice() -> None:
+    low = torch.full((1, 256, 256), 1.0)
+    low[..., ::2] = -10
+    shape = (128, 1024)
+    masks = MedSAM().masks(low, resize.frame("squash_cubic", shape, SIDE))
+    # between the columns the share of 1 is 3/8, 5/8, 7/8, 7/8, 5/8, ...: the logits there are all negative
+    assert masks[0, 5, :12].tolist() == [False] * 5 + [True] * 2 + [False] * 5
+    strict = MedSAM(threshold=0.9).masks(low, resize.frame("squash_cubic", shape, SIDE))
+    assert not strict[0, 5, :12].any()
+
+
+def test_sam_cuts_the_padding_off() -> None:
+    low = torch.full((1, 256, 256), -3.0)
+    low[:, :64, 128:] = 3  # in the square the rows to 256 and the columns from 512
+    (mask,) = SAM().masks(low, resize.frame("longest", (300, 600), SIDE))
+    rows, columns = (np.flatnonzero(mask.any(dim=axis)) for axis in (1, 0))
+    assert mask.shape == (300, 600)
+    assert (rows[0], rows[-1], columns[0], columns[-1]) == (0, 149, 300, 599)
+
+
+def test_preparing_normalises_then_pads_with_zeros() -> None:
+    image = np.random.default_rng(0).integers(0, 256, (512, SIDE, 3)).astype(np.uint8)
+    prepared = SAM().prepare(image)
+    assert prepared.shape == (3, SIDE, SIDE)
+    assert prepared.dtype == np.float32
+    assert not prepared[:, 512:].any()
+    rgb = (image - [123.675, 116.28, 103.53]) / [58.395, 57.12, 57.375]
+    np.testing.assert_allclose(prepared[:, :512], np.moveaxis(rgb, -1, 0), atol=1e-5)
+    grey = SAM().prepare(image[..., 1])
+    np.testing.assert_allclose(
+        grey[:, :512],
+        np.moveaxis((image[..., 1:2] - [123.675, 116.28, 103.53]) / [58.395, 57.12, 57.375], -1, 0),
+        atol=1e-5,
+    )
+    scaled = MedSAM().prepare(image)
+    np.testing.assert_allclose(scaled.min(), 0, atol=1e-6)
+    np.testing.assert_allclose(scaled.max(), 1, atol=1e-6)
+
+
+def test_slices_are_cut_to_whole_numbers_but_for_scribbleprompt() -> None:
+    volume = Volume.from_canonical(np.array([[[-1000, 0, 41, 3000]]], dtype=np.int16), modality := (1, 1, 1))
+    assert modality
+    image = SAM(intensity="ct_soft").slice_images(volume)(0)
+    assert image.dtype == np.uint8
+    assert image.tolist() == [[0, 102, 128, 255]]  # 128.14
+    exact = ScribblePromptSAM(intensity="ct_soft").slice_images(volume)(0)
+    np.testing.assert_allclose(exact, [[0, 102, 128.1375, 255]], rtol=1e-5)
+
+
+@pytest.mark.parametrize("modality", ["CT", "MR"])
+def test_medsam_windows_ct(modality: str) -> None:
+    array = np.arange(-500, 500, dtype=np.int16).reshape(1, 20, 50)
+    plain = Volume.from_canonical(array)
+    image = MedSAM().slice_images(Volume(plain.array, plain.grid, modality))(0)
+    low, high = (-160, 240) if modality == "CT" else np.percentile(np.arange(1, 500), (0.5, 99.5))
+    assert np.array_equal(image, np.floor((array[0].clip(low, high) - low) / (high - low) * 255 + 1e-4))
+
+
+# the published configurations: width, blocks, heads, blocks that attend to everything
+SIZES = {
+    "b": (768, 12, 12, [2, 5, 8, 11]),
+    "l": (1024, 24, 16, [5, 11, 17, 23]),
+    "h": (1280, 32, 16, [7, 15, 23, 31]),
+}
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_sizes_are_the_published_ones(size: Any) -> None:
+    width, blocks, heads, everywhere = SIZES[size]
+    assert SAM(size=size).weights == f"sam_vit_{size}"
+    with torch.device("meta"):
+        state = SAM(size=size).build().state_dict()
+    encoder = {key: value for key, value in state.items() if key.startswith("image_encoder.")}
+    assert {key: list(state[key].shape) for key in state if key not in encoder} == {
+        key: shape for key, shape in SHAPES.items() if not key.startswith("image_encoder.")
+    }
+    reach = [len(state[f"image_encoder.blocks.{block}.attn.rel_pos_h"]) for block in range(blocks)]
+    assert reach == [127 if block in everywhere else 27 for block in range(blocks)]  # 2 * 64 - 1 or 2 * 14 - 1
+    assert f"image_encoder.blocks.{blocks}.norm1.weight" not in state
+    patches = (3 * 16 * 16 + 1) * width + 64 * 64 * width
+    layers = (4 * width + 4) * width + 5 * width + (8 * width + 4) * width  # attention, norms and biases, MLP
+    neck = 256 * width + 256 * 256 * 9 + 4 * 256
+    tables = sum(2 * length * width // heads for length in reach)
+    assert sum(value.numel() for value in encoder.values()) == patches + blocks * layers + tables + neck
+    if size == "b":
+        assert {key: list(value.shape) for key, value in state.items()} == SHAPES
+        assert sum(map(math.prod, SHAPES.values())) == sum(value.numel() for value in state.values())
