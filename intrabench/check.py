@@ -19,7 +19,7 @@ from intrabench.prompts import box3d as box3d_prompts
 from intrabench.target import Target
 from intrabench.volume import Volume
 
-SCAN = Phantom(shape=(6, 80, 96), spacing=(5.0, 1.0, 1.5), instances=3)
+SCAN = Phantom(shape=(4, 80, 96), spacing=(5.0, 1.0, 1.5), instances=3)
 """Anisotropic, and no two axes alike."""
 ORIENTATIONS = ("LPI", "AIL")
 TARGETS = 50
@@ -89,10 +89,13 @@ def _prompts(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterato
             started = time.perf_counter()
             first = _answer(image, _request(model, kind, targets[0]))
             seconds = time.perf_counter() - started
-            again = time.perf_counter()
-            others = [_answer(image, _request(model, kind, target)) for target in targets[1:]]
-            warm = (time.perf_counter() - again) / len(others)
-            used = not all(_same(first, other) for other in others)
+            used = False
+            for target in targets[1:]:
+                again = time.perf_counter()
+                used = not _same(first, _answer(image, _request(model, kind, target)))
+                warm = time.perf_counter() - again
+                if used:
+                    break
             told = f"changes the answer; {seconds:.2f} s the first time, {warm:.2f} s then"
             yield Finding(f"prompt {kind}", used, told if used else "another prompt gets the same answer")
 
@@ -108,7 +111,7 @@ def _repeated(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterat
 
 def _together(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
     """Company and order change nothing."""
-    asked = [_request(model, _kind(model), target) for target in targets]
+    asked = [_request(model, _kind(model), target) for target in targets[:2]]
     with model.open(volume) as image:
         together = image.segment(asked)
         backwards = image.segment(asked[::-1])[::-1]

@@ -110,7 +110,7 @@ def _run(options: Options, out: Path | None) -> None:
     """Run, print the table of what was asked for, and set the exit code."""
     from intrabench import api
     from intrabench.console import Console, print_frame
-    from intrabench.results.table import effort_table, readable
+    from intrabench.results.table import effort_table, readable, seen_in_training
     from intrabench.workspace import results_folder
 
     folder = results_folder(out)
@@ -123,6 +123,8 @@ def _run(options: Options, out: Path | None) -> None:
     rows = api.rows_of(summary, folder, last)
     if not rows.is_empty():
         print_frame(readable(effort_table(rows)))
+        for told in seen_in_training(rows):
+            typer.echo(told)
     option = f" --out {shlex.quote(str(out))}" if out else ""
     typer.echo(f"results in {folder}; `intrabench table{option}` shows all of them")
     if summary.failed:
@@ -160,7 +162,8 @@ def table(
 ) -> None:
     """Tabulate effort against a metric."""
     from intrabench.console import print_frame
-    from intrabench.results.table import readable, stored_table
+    from intrabench.results.store import read_rows
+    from intrabench.results.table import readable, seen_in_training, stored_table
     from intrabench.workspace import results_folder
 
     frame = stored_table(results_folder(out), metric, round, per_round=per_round)
@@ -168,6 +171,8 @@ def table(
         typer.echo(frame.write_csv(), nl=False)
     else:
         print_frame(readable(frame), f"{metric}, mean over instances, then cases; failures count as the worst value")
+        for told in seen_in_training(read_rows(results_folder(out))):
+            typer.echo(told)
 
 
 @app.command()

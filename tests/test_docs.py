@@ -80,3 +80,12 @@ def test_the_page_of_prompters_is_what_make_docs_writes_now(monkeypatch: pytest.
     pictures = list((ROOT / "docs" / "prompters").glob("*.png"))
     assert {path.stem for path in pictures} == {example.name for example in made.examples()}
     assert max(path.stat().st_size for path in pictures) < 40_000
+
+
+def test_the_page_of_models_is_what_make_docs_writes_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = importlib.util.spec_from_file_location("make_models", ROOT / "docs" / "make_models.py")
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    assert (ROOT / "docs" / "models.md").read_text() == made.page(), "run: make docs"

@@ -12,7 +12,9 @@ from intrabench.datasets import store as cases
 from intrabench.datasets.stored_case import CaseIndex
 from intrabench.engine.requirements import check_requirements, pick_device
 from intrabench.errors import IntraBenchError
+from intrabench.models import weights
 from intrabench.models.base import Runtime
+from intrabench.models.network_model import NetworkModel
 from intrabench.models.weights import RANDOM
 from intrabench.plan import Contender, Unit, select_cases, select_targets
 from intrabench.prompters.base import Prompter
@@ -185,7 +187,9 @@ def contender(spec: str, options: Options) -> Contender:
 
 
 def _equipped(spec: str, model: Any, options: Options, load: bool = True) -> Contender:
-    if options.weights is not None and model.weights is None:
+    if _random(options) and model.weights is not None and not isinstance(model, NetworkModel):
+        raise IntraBenchError(f"model {model.name} cannot run untrained; leave --weights random out, or give a path")
+    if options.weights is not None and not _random(options) and model.weights is None:
         raise IntraBenchError(f"model {model.name} has no weights that --weights could replace; leave the option out")
     device = pick_device(options.device, model.devices)
     if options.dtype not in model.dtypes:
@@ -204,12 +208,10 @@ def _equipped(spec: str, model: Any, options: Options, load: bool = True) -> Con
         from intrabench.engine.remote import RemoteModel
 
         return Contender(model, device, RemoteModel(options.python, spec, model.runtime, options.plugins))
-    if options.weights is not None and load:
-        model.load()  # a file brought by hand may be anything
-    elif model.weights is not None and not model.runtime.random:
-        from intrabench.models import weights
-
-        weights.locate(model.weights)  # absent weights are told now, not per target
+    if model.weights is not None and not model.runtime.random:
+        weights.locate(model.weights, model.runtime.weights)  # absent weights are told now, not per target
+        if model.runtime.weights is not None and load:
+            model.load()  # a file brought by hand may be anything
     return Contender(model, device)
 
 

@@ -6,7 +6,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,12 @@ Floats = NDArray[np.float32]
 
 
 class CropModel(NetworkModel):
-    """Base of 3D networks that look at crops: a subclass writes `encode` and `segment_one`."""
+    """Base of 3D networks that look at crops: a subclass writes `encode` and `segment_one`.
+
+    `remembers` says that an answer depends on what the one before left as its memory, besides the prompts.
+    """
+
+    remembers: ClassVar[bool] = True
 
     @abstractmethod
     def encode(self, crop: Floats) -> Floats:
@@ -69,7 +74,7 @@ class OpenCrops(OpenImage):
         started, self._encode_seconds = time.perf_counter(), 0.0
         try:
             memory = request.memory
-            if memory is None and len(request.turns) > 1:
+            if self.model.remembers and memory is None and len(request.turns) > 1:
                 memory = self._replayed(request)
             answer = self.model.segment_one(
                 self, Request(request.session, request.turns, request.mask, memory, request.want)

@@ -28,6 +28,7 @@ class SegVol(CropModel):
     extra = "sam"
     requires = ("segment_anything", "torchvision")
     accepts = frozenset({"point", "box3d"})
+    remembers = False
 
     policy: Policy = "official"
 

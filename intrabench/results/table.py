@@ -98,6 +98,12 @@ def readable(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.drop(dropped).rename(short, strict=False)
 
 
+def seen_in_training(rows: pl.DataFrame) -> list[str]:
+    """A sentence for each model and data set of which the authors say that they trained on it."""
+    seen = rows.filter(pl.col("seen_in_training") == "yes").select("model", "dataset").unique().sort("model", "dataset")
+    return [f"{model} was trained on {dataset}, or on what that is part of" for model, dataset in seen.iter_rows()]
+
+
 def _pivot(means: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     """One column per data set, and their average where none is missing."""
     names = sorted(rows["dataset"].unique().to_list())

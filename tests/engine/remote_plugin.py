@@ -15,9 +15,7 @@ from typing import Any
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Model, OpenImage, Request, VolumeModel
 from intrabench.models.box_fill import BoxFill
-from intrabench.models.slice_model import SliceItem, SliceResult
 from intrabench.volume import Volume
-from tests.models.tiny_network import Tiny
 
 
 def note(name: str, text: object) -> None:
@@ -45,24 +43,6 @@ class Killer(VolumeModel):
                 os._exit(self.code)
             os.kill(os.getpid(), signal.SIGKILL)
         return Answer(BoxFill().segment_one(volume, request).update)
-
-
-@dataclass(eq=False)
-class Mortal(Tiny):
-    """Is killed once, in the first correction, while there is a file named `mortal`; remembers logits or does not."""
-
-    name = "mortal"
-    remembers: bool = True
-
-    @property
-    def feeds_back(self) -> bool:
-        return self.remembers
-
-    def decode(self, items: Sequence[SliceItem]) -> Sequence[SliceResult]:
-        if Path("mortal").exists() and any(item.previous is not None for item in items):
-            Path("mortal").unlink()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return super().decode(items)
 
 
 class Memory:

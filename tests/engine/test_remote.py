@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import weakref
 from collections.abc import Callable, Iterator
@@ -17,42 +15,23 @@ import intrabench
 from intrabench.datasets import store as cases
 from intrabench.engine import remote
 from intrabench.engine.remote import RemoteModel
-from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
-from intrabench.models.base import Answer, Failure, Request, Runtime
+from intrabench.models.base import Answer, Request, Runtime
 from intrabench.prompts import Turn, box3d
-from tests.conftest import Said
+from tests.engine.conftest import Started
 from tests.engine.test_run import lasting
 
 PYTHON = Path(sys.executable)
 PLUGIN = Path(__file__).with_name("remote_plugin.py")
+NETWORK = Path(__file__).parents[1] / "models" / "tiny_network.py"
 SMALL = "phantom:shape=16x32x32,instances=5,spacing=3x1x2,orientation=LPI"
+pytestmark = pytest.mark.usefixtures("started")
 GONE = "the worker process ended with signal 9, perhaps out of memory: last words; the next request gets a fresh one"
-
-
-@pytest.fixture(autouse=True)
-def started(monkeypatch: pytest.MonkeyPatch, data: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """The processes that were started; none of them is left by a test. They find the tests as this one does."""
-    processes: list[subprocess.Popen[bytes]] = []
-    real = subprocess.Popen
-
-    def popen(*args: Any, **options: Any) -> subprocess.Popen[bytes]:
-        processes.append(real(*args, **options))
-        return processes[-1]
-
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
-    monkeypatch.setattr(remote.subprocess, "Popen", popen)
-    yield processes
-    left = [process for process in processes if process.poll() is None]
-    for process in left:
-        process.kill()
-        process.wait()
-    assert not left
 
 
 def run(model: str, prompter: str = "box_volume", out: str = "remote", **options: Any) -> pl.DataFrame:
     """Rows of a run, in the other process unless told otherwise."""
-    return intrabench.run(model, prompter, SMALL, out=out, plugins=[PLUGIN], **{"python": PYTHON, **options})
+    return intrabench.run(model, prompter, SMALL, out=out, **{"python": PYTHON, "plugins": [PLUGIN], **options})
 
 
 def here(model: str, prompter: str = "box_volume", **options: Any) -> pl.DataFrame:
@@ -65,7 +44,7 @@ def target_rows() -> list[int]:
     return [target.mask.box[1] for target in cases.open_case(intrabench.dataset(SMALL), "case-1").targets()]
 
 
-def test_a_model_of_volumes_gives_the_same_rows(started: list[Any]) -> None:
+def test_a_model_of_volumes_gives_the_same_rows(started: Started) -> None:
     options = {"rounds": 2, "seed": [0, 1]}
     expected = here("random_walker", "box_volume+scribble", **options)
     assert started == []
@@ -75,28 +54,27 @@ def test_a_model_of_volumes_gives_the_same_rows(started: list[Any]) -> None:
     assert started[0].returncode == 0
 
 
-def test_a_network_with_a_memory_gives_the_same_rows_even_if_it_is_killed(started: list[Any]) -> None:
-    options = {"rounds": 2, "weights": Path("random")}
-    expected = here("mortal", "points_slice:n=2+click_slice", **options)
-    rows = run("mortal", "points_slice:n=2+click_slice", **options)
-    assert lasting(rows).equals(lasting(expected))
-    assert set(rows["model"]) == {"mortal (random weights)"}
-    assert len(started) == 1
-    Path("mortal").touch()
-    killed = run("mortal", "points_slice:n=2+click_slice", out="killed", **options)
-    assert [process.returncode for process in started] == [0, -9, 0]
+def test_a_network_with_a_memory_gives_the_same_rows_even_if_it_is_killed(started: Started) -> None:
+    words = ("mortal", "points_slice:n=2+click_slice")
+    options = {"rounds": 2, "weights": Path("random"), "plugins": [NETWORK]}
+    expected = here(*words, **options)
+    assert set(expected["model"]) == {"mortal (random weights)"}
+    Path("mortal").write_text("8")
+    killed = run(*words, **options)
+    assert [process.returncode for process in started] == [-9, 0]
     assert lasting(killed).equals(lasting(expected))
-    forgetful = here("mortal:remembers=false", "points_slice:n=2+click_slice", **options)
-    final = pl.col("round") == 2
-    assert forgetful.filter(final)["dice"].to_list() != expected.filter(final)["dice"].to_list()
+    forgetful = here("mortal:remembers=false", words[1], **options)
+    assert forgetful["dice"].to_list()[2::3] != expected["dice"].to_list()[2::3]  # so memories do matter
 
 
 def test_a_request_that_kills_the_process_is_one_failed_row() -> None:
-    rows = run(f"killer:row={target_rows()[2]}")
-    assert rows["status"].to_list() == ["ok", "ok", "error", "ok", "ok"]
-    assert rows["error"].to_list() == ["", "", GONE, "", ""]
-    others = pl.col("target") != "blob.3"
-    assert rows.filter(others)["dice"].equals(here("box_fill").filter(others)["dice"])
+    rows = target_rows()
+    place = next(place for place, row in enumerate(rows) if place > 1 and rows.count(row) == 1)
+    found, expected = run(f"killer:row={rows[place]}"), here("box_fill")
+    assert found["error"].to_list() == ["" if other != place else GONE for other in range(5)]
+    assert found["status"].to_list() == ["ok" if other != place else "error" for other in range(5)]
+    others = pl.int_range(5) != place
+    assert found.filter(others)["dice"].equals(expected.filter(others)["dice"])
 
 
 def test_how_a_process_ended_is_told_with_its_last_words() -> None:
@@ -158,10 +136,13 @@ def test_memories_are_forgotten_over_there_when_they_are_no_longer_needed_here(o
 
 
 def test_memories_do_not_outlive_their_sessions() -> None:
-    run("counting", "box_volume+click_center", rounds=2, seed=list(range(4)), strict=False)
-    alive = [int(line.split()[0]) for line in Path("alive").read_text().splitlines()]
-    assert len(alive) == 20
-    assert alive[-1] < 20
+    run("counting", "box_volume+click_center", rounds=2, seed=list(range(4)))
+    lines = [line.split() for line in Path("alive").read_text().splitlines()]
+    assert len(lines) == 20 * 3
+    assert [lines[place][1] for place in range(3)] == ["none", "Memory", "Memory"]  # the first wave: one session
+    begun = [lines[place][0] for place in range(1, 60) if lines[place - 1][1] == "Memory" and lines[place][1] == "none"]
+    assert len(begun) >= 2
+    assert set(begun) == {"0"}  # nothing is left when a wave begins
 
 
 def test_the_scan_and_the_failure_are_the_same_there() -> None:

@@ -18,6 +18,7 @@ from intrabench.models import resize
 from intrabench.models.base import Runtime
 from intrabench.models.medsam import MedSAM
 from intrabench.models.sam import SAM
+from intrabench.models.sam_family import MEAN, STD
 from intrabench.models.scribbleprompt_sam import ScribblePromptSAM
 from intrabench.models.slice_model import SliceItem
 from intrabench.volume import Volume
@@ -78,6 +79,11 @@ def asked(case: str, embedding: np.ndarray, side: int = SIDE) -> SliceItem:
     return item(() if points is None else points, boxes, previous, embedding=embedding, shape=(side, side))
 
 
+def upscaled(logits: np.ndarray) -> np.ndarray:
+    """Logits at the size of the fixture's image."""
+    return functional.interpolate(torch.from_numpy(logits)[None, None], (SIDE, SIDE), mode="bilinear")[0, 0].numpy()
+
+
 def best(case: str) -> np.ndarray:
     """The official logits of a case, of several masks those with the highest estimate."""
     return GOLDEN[f"{case}_low_s"][0, GOLDEN[f"{case}_iou"].argmax()]
@@ -94,9 +100,8 @@ def test_embedding_is_the_official_one(embedding: np.ndarray) -> None:
 def test_answers_are_the_official_ones(sam: SAM, embedding: np.ndarray, case: str, official: str) -> None:
     (result,) = sam.decode([asked(case, embedding)])
     close(result.logits[::2, ::2], best(official), atol=1e-3)
-    upscaled = functional.interpolate(torch.from_numpy(result.logits)[None, None], (SIDE, SIDE), mode="bilinear")
-    assert np.array_equal(result.mask, upscaled[0, 0] > 0)
-    assert 0.1 < result.mask.mean() < 0.9
+    assert np.array_equal(result.mask, upscaled(result.logits) > 0)
+    assert 0.01 < result.mask.mean() < 0.99
 
 
 @pytest.mark.parametrize("case", ["p1", "p3", "p3_box"])
@@ -108,24 +113,26 @@ def test_radioactive_answers_with_the_best_of_three_masks_above_half(
     (result,) = model.decode([asked(case, embedding)])
     official = best(f"{case}_multi")
     close(result.logits[::2, ::2], 1 / (1 + np.exp(-official)), atol=1e-3)
-    assert result.mask.mean() == pytest.approx((official > 0.5).mean(), abs=0.01)
+    logits = np.log(result.logits / (1 - result.logits))
+    assert np.mean(result.mask == (upscaled(logits) > 0.5)) > 0.999
 
 
 def test_slices_of_another_size_have_their_prompts_scaled(sam: SAM, embedding: np.ndarray) -> None:
     (small,) = sam.decode([asked("box", embedding, 256)])
     close(small.logits[::2, ::2], best("box_single"), atol=1e-3)
     assert small.mask.shape == (256, 256)
-    assert small.mask.mean() == pytest.approx((best("box_single") > 0).mean(), abs=0.01)
+    again = functional.interpolate(torch.from_numpy(upscaled(small.logits))[None, None], (256, 256), mode="bilinear")
+    assert np.array_equal(small.mask, again[0, 0] > 0)
 
 
 def test_different_images_in_a_batch_are_answered_as_one_by_one(sam: SAM, embedding: np.ndarray) -> None:
-    items = [asked("p3_mask", other) for other in (embedding, np.roll(embedding, 21, axis=2), embedding[:, ::-1])]
-    together = sam.decode(items)
-    for one, result in zip(items, together, strict=True):
-        close(result.logits, sam.decode([one])[0].logits)
-    assert np.abs(together[0].logits - together[1].logits).max() > 0.1
-    backwards = sam.decode(items[::-1])[::-1]
-    assert all(np.array_equal(a.logits, b.logits) for a, b in zip(together, backwards, strict=True))
+    items = [asked("p3_mask", embedding), asked("p3_mask", np.roll(embedding, 21, axis=2))]
+    with sam.computing():
+        together = sam.low_logits(items)
+        assert torch.equal(sam.low_logits(items[::-1]), together.flip(0))
+        for one, logits in zip(items, together, strict=True):
+            close(sam.low_logits([one])[0], logits.numpy())
+    assert (together[0] - together[1]).abs().max() > 0.1
 
 
 def test_broken_values_are_told(sam: SAM, embedding: np.ndarray) -> None:
@@ -174,27 +181,29 @@ def test_preparing_normalises_then_pads_with_zeros() -> None:
     assert prepared.shape == (3, SIDE, SIDE)
     assert prepared.dtype == np.float32
     assert not prepared[:, 512:].any()
-    rgb = (image - [123.675, 116.28, 103.53]) / [58.395, 57.12, 57.375]
-    np.testing.assert_allclose(prepared[:, :512], np.moveaxis(rgb, -1, 0), atol=1e-5)
-    grey = SAM().prepare(image[..., 1])
-    np.testing.assert_allclose(
-        grey[:, :512],
-        np.moveaxis((image[..., 1:2] - [123.675, 116.28, 103.53]) / [58.395, 57.12, 57.375], -1, 0),
-        atol=1e-5,
-    )
+    for given in (image, image[..., 1]):
+        colours = given if given.ndim == 3 else given[..., None]
+        expected = (colours - [123.675, 116.28, 103.53]) / [58.395, 57.12, 57.375]
+        np.testing.assert_allclose(SAM().prepare(given)[:, :512], np.moveaxis(expected, -1, 0), atol=1e-5)
     scaled = MedSAM().prepare(image)
     np.testing.assert_allclose(scaled.min(), 0, atol=1e-6)
     np.testing.assert_allclose(scaled.max(), 1, atol=1e-6)
 
 
 def test_slices_are_cut_to_whole_numbers_but_for_scribbleprompt() -> None:
-    volume = Volume.from_canonical(np.array([[[-1000, 0, 41, 3000]]], dtype=np.int16), modality := (1, 1, 1))
-    assert modality
+    volume = Volume.from_canonical(np.array([[[-1000, 0, 41, 3000]]], dtype=np.int16))
     image = SAM(intensity="ct_soft").slice_images(volume)(0)
     assert image.dtype == np.uint8
     assert image.tolist() == [[0, 102, 128, 255]]  # 128.14
     exact = ScribblePromptSAM(intensity="ct_soft").slice_images(volume)(0)
     np.testing.assert_allclose(exact, [[0, 102, 128.1375, 255]], rtol=1e-5)
+
+
+def test_scribbleprompt_squashes_floats_and_normalises_them() -> None:
+    image = np.linspace(0.25, 254.75, 64 * 128, dtype=np.float32).reshape(64, 128)
+    prepared = ScribblePromptSAM().prepare(image)
+    np.testing.assert_allclose(prepared[1], (resize.fit(image, "squash", SIDE)[0] - 116.28) / 57.12, atol=1e-5)
+    np.testing.assert_allclose(prepared[:, -1, -1], ((254.75 - MEAN) / STD)[:, 0, 0], atol=1e-5)
 
 
 @pytest.mark.parametrize("modality", ["CT", "MR"])

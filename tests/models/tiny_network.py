@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -77,3 +80,26 @@ class Other(Tiny):
     def weights(self) -> str:
         """Another entry whose file nobody has here."""
         return "medsam"
+
+
+@dataclass(eq=False)
+class Mortal(Tiny):
+    """Feeds back or not, and is killed once: at that correction whose number is in a file named `mortal`."""
+
+    name = "mortal"
+    remembers: bool = True
+
+    @property
+    def feeds_back(self) -> bool:
+        """As the parameter says."""
+        return self.remembers
+
+    def decode(self, items: Sequence[SliceItem]) -> Sequence[SliceResult]:
+        """Counts down."""
+        countdown = Path("mortal")
+        if countdown.exists() and items[0].previous is not None:
+            left = int(countdown.read_text()) - 1
+            countdown.write_text(str(left)) if left else countdown.unlink()
+            if not left:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return super().decode(items)

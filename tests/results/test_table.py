@@ -7,7 +7,7 @@ import pytest
 
 from intrabench.errors import IntraBenchError
 from intrabench.results.store import SCHEMA
-from intrabench.results.table import effort_table, readable, round_table
+from intrabench.results.table import effort_table, readable, round_table, seen_in_training
 
 
 def frame(*rows: tuple[str, str, str, int, str, float | None]) -> pl.DataFrame:
@@ -118,3 +118,14 @@ def test_no_rows_of_a_round() -> None:
 def test_unknown_metric() -> None:
     with pytest.raises(IntraBenchError, match="no metric 'dise'"):
         effort_table(frame(), "dise")
+
+
+def test_models_that_were_trained_on_the_data_are_named() -> None:
+    rows = pl.DataFrame(
+        {
+            "model": ["segvol", "segvol", "sam", "segvol"],
+            "dataset": ["amos", "amos", "amos", "mine"],
+            "seen_in_training": ["yes", "yes", "no", "unknown"],
+        }
+    )
+    assert seen_in_training(rows) == ["segvol was trained on amos, or on what that is part of"]

@@ -1,0 +1,99 @@
+"""SAM-Med2D through its wrapper against what the official code computed with the same weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("segment_anything")
+
+import torch
+
+from intrabench.models import resize
+from intrabench.models.base import Runtime
+from intrabench.models.sammed2d import SAMMed2D
+from intrabench.models.slice_model import SliceItem
+from intrabench.volume import Volume
+from tests.models.networks.parity import close, fixture
+from tests.models.stub import item
+
+SIDE = 256
+GOLDEN = fixture("sam_med2d_vit_b")
+UPSCALED = (200, 300)
+
+
+@pytest.fixture(scope="module")
+def model() -> SAMMed2D:
+    made = SAMMed2D()
+    made.runtime = Runtime(random=True)
+    return made
+
+
+@pytest.fixture(scope="module")
+def embedding(model: SAMMed2D) -> np.ndarray:
+    """Of the fixture's image with every pixel four times, which resizing to the nearest pixel undoes."""
+    large = GOLDEN["input_u8"].repeat(2, axis=0).repeat(2, axis=1)
+    colours = np.stack([large] * 3, axis=-1)  # which no intensity policy changes
+    (embedding,) = model.encode([model.slice_images(Volume.from_canonical(colours[None]))(0)])
+    return embedding
+
+
+def asked(case: str, embedding: np.ndarray, factor: int = 1) -> SliceItem:
+    """The item of a case of the fixture on a slice `factor` times as large."""
+    points = np.column_stack([GOLDEN["p3_coords"][:, ::-1] * factor, GOLDEN["p3_labels"]])
+    x0, y0, x1, y1 = (int(v) * factor for v in GOLDEN["box"][0])
+    return item(
+        points[: {"p1": 1, "p3": 3}.get(case[:2], 0)],
+        (y0, x0, y1, x1) if "box" in case else None,
+        GOLDEN["mask_in"][0, 0] if "mask" in case else None,
+        embedding=embedding,
+        shape=(SIDE * factor,) * 2,
+    )
+
+
+def best(case: str) -> np.ndarray:
+    return GOLDEN[f"{case}_multi_low"][0, GOLDEN[f"{case}_multi_iou"].argmax()]
+
+
+def test_embedding_is_the_official_one(embedding: np.ndarray) -> None:
+    close(embedding[None, ::8, ::2, ::2], GOLDEN["image_embedding_s"])
+
+
+@pytest.mark.parametrize("case", ["p1", "p3", "box", "p3_box", "p3_mask", "box_mask"])
+def test_the_best_of_the_official_masks_comes_back_as_sigmoid(
+    model: SAMMed2D, embedding: np.ndarray, case: str
+) -> None:
+    small, large = (model.decode([asked(case, embedding, factor)])[0] for factor in (1, 2))
+    close(small.logits, 1 / (1 + np.exp(-best(case))))
+    close(large.logits, small.logits)
+    assert large.mask.shape == (2 * SIDE, 2 * SIDE)
+
+
+def test_masks_of_slices_are_the_official_ones(model: SAMMed2D) -> None:
+    (index,) = GOLDEN["box_multi_best"]
+    low = torch.from_numpy(GOLDEN["box_multi_low"][:, index])
+    (mask,) = model.masks(low, resize.frame("squash_nearest", UPSCALED, SIDE))
+    assert mask.shape == UPSCALED
+    assert int(mask.sum()) == pytest.approx(int(GOLDEN["box_multi_up_fg"]), rel=1e-3)
+    assert np.mean(mask.numpy()[::4, ::4] == (GOLDEN["box_multi_up_200x300_s"][0, 0] > 0)) > 0.999
+
+
+def test_slices_are_normalised_and_take_the_nearest_pixels() -> None:
+    image = np.random.default_rng(0).integers(0, 256, (100, 300)).astype(np.uint8)
+    prepared = SAMMed2D().prepare(image)
+    nearest = image[np.arange(SIDE) * 100 // SIDE][:, np.arange(SIDE) * 300 // SIDE]
+    assert prepared.shape == (3, SIDE, SIDE)
+    np.testing.assert_allclose(prepared[0], (nearest - 123.675) / 58.395, atol=1e-5)
+    np.testing.assert_allclose(prepared[2], (nearest - 103.53) / 57.375, atol=1e-5)
+
+
+def test_radioactive_takes_the_percentiles_of_positive_pixels_of_each_slice() -> None:
+    array = np.stack([np.arange(-500, 500), np.arange(-1000, 0)]).reshape(2, 20, 50).astype(np.int16)
+    volume = Volume.from_canonical(array)
+    low, high = np.percentile(np.arange(1, 500), (0.5, 99.5))
+    images = SAMMed2D(policy="radioactive").slice_images(volume)
+    assert np.array_equal(images(0), np.floor((array[0].clip(low, high) - low) / (high - low) * 255))
+    assert np.ptp(images(1)) == 255  # nothing is positive, so all pixels count
+    low, high = np.percentile(array, (0.5, 99.5))
+    official = SAMMed2D().slice_images(volume)(0)
+    assert np.array_equal(official, np.floor((array[0].clip(low, high) - low) / (high - low) * 255))

@@ -1,0 +1,175 @@
+"""`intrabench check`: every promise that a model can break is found broken, and by its own finding."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from intrabench.check import SCAN, Finding, check, prompt
+from intrabench.datasets.base import Files
+from intrabench.models.base import Model
+from intrabench.models.random_walker import RandomWalker
+from intrabench.prompts import PromptKind
+from tests import broken_models as models
+from tests.conftest import Said
+
+RAS, LPI, AIL = "prompt box3d", "file in LPI, 5x1x1.5 mm", "file in AIL, 5x1x1.5 mm"
+ALL = ["load", RAS, "determinism", "time", "batch", "feedback", LPI, AIL, "prompt outside", "memory"]
+
+
+def findings(model: Model) -> dict[str, Finding]:
+    return {finding.name: finding for finding in check(model)}
+
+
+def broken(model: Model) -> dict[str, str]:
+    """What is told of the findings that are not ok."""
+    return {name: finding.told for name, finding in findings(model).items() if finding.ok is False}
+
+
+def test_a_sound_model_passes_everything() -> None:
+    found = findings(models.Filling())
+    assert list(found) == ALL
+    assert {name: finding.ok for name, finding in found.items()} == dict.fromkeys(ALL, True) | {"time": None}
+    assert found["prompt outside"].told == "ValueError: the box lies outside"
+    assert found["feedback"].told == "keeps no memory; a lost one is rebuilt"
+    assert found["batch"].told == "as single requests"
+    assert found["memory"].told.endswith(" MiB over 50 targets")
+
+
+def test_every_kind_of_prompt_is_tried() -> None:
+    found = findings(RandomWalker())
+    kinds = [name for name in found if name.startswith("prompt ")]
+    assert kinds == ["prompt box2d", "prompt box3d", "prompt point", "prompt scribble", "prompt outside"]
+    assert all(finding.ok is not False for finding in found.values())
+
+
+@pytest.mark.parametrize("kind", ["point", "box2d", "box3d", "scribble", "lasso"])
+def test_prompts_of_the_check_are_of_their_kind_and_on_their_target(kind: PromptKind) -> None:
+    _, targets = SCAN.load("case-1", Files(None, None))  # type: ignore[arg-type]
+    for target in targets:
+        given = prompt(kind, target)
+        assert given.kinds == {kind}
+        inside = target.mask.to_array(SCAN.shape)
+        rows = [*given.points[:, :3], *(p for s in given.scribbles for p in s.points)]
+        assert all(inside[tuple(row)] for row in rows)
+        for z, y0, x0, y1, x1 in given.boxes2d:
+            there = np.argwhere(inside[z])
+            assert (*there.min(axis=0), *there.max(axis=0) + 1) == (y0, x0, y1, x1)
+
+
+def name(model: Model) -> str:
+    return model.answers.__name__ if isinstance(model, models.Together) else type(model).__name__.lower()
+
+
+SAME, SPOILS = "another prompt gets the same answer", "a request with bad prompts spoils others, or is answered"
+BROKEN: list[tuple[Model, dict[str, str]]] = [
+    (models.Deaf(), {RAS: SAME, "prompt outside": SPOILS}),
+    (
+        models.Fickle(),
+        {
+            "determinism": "the same request got two answers",
+            "batch": "answers depend on what else is asked",
+            "feedback": "an answer without memory differs from the one with it",
+            LPI: "another answer than in RAS",
+            AIL: "another answer than in RAS",
+            "prompt outside": SPOILS,
+        },
+    ),
+    (models.Reaching(), dict.fromkeys([LPI, AIL], "the answer reaches out of the volume")),
+    (models.Filed(), dict.fromkeys([LPI, AIL], "another answer than in RAS")),
+    (models.Greedy(), {"prompt outside": SPOILS}),
+    (models.Remembering(), {"feedback": "an answer without memory differs from the one with it"}),
+    (models.Together(answers=models.joined), {"batch": "answers depend on what else is asked"}),
+    (models.Together(answers=models.spoiled), {"prompt outside": SPOILS}),
+    (models.Together(answers=models.raising), {"bad requests": "ValueError: the box lies outside"}),
+    (
+        models.Raising(),
+        dict.fromkeys(
+            ["prompts", "repeated", "together", "feedback", "orientations", "memory"],
+            "Broken: KeyError: 'no such layer'",
+        )
+        | {"prompt outside": SPOILS},
+    ),
+]
+
+
+@pytest.mark.parametrize(("model", "expected"), BROKEN, ids=[name(model) for model, _ in BROKEN])
+def test_each_broken_promise_is_found_by_its_own_finding(model: Model, expected: dict[str, str]) -> None:
+    assert broken(model) == expected
+
+
+@pytest.mark.xfail(strict=True, raises=RuntimeError, reason="loading is not guarded")
+def test_a_model_that_cannot_be_loaded_is_a_finding() -> None:
+    assert broken(models.Unloadable()) == {"load": "RuntimeError: the driver is too old"}
+
+
+PLUGIN = """
+from dataclasses import dataclass
+from intrabench.mask import Mask
+from intrabench.models.base import Answer, VolumeModel
+
+
+@dataclass(eq=False)
+class Deaf(VolumeModel):
+    name = "deaf"
+    accepts = frozenset({"box3d"})
+
+    def segment_one(self, volume, request):
+        return Answer(Mask.empty())
+
+
+class Absent(Deaf):
+    name = "absent"
+    weights = "sam_vit_b"
+
+
+class Leaky(Deaf):
+    name = "leaky"
+    kept = []
+
+    def segment_one(self, volume, request):
+        self.kept.append(b"x" * (5 << 20))
+        return super().segment_one(volume, request)
+"""
+
+
+def test_the_command_ends_with_0_1_or_2(say: Callable[..., Said], monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("deaf.py").write_text(PLUGIN)
+    monkeypatch.setenv("INTRABENCH_WEIGHTS", "nothing")
+    sound = say("check", "box_fill")
+    assert (sound.code, sound.err) == (0, "")
+    assert [line[:40].split("  ")[0].strip() for line in sound.out.splitlines() if line[:3] != "   "] == ["ok"] * 10
+    assert "ok      prompt box2d                     changes the answer; " in sound.out
+    deaf = say("check", "deaf", "--plugin", "deaf.py")
+    assert (deaf.code, deaf.err) == (1, "")
+    assert "FAILED  prompt box3d                     another prompt gets the same answer\n" in deaf.out
+    assert deaf.out.count("FAILED") == 1
+    absent = say("check", "absent", "--plugin", "deaf.py")
+    assert (absent.code, absent.out) == (2, "")
+    assert absent.err.startswith("error: the weights sam_vit_b are not here; run: intrabench weights get sam_vit_b ")
+    assert say("check", "absent", "--plugin", "deaf.py", "--random-weights").code == 1
+    assert say("check", "box_fill", "--random-weights").code == 2
+    assert "did you mean 'box_fill'" in say("check", "box_fil").err
+
+
+def test_a_leak_is_found() -> None:
+    Path("deaf.py").write_text(PLUGIN)
+    words = [
+        sys.executable,
+        "-m",
+        "intrabench",
+        "check",
+        "leaky",
+        "--plugin",
+        "deaf.py",
+    ]  # what others left is not here
+    said = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert said.returncode == 1
+    (line,) = [line for line in said.stdout.splitlines() if line.startswith("FAILED  memory ")]
+    assert 240 < int(line.split()[2]) < 300
+    assert line.endswith(" MiB over 50 targets")
