@@ -61,6 +61,16 @@ class NetworkModel(Model):
         with torch.inference_mode(), torch.autocast(kind, dtype, enabled=low):
             yield
 
+    def finite(self, logits: Any) -> Any:
+        """The logits, if all of them are numbers.
+
+        Raises:
+            FloatingPointError: some are not.
+        """
+        if not logits.isfinite().all():
+            raise FloatingPointError(f"{self.name} answered with NaN or infinite values; try --dtype float32")
+        return logits
+
     def _built(self) -> Any:
         import torch
 

@@ -48,6 +48,16 @@ class WithRecipe:
             raise ValueError(f"policy={self.policy}, but {self.name} has only {', '.join(self.recipes)}")
 
     @property
+    def feeds_back(self) -> bool:
+        """Whether the last answer of a slice comes back."""
+        return self.recipe.feedback != "none"
+
+    @property
+    def predicts_all(self) -> bool:
+        """Whether every round answers for all prompted slices."""
+        return self.recipe.predicts_all
+
+    @property
     def recipe(self) -> Recipe:
         """The steps of the policy, with those that were given by themselves in their places."""
         names = ("intensity", "resize", "multimask", "feedback", "threshold")

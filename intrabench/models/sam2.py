@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from intrabench.models import resize
+from intrabench.models.network_model import NetworkModel
 from intrabench.models.networks.sam2 import Backend, Size, Version, build_sam2, prepare
 from intrabench.models.recipe import Recipe
 from intrabench.models.sam_family import SamFamily, bilinear
@@ -18,30 +19,20 @@ from intrabench.models.slice_model import Floats
 
 
 @dataclass(eq=False)
-class SAM2(SamFamily):
-    """SAM 2 and 2.1 on slices (Ravi et al., ICLR 2025); `size` t, s, b+ or l, `version` 2.0 or 2.1.
+class Sam2Choice(NetworkModel):
+    """The parameters that say which SAM 2 it is."""
 
-    `backend` sam2 computes with the package of that name, transformers with Hugging Face's; answers agree to rounding.
-    ``policy=radioactive``: always the single mask, all prompted slices predicted again in each round.
-    """
-
-    name = "sam2"
     extra = "sam2"
     requires = ("sam2",)
-    room_mb = 3000
-    recipes = {
-        "official": Recipe("volume", "squash_smooth", "first_click", "logits"),
-        "radioactive": Recipe("volume", "squash_smooth", "single", "logits", predicts_all=True),
-    }
 
     size: Size = "t"
     version: Version = "2.1"
     backend: Backend = "sam2"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.backend == "transformers":
             self.extra, self.requires = "transformers", ("transformers",)
+        getattr(super(), "__post_init__", lambda: None)()
 
     @property
     def weights(self) -> str:
@@ -51,6 +42,22 @@ class SAM2(SamFamily):
     def build(self) -> Any:
         """The network of that size, version and backend."""
         return build_sam2(self.size, self.version, self.backend)
+
+
+@dataclass(eq=False)
+class SAM2(Sam2Choice, SamFamily):
+    """SAM 2 and 2.1 on slices (Ravi et al., ICLR 2025); `size` t, s, b+ or l, `version` 2.0 or 2.1.
+
+    `backend` sam2 computes with the package of that name, transformers with Hugging Face's; answers agree to rounding.
+    ``policy=radioactive``: always the single mask, all prompted slices predicted again in each round.
+    """
+
+    name = "sam2"
+    room_mb = 3000
+    recipes = {
+        "official": Recipe("volume", "squash_smooth", "first_click", "logits"),
+        "radioactive": Recipe("volume", "squash_smooth", "single", "logits", predicts_all=True),
+    }
 
     def prepare(self, image: NDArray[Any]) -> Floats:
         """From 0 to 1, squashed to the square, normalised by ImageNet's mean and deviation."""

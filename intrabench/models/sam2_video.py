@@ -16,9 +16,9 @@ from intrabench.models import resize
 from intrabench.models.base import Answer, Request
 from intrabench.models.crop_model import CropModel, Floats, OpenCrops
 from intrabench.models.intensity import slice_images
-from intrabench.models.networks.sam2 import SIDE, Backend, Size, Version, build_sam2, prepare
+from intrabench.models.networks.sam2 import SIDE, prepare
 from intrabench.models.networks.sam2_video import SlicePrompt, propagate
-from intrabench.models.sam2 import as_points
+from intrabench.models.sam2 import Sam2Choice, as_points
 from intrabench.models.sam_family import bilinear
 from intrabench.prompts import Prompts
 from intrabench.specs import switch
@@ -26,7 +26,7 @@ from intrabench.volume import Volume
 
 
 @dataclass(eq=False)
-class SAM2Video(CropModel):
+class SAM2Video(Sam2Choice, CropModel):
     """SAM 2 and 2.1 through the volume (Ravi et al., ICLR 2025): slices are frames, followed up and down from prompts.
 
     Points and 2D boxes on any slices; parameters as `sam2`. Each round follows the object anew from all prompts so far;
@@ -34,27 +34,9 @@ class SAM2Video(CropModel):
     """
 
     name = "sam2_video"
-    extra = "sam2"
-    requires = ("sam2",)
     accepts = frozenset({"point", "box2d"})
 
-    size: Size = "t"
-    version: Version = "2.1"
-    backend: Backend = "sam2"
     threshold: float = switch(0.0)
-
-    def __post_init__(self) -> None:
-        if self.backend == "transformers":
-            self.extra, self.requires = "transformers", ("transformers",)
-
-    @property
-    def weights(self) -> str:
-        """Those of `sam2`."""
-        return f"{'sam2.1' if self.version == '2.1' else 'sam2'}_{self.size}"
-
-    def build(self) -> Any:
-        """The network of that size, version and backend."""
-        return build_sam2(self.size, self.version, self.backend)
 
     def prepared(self, volume: Volume) -> Callable[[int], NDArray[Any]]:
         """The function from z to the 8-bit slice: percentiles of the volume, as for `sam2`."""
@@ -83,9 +65,7 @@ class SAM2Video(CropModel):
         masks, memory = [], {}
         with self.computing():
             for z, logits, *_ in propagate(self.network, features, image.volume.shape[0], prompts):
-                if not torch.isfinite(logits).all():
-                    raise FloatingPointError(f"{self.name} answered with NaN or infinite values; try --dtype float32")
-                full = bilinear(logits.float(), (height, width)) > self.threshold
+                full = bilinear(self.finite(logits.float()), (height, width)) > self.threshold
                 masks.append(Mask.of(full.cpu().numpy(), (z, 0, 0)))
                 if z in prompts:
                     memory[z] = logits.float().cpu().numpy().astype(np.float16)

@@ -40,16 +40,6 @@ class SamFamily(WithRecipe, NetworkModel, SliceModel):
     room_mb: ClassVar[int] = 2000
     accepts = frozenset({"point", "box2d"})
 
-    @property
-    def feeds_back(self) -> bool:
-        """Whether the last answer of a slice comes back as its mask prompt."""
-        return self.recipe.feedback != "none"
-
-    @property
-    def predicts_all(self) -> bool:
-        """Whether every round answers for all prompted slices."""
-        return self.recipe.predicts_all
-
     def auto_batch(self, encoding: bool) -> int:
         """As many as fit into half of the free memory."""
         return room_for((self.room_mb if encoding else self.room_mb // 10) << 20, self.runtime.device, 32)
@@ -86,9 +76,7 @@ class SamFamily(WithRecipe, NetworkModel, SliceModel):
         if "point" not in self.accepts and items[0].box is None:
             raise ValueError(f"{self.name} needs a box on every slice that it answers for")
         with self.computing():
-            low = self.low_logits(items)
-            if not torch.isfinite(low).all():
-                raise FloatingPointError(f"{self.name} answered with NaN or infinite values; try --dtype float32")
+            low = self.finite(self.low_logits(items))
             masks = self.masks(low, resize.frame(self.recipe.resize, items[0].shape, self.side))
             back = torch.sigmoid(low) if self.recipe.feedback == "sigmoid" else low
         kept = back.cpu().numpy() if self.feeds_back else [None] * len(items)

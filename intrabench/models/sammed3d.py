@@ -86,9 +86,7 @@ class SAMMed3D(CropModel):
                 torch.from_numpy(points[None, :, 3]).to(self.runtime.device),
                 self._tensor(before)[None, None],
             )[0].float()
-        if not torch.isfinite(low).all():
-            raise FloatingPointError(f"{self.name} answered with NaN or infinite values; try --dtype float32")
-        return low
+        return self.finite(low)
 
     def _mask(self, low: torch.Tensor, crop: Crop) -> Mask:
         threshold = {"official": 0.0, "radioactive": 0.5}[self.policy] if self.threshold is None else self.threshold

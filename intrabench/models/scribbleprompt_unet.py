@@ -43,16 +43,6 @@ class ScribblePromptUNet(WithRecipe, NetworkModel, SliceModel):
         """The published file."""
         return "scribbleprompt_unet"
 
-    @property
-    def feeds_back(self) -> bool:
-        """Whether the last answer of a slice comes back as a channel."""
-        return self.recipe.feedback != "none"
-
-    @property
-    def predicts_all(self) -> bool:
-        """Whether every round answers for all prompted slices."""
-        return self.recipe.predicts_all
-
     def alike(self, points: int, box: bool, previous: bool) -> Hashable:
         """Prompts are drawn, so that any items can be decoded together."""
         return None
@@ -80,9 +70,7 @@ class ScribblePromptUNet(WithRecipe, NetworkModel, SliceModel):
         """
         channels = torch.from_numpy(np.stack([self.channels(item) for item in items])).to(self.runtime.device)
         with self.computing():
-            logits = self.network(channels).float()[:, 0]
-            if not torch.isfinite(logits).all():
-                raise FloatingPointError(f"{self.name} answered with NaN or infinite values; try --dtype float32")
+            logits = self.finite(self.network(channels).float()[:, 0])
             probability = bilinear(torch.sigmoid(logits), items[0].shape)
             masks = probability > torch.sigmoid(torch.tensor(self.recipe.threshold))
             back = torch.sigmoid(torch.sigmoid(logits)) if self.recipe.feedback == "sigmoid" else logits

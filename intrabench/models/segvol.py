@@ -92,6 +92,4 @@ class SegVol(CropModel):
     def _decode(self, embedding: torch.Tensor, *prompts: torch.Tensor | None) -> torch.Tensor:
         device = self.runtime.device
         logits: torch.Tensor = self.network.decode(embedding, *(None if p is None else p.to(device) for p in prompts))
-        if not torch.isfinite(logits).all():
-            raise FloatingPointError(f"{self.name} answered with NaN or infinite values; try --dtype float32")
-        return logits.float()
+        return self.finite(logits.float())
