@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -30,6 +31,14 @@ class Filling(VolumeModel):
         if not filled.any():
             raise ValueError("the box lies outside")
         return filled
+
+
+class Slow(Filling):
+    """Takes a fiftieth of a second."""
+
+    def segment_one(self, volume: Volume, request: Request) -> Answer:
+        time.sleep(0.02)
+        return super().segment_one(volume, request)
 
 
 class Deaf(Filling):

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from intrabench import check as module
 from intrabench.check import SCAN, Finding, check, prompt
 from intrabench.datasets.base import Files
 from intrabench.models.base import Model
@@ -152,9 +153,31 @@ def test_the_command_ends_with_0_1_or_2(say: Callable[..., Said], monkeypatch: p
     absent = say("check", "absent", "--plugin", "deaf.py")
     assert (absent.code, absent.out) == (2, "")
     assert absent.err.startswith("error: the weights sam_vit_b are not here; run: intrabench weights get sam_vit_b ")
-    assert say("check", "absent", "--plugin", "deaf.py", "--random-weights").code == 1
-    assert say("check", "box_fill", "--random-weights").code == 2
+    refused = say("check", "absent", "--plugin", "deaf.py", "--random-weights")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err == ("error: model absent cannot run untrained; leave --weights random out, or give a path\n")
     assert "did you mean 'box_fill'" in say("check", "box_fil").err
+
+
+def test_the_command_tries_networks_untrained(say: Callable[..., Said], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INTRABENCH_WEIGHTS", "nothing")
+    words = ["check", "tiny", "--plugin", str(Path(__file__).parent / "models" / "tiny_network.py")]
+    assert say(*words).code == 2
+    untrained = say(*words, "--random-weights")
+    assert (untrained.code, untrained.err) == (0, "")
+    assert (
+        "ok      feedback                         keeps a memory per session; a lost one is rebuilt\n" in untrained.out
+    )
+    assert say(*words, "--weights", "random").code == 0
+    Path("mine.pth").write_bytes(b"no checkpoint")
+    foreign = say(*words, "--weights", "mine.pth")
+    assert (foreign.code, foreign.err.startswith("error: mine.pth is damaged or no checkpoint")) == (2, True)
+
+
+def test_slow_models_are_asked_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PATIENCE_SECONDS", 0.2)
+    told = findings(models.Slow())["memory"].told
+    assert 1 <= int(told.removesuffix(" targets").split()[-1]) <= 11
 
 
 def test_a_leak_is_found() -> None:

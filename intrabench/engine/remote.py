@@ -89,6 +89,7 @@ class RemoteModel:
                 self.ask("load", **self._loading)
         try:
             self._connection.send((kind, content))
+            self._connection.poll(None)  # Ctrl-C ends this, but not a read: polars has the system restart those
             said, answer = self._connection.recv()
         except (EOFError, OSError) as error:
             raise WorkerDied(self._ended()) from error

@@ -59,7 +59,7 @@ def _from_any(entry: Weights, path: Path, progress: Progress | None) -> str:
         return url_of(source)
     pages = f" (see {', '.join(entry.pages)})" if entry.pages else ""
     raise IntraBenchError(
-        f"none of the {len(reasons)} sources of {entry.file} worked [{' | '.join(reasons)}]; fetch it by hand{pages} "
+        f"{entry.file} came from none of its sources [{' | '.join(reasons)}]; fetch it by hand{pages} "
         f"and put it into {folder()}, or try again later"
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 from collections.abc import Iterator
 from typing import Any
@@ -27,8 +28,13 @@ def started(monkeypatch: pytest.MonkeyPatch, data: object) -> Iterator[Started]:
 
     monkeypatch.setattr(subprocess, "Popen", popen)
     yield processes
-    left = [process for process in processes if process.poll() is None]
-    for process in left:
-        process.kill()
-        process.wait()
+    gc.collect()  # a model that was refused may still be held by the exception that said so
+    left = []
+    for process in processes:
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            left.append(process)
+            process.kill()
+            process.wait()
     assert not left

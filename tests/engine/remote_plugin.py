@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -43,6 +44,19 @@ class Killer(VolumeModel):
                 os._exit(self.code)
             os.kill(os.getpid(), signal.SIGKILL)
         return Answer(BoxFill().segment_one(volume, request).update)
+
+
+@dataclass(eq=False)
+class Sleeping(VolumeModel):
+    """Takes its time."""
+
+    name = "sleeping"
+    accepts = frozenset({"box3d"})
+
+    def segment_one(self, volume: Volume, request: Request) -> Answer:
+        note("asleep", request.session)
+        time.sleep(60)
+        return Answer(Mask.empty())
 
 
 class Memory:
@@ -95,7 +109,7 @@ class Wanting(VolumeModel):
 
 @dataclass(eq=False)
 class Exhausted(Model):
-    """Runs out of memory as a whole."""
+    """Runs out of memory as a whole, and notes which images it opens and closes."""
 
     name = "exhausted"
     accepts = frozenset({"box3d"})
@@ -105,7 +119,9 @@ class Exhausted(Model):
     def open(self, volume: Volume) -> Iterator[OpenImage]:
         if self.opening:
             raise MemoryError("no room to open it")
+        note("images", f"open {volume.shape[0]}")
         yield Full()
+        note("images", f"close {volume.shape[0]}")
 
 
 class Full(OpenImage):

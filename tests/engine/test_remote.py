@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -18,6 +18,7 @@ from intrabench.engine.remote import RemoteModel
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Request, Runtime
 from intrabench.prompts import Turn, box3d
+from intrabench.volume import Volume
 from tests.engine.conftest import Started
 from tests.engine.test_run import lasting
 
@@ -26,6 +27,7 @@ PLUGIN = Path(__file__).with_name("remote_plugin.py")
 NETWORK = Path(__file__).parents[1] / "models" / "tiny_network.py"
 SMALL = "phantom:shape=16x32x32,instances=5,spacing=3x1x2,orientation=LPI"
 pytestmark = pytest.mark.usefixtures("started")
+Remotely = Callable[[str], RemoteModel]
 GONE = "the worker process ended with signal 9, perhaps out of memory: last words; the next request gets a fresh one"
 
 
@@ -45,10 +47,9 @@ def target_rows() -> list[int]:
 
 
 def test_a_model_of_volumes_gives_the_same_rows(started: Started) -> None:
-    options = {"rounds": 2, "seed": [0, 1]}
-    expected = here("random_walker", "box_volume+scribble", **options)
+    expected = here("random_walker", "box_volume+scribble", rounds=2)
     assert started == []
-    assert lasting(run("random_walker", "box_volume+scribble", **options)).equals(lasting(expected))
+    assert lasting(run("random_walker", "box_volume+scribble", rounds=2)).equals(lasting(expected))
     assert set(expected["round"]) == {0, 1, 2}
     assert len(started) == 1
     assert started[0].returncode == 0
@@ -89,23 +90,25 @@ def asked(row: int) -> Request:
 
 
 @pytest.fixture
-def opened() -> Iterator[Callable[[str], Any]]:
-    """Opens the phantom with a model of the plugin, in another process."""
+def remotely() -> Iterator[Callable[[str], RemoteModel]]:
+    """Models of the plugin, each in a process of its own."""
     models: list[RemoteModel] = []
-    target_rows()
-    volume = cases.open_case(intrabench.dataset(SMALL), "case-1").volume
 
-    def make(spec: str) -> Any:
+    def make(spec: str) -> RemoteModel:
         models.append(RemoteModel(PYTHON, spec, Runtime(), [PLUGIN]))
-        return models[-1].open(volume)
+        return models[-1]
 
     yield make
     for model in models:
         model.close()
 
 
-def test_a_model_that_always_dies_is_started_three_times_for_a_batch(opened: Any) -> None:
-    with opened("killer:row=-1") as image:
+def scan(depth: int = 4) -> Volume:
+    return Volume.from_canonical(np.zeros((depth, 16, 16), dtype=np.int16))
+
+
+def test_a_model_that_always_dies_is_started_three_times_for_a_batch(remotely: Remotely) -> None:
+    with remotely("killer:row=-1").open(scan()) as image:
         answers = image.segment([asked(row) for row in range(8)])
         assert [answer.message for answer in answers] == [GONE] * 8
         assert len(Path("starts").read_text().split()) == 3
@@ -113,15 +116,30 @@ def test_a_model_that_always_dies_is_started_three_times_for_a_batch(opened: Any
         assert len(Path("starts").read_text().split()) == 4
 
 
-def test_requests_before_the_second_death_are_answered(opened: Any) -> None:
-    with opened("killer:row=1") as image:
+def test_requests_before_the_second_death_are_answered(remotely: Remotely) -> None:
+    with remotely("killer:row=1").open(scan()) as image:
         answers = image.segment([asked(row) for row in (0, 1, 2, 1, 3)])
         assert [isinstance(answer, Answer) for answer in answers] == [True, False, True, False, False]
         assert isinstance(image.segment([asked(3)])[0], Answer)
 
 
-def test_memories_are_forgotten_over_there_when_they_are_no_longer_needed_here(opened: Any) -> None:
-    with opened("counting") as image:
+def test_an_interruption_is_not_kept_waiting_for_the_answer(remotely: Remotely, started: Started) -> None:
+    def interrupt() -> None:
+        while not Path("asleep").exists():
+            time.sleep(0.05)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    with remotely("sleeping").open(scan()) as image:
+        threading.Thread(target=interrupt).start()
+        before = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            image.segment([asked(0)])
+    assert time.monotonic() - before < 30
+    started[-1].kill()
+
+
+def test_memories_are_forgotten_over_there_when_they_are_no_longer_needed_here(remotely: Remotely) -> None:
+    with remotely("counting").open(scan()) as image:
         first, second = image.segment([asked(0), asked(1)])
         assert isinstance(first.memory, remote.Remembered)
         later = Request("row 0", asked(0).turns * 2, Mask.empty(), first.memory)
@@ -133,6 +151,36 @@ def test_memories_are_forgotten_over_there_when_they_are_no_longer_needed_here(o
         assert gone() is None
         image.segment([asked(2)])
     assert Path("alive").read_text().splitlines() == ["0 none", "1 none", "2 Memory", "1 Memory", "0 none"]
+
+
+def test_a_memory_of_a_process_that_died_stands_for_none(remotely: Remotely, started: Started) -> None:
+    with remotely("counting").open(scan()) as image:
+        old, dropped = image.segment([asked(0), asked(5)])
+        started[-1].kill()
+        (failed,) = image.segment([asked(1)])
+        assert failed.message.startswith("the worker process ended with signal 9, perhaps out of memory: xxx")
+        del dropped
+        new, newer = image.segment([asked(1), asked(2)])  # their memories have the numbers that the others had
+        image.segment([Request("row 0", asked(0).turns * 2, Mask.empty(), old.memory)])
+        image.segment([Request("row 1", asked(1).turns * 2, Mask.empty(), new.memory)])
+        assert newer.memory is not None
+    assert Path("alive").read_text().splitlines() == ["0 none", "1 none", "0 none", "1 none", "2 none", "2 Memory"]
+
+
+def test_one_image_is_open_at_a_time_and_takes_its_memories_along(remotely: Remotely) -> None:
+    model = remotely("counting")
+    with model.open(scan()) as image:
+        kept = image.segment([asked(0)])
+    with model.open(scan()) as image:
+        image.segment([asked(0)])
+    assert kept
+    assert Path("alive").read_text().splitlines() == ["0 none", "0 none"]
+    model = remotely("exhausted")
+    for depth in (4, 5):
+        with model.open(scan(depth)):
+            pass
+    assert Path("images").read_text().splitlines() == ["open 4", "close 4", "open 5"]
+    model.close()
 
 
 def test_memories_do_not_outlive_their_sessions() -> None:

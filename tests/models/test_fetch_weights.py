@@ -123,7 +123,7 @@ def test_when_nothing_can_be_reached_one_message_says_all(own: Own, folder: Path
     server.answers = [answer(404)]
     by_hand = f"put own.pth into {folder}"
     assert refusal("own") == (
-        f"none of the 2 sources of own.pth worked [https://127.0.0.1:9/own.pth: own.pth could not be downloaded, "
+        f"own.pth came from none of its sources [https://127.0.0.1:9/own.pth: own.pth could not be downloaded, "
         f"the server could not be reached: run again, or {by_hand}. | {server.root}/download?id=0a1b: own.pth could "
         f"not be downloaded, the server answered HTTP 404: {by_hand}.]; fetch it by hand (see https://a.org, "
         f"https://b.org) and put it into {folder}, or try again later"
@@ -191,7 +191,7 @@ def test_the_command_goes_on_after_a_failure_and_ends_with_1(
     server.answers = [answer(404), answer(body=BODY)]
     said = say("weights", "get", "gone", "own")
     assert (said.code, said.out) == (1, f"own: {folder / 'own.pth'}\n")
-    assert said.err.startswith("gone: licence one\ngone: none of the 1 sources of gone.pth worked [")
+    assert said.err.startswith("gone: licence one\ngone: gone.pth came from none of its sources [")
     assert "\nown: licence two\n" in said.err
     unknown = say("weights", "get", "own", "owm")
     assert (unknown.code, unknown.out) == (2, "")

@@ -111,6 +111,9 @@ def test_masks_come_straight_from_the_low_logits() -> None:
     rows, columns = (np.flatnonzero(mask.any(dim=axis)) for axis in (1, 0))
     assert mask.shape == (100, 600)
     assert (rows[0], rows[-1], columns[0], columns[-1]) == (0, 24, 300, 599)
+    noise = torch.randn((1, 256, 256), generator=torch.Generator().manual_seed(0))
+    assert torch.equal(SAM2().masks(noise, resize.frame("squash_smooth", (256, 256), 1024)), noise > 0)
+    assert not SAM2(threshold=4).masks(low, resize.frame("squash_smooth", (100, 600), 1024)).any()
 
 
 def test_grey_and_colour_slices_are_prepared_alike() -> None:

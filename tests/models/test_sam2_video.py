@@ -178,6 +178,7 @@ def test_boxes_are_clipped_and_those_without_a_pixel_refused(opened: Any, calls:
 
 def test_slices_are_those_of_sam2() -> None:
     array = np.random.default_rng(0).integers(-1000, 1000, (2, 32, 64)).astype(np.int16)
+    array[1] += 1500
     image = SAM2Video().prepared(Volume.from_canonical(array))(1)
     low, high = np.percentile(array, (0.5, 99.5))
     assert image.dtype == np.uint8

@@ -68,12 +68,12 @@ def test_radioactive_feeds_sigmoids_of_sigmoids_back(model: ScribblePromptUNet) 
 
 def test_prompts_of_larger_slices_are_scaled_by_each_axis() -> None:
     drawn = ScribblePromptUNet().channels(
-        item([(255, 63, 1), (0, 30, 0)], (10, 11, 21, 43), shape=(256, 64), embedding=np.zeros((SIDE, SIDE)))
+        item([(255, 63, 1), (0, 30, 0)], (10, 11, 23, 43), shape=(256, 64), embedding=np.zeros((SIDE, SIDE)))
     )
     assert np.argwhere(drawn[2]).tolist() == [[127, 126]]  # rounded down
     assert np.argwhere(drawn[3]).tolist() == [[0, 60]]
     rows, columns = (np.flatnonzero(drawn[1].any(axis=axis)) for axis in (1, 0))
-    assert (rows[0], rows[-1] + 1) == (5, 10)  # 10.5 to the even number
+    assert (rows[0], rows[-1] + 1) == (5, 12)  # 11.5, to the even number
     assert (columns[0], columns[-1] + 1) == (22, 86)
 
 

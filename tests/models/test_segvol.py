@@ -122,7 +122,6 @@ def test_the_frame_and_each_window_are_encoded_once(image: Any) -> None:
     assert all(other.encode_seconds == 0 for other in others)
 
 
-@pytest.mark.xfail(strict=True, reason="rounds are replayed although nothing is remembered")
 def test_later_rounds_cost_no_more_than_the_first(image: Any) -> None:
     turns = points([(20, 30, 40)]), points([(21, 30, 40)]), points([(22, 30, 40)], label=0)
     (first,) = answers(image, [request("a", turns[0])])
