@@ -62,11 +62,14 @@ def run(
     Raises:
         IntraBenchError: a name, spec or option is wrong. Failures of single sessions are rows with a status instead.
     """
-    from intrabench.engine.job import Options
+    from intrabench.engine.job import Options, given_weights
 
     for name in ("cases", "targets", "refine", "only"):
         if name in options:
             options[name] = _several(options[name])
+    options["weights"] = given_weights(options.get("weights"))
+    if options.get("python") is not None:
+        options["python"] = Path(options["python"])
     if "batch" in options:
         options["batch"] = str(options["batch"])
     chosen = Options(

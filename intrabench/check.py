@@ -12,6 +12,7 @@ import numpy as np
 from intrabench.datasets.base import Files
 from intrabench.datasets.phantom import Phantom
 from intrabench.engine.environment import memory_mb
+from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Model, OpenImage, Request
 from intrabench.prompts import Lasso, PromptKind, Prompts, Scribble, Turn, boxes, points
@@ -45,7 +46,13 @@ class Broken(Exception):
 def check(model: Model) -> Iterator[Finding]:
     """Findings one by one. The model must have its runtime; whatever it raises becomes a finding that is not ok."""
     started = time.perf_counter()
-    model.load()
+    try:
+        model.load()
+    except IntraBenchError:
+        raise
+    except Exception as error:  # an author's own loading
+        yield Finding("load", False, f"{type(error).__name__}: {error}")
+        return
     yield Finding("load", True, f"{time.perf_counter() - started:.1f} s")
     volume, targets = SCAN.load("case-1", Files(None, None))  # type: ignore[arg-type]
     parts: list[Callable[[Model, Volume, Sequence[Target]], Iterator[Finding]]] = [

@@ -51,9 +51,7 @@ def run(
     memory: Annotated[int, typer.Option("--memory", help="MiB of embeddings kept in memory; more go to disk.")] = 512,
     dtype: Annotated[str, typer.Option("--dtype", help="float32, bfloat16 or float16.")] = "float32",
     compile: Annotated[bool, typer.Option("--compile", help="Have torch compile image encoders.")] = False,
-    weights: Annotated[
-        Path | None, typer.Option("--weights", help="A checkpoint brought by hand, or `random`.")
-    ] = None,
+    weights: Annotated[str | None, typer.Option("--weights", help="A checkpoint brought by hand, or `random`.")] = None,
     cache_embeddings: Annotated[bool, typer.Option("--cache-embeddings", help="Keep embeddings across runs.")] = False,
     python: Annotated[
         Path | None, typer.Option("--python", help="Interpreter that models run in, ENV/bin/python.")
@@ -68,7 +66,7 @@ def run(
     Prompters are those of --prompter, else the rows of the protocol (intrabench@1 has some).
     """
     from intrabench import api
-    from intrabench.engine.job import Options
+    from intrabench.engine.job import Options, given_weights
 
     options = Options(
         models=model,
@@ -91,7 +89,7 @@ def run(
         dtype=dtype,
         compile=compile,
         python=python,
-        weights=weights,
+        weights=given_weights(weights),
         cache_embeddings=cache_embeddings,
         plugins=plugin,
     )
@@ -179,9 +177,7 @@ def table(
 def check(
     model: Annotated[str, typer.Argument(help="Model spec, e.g. sammed3d.")],
     random_weights: Annotated[bool, typer.Option("--random-weights", help="Try the network untrained.")] = False,
-    weights: Annotated[
-        Path | None, typer.Option("--weights", help="A checkpoint brought by hand, or `random`.")
-    ] = None,
+    weights: Annotated[str | None, typer.Option("--weights", help="A checkpoint brought by hand, or `random`.")] = None,
     device: Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")] = "auto",
     dtype: Annotated[str, typer.Option("--dtype", help="float32, bfloat16 or float16.")] = "float32",
     batch: Annotated[str, typer.Option("--batch", help="fixed, auto or a number.")] = "fixed",
@@ -189,10 +185,10 @@ def check(
 ) -> None:
     """Check a model on a synthetic scan: prompts, geometry, batches, determinism, memory, time."""
     from intrabench.check import check as findings
-    from intrabench.engine.job import Options, contender
+    from intrabench.engine.job import Options, contender, given_weights
 
     add_plugins(plugin)
-    chosen = Path("random") if random_weights else weights
+    chosen = given_weights("random" if random_weights else weights)
     options = Options([model], (), device=device, dtype=dtype, batch=batch, weights=chosen)
     failed = False
     for finding in findings(contender(model, options).model):

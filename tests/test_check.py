@@ -104,7 +104,6 @@ def test_each_broken_promise_is_found_by_its_own_finding(model: Model, expected:
     assert broken(model) == expected
 
 
-@pytest.mark.xfail(strict=True, raises=RuntimeError, reason="loading is not guarded")
 def test_a_model_that_cannot_be_loaded_is_a_finding() -> None:
     assert broken(models.Unloadable()) == {"load": "RuntimeError: the driver is too old"}
 

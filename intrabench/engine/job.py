@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -107,7 +107,7 @@ def make_job(options: Options) -> Job:
     models = {full_spec(model): (spec, model) for spec in options.models for model in [_model(spec, options)]}
     _check_rows([model for _, model in models.values()], rows, preset)
     return Job(
-        tuple(_equipped(spec, model, options) for spec, model in models.values()),
+        _contenders(models.values(), options),
         prompters,
         datasets,
         tuple(dict.fromkeys(options.seeds)),
@@ -176,6 +176,26 @@ def _check(options: Options) -> None:
         raise IntraBenchError("--weights names one file, so it goes with one --model; run the models one by one")
 
 
+def _contenders(models: Iterable[tuple[str, Any]], options: Options) -> tuple[Contender, ...]:
+    """All models with their runtimes; if one cannot be had, no process of another is left behind."""
+    made: list[Contender] = []
+    try:
+        for spec, model in models:
+            made.append(_equipped(spec, model, options))
+    except BaseException:
+        for contender in made:
+            contender.close()
+        raise
+    return tuple(made)
+
+
+def given_weights(text: str | Path | None) -> Path | None:
+    """The value of ``--weights``: a path, or ``random``; a file of that name is ``./random``."""
+    if text is None or str(text) == RANDOM:
+        return None if text is None else Path(RANDOM)
+    return Path(text).absolute() if Path(text) == Path(RANDOM) else Path(text)
+
+
 def contender(spec: str, options: Options) -> Contender:
     """The model that a spec names, with the runtime that the options ask for.
 
@@ -216,5 +236,5 @@ def _equipped(spec: str, model: Any, options: Options, load: bool = True) -> Con
 
 
 def _random(options: Options) -> bool:
-    """Whether random weights were asked for; a file of that name is ``./random``."""
+    """Whether random weights were asked for."""
     return options.weights is not None and str(options.weights) == RANDOM

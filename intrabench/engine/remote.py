@@ -58,7 +58,13 @@ class RemoteModel:
         self._said: Any = None  # a file of what it prints: a pipe that nobody reads would stop it
         self.generation = 0
         """Which process it is, counted from 1."""
-        self.weights_sha256: str = self.ask("load", **self._loading)
+        try:
+            self.weights_sha256: str = self.ask("load", **self._loading)
+        except WorkerDied as error:
+            raise IntraBenchError(f"--python {python}: {error} while it loaded {spec}") from error
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def alive(self) -> bool:
@@ -81,6 +87,7 @@ class RemoteModel:
 
         Raises:
             IntraBenchError: it said what is wrong.
+            MemoryError: it ran out of memory.
             WorkerDied: it ended.
         """
         if self._connection is None:
@@ -93,7 +100,9 @@ class RemoteModel:
             said, answer = self._connection.recv()
         except (EOFError, OSError) as error:
             raise WorkerDied(self._ended()) from error
-        if said == "error":
+        if said == "oom":
+            raise MemoryError(answer)
+        if said != "ok":
             raise IntraBenchError(f"{self.python}: {answer}")
         return answer
 

@@ -1,12 +1,14 @@
 """The other end of `intrabench.engine.remote`: a process of another interpreter that owns one model.
 
-It gets one message after the other, ``(kind, content)``, and answers each with ``("ok", content)`` or ``("error",
-sentence)``. What a model remembers of a session stays here; outside it goes by a number.
+It gets one message after the other, ``(kind, content)``, and answers each with ``("ok", content)`` or with what
+went wrong, ``("error", sentence)`` or ``("oom", sentence)``. What a model remembers of a session stays here; outside it
+goes by a number.
 """
 
 from __future__ import annotations
 
 import os
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -69,10 +71,14 @@ class Worker:
             self.memories.pop(number, None)
         assert self.image is not None
         known = [replace(request, memory=self.memories.get(request.memory)) for request in requests]
-        return [self._numbered(answer) for answer in self.image.segment(known)]
+        started = time.perf_counter()
+        try:
+            return [self._numbered(answer) for answer in self.image.segment(known)]
+        except Exception as error:  # as in the other process, where `play` would turn it into rows
+            return [failure_of(error, started) for _ in requests]
 
     def _numbered(self, answer: Answer | Failure) -> Answer | Failure:
-        if isinstance(answer, Failure) or answer.memory is None:
+        if not isinstance(answer, Answer) or answer.memory is None:
             return answer
         number = next(self._numbers)
         self.memories[number] = answer.memory
@@ -97,7 +103,8 @@ def _answered(worker: Worker, kind: str, content: Mapping[str, Any]) -> tuple[st
         return "error", str(error)
     except Exception as error:  # a model may fail in any way; the other process decides what that means
         traceback.print_exc()
-        return "error", failure_of(error, 0.0).message
+        failure = failure_of(error, 0.0)
+        return failure.status, str(error) if failure.status == "oom" else failure.message
 
 
 def main(address: str) -> None:

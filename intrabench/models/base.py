@@ -165,6 +165,6 @@ class _OneByOne(OpenImage):
         started = time.perf_counter()
         try:
             answer = self.model.segment_one(self.volume, request)
+            return Answer(answer.update, answer.valid, answer.memory, time.perf_counter() - started)
         except Exception as error:  # a row with a status instead of a lost run
             return failure_of(error, started)
-        return Answer(answer.update, answer.valid, answer.memory, time.perf_counter() - started)

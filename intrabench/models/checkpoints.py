@@ -97,9 +97,12 @@ def unwrapped(content: Any, entry: Weights) -> dict[str, Any]:
 
     A file brought by hand may also be the bare state dict.
     """
-    if not isinstance(content, Mapping):
-        raise IntraBenchError(f"{entry.file} holds {type(content).__name__}, expected a state dict; fetch it again")
-    inner = content.get(entry.container, content)
+    inner = content.get(entry.container, content) if isinstance(content, Mapping) else content
+    if not isinstance(inner, Mapping) or not all(isinstance(key, str) for key in inner):
+        kind = type(inner).__name__
+        raise IntraBenchError(
+            f"the checkpoint given for {entry.id} holds {kind}, expected a state dict; fetch it again"
+        )
     state = {key.removeprefix(entry.prefix): tensor for key, tensor in inner.items()}
     return {key: tensor for key, tensor in state.items() if not key.startswith(tuple(entry.ignored))}
 

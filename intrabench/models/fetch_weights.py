@@ -25,8 +25,10 @@ def fetch(id: str, progress: Progress | None = None) -> Path:
     """
     entry = get(id)
     if find(id) is None and any(not source.startswith("package:") for source in entry.sources):
-        source = _from_any(entry, folder() / entry.file, progress)
-        record(folder() / entry.file, source)
+        path = folder() / entry.file
+        source = _from_any(entry, path, progress)
+        if not entry.sha256 and not entry.members:
+            record(path, source)
     return locate(id)
 
 
@@ -46,7 +48,7 @@ def url_of(source: str, member: str = "") -> str:
 def _from_any(entry: Weights, path: Path, progress: Progress | None) -> str:
     """Download from the first source that works, and say which."""
     reasons = []
-    for source in entry.sources:
+    for source in (source for source in entry.sources if not source.startswith("package:")):
         try:
             if entry.members:
                 for member, sha256 in entry.members.items():
@@ -67,6 +69,8 @@ def _from_any(entry: Weights, path: Path, progress: Progress | None) -> str:
 def _download(url: str, path: Path, sha256: str, progress: Progress | None) -> None:
     if path.exists():
         return
+    if not sha256:  # nobody could tell whether a piece of an earlier transfer is of this very file
+        path.with_name(path.name + ".part").unlink(missing_ok=True)
     download(url, path, sha256=sha256 or None, progress=progress)
     if not sha256 and not _is_weights(path):
         path.unlink()

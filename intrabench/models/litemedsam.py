@@ -50,11 +50,13 @@ class LiteMedSAM(SamFamily):
 
     def coordinates(self, yx: NDArray[Any], frame: resize.Frame) -> Floats:
         """Both axes by the same factor, rounded down."""
+        if not self.recipe.resize.startswith("longest"):
+            return super().coordinates(yx, frame)
         return (yx * self.side // max(frame.shape)).astype("float32")[:, ::-1]
 
     def masks(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
         """Padding off, then bilinear straight to the slice."""
-        full = bilinear(low[:, : frame.inner[0], : frame.inner[1]], frame.shape)
+        full = bilinear(self.unpadded(low, frame), frame.shape)
         return full > self.recipe.threshold
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from intrabench.models import resize
 from intrabench.models.networks.sam import build_sam
 from intrabench.models.recipe import Recipe
 from intrabench.models.sam_family import SamFamily, bilinear
+from intrabench.models.slice_model import Floats
 
 
 @dataclass(eq=False)
@@ -29,7 +32,7 @@ class MedSAM(SamFamily):
     room_mb = 4000
     recipes = {
         "official": Recipe("modality", "squash_cubic"),
-        "radioactive": Recipe("slice_positive", "squash_bicubic", predicts_all=True),
+        "radioactive": Recipe("slice_positive", "squash_bicubic", predicts_all=True, whole_numbers=False),
     }
 
     @property
@@ -41,7 +44,12 @@ class MedSAM(SamFamily):
         """SAM ViT-B."""
         return build_sam("b")
 
+    def resized(self, image: NDArray[Any]) -> Floats:
+        """Resized, and cut to whole numbers once more."""
+        resized = super().resized(image)
+        return np.floor(resized) if self.recipe.whole_numbers else resized
+
     def masks(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
         """As MedSAM: probabilities, not logits, are resized, and straight to the slice."""
         probability = 1 / (1 + torch.exp(torch.tensor(-self.recipe.threshold)))
-        return bilinear(torch.sigmoid(low), frame.shape) > probability.item()
+        return bilinear(torch.sigmoid(self.unpadded(low, frame)), frame.shape) > probability.item()

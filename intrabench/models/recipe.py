@@ -19,7 +19,10 @@ Feedback = Literal["logits", "sigmoid", "none"]
 
 @dataclass(frozen=True)
 class Recipe:
-    """Steps around a network. `threshold` is on logits; `predicts_all`: every prompted slice again in each round."""
+    """Steps around a network. `threshold` is on logits; `predicts_all`: every prompted slice again in each round.
+
+    whole_numbers: fractions of the 8-bit values are cut off, as files would.
+    """
 
     intensity: intensity.Policy
     resize: resize.Policy
@@ -27,13 +30,18 @@ class Recipe:
     feedback: Feedback = "none"
     threshold: float = 0.0
     predicts_all: bool = False
+    whole_numbers: bool = True
 
 
 @dataclass(eq=False)
 class WithRecipe:
-    """The parameters of models that have recipes: a policy by name, and single steps to replace in it."""
+    """The parameters of models that have recipes: a policy by name, and single steps to replace in it.
+
+    `lacks` names steps that a model does not have.
+    """
 
     name: ClassVar[str]
+    lacks: ClassVar[tuple[str, ...]] = ()
     recipes: ClassVar[Mapping[str, Recipe]]
 
     policy: Policy = "official"
@@ -46,6 +54,9 @@ class WithRecipe:
     def __post_init__(self) -> None:
         if self.policy not in self.recipes:
             raise ValueError(f"policy={self.policy}, but {self.name} has only {', '.join(self.recipes)}")
+        for step in self.lacks:
+            if getattr(self, step) is not None:
+                raise ValueError(f"{step}={getattr(self, step)}, but {self.name} has no such step; leave it out")
 
     @property
     def feeds_back(self) -> bool:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from intrabench.models import resize
 from intrabench.models.network_model import NetworkModel
-from intrabench.models.networks.sam2 import Backend, Size, Version, build_sam2, prepare
+from intrabench.models.networks.sam2 import Backend, Size, Version, build_sam2
 from intrabench.models.recipe import Recipe
 from intrabench.models.sam_family import SamFamily, bilinear
 from intrabench.models.slice_model import Floats
@@ -59,11 +59,6 @@ class SAM2(Sam2Choice, SamFamily):
         "radioactive": Recipe("volume", "squash_smooth", "single", "logits", predicts_all=True),
     }
 
-    def prepare(self, image: NDArray[Any]) -> Floats:
-        """From 0 to 1, squashed to the square, normalised by ImageNet's mean and deviation."""
-        prepared: Floats = prepare(image).numpy()
-        return prepared if len(prepared) == 3 else prepared.repeat(3, axis=0)
-
     def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats]:
         """Slices to embeddings: three maps in one vector."""
         batch = torch.from_numpy(np.stack([self.prepare(image) for image in images]))
@@ -73,7 +68,7 @@ class SAM2(Sam2Choice, SamFamily):
 
     def masks(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
         """Logits straight to the slice."""
-        return bilinear(low, frame.shape) > self.recipe.threshold
+        return bilinear(self.unpadded(low, frame), frame.shape) > self.recipe.threshold
 
     def decoded(
         self,

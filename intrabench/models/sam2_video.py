@@ -20,6 +20,7 @@ from intrabench.models.networks.sam2 import SIDE, prepare
 from intrabench.models.networks.sam2_video import SlicePrompt, propagate
 from intrabench.models.sam2 import Sam2Choice, as_points
 from intrabench.models.sam_family import bilinear
+from intrabench.models.slice_model import clipped
 from intrabench.prompts import Prompts
 from intrabench.specs import switch
 from intrabench.volume import Volume
@@ -72,11 +73,8 @@ class SAM2Video(Sam2Choice, CropModel):
         return Answer(Mask.union(masks), memory=memory)
 
     def _features(self, image: OpenCrops, z: int) -> torch.Tensor:
-        def prepared() -> Floats:
-            slice_ = prepare(image.prepared(z))
-            return slice_.expand(3, -1, -1).numpy() if len(slice_) == 1 else slice_.numpy()
-
-        return torch.from_numpy(image.embedding(z, prepared)).to(self.runtime.device)
+        embedding = image.embedding(z, lambda: prepare(image.prepared(z)).numpy())
+        return torch.from_numpy(embedding).to(self.runtime.device)
 
     def _prompt(
         self, given: list[Prompts], z: int, shape: tuple[int, int, int], previous: NDArray[np.float16] | None
@@ -93,7 +91,8 @@ class SAM2Video(Sam2Choice, CropModel):
             xy = np.ascontiguousarray(frame.coordinates(points[:, :2])[:, ::-1])
             clicks = torch.from_numpy(xy)[None].to(device), torch.from_numpy(points[:, 2])[None].to(device)
         if len(boxes):
-            xy = np.ascontiguousarray(frame.coordinates(boxes.reshape(2, 2))[:, ::-1])
+            box = clipped(boxes[0], shape[1:], z)
+            xy = np.ascontiguousarray(frame.coordinates(np.array(box).reshape(2, 2))[:, ::-1])
             corners = torch.from_numpy(xy).reshape(1, 4).to(device)
         coordinates, labels = as_points(clicks, corners)
         logits = None if previous is None else torch.from_numpy(previous.astype(np.float32)).to(device)

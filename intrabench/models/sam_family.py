@@ -30,13 +30,11 @@ class SamFamily(WithRecipe, NetworkModel, SliceModel):
     """Base of the family. A subclass gives recipes, the `side` of the network's square, and the network.
 
     scaling: how resized 8-bit values enter, ``imagenet`` (mean and standard deviation) or ``unit`` (the slice's minimum
-    to 0, its maximum to 1). whole_numbers: cut fractions of the 8-bit values off, as files would. room_mb: device
-    memory that encoding one slice takes, about.
+    to 0, its maximum to 1). room_mb: device memory that encoding one slice takes, about.
     """
 
     side: ClassVar[int] = 1024
     scaling: ClassVar[Literal["imagenet", "unit"]] = "imagenet"
-    whole_numbers: ClassVar[bool] = True
     room_mb: ClassVar[int] = 2000
     accepts = frozenset({"point", "box2d"})
 
@@ -47,11 +45,15 @@ class SamFamily(WithRecipe, NetworkModel, SliceModel):
     def slice_images(self, volume: Volume) -> Callable[[int], NDArray[Any]]:
         """Slices as values from 0 to 255, ``(y, x)`` or ``(y, x, channel)``."""
         images = slice_images(volume.array, self.recipe.intensity, volume.modality)
-        return lambda z: images(z).astype(np.uint8) if self.whole_numbers else images(z)
+        return lambda z: images(z).astype(np.uint8) if self.recipe.whole_numbers else images(z)
+
+    def resized(self, image: NDArray[Any]) -> Floats:
+        """A slice in the size of the network, not yet padded, ``(channel, y, x)``."""
+        return resize.fit(image, self.recipe.resize, self.side)
 
     def prepare(self, image: NDArray[Any]) -> Floats:
         """A slice of values from 0 to 255 as the network takes it, ``(3, side, side)``."""
-        resized = resize.fit(image, self.recipe.resize, self.side)
+        resized = self.resized(image)
         if self.scaling == "imagenet":
             scaled = (resized - MEAN) / STD
         else:
@@ -87,6 +89,11 @@ class SamFamily(WithRecipe, NetworkModel, SliceModel):
         square = bilinear(low, (self.side, self.side))
         full = bilinear(square[:, : frame.inner[0], : frame.inner[1]], frame.shape)
         return full > self.recipe.threshold
+
+    def unpadded(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
+        """Low-resolution logits ``(n, h, w)`` without the part that belongs to the padding."""
+        height, width = (round(n * low.shape[1] / self.side) for n in frame.inner)
+        return low[:, :height, :width]
 
     def coordinates(self, yx: NDArray[Any], frame: resize.Frame) -> Floats:
         """Rows ``y, x`` of a slice as rows x, y of the network's square."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -136,12 +135,6 @@ class Crop:
     def key(self) -> str:
         """A name for the crop."""
         return "_".join(map(str, self.start))
-
-    @cached_property
-    def size(self) -> tuple[int, int, int]:
-        """Voxels of the resampled volume, rounded up."""
-        x, y, z = (max(1, int(np.ceil(n * s / STEP_MM))) for n, s in zip(self.shape, self.spacing_mm, strict=True))
-        return x, y, z
 
     def positions(self, points: NDArray[Any]) -> NDArray[np.int64]:
         """The crop's voxels nearest to points ``z, y, x`` of the volume, rows ``x, y, z``; they may lie outside."""

@@ -17,9 +17,8 @@ class ScribblePromptSAM(SamFamily):
     name = "scribbleprompt_sam"
     extra = "sam"
     requires = ("segment_anything", "torchvision")
-    whole_numbers = False
     room_mb = 4000
-    recipes = {"official": Recipe("none", "squash", "best", "logits")}
+    recipes = {"official": Recipe("none", "squash", "best", "logits", whole_numbers=False)}
 
     @property
     def weights(self) -> str:

@@ -33,6 +33,7 @@ class ScribblePromptUNet(WithRecipe, NetworkModel, SliceModel):
     name = "scribbleprompt_unet"
     accepts = frozenset({"point", "box2d"})
     encoder = "bottleneck"
+    lacks = ("multimask",)
     recipes = {
         "official": Recipe("none", "squash", feedback="logits"),
         "radioactive": Recipe("none", "squash", feedback="sigmoid", predicts_all=True),
@@ -60,7 +61,7 @@ class ScribblePromptUNet(WithRecipe, NetworkModel, SliceModel):
 
     def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats]:
         """The resized slices, ``(128, 128)``, from 0 to 1: there is no encoder apart from the network."""
-        return [resize.fit(image, self.recipe.resize, SIDE)[0] / np.float32(255) for image in images]
+        return [resize.pad(resize.fit(image, self.recipe.resize, SIDE), SIDE)[0] / np.float32(255) for image in images]
 
     def decode(self, items: Sequence[SliceItem]) -> Sequence[SliceResult]:
         """Masks from the images and the drawn prompts.
@@ -71,7 +72,8 @@ class ScribblePromptUNet(WithRecipe, NetworkModel, SliceModel):
         channels = torch.from_numpy(np.stack([self.channels(item) for item in items])).to(self.runtime.device)
         with self.computing():
             logits = self.finite(self.network(channels).float()[:, 0])
-            probability = bilinear(torch.sigmoid(logits), items[0].shape)
+            height, width = resize.frame(self.recipe.resize, items[0].shape, SIDE).inner
+            probability = bilinear(torch.sigmoid(logits)[:, :height, :width], items[0].shape)
             masks = probability > torch.sigmoid(torch.tensor(self.recipe.threshold))
             back = torch.sigmoid(torch.sigmoid(logits)) if self.recipe.feedback == "sigmoid" else logits
         kept = back.cpu().numpy() if self.feeds_back else [None] * len(items)

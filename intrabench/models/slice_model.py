@@ -160,7 +160,7 @@ class OpenSlices(OpenImage):
                 raise ValueError(f"slice {z} is wanted, but it has no prompt")
             if len(points) and not (points[:, :2].min() >= 0 and (points[:, :2] < size).all()):
                 raise ValueError(f"slice {z} has a point outside of its {size[0]} x {size[1]} pixels")
-            jobs.append(_Job(work, z, points, _clipped(boxes[-1], size, z) if len(boxes) else None))
+            jobs.append(_Job(work, z, points, clipped(boxes[-1], size, z) if len(boxes) else None))
         return jobs
 
     def _alike(self, works: Sequence[_Work]) -> list[list[_Job]]:
@@ -216,7 +216,12 @@ class OpenSlices(OpenImage):
         return (constant, encoding) if wanted == "fixed" else (int(wanted), True)
 
 
-def _clipped(box: Ints, size: Sequence[int], z: int) -> Box2D:
+def clipped(box: Ints, size: Sequence[int], z: int) -> Box2D:
+    """The part of a box that lies in a slice of `size` ``(y, x)``, one pixel at least.
+
+    Raises:
+        ValueError: there is no such part.
+    """
     y0, x0, y1, x1 = (int(v) for v in box)
     y1, x1 = max(y1, y0 + 1), max(x1, x0 + 1)  # interpolation, rounding half to even, can close a box of one pixel
     inside = max(y0, 0), max(x0, 0), min(y1, size[0]), min(x1, size[1])

@@ -91,7 +91,7 @@ def find(id: str) -> Path | None:
     """Where the file of weights is here, not verified; None if it is not."""
     entry = get(id)
     by_hand = folder() / entry.file
-    if by_hand.exists():
+    if by_hand.exists() and all((by_hand / member).is_file() for member in entry.members):
         return by_hand
     packaged = _in_package(entry)
     return packaged if packaged is not None and packaged.is_file() else None
@@ -112,7 +112,10 @@ def locate(id: str, override: Path | None = None) -> Path:
     path = find(id)
     if path is None:
         raise IntraBenchError(f"the weights {id} are not here; {remedy(entry)}")
-    expected = _expected(entry, path)
+    for member, sha256 in entry.members.items():
+        if sha256_of_path(path / member) != sha256:
+            raise IntraBenchError(f"{path / member} has not the sha256 {sha256}; delete it and {remedy(entry)}")
+    expected = "" if entry.members else _expected(entry, path)
     if expected and sha256_of_path(path) != expected:
         raise IntraBenchError(f"{path} is not the file with the sha256 {expected}; delete it and {remedy(entry)}")
     return path
@@ -127,7 +130,8 @@ def remedy(entry: Weights) -> str:
     by_hand = f"put {entry.file} into {folder()} or give --weights PATH"
     places = f" (it is at {' or '.join(entry.pages)})" if entry.pages else ""
     fetch = f"run: intrabench weights get {entry.id} (about {entry.megabytes} MB), or " if entry.sources else ""
-    return f"{fetch}{by_hand}{places}; --weights random runs the network untrained"
+    untrained = "" if entry.members else "; --weights random runs the network untrained"
+    return f"{fetch}{by_hand}{places}{untrained}"
 
 
 def sha256_of(id: str, override: Path | None = None) -> str:
@@ -171,7 +175,7 @@ def verify(id: str) -> str:
     _hashed.cache_clear()
     path = locate(id)
     entry = get(id)
-    against = "as published" if entry.sha256 else "as at first, nobody has published one"
+    against = "as published" if entry.sha256 or entry.members else "as at first, nobody has published one"
     return f"{path}: sha256 {sha256_of_path(path)}, {against}"
 
 
@@ -191,10 +195,13 @@ def listing() -> list[dict[str, str]]:
 
 def record(path: Path, source: str) -> None:
     """Write down what was fetched first, so that any later change of the file is noticed."""
+    from intrabench.datasets.download import writing
+
     note = {"sha256": sha256_of_path(path), "source": source}
     beside = record_of(path).with_suffix(".part")
-    beside.write_text(json.dumps(note, indent=1), encoding="utf-8")
-    beside.replace(record_of(path))
+    with writing(record_of(path)):
+        beside.write_text(json.dumps(note, indent=1), encoding="utf-8")
+        beside.replace(record_of(path))
 
 
 def record_of(path: Path) -> Path:
@@ -223,7 +230,10 @@ def _expected(entry: Weights, path: Path) -> str:
     if entry.sha256:
         return entry.sha256
     if not record_of(path).exists():
-        record(path, "put there by hand")
+        try:
+            record(path, "put there by hand")
+        except IntraBenchError:  # a folder for reading only keeps no record
+            return ""
     try:
         return str(json.loads(record_of(path).read_text(encoding="utf-8"))["sha256"])
     except (ValueError, KeyError, TypeError) as error:

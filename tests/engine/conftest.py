@@ -28,7 +28,8 @@ def started(monkeypatch: pytest.MonkeyPatch, data: object) -> Iterator[Started]:
 
     monkeypatch.setattr(subprocess, "Popen", popen)
     yield processes
-    gc.collect()  # a model that was refused may still be held by the exception that said so
+    if any(process.poll() is None for process in processes):
+        gc.collect()  # a model that was refused may still be held by the exception that said so
     left = []
     for process in processes:
         try:

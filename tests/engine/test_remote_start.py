@@ -85,7 +85,6 @@ def test_a_plugin_that_does_not_load_over_there_is_told(started: Started) -> Non
     assert [process.wait(10) for process in started] == [0]  # nobody talks to it any more
 
 
-@pytest.mark.xfail(strict=True, reason="only the contenders of a finished job are closed")
 @pytest.mark.parametrize("models", [["wanting"], ["killer", "wanting"]], ids=["first", "second"])
 def test_a_job_that_is_refused_leaves_no_process(started: Started, models: list[str]) -> None:
     with pytest.raises(IntraBenchError, match="needs only_there"):

@@ -108,6 +108,14 @@ def test_what_was_drawn_before_changes_nothing() -> None:
     assert drawn[0] == drawn[1]
 
 
+def test_the_alternation_has_so_many_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    monkeypatch.setattr(cv2, "grabCut", lambda *given: seen.append(given[5]))
+    for iterations in (5, 3):
+        segmented(GrabCut(iterations=iterations), scan(SQUARE), points([(0, 30, 30)]))
+    assert seen == [5, 3]
+
+
 def test_colours_count() -> None:
     colours = np.full((64, 70, 3), 100, dtype=np.uint8)
     colours[SQUARE] = (100, 200, 0)  # as bright as its surroundings

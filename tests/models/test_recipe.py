@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from intrabench.errors import IntraBenchError
+from intrabench.models import resize
 from intrabench.models.recipe import Recipe
 from intrabench.registry import make
 from intrabench.specs import full_spec, short_spec
@@ -16,11 +17,11 @@ RECIPES = {
     "sam": Recipe("volume", "longest", "first_click", "logits"),
     "sam:policy=radioactive": Recipe("volume", "longest", "best", "sigmoid", 0.5, True),
     "medsam": Recipe("modality", "squash_cubic", "single", "none"),
-    "medsam:policy=radioactive": Recipe("slice_positive", "squash_bicubic", "single", "none", 0.0, True),
+    "medsam:policy=radioactive": Recipe("slice_positive", "squash_bicubic", "single", "none", 0.0, True, False),
     "litemedsam": Recipe("slice", "longest_area", "single", "none"),
     "sammed2d": Recipe("volume", "squash_nearest", "best", "sigmoid"),
     "sammed2d:policy=radioactive": Recipe("slice_positive", "squash_nearest", "best", "sigmoid", 0.0, True),
-    "scribbleprompt_sam": Recipe("none", "squash", "best", "logits"),
+    "scribbleprompt_sam": Recipe("none", "squash", "best", "logits", whole_numbers=False),
     "scribbleprompt_unet": Recipe("none", "squash", "single", "logits"),
     "scribbleprompt_unet:policy=radioactive": Recipe("none", "squash", "single", "sigmoid", 0.0, True),
     "sam2": Recipe("volume", "squash_smooth", "first_click", "logits"),
@@ -121,3 +122,35 @@ def test_the_mask_prompt_is_the_previous_answer() -> None:
 def test_the_threshold_is_on_logits(threshold: float | None, found: bool) -> None:
     (result,) = stub(threshold=threshold).decode([item([], BOX)])
     assert (result.mask == found).all()
+
+
+RESIZES = ("longest", "longest_area", "squash", "squash_smooth", "squash_cubic", "squash_bicubic", "squash_nearest")
+
+
+def resizes() -> list[object]:
+    """All models of the SAM family with all resize policies."""
+    return [
+        pytest.param(name, policy)
+        for name in ("sam", "medsam", "litemedsam", "sammed2d", "scribbleprompt_sam", "sam2")
+        for policy in RESIZES
+    ]
+
+
+@pytest.mark.parametrize(("name", "policy"), resizes())
+def test_prompts_and_masks_follow_the_resizing(name: str, policy: resize.Policy) -> None:
+    model = make("models", f"{name}:resize={policy}")
+    box = np.array([(10, 30), (30, 80)])
+    image = np.zeros((40, 100), dtype=np.uint8)
+    image[10:30, 30:80] = 255
+    frame = resize.frame(policy, (40, 100), model.side)
+    prepared = model.prepare(image)[0]
+    bright = prepared > (prepared[0, 0] + prepared.max()) / 2
+    np.testing.assert_allclose(model.coordinates(box, frame)[:, ::-1], extent(bright), atol=model.side / 40)
+    low = torch.from_numpy(bright[:: model.side // 256, :: model.side // 256]).float()[None] * 10 - 5
+    np.testing.assert_allclose(extent(model.masks(low, frame)[0].numpy()), box, atol=1)
+
+
+def extent(mask: np.ndarray) -> list[tuple[int, int]]:
+    """The corners of the box around a mask, the second one outside."""
+    rows, columns = (np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0))
+    return [(rows[0], columns[0]), (rows[-1] + 1, columns[-1] + 1)]

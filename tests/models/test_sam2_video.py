@@ -168,7 +168,6 @@ def test_prompts_outside_are_refused(opened: Any, calls: list[Any], outside: tup
     assert isinstance(answer, Answer)
 
 
-@pytest.mark.xfail(strict=True, reason="boxes of videos are neither clipped nor refused")
 def test_boxes_are_clipped_and_those_without_a_pixel_refused(opened: Any, calls: list[Any]) -> None:
     answers(opened, [request("a", boxes({1: (-4, 8, 40, 8)}))])
     assert calls[-1][1].points.tolist() == [[128, 0], [144, 1024]]  # at least one pixel wide

@@ -97,8 +97,8 @@ def test_a_box_that_reaches_out_of_the_volume_is_cut(image: Any) -> None:
 
 
 def test_beginning_afresh_forgets_earlier_prompts(image: Any) -> None:
-    turns = Turn(box3d((4, 4, 7, 40, 32, 64))), Turn(points([(20, 30, 40)]), afresh=True)
-    answers(image, [Request("a", turns, memory=())])
+    earlier = Prompts(points=[(9, 9, 9, 0)], box3d=(4, 4, 7, 40, 32, 64))
+    answers(image, [Request("a", (Turn(earlier), Turn(points([(20, 30, 40)]), afresh=True)))])
     coordinates, _, box = image.model.network.asked[0]
     assert coordinates.shape == (1, 1, 3)
     assert box is None
