@@ -39,7 +39,9 @@ class SamFamily(WithRecipe, NetworkModel, SliceModel):
     accepts = frozenset({"point", "box2d"})
 
     def auto_batch(self, encoding: bool) -> int:
-        """As many as fit into half of the free memory."""
+        """As many as fit into half of the GPU's free memory; a CPU encodes one by one, which is as fast."""
+        if encoding and self.runtime.device == "cpu":
+            return 1
         return room_for((self.room_mb if encoding else self.room_mb // 10) << 20, self.runtime.device, 32)
 
     def slice_images(self, volume: Volume) -> Callable[[int], NDArray[Any]]:

@@ -11,6 +11,7 @@ import torch
 
 from intrabench.models.base import Answer, Failure, Request
 from intrabench.prompts import Turn, boxes, points
+from intrabench.registry import make
 from intrabench.volume import Volume
 from tests.models.stub import SIDE, Stub, answers, item, request, stub
 
@@ -168,3 +169,8 @@ def test_colours_reach_the_network_as_they_are() -> None:
     prepared = stub().prepare(stub().slice_images(Volume.from_canonical(colours))(0))
     expected = (colours[0] - [123.675, 116.28, 103.53]) / [58.395, 57.12, 57.375]
     np.testing.assert_allclose(prepared, np.moveaxis(expected, -1, 0), atol=1e-5)
+
+
+def test_a_cpu_never_encodes_several_slices_at_once() -> None:
+    model = make("models", "sam")
+    assert (model.auto_batch(encoding=True), model.auto_batch(encoding=False)) == (1, 32)
