@@ -36,7 +36,7 @@ def _run(call: Call[Item, Result], items: Sequence[Item], pad_to: int) -> list[O
     try:
         results = call(padded)
     except Exception as error:  # whatever a network or a bad prompt raises becomes a failed row
-        failure = error
+        failure = error.with_traceback(None)  # whose frames would keep the batch's memory while smaller ones are tried
     else:
         share = (time.perf_counter() - started) / len(items)
         return [Outcome(result, share, len(padded)) for result in results[: len(items)]]

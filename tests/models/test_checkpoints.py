@@ -124,7 +124,7 @@ def test_what_is_no_state_dict_is_told(own: Own, content: Any) -> None:
 @pytest.mark.parametrize("content", [{"model": torch.zeros(2)}, {"model": torch.nn.Linear(2, 1)}, {1: torch.zeros(2)}])
 def test_what_is_no_state_dict_inside_is_told_too(own: Own, content: Any) -> None:
     own(container="model")
-    refusal(saved(content))
+    assert "expected a state dict; fetch it again" in refusal(saved(content))
 
 
 @pytest.mark.parametrize("keep", [0, 20, 700])
