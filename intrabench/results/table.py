@@ -84,9 +84,9 @@ def readable(frame: pl.DataFrame) -> pl.DataFrame:
 
     Rows of a published table go by their printed names.
     """
-    dropped = [name for name in ("protocol", "model_version", "dtype", "strict") if frame[name].n_unique() == 1]
-    versions = frame.group_by("model").agg(pl.col("weights_sha256").n_unique())
-    dropped += ["weights_sha256"] if versions["weights_sha256"].max() == 1 else []
+    dropped = [name for name in ("protocol", "dtype", "strict") if frame[name].n_unique() == 1]
+    versions = frame.group_by("model").agg(pl.col("model_version", "weights_sha256").n_unique())
+    dropped += [name for name in ("model_version", "weights_sha256") if versions[name].max() == 1]
     dropped += [name for name in ("failed", "not_applicable") if frame[name].sum() == 0]
     dropped += ["dof"] + (["average"] if frame.width - frame.columns.index("seconds_human") <= 3 else [])
     frame = frame.with_columns(

@@ -129,3 +129,12 @@ def test_models_that_were_trained_on_the_data_are_named() -> None:
         }
     )
     assert seen_in_training(rows) == ["segvol was trained on amos, or on what that is part of"]
+
+
+def test_versions_of_different_models_are_no_column() -> None:
+    frame = pl.DataFrame({"model": ["a", "b"], "model_version": ["1", "2"], "weights_sha256": ["", "x"]})
+    others = {"protocol": "basic@1", "prompter": "box_slice", "dtype": "float32", "strict": False}
+    numbers = {"failed": 0, "not_applicable": 0, "interactions": 1.0, "dof": 1.0, "seconds_human": 1.0, "d": 0.5}
+    full = frame.with_columns(**{k: pl.lit(v) for k, v in {**others, **numbers, "average": 0.5}.items()})
+    assert not {"model_version", "weights_sha256"} & set(readable(full).columns)
+    assert "model_version" in readable(full.with_columns(model=pl.lit("a"))).columns
