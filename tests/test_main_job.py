@@ -7,7 +7,7 @@ import pytest
 
 import intrabench
 from intrabench.datasets import store
-from intrabench.datasets.download import DownloadError
+from intrabench.datasets.fetch.download import DownloadError
 
 EXPECTED = {
     "spine_ct": {"vertebra.21": 0.57, "vertebra.22": 0.59, "vertebra.23": 0.64},

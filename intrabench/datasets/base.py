@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from intrabench import specs
-from intrabench.datasets.download import Progress
-from intrabench.datasets.sources import PackageSource, open_members
+from intrabench.datasets.fetch.download import Progress
+from intrabench.datasets.fetch.package import PackageSource, open_members
 from intrabench.target import Target
 from intrabench.volume import Volume
 

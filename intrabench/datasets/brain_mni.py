@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from intrabench.datasets.base import Dataset, DatasetCard, Files
-from intrabench.datasets.sources import PackageSource
+from intrabench.datasets.fetch.package import PackageSource
 from intrabench.errors import IntraBenchError
 from intrabench.target import Target, targets_of
 from intrabench.volume import Array, Grid, Volume, read_grid_array, read_image

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from intrabench.datasets.base import Dataset, Files
-from intrabench.datasets.components import component_targets
-from intrabench.datasets.sources import PackageSource
+from intrabench.datasets.convert.instances import Instances
+from intrabench.datasets.convert.segments import targets_from
+from intrabench.datasets.fetch.package import PackageSource
+from intrabench.mask import Mask
 from intrabench.target import Target
 from intrabench.volume import Volume, read_image, read_labels
 
@@ -50,5 +52,5 @@ class TumourSample(Dataset):
         members = [f"pyradiomics-{PYRADIOMICS.version}/data/{case}_{what}.nrrd" for what in ("image", "label")]
         image, labels = files.take(PYRADIOMICS, *members)
         volume = read_image(image)
-        inside = read_labels(labels, volume.grid) == 1
-        return volume, component_targets(inside, "tumour", case, volume.spacing_mm)
+        inside = Mask.of(read_labels(labels, volume.grid) == 1)
+        return volume, targets_from([("tumour", inside)], case, volume, Instances())

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from intrabench.datasets.base import Dataset, Files
-from intrabench.datasets.sources import PackageSource
+from intrabench.datasets.fetch.package import PackageSource
 from intrabench.target import Target, targets_of
 from intrabench.volume import Volume, read_image, read_labels
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from intrabench.datasets.base import Dataset, Files
-from intrabench.datasets.download import Progress, sha256_of, writing
-from intrabench.datasets.sources import PackageSource
+from intrabench.datasets.fetch.download import Progress, sha256_of, writing
+from intrabench.datasets.fetch.package import PackageSource
 from intrabench.datasets.stored_case import CaseIndex, Scene, read_index, write_case
 from intrabench.errors import IntraBenchError
 from intrabench.specs import nearest

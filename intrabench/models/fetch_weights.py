@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from intrabench.datasets.download import DownloadError, Progress, download
+from intrabench.datasets.fetch.download import DownloadError, Progress, download
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights import Weights, find, folder, get, locate, record
 

@@ -195,7 +195,7 @@ def listing() -> list[dict[str, str]]:
 
 def record(path: Path, source: str) -> None:
     """Write down what was fetched first, so that any later change of the file is noticed."""
-    from intrabench.datasets.download import writing
+    from intrabench.datasets.fetch.download import writing
 
     note = {"sha256": sha256_of_path(path), "source": source}
     beside = record_of(path).with_suffix(".part")
@@ -266,6 +266,6 @@ def _in_package(entry: Weights) -> Path | None:
 
 @cache
 def _hashed(path: Path, mtime_ns: int, size: int) -> str:
-    from intrabench.datasets.download import sha256_of as of_file
+    from intrabench.datasets.fetch.download import sha256_of as of_file
 
     return of_file(path)

@@ -14,7 +14,7 @@ from intrabench import registry
 from intrabench.datasets import store
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.brain_mni import place
-from intrabench.datasets.download import DownloadError
+from intrabench.datasets.fetch.download import DownloadError
 from intrabench.datasets.stored_case import Scene
 from intrabench.errors import IntraBenchError
 from intrabench.volume import Array, Grid

@@ -18,9 +18,8 @@ import pytest
 
 from intrabench.datasets import store, stored_case
 from intrabench.datasets.base import Dataset, DatasetCard, Files
-from intrabench.datasets.components import component_targets
+from intrabench.datasets.fetch.package import PackageSource
 from intrabench.datasets.phantom import Phantom
-from intrabench.datasets.sources import PackageSource
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.target import Target, targets_of
@@ -411,20 +410,6 @@ def test_loose_masks_become_tight(tmp_path: Path) -> None:
     loose[1, 2, 3] = True
     target = Target("one", "cell", 1, Mask((2, 2, 2), loose), (1, 1, 1), (9.0, 9.0, 9.0))
     assert store.prepare(given(volume, target), "one", tmp_path).targets[0].box == (3, 4, 5, 4, 5, 6)
-
-
-def test_components_are_numbered_by_size() -> None:
-    inside = np.zeros((5, 8, 8), dtype=bool)
-    inside[0, 0, 0] = inside[1, 1, 1] = True  # joined at a corner: one
-    inside[4, 0, 0:2] = True  # of the same size, later
-    inside[2:4, 4:7, 4:7] = True
-    found = component_targets(inside, "cell", "one", (1.0, 1.0, 1.0))
-    assert [(t.id, t.mask.start, t.mask.voxels) for t in found] == [
-        ("cell.1", (2, 4, 4), 18),
-        ("cell.2", (0, 0, 0), 2),
-        ("cell.3", (4, 0, 0), 2),
-    ]
-    assert component_targets(np.zeros((2, 2, 2), dtype=bool), "cell", "one", (1.0, 1.0, 1.0)) == []
 
 
 def test_two_processes_at_once_convert_once(tmp_path: Path) -> None:

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from intrabench.datasets import pip_config
-from intrabench.datasets.download import DownloadError
-from intrabench.datasets.pip_config import PipSettings, pip_settings
-from intrabench.datasets.sources import PackageSource, open_members
+from intrabench.datasets.fetch import pip_config
+from intrabench.datasets.fetch.download import DownloadError
+from intrabench.datasets.fetch.package import PackageSource, open_members
+from intrabench.datasets.fetch.pip_config import PipSettings, pip_settings
 
 USER, PASSWORD = "someuser", "s3cr3tword"
 WHEEL = "some_data-1.0-cp27-cp27m-win32.whl"  # for no machine that runs these tests

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from intrabench.datasets.download import DownloadError, download, sha256_of
+from intrabench.datasets.fetch.download import DownloadError, download, sha256_of
 from tests.server import Answer, Server, the_rest_of
 from tests.server import answer as made
 

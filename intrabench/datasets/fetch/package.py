@@ -16,8 +16,17 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, cast
 
-from intrabench.datasets.download import DownloadError, Progress, by_hand, download, sha256_of, user_agent, why, writing
-from intrabench.datasets.pip_config import PipSettings, pip_settings
+from intrabench.datasets.fetch.download import (
+    DownloadError,
+    Progress,
+    by_hand,
+    download,
+    sha256_of,
+    user_agent,
+    why,
+    writing,
+)
+from intrabench.datasets.fetch.pip_config import PipSettings, pip_settings
 
 if TYPE_CHECKING:
     import httpx2

@@ -1,0 +1,51 @@
+"""Instances where labels have none: one per connected component."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from intrabench.mask import Mask
+
+
+@dataclass(frozen=True)
+class Instances:
+    """How a mask falls into instances: its connected components, the largest first.
+
+    connectivity: 6 (faces), 18 (edges) or 26 (corners) neighbours. dilation: the mask is grown by this many voxels, in
+    the same neighbourhood, before components are found, so that close pieces count as one; the instances are not grown.
+    min_voxels: smaller instances are left out.
+    """
+
+    connectivity: Literal[6, 18, 26] = 26
+    dilation: int = 0
+    min_voxels: int = 1
+
+    def split(self, mask: Mask) -> list[Mask]:
+        """The instances of `mask`; those of one size in the order of their first voxels in z, y, x order."""
+        from scipy import ndimage
+
+        if not mask.any():
+            return []
+        structure = ndimage.generate_binary_structure(3, {6: 1, 18: 2, 26: 3}[self.connectivity])
+        margin = self.dilation
+        inside = np.pad(mask.array, margin)
+        grown = ndimage.binary_dilation(inside, structure, iterations=margin) if margin else inside
+        numbered, _ = ndimage.label(grown, structure=structure)
+        numbered[~inside] = 0
+        found = []
+        for number, where in enumerate(ndimage.find_objects(numbered), start=1):
+            start = [first + bound.start - margin for first, bound in zip(mask.start, where, strict=True)]
+            found.append(Mask.of(numbered[where] == number, start))
+        return sorted((part for part in found if part.voxels >= self.min_voxels), key=lambda part: -part.voxels)
+
+    def told(self) -> str:
+        """In words, for cards."""
+        words = [f"{self.connectivity}-connected components, largest first"]
+        if self.dilation:
+            words.append(f"joined over gaps of up to {2 * self.dilation} voxels")
+        if self.min_voxels > 1:
+            words.append(f"of at least {self.min_voxels} voxels")
+        return ", ".join(words)
