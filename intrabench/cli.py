@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from intrabench.cli_files import Json, Plugins, add_plugins, data_app, listing, show_names, weights_app
+from intrabench.cli_data import data_app
+from intrabench.cli_shared import Json, Plugins, add_plugins, listing, show_names
+from intrabench.cli_weights import weights_app
 from intrabench.errors import IntraBenchError
 
 if TYPE_CHECKING:

@@ -65,28 +65,51 @@ class Console:
             self.say(f"{self._done} of {self._total} sessions, {self._failed} failed, {elapsed:.0f} s")
 
 
-@contextmanager
-def downloading(name: str) -> Iterator[Callable[[int, int | None], None]]:
-    """Shows how many bytes of a file have arrived: a bar on a terminal, a line every few seconds elsewhere."""
-    if sys.stderr.isatty():
-        from rich.console import Console as RichConsole
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+class Downloads:
+    """Shows how many bytes of each file have arrived: a bar per file on a terminal, lines now and then elsewhere."""
 
-        columns = (TextColumn(name), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-        with Progress(*columns, console=RichConsole(stderr=True)) as bar:
-            task = bar.add_task(name, total=None)
-            yield lambda done, total: bar.update(task, completed=done, total=total)
-        return
-    spoke = time.monotonic()
+    def __init__(self) -> None:
+        self._bars: Any = None
 
-    def tell(done: int, total: int | None) -> None:
-        nonlocal spoke
-        if time.monotonic() - spoke > 5 or done == total:
-            spoke = time.monotonic()
-            of = f" of {total / 1e6:.1f}" if total else ""
-            print(f"{name}: {done / 1e6:.1f}{of} MB", file=sys.stderr, flush=True)
+    def __enter__(self) -> Downloads:
+        if sys.stderr.isatty():
+            from rich.console import Console as RichConsole
+            from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-    yield tell
+            columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+            self._bars = Progress(*columns, console=RichConsole(stderr=True))
+            self._bars.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if self._bars is not None:
+            self._bars.stop()
+
+    def say(self, text: str) -> None:
+        """One plain line, above the bars when there are some."""
+        if self._bars is not None:
+            self._bars.console.print(text, highlight=False, markup=False)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+    @contextmanager
+    def watch(self, name: str) -> Iterator[Callable[[int, int | None], None]]:
+        """Tells of one file while the context lasts; several may be under way."""
+        if self._bars is not None:
+            task = self._bars.add_task(name, total=None)
+            yield lambda done, total: self._bars.update(task, completed=done, total=total)
+            self._bars.remove_task(task)
+            return
+        spoke = time.monotonic()
+
+        def tell(done: int, total: int | None) -> None:
+            nonlocal spoke
+            if time.monotonic() - spoke > 5 or done == total:
+                spoke = time.monotonic()
+                of = f" of {total / 1e6:.1f}" if total else ""
+                self.say(f"{name}: {done / 1e6:.1f}{of} MB")
+
+        yield tell
 
 
 def print_frame(frame: pl.DataFrame, title: str = "") -> None:

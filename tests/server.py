@@ -15,6 +15,7 @@ class Server:
 
     def __init__(self) -> None:
         self.answers: list[Answer] = []
+        self.pages: dict[str, Answer] = {}  # answers for paths of their own, whenever they are asked for
         self.requests: list[dict[str, str]] = []
         self.paths: list[str] = []
         outer = self
@@ -23,7 +24,8 @@ class Server:
             def do_GET(self) -> None:
                 outer.requests.append(dict(self.headers))
                 outer.paths.append(self.path)
-                outer.answers[min(len(outer.requests), len(outer.answers)) - 1](self)
+                page = outer.pages.get(self.path)
+                (page or outer.answers[min(len(outer.requests), len(outer.answers)) - 1])(self)
 
             def log_message(self, *_: object) -> None: ...
 

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 from intrabench import specs
-from intrabench.datasets.fetch.download import Progress
-from intrabench.datasets.fetch.package import PackageSource, open_members
+from intrabench.datasets.fetch.archive import member_names, open_members
+from intrabench.datasets.fetch.remote import RemoteFile
+from intrabench.datasets.fetch.source import Source
+from intrabench.datasets.fetch.transfer import Progress
+from intrabench.errors import IntraBenchError
 from intrabench.target import Target
 from intrabench.volume import Volume
+
+Watch = Callable[[str], AbstractContextManager[Progress]]
+"""Shows the progress of the download that is named, while the context lasts."""
 
 
 @dataclass(frozen=True)
 class DatasetCard:
     """What a reader of results must know about the data. `labels` says what they are and where they come from.
 
-    part_of names the published data sets that the scans are from, as the weights registry calls them; empty: unknown.
+    instances: what an instance is. paper: its number in the IntraBench paper. cases, targets: how many there are, after
+    conversion, where that is known; a case without targets does not count. part_of names the published data sets that
+    the scans are from, as the weights registry calls them; empty: unknown.
     """
 
     title: str
@@ -28,25 +37,40 @@ class DatasetCard:
     citation: str = "not stated"
     homepage: str = ""
     labels: str = "not stated"
+    instances: str = ""
+    paper: str = ""
+    cases: int | None = None
+    targets: int | None = None
     part_of: tuple[str, ...] = ()
     caveats: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Files:
-    """Hands `Dataset.load` what lies inside published packages; an archive is fetched when first asked for.
+    """Hands `Dataset.load` what was published; it is fetched when first asked for.
 
-    downloads: folder of the archives. unpacked: folder that is emptied once the case is converted.
+    downloads: folder of what was fetched. unpacked: folder that is emptied once the case is converted.
     """
 
     downloads: Path
     unpacked: Path
-    progress: Progress | None = None
+    watch: Watch | None = None
 
-    def take(self, source: PackageSource, *members: str) -> list[Path]:
+    def fetch(self, source: Source) -> Path:
+        """The file, or the folder of files, of `source`, checked."""
+        if self.watch is None or source.is_here(self.downloads):
+            return source.fetch(self.downloads)
+        with self.watch(source.title) as progress:
+            return source.fetch(self.downloads, progress)
+
+    def names(self, source: Source) -> list[str]:
+        """The names of the files inside the archive of `source`."""
+        return member_names(self.fetch(source))
+
+    def take(self, source: Source, *members: str) -> list[Path]:
         """The paths of `members` (their names inside the archive of `source`), in the order given."""
-        archive = source.fetch(self.downloads, self.progress)
-        paths = open_members(archive, members, self.unpacked / source.package)
+        limit = source.member_mb * 1_000_000 if isinstance(source, RemoteFile) else None
+        paths = open_members(self.fetch(source), members, self.unpacked / Path(source.title).stem, limit)
         return [paths[member] for member in members]
 
 
@@ -54,7 +78,7 @@ class Files:
 class Dataset(ABC):
     """Base of all data sets. A subclass is a frozen dataclass whose fields are its parameters.
 
-    `version` changes whenever the data or their conversion do. A folder of one's own is this much::
+    `version` changes whenever the data or their conversion do. A data set of one's own is this much::
 
         @dataclass(frozen=True)
         class Liver(Dataset):
@@ -82,19 +106,27 @@ class Dataset(ABC):
 
     @abstractmethod
     def cases(self) -> tuple[str, ...]:
-        """The names of the cases: quick, and known before anything is downloaded."""
+        """The names of the cases: quick, and known before a case is downloaded."""
 
     @abstractmethod
     def load(self, case: str, files: Files) -> tuple[Volume, Sequence[Target]]:
-        """The scan and the targets of one case; `files.take` gives what is inside `sources`."""
+        """The scan and the targets of one case; `files` gives what is in `sources` and `case_sources`."""
 
-    def sources(self) -> tuple[PackageSource, ...]:
-        """The archives that `load` takes files from."""
+    def sources(self) -> tuple[Source, ...]:
+        """What all cases are made from."""
+        return ()
+
+    def case_sources(self, case: str) -> tuple[Source, ...]:
+        """What this case alone is made from; `load` need not fetch all of it."""
         return ()
 
     def local_files(self, case: str) -> tuple[Path, ...]:
         """Files of the user's that a case is made from: when one of them changes, the case is converted anew."""
         return ()
+
+    def subsets(self) -> Mapping[str, Sequence[str]]:
+        """Named choices of cases, for ``--cases subset:NAME``; every data set has `smoke`, its first two."""
+        return {"smoke": self.cases()[:2]}
 
     @property
     def spec(self) -> str:
@@ -105,3 +137,25 @@ class Dataset(ABC):
     def full_spec(self) -> str:
         """``name:key=value,...`` with every parameter."""
         return specs.full_spec(self)
+
+
+def published_names(dataset: Dataset, source: Source) -> list[str]:
+    """The names of the files inside an archive that names its cases itself.
+
+    Raises:
+        IntraBenchError: it is not in the downloads folder yet.
+    """
+    from intrabench.datasets.store import data_root
+
+    path = source.place(data_root() / "downloads")
+    if not path.exists():
+        raise IntraBenchError(
+            f"the cases of {dataset.name} are known once {source.title} is here; "
+            f"run: intrabench data get {dataset.spec}"
+        )
+    return member_names(path)
+
+
+def unwatched(_: str) -> AbstractContextManager[Progress]:
+    """Shows nothing."""
+    return nullcontext(lambda done, total: None)

@@ -8,13 +8,14 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+from collections.abc import Collection, Sequence
 from dataclasses import fields
 from pathlib import Path
 from urllib.parse import quote
 
-from intrabench.datasets.base import Dataset, Files
-from intrabench.datasets.fetch.download import Progress, sha256_of, writing
-from intrabench.datasets.fetch.package import PackageSource
+from intrabench.datasets.base import Dataset, Files, Watch
+from intrabench.datasets.fetch.download import writing
+from intrabench.datasets.fetch.source import Source
 from intrabench.datasets.stored_case import CaseIndex, Scene, read_index, write_case
 from intrabench.errors import IntraBenchError
 from intrabench.specs import nearest
@@ -44,7 +45,7 @@ def index(dataset: Dataset, case: str, root: Path | None = None) -> CaseIndex | 
     return found if all(found.inputs.get(name) == state for name, state in now.items()) else None
 
 
-def prepare(dataset: Dataset, case: str, root: Path | None = None, progress: Progress | None = None) -> CaseIndex:
+def prepare(dataset: Dataset, case: str, root: Path | None = None, watch: Watch | None = None) -> CaseIndex:
     """Make sure that a case is in the store: fetched, converted, checked. Does nothing when it is there and whole.
 
     Raises:
@@ -66,7 +67,7 @@ def prepare(dataset: Dataset, case: str, root: Path | None = None, progress: Pro
         folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_name(f".{folder.name}.lock")):
         # another process may have made it while we waited
-        return _whole(dataset, case, root) or _convert(dataset, case, folder, root or data_root(), progress)
+        return _whole(dataset, case, root) or _convert(dataset, case, folder, root or data_root(), watch)
 
 
 def open_case(dataset: Dataset, case: str, root: Path | None = None) -> Scene:
@@ -81,29 +82,64 @@ def open_case(dataset: Dataset, case: str, root: Path | None = None) -> Scene:
     return Scene(_folder(dataset, case, root), found, _remedy(dataset), dataset.card.modality)
 
 
-def to_download(dataset: Dataset, root: Path | None = None) -> list[PackageSource]:
-    """The archives of a data set that are not in the downloads folder yet."""
-    downloads = (root or data_root()) / "downloads"
-    return [source for source in dataset.sources() if not (downloads / source.filename).exists()]
+def to_download(dataset: Dataset, cases: Sequence[str] = (), root: Path | None = None) -> list[Source]:
+    """What all cases, and these cases, are made from and is not in the downloads folder yet."""
+    downloads = downloads_of(root)
+    listed = [*dataset.sources(), *(source for case in cases for source in dataset.case_sources(case))]
+    return [source for source in dict.fromkeys(listed) if not source.is_here(downloads)]
+
+
+def downloads_of(root: Path | None = None) -> Path:
+    """The folder of what was fetched."""
+    return (root or data_root()) / "downloads"
 
 
 def verify(dataset: Dataset, root: Path | None = None) -> list[str]:
-    """Compare archives and stored cases with their checksums; one sentence for each that differs."""
-    problems, stored = [], 0
-    for source in dataset.sources():
-        path = (root or data_root()) / "downloads" / source.filename
-        if path.exists() and sha256_of(path) != source.sha256:
-            problems.append(f"{path} is not the file that was published; delete it and {_remedy(dataset)}")
+    """Compare downloads and stored cases with their checksums; one sentence for each that differs."""
+    problems = [text for source in dataset.sources() for text in source.problems(downloads_of(root))]
+    stored: list[CaseIndex] = []
     for case in dataset.cases():
+        problems += [text for source in dataset.case_sources(case) for text in source.problems(downloads_of(root))]
         try:
-            if index(dataset, case, root) is not None:
-                stored += 1
+            found = index(dataset, case, root)
+            if found is not None:
+                stored.append(found)
                 problems += open_case(dataset, case, root).problems()
         except IntraBenchError as error:
             problems.append(str(error))
     if not stored and not problems:
         problems.append(f"nothing of {dataset.spec} is in the store; {_remedy(dataset)}")
+    if len(stored) == len(dataset.cases()):
+        problems += _miscounted(dataset, stored)
     return problems
+
+
+def _miscounted(dataset: Dataset, stored: Sequence[CaseIndex]) -> list[str]:
+    """Whether the card promises another number of cases or targets than a whole data set has."""
+    if dataset.spec != dataset.name:  # the card tells of the data set without parameters
+        return []
+    found = {"cases": sum(bool(one.targets) for one in stored), "targets": sum(len(one.targets) for one in stored)}
+    return [
+        f"{dataset.spec} has {count} {what} where its card says {expected}; its source or conversion has changed"
+        for what, count in found.items()
+        if (expected := getattr(dataset.card, what)) is not None and expected != count
+    ]
+
+
+def remove(dataset: Dataset, shared: Collection[Path] = (), root: Path | None = None) -> int:
+    """Delete the converted cases of a data set and its downloads, and say how many bytes that freed.
+
+    shared: downloads that other data sets need too; they stay.
+    """
+    downloads = downloads_of(root)
+    listed = [*dataset.sources(), *(source for case in dataset.cases() for source in dataset.case_sources(case))]
+    paths = {source.place(downloads) for source in listed} - set(shared)
+    beside = [path.with_name(path.name + end) for path in paths for end in (".json", ".lock", ".part")]
+    freed = 0
+    for path in [_folder(dataset, dataset.cases()[0], root).parent, *paths, *beside]:
+        freed += sum(file.stat().st_size for file in [path, *path.rglob("*")] if file.is_file())
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    return freed
 
 
 def _whole(dataset: Dataset, case: str, root: Path | None) -> CaseIndex | None:
@@ -118,12 +154,12 @@ def _whole(dataset: Dataset, case: str, root: Path | None) -> CaseIndex | None:
     return found
 
 
-def _convert(dataset: Dataset, case: str, folder: Path, root: Path, progress: Progress | None) -> CaseIndex:
+def _convert(dataset: Dataset, case: str, folder: Path, root: Path, watch: Watch | None) -> CaseIndex:
     """Convert into a folder beside the case's own, then rename: under the lock, so leftovers of a crash are ours."""
     part, old = folder.with_name(f".{folder.name}.part"), folder.with_name(f".{folder.name}.old")
     shutil.rmtree(part, ignore_errors=True)
     state = _state(dataset.local_files(case))  # before reading: a change in between makes it stale, never wrong
-    files = Files(root / "downloads", part / "unpacked", progress)
+    files = Files(downloads_of(root), part / "unpacked", watch)
     try:
         with writing(part):
             part.mkdir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from intrabench.datasets import store as cases
@@ -22,7 +23,10 @@ def describe(options: Options, folder: Path) -> list[str]:
 
 
 def _described(job: Job, folder: Path) -> list[str]:
-    lines = [line for dataset in job.datasets for line in _data(dataset)]
+    chosen: dict[Dataset, list[str]] = {dataset: [] for dataset in job.datasets}
+    for dataset, case in job.selected():
+        chosen[dataset].append(case)
+    lines = [line for dataset, names in chosen.items() for line in _data(dataset, names)]
     indexes = {(dataset, case): cases.index(dataset, case) for dataset, case in job.selected()}
     unknown = sum(index is None for index in indexes.values())
     if not unknown:
@@ -47,7 +51,15 @@ def _described(job: Job, folder: Path) -> list[str]:
     return lines
 
 
-def _data(dataset: Dataset) -> list[str]:
-    missing = cases.to_download(dataset)
-    state = {source: "to download" if source in missing else "here" for source in dataset.sources()}
-    return [f"{dataset.spec}: {s.filename}, {s.size / 1e6:.1f} MB, {where}" for s, where in state.items()]
+def _data(dataset: Dataset, selected: Sequence[str]) -> list[str]:
+    """What the cases are made from and is to be fetched: archives by name, what belongs to single cases in sum."""
+    missing = cases.to_download(dataset, selected)
+    lines = [
+        f"{dataset.spec}: {source.title}, {source.megabytes:.1f} MB, {'to download' if source in missing else 'here'}"
+        for source in dataset.sources()
+    ]
+    own = [source for source in missing if source not in dataset.sources()]
+    if own:
+        gigabytes = sum(source.megabytes for source in own) / 1000
+        lines.append(f"{dataset.spec}: up to {gigabytes:.1f} GB to download for {len(selected)} cases")
+    return lines

@@ -111,8 +111,8 @@ class LocalRun:
     def _prepare(self, dataset: Any, case: str) -> tuple[CaseIndex | None, str]:
         try:
             if cases.index(dataset, case) is None:
-                for source in cases.to_download(dataset):
-                    self.reporter.say(f"{dataset.spec}: downloading {source.filename} ({source.size / 1e6:.1f} MB)")
+                for source in cases.to_download(dataset, [case]):
+                    self.reporter.say(f"{dataset.spec}: downloading {source.title} ({source.megabytes:.1f} MB)")
             index = cases.prepare(dataset, case)
         except Exception as error:  # any file may be broken in any way; the other cases go on
             problem = str(error) if isinstance(error, IntraBenchError) else f"{type(error).__name__}: {error}"

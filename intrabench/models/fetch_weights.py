@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from intrabench.datasets.fetch.download import DownloadError, Progress, download
+from intrabench.datasets.fetch.places import url_of
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights import Weights, find, folder, get, locate, record
 
-HOSTS: Mapping[str, str] = {
-    "hf": "https://huggingface.co/{repository}/resolve/{revision}/{path}",
-    "gdrive": "https://drive.usercontent.google.com/download?id={id}&export=download&confirm=t",
-}
 _BEGINNINGS = (b"PK\x03\x04", b"\x80", b"{")
 """How zip archives (torch), pickles (older torch) and JSON begin; safetensors have a brace as their ninth byte."""
 
@@ -30,19 +26,6 @@ def fetch(id: str, progress: Progress | None = None) -> Path:
         if not entry.sha256 and not entry.members:
             record(path, source)
     return locate(id)
-
-
-def url_of(source: str, member: str = "") -> str:
-    """The address of a source (`Weights`), or of one member of a folder there."""
-    kind, _, rest = source.partition(":")
-    if kind == "hf":
-        repository, _, place = rest.partition("@")
-        revision, _, path = place.partition("/")
-        path = "/".join(filter(None, [path, member]))
-        return HOSTS["hf"].format(repository=repository, revision=revision, path=path)
-    if kind == "gdrive":
-        return HOSTS["gdrive"].format(id=rest)
-    return "/".join(filter(None, [source, member]))
 
 
 def _from_any(entry: Weights, path: Path, progress: Progress | None) -> str:
@@ -71,7 +54,7 @@ def _download(url: str, path: Path, sha256: str, progress: Progress | None) -> N
         return
     if not sha256:  # nobody could tell whether a piece of an earlier transfer is of this very file
         path.with_name(path.name + ".part").unlink(missing_ok=True)
-    download(url, path, sha256=sha256 or None, progress=progress)
+    download(url, path, checksum=f"sha256:{sha256}" if sha256 else "", progress=progress)
     if not sha256 and not _is_weights(path):
         path.unlink()
         raise DownloadError(f"{path.name} arrived as a web page or something else that is no checkpoint")

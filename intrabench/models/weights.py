@@ -266,6 +266,6 @@ def _in_package(entry: Weights) -> Path | None:
 
 @cache
 def _hashed(path: Path, mtime_ns: int, size: int) -> str:
-    from intrabench.datasets.fetch.download import sha256_of as of_file
+    from intrabench.datasets.fetch.checksum import checksum_of
 
-    return of_file(path)
+    return checksum_of(path).removeprefix("sha256:")

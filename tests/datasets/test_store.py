@@ -365,7 +365,8 @@ def test_verify_finds_another_archive(tmp_path: Path) -> None:
     archive = tmp_path / "downloads" / "data-1.tar.gz"
     archive.write_bytes(b"wrong")
     (problem,) = store.verify(Packed(), tmp_path)
-    assert f"{archive} is not the file that was published" in problem
+    assert problem.startswith(f"{archive} has sha256 ")
+    assert problem.endswith(" was expected: delete it and run again to fetch it anew.")
 
 
 def test_the_index_needs_no_image_and_no_torch(tmp_path: Path) -> None:

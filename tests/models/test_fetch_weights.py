@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from intrabench.datasets.fetch import places
 from intrabench.errors import IntraBenchError
-from intrabench.models import fetch_weights
 from intrabench.models.fetch_weights import fetch
 from tests.conftest import Said
 from tests.models.conftest import Own
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("pauses")
 def hosts(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """The hosts of hf and gdrive, on this machine."""
     here = {"hf": "/{repository}/resolve/{revision}/{path}", "gdrive": "/download?id={id}"}
-    monkeypatch.setattr(fetch_weights, "HOSTS", {kind: server.root + place for kind, place in here.items()})
+    monkeypatch.setattr(places, "HOSTS", {kind: server.root + place for kind, place in here.items()})
 
 
 def files(folder: Path) -> list[str]:
@@ -88,7 +88,7 @@ def test_pieces_of_two_sources_are_never_joined(own: Own, folder: Path, server: 
         whole = "Range" not in handler.headers  # type: ignore[attr-defined]
         (answer(body=other) if whole else the_rest_of(other))(handler)  # type: ignore[arg-type]
 
-    server.answers = [answer(body=BODY[:1000], claimed=len(BODY)), *[answer(503)] * 3, mirror]
+    server.answers = [answer(body=BODY[:1000], claimed=len(BODY)), *[answer(503)] * 4, mirror]
     assert fetch("own").read_bytes() == other
 
 

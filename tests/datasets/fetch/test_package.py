@@ -17,8 +17,9 @@ from pathlib import Path
 import pytest
 
 from intrabench.datasets.fetch import pip_config
+from intrabench.datasets.fetch.archive import open_members
 from intrabench.datasets.fetch.download import DownloadError
-from intrabench.datasets.fetch.package import PackageSource, open_members
+from intrabench.datasets.fetch.package import PackageSource
 from intrabench.datasets.fetch.pip_config import PipSettings, pip_settings
 
 USER, PASSWORD = "someuser", "s3cr3tword"
@@ -212,7 +213,7 @@ def test_wrong_credentials(index: Index, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_an_index_that_serves_other_bytes(index: Index, tmp_path: Path) -> None:
-    index.offer((WHEEL, b"other bytes"))
+    index.offer((WHEEL, wheel()[:-1] + b"!"))
     with pytest.raises(DownloadError, match=f"^{WHEEL} arrived with sha256 ") as caught:
         source(WHEEL, wheel()).fetch(tmp_path / "data")
     assert_private(str(caught.value), index)

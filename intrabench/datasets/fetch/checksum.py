@@ -1,0 +1,59 @@
+"""Checksums as the hosts publish them, ``algorithm:digits``, and notes of files that were found to be right."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from intrabench.errors import IntraBenchError
+
+
+def checksum_of(path: Path, algorithm: str = "sha256") -> str:
+    """``algorithm:hexadecimal digits`` of a file."""
+    with path.open("rb") as file:
+        return f"{algorithm}:{hashlib.file_digest(file, algorithm).hexdigest()}"
+
+
+@dataclass(frozen=True)
+class Note:
+    """What was found of a file when it was last read as a whole, written down beside it."""
+
+    checksum: str
+    size: int
+    mtime_ns: int
+    source: str
+
+    def still_fits(self, path: Path) -> bool:
+        """Whether the file has not been touched since."""
+        stat = path.stat()
+        return (self.size, self.mtime_ns) == (stat.st_size, stat.st_mtime_ns)
+
+
+def note(path: Path, checksum: str, source: str) -> None:
+    """Write down that `path` has `checksum`, and where it came from."""
+    stat = path.stat()
+    beside = note_of(path)
+    part = beside.with_name(beside.name + ".part")
+    part.write_text(json.dumps(asdict(Note(checksum, stat.st_size, stat.st_mtime_ns, source)), indent=1), "utf-8")
+    part.replace(beside)
+
+
+def noted(path: Path) -> Note | None:
+    """What was written down; None where nothing was.
+
+    Raises:
+        IntraBenchError: the note is damaged.
+    """
+    try:
+        return Note(**json.loads(note_of(path).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError) as error:
+        raise IntraBenchError(f"{note_of(path)} is damaged; delete it if {path.name} is to be trusted") from error
+
+
+def note_of(path: Path) -> Path:
+    """Where `note` writes."""
+    return path.with_name(path.name + ".json")

@@ -1,0 +1,57 @@
+"""Fetching and converting whole data sets, several cases at once, as far as they go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
+
+from intrabench.datasets import store
+from intrabench.datasets.base import Dataset, Files, Watch
+from intrabench.datasets.fetch.download import ask_for_space, writing
+from intrabench.datasets.stored_case import CaseIndex
+from intrabench.errors import IntraBenchError
+
+
+def fetch_shared(dataset: Dataset, watch: Watch) -> None:
+    """Fetch what all cases are made from; only then some data sets know their cases.
+
+    Raises:
+        IntraBenchError: it is not to be had, or does not fit on the disk.
+    """
+    downloads = store.downloads_of()
+    _ask_for_space(dataset, [])
+    for source in dataset.sources():
+        Files(downloads, downloads, watch).fetch(source)
+
+
+def get(
+    dataset: Dataset, cases: Sequence[str], jobs: int, watch: Watch
+) -> Iterator[tuple[str, CaseIndex | IntraBenchError]]:
+    """Prepare cases, `jobs` at a time, and give each as it is finished, with its index or with why it has none."""
+    _ask_for_space(dataset, cases)
+    with ThreadPoolExecutor(jobs) as pool:
+        running = {pool.submit(_telling, partial(store.prepare, dataset, case, watch=watch)): case for case in cases}
+        try:
+            for done in as_completed(running):
+                yield running[done], done.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _telling(work: Callable[[], CaseIndex]) -> CaseIndex | IntraBenchError:
+    try:
+        return work()
+    except IntraBenchError as error:
+        return error
+    except Exception as error:  # any file may be broken in any way; the other cases go on
+        return IntraBenchError(f"{type(error).__name__}: {error}")
+
+
+def _ask_for_space(dataset: Dataset, cases: Sequence[str]) -> None:
+    """Refuse downloads that the disk has no room for, all together, before the first."""
+    folder = store.downloads_of()
+    needed = sum(source.megabytes for source in store.to_download(dataset, cases))
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    ask_for_space(folder / dataset.name, int(needed * 1e6))
