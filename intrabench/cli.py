@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from intrabench.cli_data import data_app
-from intrabench.cli_shared import Json, Plugins, add_plugins, listing, show_names
+from intrabench.cli_shared import Cases, Json, Plugins, Targets, add_plugins, listing, show_names
 from intrabench.cli_weights import weights_app
 from intrabench.errors import IntraBenchError
 
@@ -42,8 +42,8 @@ def run(
     hand: Annotated[str, typer.Option("--hand", help="An imperfect hand, e.g. jitter_mm=2,miss_rate=0.1.")] = "",
     stop: Annotated[str, typer.Option("--stop", help="Ends early, e.g. dice=0.9,interactions=30,seconds=60.")] = "",
     seed: Annotated[list[int], typer.Option("--seed", help="Root seed of the simulated user.")] = [0],  # noqa: B006
-    cases: Annotated[list[str], typer.Option("--cases", help="Glob of case names.")] = [],  # noqa: B006
-    targets: Annotated[list[str], typer.Option("--targets", help="Glob of target ids, e.g. 'vertebra.2*'.")] = [],  # noqa: B006
+    cases: Cases = [],  # noqa: B006
+    targets: Targets = [],  # noqa: B006
     rounds: Annotated[int | None, typer.Option("--rounds", help="Corrections after the initial prompting.")] = None,
     protocol: Annotated[str, typer.Option("--protocol", help="See `intrabench list protocols`.")] = "basic@1",
     only: Annotated[list[str], typer.Option("--only", help="Glob of the protocol's rows, e.g. '3B Inter*'.")] = [],  # noqa: B006

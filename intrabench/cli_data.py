@@ -8,14 +8,13 @@ from typing import Annotated
 
 import typer
 
-from intrabench.cli_shared import Json, Plugins, add_plugins, listing, show, show_names
+from intrabench.cli_shared import Cases, Json, Plugins, add_plugins, listing, show, show_names
 from intrabench.errors import IntraBenchError
 
 data_app = typer.Typer(help="Data sets: fetch, list, check, verify, remove.", no_args_is_help=True)
 
 Names = Annotated[list[str], typer.Argument(help="Data set specs or paths of folders.")]
 Root = Annotated[Path | None, typer.Option("--root", help="Data folder, in place of INTRABENCH_DATA.")]
-Cases = Annotated[list[str], typer.Option("--cases", help="Name, glob, first:N, subset:NAME or @FILE.")]
 
 
 @data_app.command("get")
@@ -30,7 +29,7 @@ def data_get(
     from intrabench import registry
     from intrabench.console import Downloads
     from intrabench.datasets.get import fetch_shared, get
-    from intrabench.plan import select_cases
+    from intrabench.selection import select_cases
 
     _use(root)
     add_plugins(plugin)
@@ -78,7 +77,7 @@ def data_list(
 def data_urls(names: Names, cases: Cases = [], plugin: Plugins = []) -> None:  # noqa: B006
     """Print where the files of data sets come from, one address a line."""
     from intrabench import registry
-    from intrabench.plan import select_cases
+    from intrabench.selection import select_cases
 
     add_plugins(plugin)
     for name in names:

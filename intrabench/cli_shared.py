@@ -11,6 +11,11 @@ import typer
 from intrabench.errors import IntraBenchError
 
 Plugins = Annotated[list[Path], typer.Option("--plugin", help="A Python file with classes of your own.")]
+Cases = Annotated[list[str], typer.Option("--cases", help="Name, glob, first:N, subset:NAME or @FILE.")]
+Targets = Annotated[
+    list[str],
+    typer.Option("--targets", help="Glob of ids or labels, e.g. 'vertebra.2*'; bounds, e.g. 'ml>=1', 'slices>5'."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
 

@@ -84,7 +84,7 @@ def _flat(value: Any) -> str:
 def targets_of(spec: str) -> list[dict[str, Any]]:
     """Cases and targets of a data set, one line each; cases that are not fetched yet say so."""
     from intrabench.datasets import store
-    from intrabench.plan import select_cases
+    from intrabench.selection import select_cases
 
     dataset = registry.make("datasets", spec)
     rows: list[dict[str, Any]] = []

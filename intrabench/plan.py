@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import fnmatch
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from intrabench.errors import IntraBenchError
 from intrabench.models import weights
-from intrabench.specs import full_spec, nearest, short_spec
+from intrabench.specs import full_spec, short_spec
 from intrabench.target import WHOLE_CASE, TargetInfo
 
 if TYPE_CHECKING:
@@ -111,51 +108,3 @@ class Unit:
             "device": self.contender.device,
             "dtype": self.contender.model.runtime.dtype,
         }
-
-
-def select_cases(dataset: Any, patterns: Sequence[str]) -> list[str]:
-    """The cases whose names fit one of the globs (none given: all), in the data set's order."""
-    try:
-        names = list(dataset.cases())
-    except IntraBenchError:
-        raise
-    except Exception as error:  # a data set of the user's own may fail in any way
-        raise IntraBenchError(
-            f"data set {short_spec(dataset)} cannot name its cases ({type(error).__name__}: {error}); "
-            "check its parameters and files"
-        ) from error
-    if not names:
-        raise IntraBenchError(f"data set {short_spec(dataset)} has no cases; check its parameters and files")
-    return _select(names, patterns, f"--cases: data set {dataset.name}")
-
-
-def select_targets(infos: Iterable[TargetInfo], patterns: Sequence[str]) -> list[TargetInfo]:
-    """The targets whose id (``label.instance``) or label fits one of the globs (none given: all)."""
-    if not patterns:
-        return list(infos)
-    return [info for info in infos if any(_fits(info.id, p) or _fits(info.label, p) for p in patterns)]
-
-
-def check_targets(infos: Sequence[TargetInfo], patterns: Sequence[str]) -> None:
-    """Refuse a glob of ``--targets`` that fits nothing."""
-    names = {info.id for info in infos} | {info.label for info in infos}
-    for pattern in patterns:
-        if not any(_fits(name, pattern) for name in names):
-            raise IntraBenchError(
-                f"--targets {pattern!r} fits no target of the chosen cases{nearest(pattern, names)}; "
-                "`intrabench data list NAME` shows them"
-            )
-
-
-def _select(names: list[str], patterns: Sequence[str], what: str) -> list[str]:
-    for pattern in patterns:
-        if not any(_fits(name, pattern) for name in names):
-            raise IntraBenchError(
-                f"{what} has nothing that fits {pattern!r}{nearest(pattern, names)}; "
-                f"it has {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}"
-            )
-    return [name for name in names if not patterns or any(_fits(name, pattern) for pattern in patterns)]
-
-
-def _fits(name: str, pattern: str) -> bool:
-    return fnmatch.fnmatchcase(name, pattern)

@@ -12,11 +12,11 @@ from intrabench.datasets.stored_case import Scene
 from intrabench.engine.job import Job, Options, make_job
 from intrabench.errors import IntraBenchError
 from intrabench.pictures import Picture
-from intrabench.plan import select_cases, select_targets
 from intrabench.play import play
 from intrabench.prompters.base import Prompter, User
 from intrabench.prompts import Prompts, Turn
 from intrabench.protocols import Protocol
+from intrabench.selection import select_cases, select_targets
 from intrabench.session import Session
 from intrabench.specs import short_spec
 from intrabench.target import Target
@@ -67,11 +67,12 @@ def preview(
 def _find(dataset: Any, case: str | None, target: str | None) -> tuple[Scene, Target]:
     """The scene and the target that were asked for."""
     case = select_cases(dataset, [case] if case else [])[0]
-    infos = store.prepare(dataset, case).targets
-    chosen = select_targets(infos, [target] if target else [])
+    index = store.prepare(dataset, case)
+    chosen = select_targets(index, [target] if target else [])
     if not chosen:
         raise IntraBenchError(
-            f"--target {target} fits none of {dataset.spec}, case {case}; it has {', '.join(info.id for info in infos)}"
+            f"--target {target} fits none of {dataset.spec}, case {case}; it has "
+            f"{', '.join(info.id for info in index.targets)}"
         )
     scene = store.open_case(dataset, case)
     return scene, scene.targets([chosen[0].id])[0]

@@ -8,8 +8,8 @@ from pathlib import Path
 from intrabench.datasets import store as cases
 from intrabench.datasets.base import Dataset
 from intrabench.engine.job import Job, Options, make_job
-from intrabench.plan import check_targets
 from intrabench.results.store import finished_sessions
+from intrabench.selection import check_targets
 
 
 def describe(options: Options, folder: Path) -> list[str]:
@@ -30,7 +30,7 @@ def _described(job: Job, folder: Path) -> list[str]:
     indexes = {(dataset, case): cases.index(dataset, case) for dataset, case in job.selected()}
     unknown = sum(index is None for index in indexes.values())
     if not unknown:
-        check_targets([info for index in indexes.values() if index for info in index.targets], job.targets)
+        check_targets([index for index in indexes.values() if index], job.targets)
     done = finished_sessions(folder, job.rounds) if folder.is_dir() else set()
     total = finished = 0
     for contender in job.contenders:

@@ -16,11 +16,12 @@ from intrabench.models import weights
 from intrabench.models.base import Runtime
 from intrabench.models.network_model import NetworkModel
 from intrabench.models.weights import RANDOM
-from intrabench.plan import Contender, Unit, select_cases, select_targets
+from intrabench.plan import Contender, Unit
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.combined import Combined, make_prompter
 from intrabench.protocols import ROUNDS, Protocol, chosen_rows, protocol, stopping
 from intrabench.protocols.row import Row
+from intrabench.selection import select_cases, select_targets
 from intrabench.specs import full_spec, short_spec
 
 
@@ -53,7 +54,7 @@ class Job:
 
     def units(self, dataset: Any, case: str, contender: Contender, index: CaseIndex | None) -> list[Unit]:
         """The units of one case and model, ordered by target; without an index one unit stands for the case."""
-        listed: Sequence[Any] = [None] if index is None else select_targets(index.targets, self.targets)
+        listed: Sequence[Any] = [None] if index is None else select_targets(index, self.targets)
         image_hash = "" if index is None else index.image_hash
         return [
             Unit(self.protocol.id, contender, prompter, dataset, case, info, seed, image_hash, self.strict)

@@ -17,11 +17,12 @@ from intrabench.engine.environment import peak_gpu_mb, peak_memory_mb, versions_
 from intrabench.engine.job import Job
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Failure, OpenImage, failure_of
-from intrabench.plan import Contender, Unit, check_targets
+from intrabench.plan import Contender, Unit
 from intrabench.play import play, waves
 from intrabench.results.store import FAILED, Store
+from intrabench.selection import check_targets
 from intrabench.session import Session
-from intrabench.target import Target, TargetInfo
+from intrabench.target import Target
 from intrabench.volume import Volume
 
 
@@ -91,11 +92,11 @@ class LocalRun:
     def groups(self) -> list[Group]:
         """Prepare all cases and list their units; cases that cannot be prepared become failed rows."""
         groups: list[Group] = []
-        infos: list[TargetInfo] = []
+        indexes: list[CaseIndex] = []
         failed_before = self.store.failed_cases()
         for dataset, case in self.job.selected():
             index, problem = self._prepare(dataset, case)
-            infos += index.targets if index else ()
+            indexes += [index] if index else []
             for contender in self.job.contenders:
                 units = self.job.units(dataset, case, contender, index)
                 if index is None:
@@ -105,7 +106,7 @@ class LocalRun:
                 whole = self.job.units(dataset, case, contender, None)
                 self._write_mended([unit for unit in whole if unit.key in failed_before])
         if not self._unprepared:
-            check_targets(infos, self.job.targets)
+            check_targets(indexes, self.job.targets)
         return groups
 
     def _prepare(self, dataset: Any, case: str) -> tuple[CaseIndex | None, str]:
