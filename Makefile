@@ -27,6 +27,7 @@ format: .venv/.dev
 docs: .venv/.dev
 	$(BIN)/python docs/make_prompters.py
 	$(BIN)/python docs/make_models.py
+	$(BIN)/python docs/make_datasets.py
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks

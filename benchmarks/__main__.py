@@ -5,7 +5,19 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("overhead", "refinement", "click", "surface", "startup", "memory", "encode", "batches", "gpu")
+NAMES = (
+    "overhead",
+    "refinement",
+    "click",
+    "surface",
+    "startup",
+    "memory",
+    "encode",
+    "batches",
+    "loading",
+    "contours",
+    "gpu",
+)
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from intrabench.cli_data import data_app
-from intrabench.cli_shared import Cases, Json, Plugins, Targets, add_plugins, listing, show_names
+from intrabench.cli_shared import Cases, Json, Plugins, Targets, add_plugins, listing, show_names, show_table
 from intrabench.cli_weights import weights_app
 from intrabench.errors import IntraBenchError
 
@@ -140,7 +140,13 @@ def list_(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """List what is known by name."""
-    show_names(listing(what, plugin), json)
+    if what == "datasets":
+        from intrabench.describe import datasets
+
+        add_plugins(plugin)
+        show_table(datasets(), json)
+    else:
+        show_names(listing(what, plugin), json)
 
 
 @app.command()

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from intrabench.cli_shared import Cases, Json, Plugins, add_plugins, listing, show, show_names
+from intrabench.cli_shared import Cases, Json, Plugins, add_plugins, show, show_table
 from intrabench.errors import IntraBenchError
 
 data_app = typer.Typer(help="Data sets: fetch, list, check, verify, remove.", no_args_is_help=True)
@@ -63,14 +63,14 @@ def data_list(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """List data sets, or the cases and targets of one."""
-    from intrabench.describe import targets_of
+    from intrabench.describe import datasets, targets_of
 
     _use(root)
-    if name is None:
-        show_names(listing("datasets", plugin), json)
-        return
     add_plugins(plugin)
-    show(targets_of(name), json)
+    if name is None:
+        show_table(datasets(), json)
+    else:
+        show(targets_of(name), json)
 
 
 @data_app.command("urls")

@@ -56,6 +56,11 @@ def show_names(rows: Sequence[Mapping[str, str]], json: bool) -> None:
         typer.echo(f"{row['name']:<{width}}  {row['summary']}{origin}")
 
 
+def show_table(rows: Sequence[Mapping[str, Any]], json: bool) -> None:
+    """Print rows as JSON, or as columns under their names."""
+    show(rows if json or not rows else [{name: name for name in rows[0]}, *rows], json)
+
+
 def show(rows: Sequence[Mapping[str, Any]], json: bool) -> None:
     """Print rows as JSON, or as columns as wide as they need to be."""
     if json:

@@ -8,7 +8,7 @@ from dataclasses import MISSING, asdict, fields
 from textwrap import wrap
 from typing import Any
 
-from intrabench import registry
+from intrabench import registry, specs
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import PROTOCOLS, Protocol
 from intrabench.protocols.row import Row
@@ -79,6 +79,46 @@ def _weights(name: str) -> list[str]:
 
 def _flat(value: Any) -> str:
     return "; ".join(str(part) for part in value) if isinstance(value, tuple | list) else str(value)
+
+
+def datasets() -> list[dict[str, Any]]:
+    """One line for each data set: what it is, how large, under which licence, and how many of its cases are here."""
+    from intrabench.datasets import store
+
+    rows = []
+    for name, entry in registry.entries("datasets").items():
+        dataset = specs.build(entry.load(), {}, name)
+        card = dataset.card
+        known = card.cases or _count(dataset)
+        here = store.stored_cases(dataset)
+        rows.append(
+            {
+                "name": name,
+                "paper": card.paper or "-",
+                "modality": card.modality.partition(",")[0],
+                "cases": known or "?",
+                "targets": card.targets or "?",
+                "size": data_size(dataset.megabytes()),
+                "here": "yes" if known and here >= known else f"{here} cases" if here else "no",
+                "licence": card.licence.partition(";")[0].partition(" (")[0],
+            }
+        )
+    return rows
+
+
+def _count(dataset: Any) -> int:
+    """The number of cases, 0 where it is not known before a download."""
+    try:
+        return len(dataset.cases())
+    except IntraBenchError:
+        return 0
+
+
+def data_size(megabytes: float) -> str:
+    """Megabytes as people write them; a dash for nothing."""
+    if not megabytes:
+        return "-"
+    return f"{megabytes / 1000:.1f} GB" if megabytes >= 1000 else f"{megabytes:.0f} MB"
 
 
 def targets_of(spec: str) -> list[dict[str, Any]]:

@@ -48,7 +48,7 @@ class Picture:
         views = [(0, z) for z in self._slices(marks, box, tiles)]
         views += [plane for given in self.prompts for plane in _stroke_planes(given)]
         grey = _grey(self.volume, box)
-        drawn = [self._tile(_View(box, self.volume.spacing_mm, axis, at), grey, marks) for axis, at in views]
+        drawn = [self._tile(_View(box, self.volume, axis, at), grey, marks) for axis, at in views]
         path.parent.mkdir(parents=True, exist_ok=True)
         _sheet(drawn, self.lines).save(path)
 
@@ -83,7 +83,7 @@ class Picture:
         return sorted(chosen)
 
     def _tile(self, view: _View, grey: NDArray[np.uint8], marks: Sequence[_Mark]) -> Image.Image:
-        plane = np.ascontiguousarray(view.cut(grey)[::-1, ::-1])
+        plane = np.ascontiguousarray(view.cut(grey)[view.order, view.order])
         picture = Image.fromarray(plane).convert("RGB").resize(view.size)
         pen = ImageDraw.Draw(picture)
         if self.answer is not None:
@@ -171,11 +171,14 @@ def _sheet(tiles: Sequence[Image.Image], lines: Sequence[str]) -> Image.Image:
 class _View:
     """From voxels of one plane of a box to pixels of its tile, with the aspect of the spacing.
 
-    All canonical axes (towards Superior, Anterior, Right) run backwards on a screen.
+    All canonical axes (towards Superior, Anterior, Right) run backwards on a screen; those of a photo do not.
     """
 
-    def __init__(self, box: Box, spacing_mm: Sequence[float], axis: int, index: int) -> None:
+    def __init__(self, box: Box, volume: Volume, axis: int, index: int) -> None:
+        spacing_mm = volume.spacing_mm
         self.box, self.axis, self.index = box, axis, index
+        self.forwards = volume.is_photo
+        self.order = slice(None, None, 1 if self.forwards else -1)
         self.row, self.column = (other for other in range(3) if other != axis)
         height, width = ((box[a + 3] - box[a]) * spacing_mm[a] for a in (self.row, self.column))
         scale = _TILE / max(height, width)
@@ -188,7 +191,10 @@ class _View:
 
     def at(self, row: float, column: float) -> tuple[float, float]:
         """Pixel of an edge coordinate (voxel centres at integers + 0.5)."""
-        x, y = self.box[self.column + 3] - column, self.box[self.row + 3] - row
+        if self.forwards:
+            x, y = column - self.box[self.column], row - self.box[self.row]
+        else:
+            x, y = self.box[self.column + 3] - column, self.box[self.row + 3] - row
         return x * self.step[self.column], y * self.step[self.row]
 
     def outline(self, pen: ImageDraw.ImageDraw, mask: Mask, colour: Colour, width: int) -> None:
@@ -205,7 +211,8 @@ class _View:
         if not mark.box[self.axis] <= self.index < mark.box[self.axis + 3]:
             return
         low, high = ((mark.box[self.row + side], mark.box[self.column + side]) for side in (0, 3))
-        (left, top), (right, bottom) = self.at(*high), self.at(*low)
+        ends = [self.at(*corner) for corner in (low, high)]
+        (left, top), (right, bottom) = ends if self.forwards else ends[::-1]
         if mark.dot:
             x, y = (left + right) / 2, (top + bottom) / 2
             pen.ellipse([x - _DOT, y - _DOT, x + _DOT, y + _DOT], fill=mark.colour, outline=(0, 0, 0))

@@ -101,7 +101,9 @@ class Unit:
             "model": self.contender.spec,
             "model_version": self.contender.model.version,
             "weights_sha256": self.contender.weights_sha256,
-            "seen_in_training": weights.seen(self.contender.model, self.dataset.card.part_of),
+            "seen_in_training": weights.seen(
+                self.contender.model, self.dataset.card.part_of, self.dataset.card.modality.startswith("natural")
+            ),
             "prompter": self.prompter.spec,
             "seed": self.seed,
             "strict": self.strict,

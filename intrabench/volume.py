@@ -96,6 +96,11 @@ class Volume:
         """Affine of the canonical array: index ``(z, y, x)`` to RAS millimetres."""
         return self.grid.canonical_affine
 
+    @property
+    def is_photo(self) -> bool:
+        """Whether it is a picture: one slice, rows from top to bottom, columns from left to right of a screen."""
+        return self.modality.startswith("natural")
+
     @cached_property
     def spacing_mm(self) -> tuple[float, float, float]:
         """Spacing along ``(z, y, x)`` in millimetres, rounded to 1e-4 so that float noise never moves a click."""

@@ -82,10 +82,11 @@ def test_the_page_of_prompters_is_what_make_docs_writes_now(monkeypatch: pytest.
     assert max(path.stat().st_size for path in pictures) < 40_000
 
 
-def test_the_page_of_models_is_what_make_docs_writes_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = importlib.util.spec_from_file_location("make_models", ROOT / "docs" / "make_models.py")
+@pytest.mark.parametrize("page", ["models", "datasets"])
+def test_pages_from_classes_are_what_make_docs_writes_now(page: str) -> None:
+    spec = importlib.util.spec_from_file_location(f"make_{page}", ROOT / "docs" / f"make_{page}.py")
     assert spec is not None
     assert spec.loader is not None
     made = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(made)
-    assert (ROOT / "docs" / "models.md").read_text() == made.page(), "run: make docs"
+    assert (ROOT / "docs" / f"{page}.md").read_text() == made.page(), "run: make docs"

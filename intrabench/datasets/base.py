@@ -13,7 +13,7 @@ from intrabench import specs
 from intrabench.datasets.fetch.archive import member_names, open_members
 from intrabench.datasets.fetch.remote import RemoteFile
 from intrabench.datasets.fetch.source import Source
-from intrabench.datasets.fetch.transfer import Progress
+from intrabench.datasets.fetch.transfer import DownloadError, Progress
 from intrabench.errors import IntraBenchError
 from intrabench.target import Target
 from intrabench.volume import Volume
@@ -67,6 +67,32 @@ class Files:
         """The names of the files inside the archive of `source`."""
         return member_names(self.fetch(source))
 
+    def kept(self, name: str) -> Path:
+        """Where to write a file that is to stay beside the converted case."""
+        path = self.unpacked.parent / "kept" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def find(self, source: Source, *endings: str) -> list[Path]:
+        """The paths of the members of an archive whose names end in `endings` (whole parts of a path), in that order.
+
+        Publishers, and people who pack archives again, put one folder or another around them.
+
+        Raises:
+            DownloadError: there is none, or more than one.
+        """
+        names = [name for name in self.names(source) if "__MACOSX" not in name]
+        found = []
+        for ending in endings:
+            fitting = [name for name in names if f"/{name}".endswith(f"/{ending}")]
+            if len(fitting) != 1:
+                raise DownloadError(
+                    f"{source.place(self.downloads)} has {len(fitting)} files {ending}, expected one: it is not the "
+                    "file expected; delete it and run again."
+                )
+            found += fitting
+        return self.take(source, *found)
+
     def take(self, source: Source, *members: str) -> list[Path]:
         """The paths of `members` (their names inside the archive of `source`), in the order given."""
         limit = source.member_mb * 1_000_000 if isinstance(source, RemoteFile) else None
@@ -103,6 +129,8 @@ class Dataset(ABC):
     name: ClassVar[str]
     version: ClassVar[str]
     card: ClassVar[DatasetCard]
+    extra: ClassVar[str] = ""
+    """The extra of this package that converting needs, ``pip install 'intrabench[EXTRA]'``."""
 
     @abstractmethod
     def cases(self) -> tuple[str, ...]:
@@ -127,6 +155,13 @@ class Dataset(ABC):
     def subsets(self) -> Mapping[str, Sequence[str]]:
         """Named choices of cases, for ``--cases subset:NAME``; every data set has `smoke`, its first two."""
         return {"smoke": self.cases()[:2]}
+
+    def megabytes(self) -> float:
+        """How much there is to download for all cases, at most; 0 where nothing is or nobody knows."""
+        listed = set(self.sources())
+        if type(self).case_sources is not Dataset.case_sources:  # cases() may need what is not here yet
+            listed.update(source for case in self.cases() for source in self.case_sources(case))
+        return sum(source.megabytes for source in listed)
 
     @property
     def spec(self) -> str:

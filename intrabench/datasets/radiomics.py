@@ -23,9 +23,8 @@ PYRADIOMICS = PackageSource(
 LICENCE = "the package is BSD-3-Clause; the licence of the data is not stated"
 CITATION = "J. J. M. van Griethuysen et al., Cancer Research 77(21), e104 (2017), doi:10.1158/0008-5472.CAN-17-0339"
 HOMEPAGE = "https://pyradiomics.readthedocs.io"
-LABELS = (
-    "sample masks of the package; who drew them is not stated. An instance is a 26-connected component, largest first"
-)
+LABELS = "sample masks of the package; who drew them is not stated"
+RULE = Instances(26)
 CAVEATS = (
     "two scans only: good for trying things out, no basis for a claim",
     "the origin of scans and masks is not stated",
@@ -53,4 +52,4 @@ class TumourSample(Dataset):
         image, labels = files.take(PYRADIOMICS, *members)
         volume = read_image(image)
         inside = Mask.of(read_labels(labels, volume.grid) == 1)
-        return volume, targets_from([("tumour", inside)], case, volume, Instances())
+        return volume, targets_from([("tumour", inside)], case, volume, RULE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from intrabench.datasets.base import DatasetCard
-from intrabench.datasets.spine import CITATION, HOMEPAGE, LABELS, LICENCE, SpineSample
+from intrabench.datasets.spine import CITATION, HOMEPAGE, INSTANCES, LABELS, LICENCE, SpineSample
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,9 @@ class SpineMR(SpineSample):
         citation=CITATION,
         homepage=HOMEPAGE,
         labels=LABELS,
+        instances=INSTANCES,
+        cases=1,
+        targets=5,
         caveats=(
             "one small crop of one scan: good for trying things out, no basis for a claim",
             "the labels may be model-made",

@@ -89,6 +89,11 @@ def to_download(dataset: Dataset, cases: Sequence[str] = (), root: Path | None =
     return [source for source in dict.fromkeys(listed) if not source.is_here(downloads)]
 
 
+def stored_cases(dataset: Dataset, root: Path | None = None) -> int:
+    """How many cases of a data set are in the store, without reading any."""
+    return sum(1 for _ in _home(dataset, root).glob("[!.]*/case.json"))
+
+
 def downloads_of(root: Path | None = None) -> Path:
     """The folder of what was fetched."""
     return (root or data_root()) / "downloads"
@@ -136,7 +141,7 @@ def remove(dataset: Dataset, shared: Collection[Path] = (), root: Path | None = 
     paths = {source.place(downloads) for source in listed} - set(shared)
     beside = [path.with_name(path.name + end) for path in paths for end in (".json", ".lock", ".part")]
     freed = 0
-    for path in [_folder(dataset, dataset.cases()[0], root).parent, *paths, *beside]:
+    for path in [_home(dataset, root), *paths, *beside]:
         freed += sum(file.stat().st_size for file in [path, *path.rglob("*")] if file.is_file())
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     return freed
@@ -177,14 +182,19 @@ def _convert(dataset: Dataset, case: str, folder: Path, root: Path, watch: Watch
     return made
 
 
-def _folder(dataset: Dataset, case: str, root: Path | None) -> Path:
+def _home(dataset: Dataset, root: Path | None) -> Path:
+    """The folder of all cases of a data set."""
     key = f"{dataset.name}-{dataset.version}"
     if fields(dataset):
         key += "-" + hashlib.sha256(dataset.full_spec.encode()).hexdigest()[:8]
+    return (root or data_root()) / "cases" / key
+
+
+def _folder(dataset: Dataset, case: str, root: Path | None) -> Path:
     name = quote(case, safe=" ()+,=@[]")
     if name.startswith("."):  # such names are our own: locks and unfinished cases
         name = "%2E" + name[1:]
-    return (root or data_root()) / "cases" / key / name
+    return _home(dataset, root) / name
 
 
 def _remedy(dataset: Dataset) -> str:

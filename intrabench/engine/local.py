@@ -15,7 +15,7 @@ from intrabench.datasets import store as cases
 from intrabench.datasets.stored_case import CaseIndex, Scene
 from intrabench.engine.environment import peak_gpu_mb, peak_memory_mb, versions_hash
 from intrabench.engine.job import Job
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, NotApplicable
 from intrabench.models.base import Failure, OpenImage, failure_of
 from intrabench.plan import Contender, Unit
 from intrabench.play import play, waves
@@ -154,8 +154,13 @@ class LocalRun:
             try:
                 scene = self._opened(group)
                 volume = scene.volume  # read here, once
+                if volume.array.ndim > 3 and group.contender.model.grey_only:
+                    raise NotApplicable("the model takes one grey value per voxel, this image has channels")
                 targets = {target.id: target for target in scene.targets(_ids(units))}
                 image = stack.enter_context(group.contender.open(volume))
+            except NotApplicable as reason:
+                self._write_inapplicable(units, str(reason))
+                return
             except IntraBenchError as error:
                 self._fail(group, units, Failure("error", str(error)))
                 return
@@ -228,6 +233,11 @@ class LocalRun:
         if rows:
             self.store.write_part(rows, [])
         self._count(len(rows), len(rows))
+
+    def _write_inapplicable(self, units: Sequence[Unit], reason: str) -> None:
+        """Rows for units that mean nothing for their model, because of its kind of images."""
+        self.store.write_part([self._bare_row(unit, "not_applicable", reason, dice=None) for unit in units], [])
+        self._count(len(units), 0)
 
     def _write_mended(self, units: Sequence[Unit]) -> None:
         """Take back the failure of whole cases that could be prepared this time."""

@@ -97,7 +97,8 @@ class Model(ABC):
     """Base of all models. A subclass is a dataclass with a `name`, what it takes, its parameters, and `open`.
 
     `version` changes whenever the same prompts could get another answer. `requires` lists the modules of the extra
-    named `extra`. `devices` and `dtypes` are those it can compute on and in.
+    named `extra`. `grey_only`: images with channels are not applicable. `devices` and `dtypes` are those it can compute
+    on and in.
     """
 
     name: ClassVar[str]
@@ -106,6 +107,7 @@ class Model(ABC):
     accepts: ClassVar[frozenset[PromptKind]]
     extra: str | None = None
     requires: tuple[str, ...] = ()
+    grey_only: ClassVar[bool] = False
     devices: ClassVar[tuple[str, ...]] = ("cpu",)
     dtypes: ClassVar[tuple[str, ...]] = ("float32",)
     runtime: Runtime = Runtime()

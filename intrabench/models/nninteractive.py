@@ -53,6 +53,7 @@ class NnInteractive(Model):
     """
 
     name = "nninteractive"
+    grey_only = True
     dims = 3
     accepts = frozenset({"point", "box2d", "scribble", "lasso"})
     extra = "nninteractive"

@@ -33,6 +33,7 @@ class SAMMed3D(CropModel):
     """
 
     name = "sammed3d"
+    grey_only = True
     extra = "sam"
     requires = ("segment_anything", "torchvision")
     accepts = frozenset({"point"})

@@ -25,6 +25,7 @@ class SegVol(CropModel):
     """
 
     name = "segvol"
+    grey_only = True
     extra = "sam"
     requires = ("segment_anything", "torchvision")
     accepts = frozenset({"point", "box3d"})

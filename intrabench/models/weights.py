@@ -153,8 +153,11 @@ def is_registered(id: str, sha256: str) -> bool:
     return sha256 in (get(id).sha256, sha256_of_path(path) if path else None)
 
 
-def seen(model: Model, part_of: Sequence[str]) -> str:
-    """Whether a model's weights were trained on scans that are part of these data sets: yes, no or unknown."""
+def seen(model: Model, part_of: Sequence[str], natural: bool = False) -> str:
+    """Whether a model's weights were trained on scans that are part of these data sets: yes, no or unknown.
+
+    natural: these are natural images, of which those who trained on natural images may have seen any.
+    """
     if model.weights is None or model.runtime.random:
         return "no"
     entry = get(model.weights)
@@ -162,7 +165,7 @@ def seen(model: Model, part_of: Sequence[str]) -> str:
         return "unknown"
     if set(part_of) & set(entry.trained_on):
         return "yes"
-    held_out = entry.natural or (len(part_of) > 0 and set(part_of) <= set(entry.held_out))
+    held_out = (entry.natural and not natural) or (len(part_of) > 0 and set(part_of) <= set(entry.held_out))
     return "no" if held_out else "unknown"
 
 

@@ -61,6 +61,14 @@ def test_whether_scans_were_trained_on(own: Own, entry: dict[str, Any], part_of:
     assert weights.seen(model(Without), part_of) == "no"
 
 
+def test_those_who_trained_on_natural_images_may_have_seen_any_photo(own: Own) -> None:
+    own(natural=True)
+    assert weights.seen(model(), ("GrabCut",)) == "no"
+    assert weights.seen(model(), ("GrabCut",), natural=True) == "unknown"
+    own(natural=True, trained_on=("coco",), held_out=("davis",))
+    assert [weights.seen(model(), (name,), natural=True) for name in ("coco", "davis")] == ["yes", "no"]
+
+
 @pytest.fixture
 def brought(own: Own, tmp_path: Path) -> tuple[Path, Path]:
     """Files brought by hand: the registered one under another name, and another."""

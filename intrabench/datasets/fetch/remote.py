@@ -21,7 +21,7 @@ class RemoteFile(Source):
     places: where programs may get it, mirrors after the first: ``https://...``, ``hf:owner/repository@revision/path``,
     ``gdrive:ID``. Without any, or when none works, a person gets it from `page`, for the reason in `terms`. checksum:
     ``sha256:...`` or ``md5:...`` as published; where nobody publishes one, that of the first file counts from then on.
-    member_mb: what one file of an archive may unpack to.
+    about_mb: its size where the bytes are not known. member_mb: what one file of an archive may unpack to.
     """
 
     filename: str
@@ -30,6 +30,7 @@ class RemoteFile(Source):
     size: int | None = None
     page: str = ""
     terms: str = ""
+    about_mb: float = 0.0
     member_mb: int = 2000
 
     @property
@@ -39,8 +40,8 @@ class RemoteFile(Source):
 
     @property
     def megabytes(self) -> float:
-        """The size of the file, 0 where it is unknown."""
-        return (self.size or 0) / 1e6
+        """The size of the file, about; 0 where it is unknown."""
+        return self.size / 1e6 if self.size else self.about_mb
 
     def place(self, folder: Path) -> Path:
         """The file in `folder`."""

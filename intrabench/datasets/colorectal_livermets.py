@@ -1,0 +1,63 @@
+"""Liver metastases of colorectal cancer in abdominal CTs (D6 of the IntraBench paper)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from intrabench.datasets.base import DatasetCard
+from intrabench.datasets.cohort import cohort
+from intrabench.datasets.convert.segments import Segment, targets_from
+from intrabench.datasets.idc_set import IDC, SHARED, IdcSet
+from intrabench.target import Target
+from intrabench.volume import Volume
+
+LEFT_OUT = frozenset(
+    f"CRLM-CT-{number}"
+    for number in (
+        *(1020, 1026, 1027, 1031, 1037, 1049, 1053, 1057, 1070, 1078, 1080, 1081, 1083, 1088, 1112, 1122, 1127, 1133),
+        *(1139, 1145, 1155, 1168, 1173, 1183, 1186, 1190),
+    )
+)
+"""In the published cohort missing: 25 because metastases overlap, CRLM-CT-1183 because data were."""
+
+
+@dataclass(frozen=True)
+class ColorectalLiverMets(IdcSet):
+    """Liver metastases in 171 CTs before surgery (9 GB, from the Imaging Data Commons).
+
+    cohort: "paper" (171) or "all" (197, some with metastases that overlap).
+    """
+
+    name = "colorectal_livermets"
+    version = "1"
+    card = DatasetCard(
+        title="Colorectal-Liver-Metastases: 171 of its 197 portal venous CTs before resection",
+        modality="CT",
+        licence="CC BY 4.0",
+        citation="A. L. Simpson et al., Preoperative CT and Survival Data for Patients Undergoing Resection of "
+        "Colorectal Liver Metastases, TCIA (2023), doi:10.7937/qxk2-qg03; A. L. Simpson et al., Scientific Data 11, "
+        f"172 (2024), doi:10.1038/s41597-024-02981-2; {SHARED}",
+        homepage=f"{IDC}colorectal_liver_metastases",
+        labels="metastasis; liver, remnant and vessels of the source are left out",
+        instances="as the source numbers them (Tumor_1, Tumor_2, ...), each one instance",
+        paper="D6",
+        cases=171,
+        part_of=("colorectal_livermets",),
+        caveats=(
+            "some series hold several acquisitions; the one that the labels name is taken",
+            "the published code writes a second file per case into its label folder, on which its evaluation stops",
+        ),
+    )
+    cohort: Literal["paper", "all"] = "paper"
+
+    def cases(self) -> tuple[str, ...]:
+        """The published cohort, or all patients."""
+        return tuple(case for case in cohort(self.name) if self.cohort == "all" or case not in LEFT_OUT)
+
+    def targets(self, segments: Sequence[Segment], case: str, volume: Volume) -> list[Target]:
+        """One target per structure that is named as a tumour, in the order of their numbers."""
+        tumours = [segment for segment in segments if segment.name.startswith("Tumor")]
+        tumours.sort(key=lambda segment: segment.number)
+        return targets_from((("metastasis", segment.mask) for segment in tumours), case, volume)

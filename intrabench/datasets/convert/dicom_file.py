@@ -1,0 +1,78 @@
+"""One DICOM file: reading it, and telling what it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from intrabench.errors import IntraBenchError
+
+_UNKNOWN_LENGTH = 0xFFFFFFFF
+
+
+class NotDicom(IntraBenchError):
+    """The file is of another format."""
+
+
+def read_dataset(path: Path, *keywords: str) -> Any:
+    """The `pydicom.Dataset` of a file: only the tags named by `keywords` and no pixels, or everything if none is named.
+
+    Raises:
+        NotDicom: another format.
+        IntraBenchError: missing or unreadable file.
+    """
+    import pydicom
+    from pydicom.errors import InvalidDicomError
+
+    with reading(path):
+        try:
+            if keywords:
+                return pydicom.dcmread(path, stop_before_pixels=True, specific_tags=list(keywords))
+            dataset = pydicom.dcmread(path)
+        except FileNotFoundError as error:
+            raise IntraBenchError(f"{path} does not exist; check the path or fetch the data set again") from error
+        except InvalidDicomError as error:
+            raise NotDicom(f"{path} is not a DICOM file, it lacks the letters DICM; give DICOM files only") from error
+        _check_complete(dataset)
+        return dataset
+
+
+def _check_complete(dataset: Any) -> None:
+    """A file may end within its last element, which pydicom does not notice."""
+    last = dataset.get_item(max(dataset.keys())) if dataset else None
+    announced, value = getattr(last, "length", _UNKNOWN_LENGTH), getattr(last, "value", None)
+    if announced != _UNKNOWN_LENGTH and len(value or b"") < announced:
+        raise EOFError(f"{announced - len(value or b'')} bytes are missing at its end")
+
+
+@contextmanager
+def reading(name: Path | str) -> Iterator[None]:
+    """Turn whatever a library raises into one sentence: each has its own zoo of exceptions for broken files."""
+    try:
+        yield
+    except IntraBenchError:
+        raise
+    except Exception as error:
+        raise broken(name, error) from error
+
+
+def broken(path: Path | str, error: Exception) -> IntraBenchError:
+    """The sentence for a file that a library cannot read, with the library's reason."""
+    reason = str(error).strip().splitlines() or [type(error).__name__]
+    return IntraBenchError(f"{path} cannot be read, it is truncated or broken ({reason[-1]}); fetch or export it again")
+
+
+def required(dataset: Any, keyword: str, name: Path | str) -> Any:
+    """The value of a tag that must be there.
+
+    Raises:
+        IntraBenchError: it is missing or empty.
+    """
+    value = dataset.get(keyword)
+    if value is None or value == "":
+        raise IntraBenchError(
+            f"{name} has no {keyword}, it is truncated, or an export or anonymisation removed the tag; export it again"
+        )
+    return value

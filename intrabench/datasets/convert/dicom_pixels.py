@@ -1,0 +1,87 @@
+"""Grey values of DICOM images, decompressed and rescaled, one plane at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from intrabench.datasets.convert.dicom_file import read_dataset, reading
+from intrabench.errors import IntraBenchError
+from intrabench.volume import Array
+
+TAGS = ("SamplesPerPixel", "PhotometricInterpretation")
+"""The tags that `check_grey` reads."""
+
+_INT16 = np.iinfo(np.int16)
+
+
+def check_grey(dataset: Any, name: Path | str) -> None:
+    """Refuse colour, and grey values that mean something else than brightness."""
+    kind = dataset.get("PhotometricInterpretation", "MONOCHROME2")
+    if dataset.get("SamplesPerPixel", 1) != 1 or kind != "MONOCHROME2":
+        raise IntraBenchError(
+            f"{name} holds {kind} pixels, expected grey values (MONOCHROME2); give the original series of the scanner"
+        )
+
+
+def assembled(readers: Sequence[Callable[[], Array]], shape: tuple[int, int]) -> Array:
+    """What the readers give, each one plane of `shape` ``(rows, columns)``, in one array ``(column, row, slice)``.
+
+    int16 where all values are whole numbers that fit, else float32.
+    """
+    array: Array = np.empty((len(readers), *shape), dtype=np.int16)
+    for index, read in enumerate(readers):
+        plane = read()
+        if array.dtype == np.int16 and not _fits_int16(plane):
+            array = array.astype(np.float32)
+        array[index] = plane
+    return array.transpose(2, 1, 0)
+
+
+def _fits_int16(plane: Array) -> bool:
+    whole = plane.dtype.kind in "iu" or np.array_equal(plane, np.rint(plane))
+    return bool(whole and plane.min() >= _INT16.min and plane.max() <= _INT16.max)
+
+
+def read_file(path: Path, shape: tuple[int, int], compressed: bool) -> Array:
+    """The rescaled values of a file with one frame of `shape` ``(rows, columns)``.
+
+    Raises:
+        IntraBenchError: truncated pixels, or a compression that cannot be decoded.
+    """
+    with reading(path):
+        values = _decompressed(path) if compressed else _uncompressed(path)
+    if values.shape != shape:
+        raise IntraBenchError(f"{path} holds {values.shape} pixels, its header says {shape}; export it again")
+    return values
+
+
+def read_frame(image: Any, index: int, path: Path) -> Array:
+    """The rescaled values ``(rows, columns)`` of one frame, counted from 0, of a `highdicom.Image`; raises as above."""
+    with reading(path):
+        return image.get_frame(
+            index,
+            as_index=True,
+            apply_real_world_transform=False,
+            apply_voi_transform=False,
+            apply_presentation_lut=False,
+        )
+
+
+def _uncompressed(path: Path) -> Array:
+    dataset = read_dataset(path)
+    stored = dataset.pixel_array
+    slope, intercept = float(dataset.get("RescaleSlope", 1) or 1), float(dataset.get("RescaleIntercept", 0) or 0)
+    if slope.is_integer() and intercept.is_integer():
+        return stored.astype(np.int64) * int(slope) + int(intercept)
+    return stored * slope + intercept
+
+
+def _decompressed(path: Path) -> Array:
+    """By GDCM, which knows all compressions and rescales by itself."""
+    import SimpleITK as sitk
+
+    return sitk.GetArrayFromImage(sitk.ReadImage(str(path), imageIO="GDCMImageIO"))[0]

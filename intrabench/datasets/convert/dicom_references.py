@@ -1,0 +1,67 @@
+"""What a segmentation or structure set was drawn on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from intrabench.errors import IntraBenchError
+
+KEYWORDS = (
+    "FrameOfReferenceUID",
+    "ReferencedFrameOfReferenceSequence",
+    "ReferencedSeriesSequence",
+    "SourceImageSequence",
+)
+"""The tags that hold references, at the top of a file."""
+
+_RT_SERIES = "ReferencedFrameOfReferenceSequence.RTReferencedStudySequence.RTReferencedSeriesSequence"
+_SERIES = ("ReferencedSeriesSequence.SeriesInstanceUID", f"{_RT_SERIES}.SeriesInstanceUID")
+_INSTANCES = (
+    "ReferencedSeriesSequence.ReferencedInstanceSequence.ReferencedSOPInstanceUID",
+    f"{_RT_SERIES}.ContourImageSequence.ReferencedSOPInstanceUID",
+    "SourceImageSequence.ReferencedSOPInstanceUID",
+)
+_FRAMES = ("FrameOfReferenceUID", "ReferencedFrameOfReferenceSequence.FrameOfReferenceUID")
+
+
+@dataclass(frozen=True)
+class References:
+    """The UIDs of the series, single images and frames of reference that a file names; each may be empty."""
+
+    series: frozenset[str]
+    instances: frozenset[str]
+    frames: frozenset[str]
+
+    @classmethod
+    def of(cls, dataset: Any) -> References:
+        """The references of a `pydicom.Dataset`."""
+        return cls(_values(dataset, _SERIES), _values(dataset, _INSTANCES), _values(dataset, _FRAMES))
+
+    def check(self, path: Path, uid: str, frame_of_reference: str, instances: Mapping[str, int]) -> None:
+        """Refuse a file that names other images and another frame of reference than those of the series `uid`.
+
+        Files without references pass: their geometry decides.
+        """
+        if uid in self.series or frame_of_reference in self.frames or not self.instances.isdisjoint(instances):
+            return
+        if self.series or self.instances or (self.frames and frame_of_reference):
+            named = ", ".join(sorted(self.series)) or "other images"
+            raise IntraBenchError(
+                f"{path} was drawn on {named} in another frame of reference than the series {uid}; "
+                "give it the series that it was drawn on"
+            )
+
+
+def _values(dataset: Any, chains: tuple[str, ...]) -> frozenset[str]:
+    """All values at the ends of chains of sequences; anonymised files lack any link of a chain."""
+    found = set()
+    for chain in chains:
+        *sequences, keyword = chain.split(".")
+        items = [dataset]
+        for name in sequences:
+            items = [inner for item in items for inner in item.get(name) or ()]
+        found |= {str(item.get(keyword)) for item in items if item.get(keyword)}
+    return frozenset(found)

@@ -1,0 +1,135 @@
+"""DICOM segmentations: one mask per segment, on the grid of a series."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.datasets.convert.dicom_file import read_dataset, reading, required
+from intrabench.datasets.convert.dicom_plane import Plane, Vectors, frame_group
+from intrabench.datasets.convert.dicom_references import References
+from intrabench.datasets.convert.dicom_series import Series
+from intrabench.datasets.convert.dicom_stack import check_alike
+from intrabench.datasets.convert.resample import onto_grid
+from intrabench.datasets.convert.segments import Segment
+from intrabench.errors import IntraBenchError
+from intrabench.volume import Array, Grid
+
+_NEAR = 0.1
+"""What lies at most this part of a voxel off a grid lies on it."""
+
+
+def read_seg(path: Path, series: Series) -> list[Segment]:
+    """The segments of a DICOM SEG as masks on the grid of its series, in the order of the file; they may overlap.
+
+    Binary and fractional (at least half of the maximum) segmentations, whose empty frames may be left out. Frames on
+    another grid than the images' are resampled by nearest neighbour. Names and numbers are SegmentLabel and
+    SegmentNumber; a segment without frames is left out. One segment is in memory at a time.
+
+    Raises:
+        IntraBenchError: no SEG, truncated, not understood by highdicom, no segments, a label map, drawn on other images
+            or outside of these, or frames that form no regular grid.
+    """
+    seg, grid = _opened(path), series.volume.grid
+    References.of(seg).check(path, series.uid, series.frame_of_reference, series.instances)
+    planes = [Plane.of_frame(seg, index, path) for index in range(seg.number_of_frames)]
+    check_alike(planes, str(path))
+    affine = _affine(seg, planes, grid, path)
+    slices = _slices(affine, planes, path)
+    numbers = np.array([_number(seg, index, plane.name) for index, plane in enumerate(planes)])
+    segments, missed = [], 0
+    for item in seg.SegmentSequence:
+        frames = np.flatnonzero(numbers == int(item.SegmentNumber))
+        if len(frames):
+            inside, start = _stacked(seg, frames, slices, path), affine.copy()
+            start[:3, 3] += affine[:3, 2] * slices[frames].min()
+            mask = onto_grid(inside, start, grid)
+            missed += int(inside.any() and not mask.any())
+            segments.append(Segment(str(item.SegmentLabel), mask, int(item.SegmentNumber)))
+    if missed and missed == len(segments):
+        raise IntraBenchError(
+            f"{path} lies outside the images of the series {series.uid}; give it those it was drawn on"
+        )
+    return segments
+
+
+def _opened(path: Path) -> Any:
+    """The `highdicom.seg.Segmentation`."""
+    import highdicom as hd
+
+    dataset = read_dataset(path)
+    if dataset.get("Modality") != "SEG":
+        raise IntraBenchError(f"{path} is a {dataset.get('Modality')} file, expected a SEG; give the segmentation")
+    if not required(dataset, "SegmentSequence", path):
+        raise IntraBenchError(f"{path} describes no segments; export it again")
+    if required(dataset, "SegmentationType", path) == "LABELMAP":
+        raise IntraBenchError(f"{path} is a label map, expected BINARY or FRACTIONAL segments; export it as BINARY")
+    required(dataset, "PixelData", path)
+    with reading(path):
+        return hd.seg.Segmentation.from_dataset(dataset, copy=False)
+
+
+def _number(seg: Any, index: int, name: str) -> int:
+    """The segment that a frame belongs to."""
+    group = frame_group(seg, index, "SegmentIdentificationSequence", name)
+    return int(required(group, "ReferencedSegmentNumber", name))
+
+
+def _affine(seg: Any, planes: Sequence[Plane], grid: Grid, path: Path) -> Vectors:
+    """Indices ``(column, row, slice)`` to RAS mm; the slice of the first frame is 0."""
+    affine = np.eye(4)
+    affine[:3, :2], affine[:3, 2], affine[:3, 3] = planes[0].axes, _step(seg, planes, grid, path), planes[0].position
+    return affine
+
+
+def _step(seg: Any, planes: Sequence[Plane], grid: Grid, path: Path) -> Vectors:
+    """From slice to slice. Where frames lie in slices of the images, it is theirs unless the file states another.
+
+    Frames alone do not tell it: those between them may be left out.
+    """
+    step = grid.affine[:3, 2]
+    shared = _in_slices(planes, grid)
+    stated = frame_group(seg, 0, "PixelMeasuresSequence", str(path)).get("SpacingBetweenSlices")
+    if shared and (not stated or np.isclose(abs(stated), np.linalg.norm(step), rtol=0.01)):
+        return step
+    with reading(path):
+        geometry = seg.get_volume_geometry()
+    if geometry is not None:
+        return geometry.affine[:3, 0] * (-1, -1, 1)  # DICOM points to Left and Posterior
+    if shared:
+        return step
+    raise IntraBenchError(f"{path} has frames at uneven distances, expected a regular grid; export it again")
+
+
+def _in_slices(planes: Sequence[Plane], grid: Grid) -> bool:
+    """Whether every frame lies, with all its corners, in a slice of the images."""
+    to_slice = np.linalg.inv(grid.affine)[2]
+    rows, columns = planes[0].shape
+    corners = np.array([[0, 0], [columns - 1, 0], [0, rows - 1]]) @ planes[0].axes.T
+    points = np.stack([plane.position for plane in planes])[:, None] + corners
+    slices = points @ to_slice[:3] + to_slice[3]
+    return bool(np.abs(slices - np.rint(slices[:, :1])).max() < _NEAR)
+
+
+def _slices(affine: Vectors, planes: Sequence[Plane], path: Path) -> NDArray[np.intp]:
+    """The index of each frame along the third axis."""
+    found = (np.stack([plane.position for plane in planes]) - affine[:3, 3]) @ np.linalg.inv(affine[:3, :3]).T
+    slices = np.rint(found[:, 2])
+    if max(np.abs(found[:, :2]).max(), np.abs(found[:, 2] - slices).max()) > _NEAR:
+        raise IntraBenchError(f"{path} has frames that are shifted against a regular grid; resample it to the images")
+    return slices.astype(np.intp)
+
+
+def _stacked(seg: Any, frames: NDArray[np.intp], slices: NDArray[np.intp], path: Path) -> Array:
+    """The frames of one segment as a boolean array ``(column, row, slice)`` from its first to its last slice."""
+    first, last = slices[frames].min(), slices[frames].max()
+    inside = np.zeros((last - first + 1, seg.Rows, seg.Columns), dtype=bool)
+    half = seg.MaximumFractionalValue / 2 if seg.SegmentationType == "FRACTIONAL" else 1
+    for index in frames:
+        with reading(path):
+            inside[slices[index] - first] |= seg.get_stored_frame(int(index), as_index=True) >= half
+    return inside.transpose(2, 1, 0)

@@ -1,0 +1,178 @@
+"""DICOM series: finding them in a folder, and reading one as a volume on the grid of its files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from intrabench.datasets.convert import dicom_pixels, dicom_plane, dicom_references
+from intrabench.datasets.convert.dicom_file import NotDicom, read_dataset, reading, required
+from intrabench.datasets.convert.dicom_pixels import assembled, check_grey, read_file, read_frame
+from intrabench.datasets.convert.dicom_plane import Plane
+from intrabench.datasets.convert.dicom_references import References
+from intrabench.datasets.convert.dicom_stack import stack
+from intrabench.errors import IntraBenchError
+from intrabench.volume import Array, Volume, check_intensities
+
+_IDENTITY = ("SOPInstanceUID", "SeriesInstanceUID", "FrameOfReferenceUID", "Modality")
+_FOUND = (*_IDENTITY, "SeriesDescription", "StudyInstanceUID", "PatientID", *dicom_references.KEYWORDS)
+_DRAWN = ("SEG", "RTSTRUCT")  # on images, by people or programs
+_FRAMES = "SharedFunctionalGroupsSequence"  # only multi-frame files have it
+_READ = (*_IDENTITY, _FRAMES, *dicom_plane.TAGS, *dicom_pixels.TAGS)
+
+
+@dataclass(frozen=True)
+class FoundSeries:
+    """A series in a folder, as its headers tell it; texts that files lack are empty.
+
+    refers_to: for SEG and RTSTRUCT, the UIDs of the series that they were drawn on. Where a file names single images
+    instead, the found series that hold them. instances: SOPInstanceUIDs of the files.
+    """
+
+    uid: str
+    modality: str
+    description: str
+    study_uid: str
+    patient_id: str
+    frame_of_reference: str
+    paths: tuple[Path, ...]
+    instances: frozenset[str]
+    refers_to: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """A series as a volume, whose file grid is ``(column, row, slice)``, slices in their order along the normal.
+
+    instances: SOPInstanceUID to the index of the slice; empty for a multi-frame file. notes: what is unusual.
+    """
+
+    volume: Volume
+    uid: str
+    frame_of_reference: str
+    instances: Mapping[str, int]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class _Slice:
+    """One plane of a series, how to read its values, and its SOPInstanceUID if that stands for it alone."""
+
+    plane: Plane
+    read: Callable[[], Array]
+    instance: str = ""
+
+
+def find_series(folder: Path) -> list[FoundSeries]:
+    """All series in a folder and its subfolders, sorted by UID, from headers only.
+
+    File names do not matter; DICOMDIR and files of other formats are skipped.
+
+    Raises:
+        IntraBenchError: the folder does not exist, or the header of a DICOM file is broken.
+    """
+    if not folder.is_dir():
+        raise IntraBenchError(f"{folder} is no folder; give the folder that holds the DICOM files")
+    grouped: dict[str, list[tuple[Path, Any]]] = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        try:
+            header = read_dataset(path, *_FOUND)
+        except NotDicom:
+            continue
+        if "SOPInstanceUID" in header:  # a DICOMDIR is no instance
+            grouped.setdefault(str(header.get("SeriesInstanceUID", "")), []).append((path, header))
+    references = {uid: References.of(files[0][1]) for uid, files in sorted(grouped.items())}
+    found = [_found(uid, grouped[uid], named) for uid, named in references.items()]
+    return [_referring(series, references[series.uid], found) for series in found]
+
+
+def _found(uid: str, files: Sequence[tuple[Path, Any]], references: References) -> FoundSeries:
+    def text(keyword: str) -> str:
+        return str(files[0][1].get(keyword) or "").strip()
+
+    return FoundSeries(
+        uid,
+        text("Modality"),
+        text("SeriesDescription"),
+        text("StudyInstanceUID"),
+        text("PatientID"),
+        # a structure set names its frame of reference only among its references
+        text("FrameOfReferenceUID") or min(references.frames, default=""),
+        tuple(path for path, _ in files),
+        frozenset(str(header.SOPInstanceUID) for _, header in files),
+    )
+
+
+def _referring(series: FoundSeries, references: References, others: Sequence[FoundSeries]) -> FoundSeries:
+    if series.modality not in _DRAWN:
+        return series
+    holding = {other.uid for other in others if not other.instances.isdisjoint(references.instances)}
+    return replace(series, refers_to=tuple(sorted(references.series or holding)))
+
+
+def read_series(paths: Sequence[Path]) -> Series:
+    """Read the files of one series, in any order, or its one multi-frame file (Enhanced CT, MR or PET).
+
+    Raises:
+        IntraBenchError: no files, files of several series, one instance twice, several multi-frame files, anything but
+            images of grey values, missing tags, truncated pixels, a constant image, or planes that `stack` refuses.
+    """
+    if not paths:
+        raise IntraBenchError("a series needs at least one file; check the folder that it should lie in")
+    files = [(path, read_dataset(path, *_READ)) for path in paths]
+    first, name = files[0][1], f"the series in {paths[0].parent}"
+    _check_identity(files, name)
+    slices = _multi_frame(paths, name) if any(_FRAMES in header for _, header in files) else _single_frames(files)
+    stacked = stack([slice_.plane for slice_ in slices], name)
+    ordered = [slices[index] for index in stacked.order]
+    array = assembled([slice_.read for slice_ in ordered], ordered[0].plane.shape)
+    check_intensities(array, name)
+    return Series(
+        replace(Volume.from_file_order(array, stacked.affine), modality=str(first.get("Modality", ""))),
+        str(first.SeriesInstanceUID),
+        str(first.get("FrameOfReferenceUID", "")),
+        {slice_.instance: place for place, slice_ in enumerate(ordered) if slice_.instance},
+        stacked.notes,
+    )
+
+
+def _check_identity(files: Sequence[tuple[Path, Any]], name: str) -> None:
+    uids = sorted({str(required(header, "SeriesInstanceUID", path)) for path, header in files})
+    if len(uids) > 1:
+        raise IntraBenchError(f"{name} is {len(uids)} series ({', '.join(uids)}); read them one by one")
+    seen: dict[str, Path] = {}
+    for path, header in files:
+        if header.get("Modality") in _DRAWN:
+            raise IntraBenchError(f"{path} is {header.Modality}, expected images; give the series that it was drawn on")
+        instance = str(required(header, "SOPInstanceUID", path))
+        if instance in seen:
+            raise IntraBenchError(f"{path} is the same image as {seen[instance]} ({instance}); remove one of the files")
+        seen[instance] = path
+
+
+def _single_frames(files: Sequence[tuple[Path, Any]]) -> list[_Slice]:
+    slices = []
+    for path, header in files:
+        check_grey(header, path)
+        plane = Plane.of_file(header, path)
+        compressed = required(header.file_meta, "TransferSyntaxUID", path).is_encapsulated
+        slices.append(_Slice(plane, partial(read_file, path, plane.shape, compressed), str(header.SOPInstanceUID)))
+    return slices
+
+
+def _multi_frame(paths: Sequence[Path], name: str) -> list[_Slice]:
+    import highdicom as hd
+
+    if len(paths) > 1:
+        raise IntraBenchError(f"{name} has {len(paths)} files, some with several frames; read such files one by one")
+    (path,) = paths
+    with reading(path):
+        image = hd.imread(path, lazy_frame_retrieval=True)
+    check_grey(image, path)
+    return [
+        _Slice(Plane.of_frame(image, index, path), partial(read_frame, image, index, path))
+        for index in range(image.number_of_frames)
+    ]

@@ -1,0 +1,121 @@
+"""From planes to one volume: their order, the affine, and refusals of what is no regular stack."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.datasets.convert.dicom_plane import Plane, Vectors
+from intrabench.errors import IntraBenchError
+
+SAME_MM = 1e-3
+"""Closer planes are at one position."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """The planes' indices in their order along the normal, the affine ``(column, row, slice)`` to RAS mm, and notes."""
+
+    order: list[int]
+    affine: Vectors
+    notes: tuple[str, ...]
+
+
+def stack(planes: Sequence[Plane], name: str) -> Stack:
+    """Sort parallel planes by their positions; slices need not follow the normal (gantry tilt), the affine is sheared.
+
+    name: the series, for messages.
+
+    Raises:
+        IntraBenchError: sizes, spacings or orientations differ, two planes at one position, missing planes, uneven
+            steps (beyond 1 % of the step and 0.02 mm), planes shifted sideways by more than a tenth of a pixel, or one
+            plane without thickness.
+    """
+    check_alike(planes, name)
+    normal = planes[0].normal
+    positions = np.stack([plane.position for plane in planes])
+    order = np.argsort(positions @ normal, kind="stable")
+    notes: tuple[str, ...]
+    if len(planes) == 1:
+        step, notes = normal * _thickness(planes[0]), ("one slice only; its thickness stands for the spacing",)
+    else:
+        _check_steps([planes[index] for index in order], positions[order] @ normal, name)
+        step = (positions[order[-1]] - positions[order[0]]) / (len(planes) - 1)
+        _check_straight(positions[order], step, planes[0], name)
+        notes = _tilt(step, normal)
+    affine = np.eye(4)
+    affine[:3, :2], affine[:3, 2], affine[:3, 3] = planes[0].axes, step, positions[order[0]]
+    return Stack([int(index) for index in order], affine, notes)
+
+
+def _thickness(plane: Plane) -> float:
+    if not plane.thickness:
+        raise IntraBenchError(
+            f"{plane.name} is the only slice of its series and has neither SliceThickness nor SpacingBetweenSlices, so "
+            "its voxels have no volume; give the other slices of the series"
+        )
+    return plane.thickness
+
+
+def check_alike(planes: Sequence[Plane], name: str) -> None:
+    """Refuse planes of several sizes, pixel spacings (beyond 0.1 %) or orientations."""
+    first = planes[0]
+    for plane in planes:
+        turned = plane.axes / plane.spacing_mm - first.axes / first.spacing_mm
+        if plane.shape != first.shape:
+            found = " and ".join("x".join(map(str, shape)) for shape in (first.shape, plane.shape))
+            what, advice = f"matrix sizes {found}", "give the slices of one size"
+        elif np.abs(plane.spacing_mm / first.spacing_mm - 1).max() > 1e-3:
+            what, advice = "pixel spacings", "give the slices of one spacing"
+        elif np.abs(turned).max() > 1e-3:
+            what, advice = "orientations", "give the slices of one orientation, without localizers"
+        else:
+            continue
+        raise IntraBenchError(f"{name} mixes {what} ({first.name} and {plane.name}); {advice}")
+
+
+def _check_steps(planes: Sequence[Plane], along: Vectors, name: str) -> None:
+    """Refuse uneven steps; `along`: ascending positions on the normal, in mm."""
+    steps = np.diff(along)
+    if steps.min() < SAME_MM:
+        twice = int(steps.argmin())
+        raise IntraBenchError(
+            f"{name} has two slices at one position ({planes[twice].name} and {planes[twice + 1].name}); "
+            "give one phase, echo or time point only"
+        )
+    step = float(np.percentile(steps, 50, method="lower"))  # the smaller half is sound where slices are missing
+    tolerance = max(0.01 * step, 0.02)
+    if np.abs(steps - step).max() <= tolerance:
+        return
+    multiples = np.rint(steps / step)
+    gaps = np.flatnonzero(multiples > 1)
+    if len(gaps) and (np.abs(steps - multiples * step) <= tolerance * multiples).all():
+        first = gaps[0]
+        raise IntraBenchError(
+            f"{name} lacks {int(multiples.sum()) - len(steps)} of its slices, the first between {along[first]:.2f} and "
+            f"{along[first + 1]:.2f} mm along the normal, where steps are {step:.2f} mm; fetch the missing files"
+        )
+    raise IntraBenchError(
+        f"{name} has steps between slices from {steps.min():.3f} to {steps.max():.3f} mm, expected one spacing; "
+        "resample it to even slices or leave it out"
+    )
+
+
+def _check_straight(positions: Vectors, step: Vectors, plane: Plane, name: str) -> None:
+    line = positions[0] + np.arange(len(positions))[:, None] * step
+    sideways = np.abs((positions - line) @ plane.axes) / plane.spacing_mm**2  # in pixels
+    if sideways.max() > 0.1:
+        raise IntraBenchError(
+            f"{name} has slices that are shifted sideways by up to {sideways.max():.2f} pixels from a straight stack; "
+            "resample it to a regular grid or leave it out"
+        )
+
+
+def _tilt(step: Vectors, normal: NDArray[np.float64]) -> tuple[str, ...]:
+    degrees = float(np.degrees(np.arctan2(np.linalg.norm(np.cross(step, normal)), step @ normal)))
+    if degrees < 0.05:
+        return ()
+    return (f"slices are shifted against each other (gantry tilt) by {degrees:.1f} degrees; kept as a sheared affine",)

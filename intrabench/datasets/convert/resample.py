@@ -1,0 +1,101 @@
+"""Masks from one grid to another, by nearest neighbour and only where there is something."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.mask import Mask
+from intrabench.volume import Array, Grid
+
+Floats = NDArray[np.floating]
+Inside = NDArray[np.bool_]
+
+_DIGITS = 3
+"""Voxel coordinates are rounded to these decimals, so that float noise never decides between two neighbours."""
+
+
+def onto_grid(array: Array, affine: Floats, grid: Grid) -> Mask:
+    """The nonzero voxels of `array` (in file order, with its own affine to RAS mm) as a canonical mask on `grid`.
+
+    A voxel of `grid` is inside where the voxel of `array` that holds its centre is nonzero; a centre on the border of
+    two belongs to the one with the larger index. Affines may be oblique or sheared. What lies beyond `grid` is cut off.
+    """
+    source = Mask.of(array)
+    if not source.any():
+        return Mask.empty()
+    back = np.linalg.inv(affine) @ grid.affine  # from indices of the grid to those of the array
+    low, high = _reach(source, np.linalg.inv(back), grid)
+    if (low >= high).any():
+        return Mask.empty()
+    linear, offset = back[:3, :3], back[:3, :3] @ low + back[:3, 3] - source.start
+    axes = _matching_axes(linear, high - low)
+    inside = (
+        _oblique(source.array, linear, offset, high - low)
+        if axes is None
+        else _straight(source.array, linear, offset, high - low, axes)
+    )
+    return canonical_mask(inside, low, grid)
+
+
+def canonical_mask(inside: Inside, start: Sequence[int] | NDArray[np.intp], grid: Grid) -> Mask:
+    """The canonical mask of a box in file order, whose first voxel has the index `start` of `grid`."""
+    corners = np.stack([np.asarray(start), np.asarray(start) + inside.shape - 1])
+    turned = np.linalg.inv(grid.canonical_affine) @ grid.affine
+    first = np.rint(corners @ turned[:3, :3].T + turned[:3, 3]).min(axis=0)
+    return Mask.of(grid.to_canonical(inside), first.astype(int).tolist())
+
+
+def _reach(source: Mask, forth: Floats, grid: Grid) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Half-open box on `grid`, in file order, that holds every centre inside a voxel of `source`."""
+    bounds = np.reshape(source.box, (2, 3)) - 0.5
+    corners = np.stack(np.meshgrid(*bounds.T), axis=-1).reshape(-1, 3)
+    reached = corners @ forth[:3, :3].T + forth[:3, 3]
+    low = np.clip(np.ceil(reached.min(axis=0) - 0.01), 0, grid.shape)
+    high = np.clip(np.floor(reached.max(axis=0) + 0.01) + 1, 0, grid.shape)
+    return low.astype(np.intp), high.astype(np.intp)
+
+
+def _nearest(coordinates: Floats) -> NDArray[np.intp]:
+    return np.floor(np.round(coordinates, _DIGITS) + 0.5).astype(np.intp)
+
+
+def _matching_axes(linear: Floats, extent: NDArray[np.intp]) -> list[int] | None:
+    """The axis of the box that each axis of the array runs along; None where grids are oblique to each other."""
+    axes = np.abs(linear).argmax(axis=1)
+    drift = np.abs(linear) * extent
+    drift[range(3), axes] = 0
+    if drift.sum(axis=1).max() > 0.1**_DIGITS:
+        return None
+    return [int(axis) for axis in axes]
+
+
+def _straight(array: Inside, linear: Floats, offset: Floats, extent: NDArray[np.intp], axes: list[int]) -> Inside:
+    """Sample along each axis by itself."""
+    taken = array
+    kept = [slice(0)] * 3
+    for own, axis in enumerate(axes):
+        index = _nearest(linear[own, axis] * np.arange(extent[axis]) + offset[own])
+        within = np.flatnonzero((index >= 0) & (index < array.shape[own]))
+        if not len(within):
+            return np.zeros(extent, dtype=bool)
+        kept[axis] = slice(within[0], within[-1] + 1)
+        taken = taken.take(index[within], axis=own)
+    inside = np.zeros(extent, dtype=bool)
+    inside[tuple(kept)] = taken.transpose(np.argsort(axes))
+    return inside
+
+
+def _oblique(array: Inside, linear: Floats, offset: Floats, extent: NDArray[np.intp]) -> Inside:
+    """Sample plane by plane, so that coordinates take the memory of one plane."""
+    inside = np.zeros(extent, dtype=bool)
+    _, rows, columns = np.ogrid[:1, : extent[1], : extent[2]]
+    plane = linear[:, 1, None, None] * rows + linear[:, 2, None, None] * columns + offset[:, None, None]
+    limits = np.array(array.shape)[:, None, None]
+    for number in range(extent[0]):
+        index = _nearest(plane + linear[:, 0, None, None] * number)
+        within = ((index >= 0) & (index < limits)).all(axis=0)
+        inside[number, within] = array[tuple(index[:, within])]
+    return inside

@@ -1,0 +1,112 @@
+"""RT structure sets: contours in planes, drawn on a series, to masks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.datasets.convert.dicom_file import read_dataset, reading, required
+from intrabench.datasets.convert.dicom_references import References
+from intrabench.datasets.convert.dicom_series import Series
+from intrabench.datasets.convert.polygons import filled
+from intrabench.datasets.convert.resample import canonical_mask
+from intrabench.datasets.convert.segments import Segment
+from intrabench.errors import IntraBenchError
+from intrabench.mask import Mask
+from intrabench.volume import Grid
+
+Floats = NDArray[np.float64]
+
+_CLOSED = ("CLOSED_PLANAR", "CLOSEDPLANAR_XOR")
+_FLAT = 0.1
+"""A contour in a slice plane stays within this part of the step between slices."""
+
+
+def read_rtstruct(path: Path, series: Series) -> list[Segment]:
+    """The regions of interest of a structure set as masks on the grid of its series, in the order of the file.
+
+    A voxel is inside where its centre is; a contour belongs to the nearest slice, and contours of one slice are
+    combined even-odd (holes, keyholes, islands). Points and open contours are left out, and so is a region without
+    closed contours. Contours are cut off at the sides of the volume. Names and numbers are ROIName and ROINumber.
+
+    Raises:
+        IntraBenchError: no structure set, truncated, drawn on other images, contours that lie in other planes than the
+            slices, several planes of contours in one slice, or contours outside of the volume.
+    """
+    dataset = read_dataset(path)
+    if dataset.get("Modality") != "RTSTRUCT":
+        raise IntraBenchError(
+            f"{path} is a {dataset.get('Modality')} file, expected an RTSTRUCT; give the structure set"
+        )
+    References.of(dataset).check(path, series.uid, series.frame_of_reference, series.instances)
+    contours = {
+        int(required(item, "ReferencedROINumber", path)): item.get("ContourSequence") or ()
+        for item in required(dataset, "ROIContourSequence", path)
+    }
+    segments = []
+    for item in required(dataset, "StructureSetROISequence", path):
+        name, number = str(item.get("ROIName") or ""), int(required(item, "ROINumber", path))
+        region = f"{path}: the region {name or number}"
+        closed = [points for contour in contours.get(number, ()) if len(points := _points(contour, region))]
+        if closed:
+            segments.append(Segment(name, _mask(closed, series.volume.grid, region), number))
+    return segments
+
+
+def _points(contour: Any, region: str) -> Floats:
+    """The vertices ``(n, 3)`` of a closed contour in RAS mm; of others there are none."""
+    stored = contour.get_item("ContourData")  # as bytes: pydicom would make an object of every number
+    if contour.get("ContourGeometricType") not in _CLOSED or stored is None or not stored.value:
+        return np.empty((0, 3))
+    with reading(region):
+        points = np.array(stored.value.split(b"\\"), dtype=np.float64).reshape(-1, 3)
+    return points * (-1, -1, 1)  # DICOM points to Left and Posterior
+
+
+def _mask(contours: Sequence[Floats], grid: Grid, region: str) -> Mask:
+    """The mask of one region; `contours`: vertices ``(n, 3)`` of closed contours in RAS mm."""
+    to_voxels = np.linalg.inv(grid.affine)
+    voxels = np.concatenate(contours) @ to_voxels[:3, :3].T + to_voxels[:3, 3]
+    sizes = np.array([len(contour) for contour in contours])
+    slices = _slices(voxels[:, 2], sizes, grid.shape[2], region)
+    flat = voxels[:, :2]
+    low = np.clip(np.floor(flat.min(axis=0)), 0, grid.shape[:2]).astype(int)
+    high = np.clip(np.ceil(flat.max(axis=0)) + 1, 0, grid.shape[:2]).astype(int)
+    if (low >= high).any():
+        raise IntraBenchError(f"{region} lies beside the images of the series; give it the series it was drawn on")
+    first = int(slices.min())
+    width, height = (int(extent) for extent in high - low)
+    polygons = np.split(flat - low, sizes.cumsum()[:-1])
+    inside = filled(polygons, slices - first, (width, height, int(np.ptp(slices)) + 1))
+    return canonical_mask(inside, (*low.tolist(), first), grid)
+
+
+def _slices(along: Floats, sizes: NDArray[np.intp], depth: int, region: str) -> NDArray[np.intp]:
+    """The slice of each contour; `along`: the coordinates of all vertices on the slice axis, `sizes`: per contour."""
+    starts = sizes.cumsum() - sizes
+    lowest, highest = np.minimum.reduceat(along, starts), np.maximum.reduceat(along, starts)
+    through = float((highest - lowest).max())
+    if through > _FLAT:
+        raise IntraBenchError(
+            f"{region} has a contour that runs through {through:.1f} steps between slices, expected contours in the "
+            "planes of the slices; give it the series that it was drawn on"
+        )
+    slices = np.floor(np.round((lowest + highest) / 2, 3) + 0.5).astype(np.intp)  # float noise moves no contour
+    outside = np.count_nonzero((slices < 0) | (slices >= depth))
+    if outside:
+        raise IntraBenchError(
+            f"{region} has {outside} of {len(slices)} contours more than half a step beyond the {depth} slices; "
+            "give it all slices of the series that it was drawn on"
+        )
+    order = np.lexsort((lowest, slices))
+    apart = (np.diff(lowest[order]) > _FLAT) & (np.diff(slices[order]) == 0)
+    if apart.any():
+        raise IntraBenchError(
+            f"{region} has contours in several planes within one slice, so it was drawn on thinner slices; "
+            "give it the series that it was drawn on"
+        )
+    return slices

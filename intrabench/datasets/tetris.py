@@ -1,0 +1,37 @@
+"""TETRIS: the pictures that people's clicks were collected on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from intrabench.datasets.base import DatasetCard
+from intrabench.datasets.fetch.remote import RemoteFile
+from intrabench.datasets.photo_set import PAGE, UNPINNED, PhotoSet
+
+
+@dataclass(frozen=True)
+class Tetris(PhotoSet):
+    """2531 objects in 2000 large photographs, made smaller to 2048 pixels (6.3 GB)."""
+
+    name = "tetris"
+    version = "1"
+    card = DatasetCard(
+        title="TETRIS: 2531 objects in 2000 large photographs",
+        modality="natural RGB",
+        licence="not stated",
+        citation="A. Moskalenko et al., TETRIS, AAAI 2024, arXiv:2402.06132",
+        homepage=PAGE,
+        labels="masks drawn by hand",
+        instances="one object, numbered as its colour in the mask is: red + 256 green + 65536 blue",
+        cases=2000,
+        targets=2531,
+        part_of=("TETRIS",),
+        caveats=(
+            "photographs and masks with a side of more than 2048 pixels are made smaller, as in RClicks",
+            "the archive has 6.3 GB",
+            UNPINNED,
+        ),
+    )
+    source = RemoteFile("TETRIS.zip", ("gdrive:1iJgohY1XBSnY-kRUoaRZJlu0HZbyHcyK",), page=PAGE, about_mb=6300)
+    images, masks, coding = "images", "masks", "packed"
+    longest = 2048

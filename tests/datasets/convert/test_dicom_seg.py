@@ -1,0 +1,193 @@
+"""DICOM segmentations: voxel for voxel on the grid of their series, however sloppy; refusals in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pydicom
+import pytest
+
+from intrabench.datasets.convert.dicom_seg import read_seg
+from intrabench.datasets.convert.dicom_series import Series, read_series
+from intrabench.datasets.convert.segments import Segment
+from intrabench.errors import IntraBenchError
+from tests.datasets.convert.dicom_files import (
+    AXIAL,
+    CORONAL,
+    OBLIQUE,
+    SAGITTAL,
+    change,
+    save,
+    uid,
+    write_ct,
+    write_seg,
+)
+
+RANDOM = np.random.default_rng(0)
+STORED = RANDOM.integers(0, 3000, (8, 13, 11)).astype(np.uint16)
+LOW, HIGH = RANDOM.random(STORED.shape) < 0.4, RANDOM.random(STORED.shape) < 0.6
+LOW[5:] = HIGH[:3] = False  # frames for some slices only; both for two
+
+
+def in_file_order(segment: Segment, series: Series) -> np.ndarray:
+    """``(slice, row, column)``"""
+    return series.volume.grid.from_canonical(segment.mask.to_array(series.volume.shape)).transpose(2, 1, 0)
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> list[Path]:
+    return write_ct(tmp_path / "ct", STORED)
+
+
+STACKS = {
+    "axial": (AXIAL, None),
+    "coronal": (CORONAL, None),
+    "sagittal": (SAGITTAL, None),
+    "oblique": (OBLIQUE, None),
+    "tilted": (AXIAL, (0.3, -0.6, 2.5)),
+}
+
+
+@pytest.mark.parametrize(("orientation", "step"), STACKS.values(), ids=STACKS)
+def test_overlapping_segments_of_one_label(tmp_path: Path, orientation: Any, step: Any) -> None:
+    images = write_ct(tmp_path / "ct", STORED, (2.5, 0.7, 0.9), (-10.1, 20.2, 3.3), orientation, step)
+    series = read_series(images)
+    path = write_seg(tmp_path / "seg", images, [("liver", LOW), ("tumour", HIGH), ("tumour", LOW & HIGH)])
+    found = read_seg(path, series)
+    assert [(segment.name, segment.number) for segment in found] == [("liver", 1), ("tumour", 2), ("tumour", 3)]
+    for segment, mask in zip(found, (LOW, HIGH, LOW & HIGH), strict=True):
+        assert np.array_equal(in_file_order(segment, series), mask)
+
+
+def test_fractions_of_at_least_half_are_inside(tmp_path: Path, images: list[Path]) -> None:
+    series = read_series(images)
+    fractions = np.where(LOW, 0.9, np.where(HIGH, 0.45, 0.0))
+    fractions[3, 0, :3] = [0.5, 0.505, 0.495]  # stored as 128, 129 and 126 of 255
+    (segment,) = read_seg(write_seg(tmp_path / "seg", images, {"a": fractions}, "FRACTIONAL"), series)
+    expected = LOW.copy()
+    expected[3, 0, :3] = [True, True, False]
+    assert np.array_equal(in_file_order(segment, series), expected)
+
+
+@pytest.mark.parametrize("spacing", [None, 5.0], ids=["without spacing", "with a wrong spacing"])
+def test_frames_far_apart_stay_in_their_slices(tmp_path: Path, images: list[Path], spacing: float | None) -> None:
+    mask = LOW.copy()
+    mask[[1, 3]] = False
+    seg = pydicom.dcmread(write_seg(tmp_path / "seg", images, {"a": mask}))
+    measures = seg.SharedFunctionalGroupsSequence[0].PixelMeasuresSequence[0]
+    measures.SpacingBetweenSlices = spacing
+    if spacing is None:
+        del measures.SpacingBetweenSlices
+    series = read_series(images)
+    (segment,) = read_seg(save(tmp_path / "sparse", seg), series)
+    assert np.array_equal(in_file_order(segment, series), mask)
+
+
+def test_frames_that_run_the_other_way(tmp_path: Path, images: list[Path]) -> None:
+    """Upside down and from head to feet, as ITK-SNAP and others export."""
+    turned = write_ct(tmp_path / "turned", STORED[::-1, ::-1], origin=(0, 12, 14), orientation=(1, 0, 0, 0, -1, 0))
+    series = read_series(images)
+    assert np.array_equal(read_series(turned).volume.array, series.volume.array)
+    (segment,) = read_seg(write_seg(tmp_path / "seg", turned, {"a": LOW[::-1, ::-1]}), series)
+    assert np.array_equal(in_file_order(segment, series), LOW)
+
+
+def test_another_grid_is_resampled_by_nearest_neighbour(tmp_path: Path, images: list[Path]) -> None:
+    """A segmentation of thick slices, each over two of the images, with pixels half as large, in a smaller field."""
+    fine = LOW[:4].repeat(2, 1).repeat(2, 2)[:, 4:, 6:]
+    thick = write_ct(tmp_path / "thick", fine.astype(np.uint16), (4, 0.5, 0.5), (2.75, 1.75, 1))
+    series = read_series(images)
+    (segment,) = read_seg(write_seg(tmp_path / "seg", thick, {"a": fine}), series)
+    expected = np.zeros_like(LOW)
+    expected[:, 2:, 3:] = LOW[:4].repeat(2, 0)[:, 2:, 3:]
+    assert np.array_equal(in_file_order(segment, series), expected)
+
+
+def test_a_segment_without_frames_is_left_out(tmp_path: Path, images: list[Path]) -> None:
+    path = write_seg(tmp_path / "seg", images, [("a", LOW), ("nothing", LOW & False), ("b", HIGH)])
+    assert [(segment.name, segment.number) for segment in read_seg(path, read_series(images))] == [("a", 1), ("b", 3)]
+
+
+UNNAMED: dict[str, Any] = {"ReferencedSeriesSequence": None, "SourceImageSequence": None}
+
+
+@pytest.mark.parametrize("tags", [{}, UNNAMED, {"FrameOfReferenceUID": "1.2.3"}], ids=["all", "frame", "series"])
+def test_one_reference_of_two_is_enough(tmp_path: Path, images: list[Path], tags: dict[str, Any]) -> None:
+    assert (
+        read_seg(write_seg(tmp_path / "seg", images, {"a": LOW}, **tags), read_series(images))[0].mask.voxels
+        == LOW.sum()
+    )
+
+
+def test_another_series_in_the_same_frame_of_reference(tmp_path: Path, images: list[Path]) -> None:
+    path = write_seg(tmp_path / "seg", write_ct(tmp_path / "other", STORED), {"a": LOW})
+    assert read_seg(path, read_series(images))[0].mask.voxels == LOW.sum()
+    far = write_ct(tmp_path / "far", STORED, origin=(500, 0, 0))
+    path = write_seg(tmp_path / "seg", far, {"a": LOW})
+    with pytest.raises(IntraBenchError, match=r"seg lies outside the images of the series .*; give it those"):
+        read_seg(path, read_series(images))
+
+
+@pytest.mark.parametrize("tags", [{}, UNNAMED], ids=["series", "frame"])
+def test_another_series_in_another_frame_of_reference(tmp_path: Path, images: list[Path], tags: dict[str, Any]) -> None:
+    other = read_series(write_ct(tmp_path / "other", STORED, FrameOfReferenceUID="1.2.3"))
+    path = write_seg(tmp_path / "seg", images, {"a": LOW}, **tags)
+    named = uid(tmp_path / "ct") if not tags else "other images"
+    with pytest.raises(
+        IntraBenchError, match=f"seg was drawn on {named} in another frame of reference than the series"
+    ):
+        read_seg(path, other)
+
+
+def edited(edit: Callable[[Any], Any]) -> Callable[[Path], None]:
+    def harm(path: Path) -> None:
+        seg = pydicom.dcmread(path)
+        edit(seg)
+        save(path, seg)
+
+    return harm
+
+
+def shifted(seg: Any, position: list[float]) -> None:
+    seg.PerFrameFunctionalGroupsSequence[1].PlanePositionSequence[0].ImagePositionPatient = position
+
+
+BROKEN = r"seg cannot be read, it is truncated or broken \(.+\); fetch or export it again"
+REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "no end": (lambda p: p.write_bytes(p.read_bytes()[:-30]), BROKEN.replace(".+", "30 bytes are missing at its end")),
+    "no half": (lambda p: p.write_bytes(p.read_bytes()[:-4000]), BROKEN),
+    "few pixels": (lambda p: change(p, PixelData=b"\0\0"), BROKEN),
+    "no pixels": (lambda p: change(p, PixelData=None), r"seg has no PixelData, it is truncated, or"),
+    "no segments": (lambda p: change(p, SegmentSequence=[]), r"seg describes no segments; export it again"),
+    "no sequence": (lambda p: change(p, SegmentSequence=None), r"seg has no SegmentSequence"),
+    "no shared tags": (lambda p: change(p, SharedFunctionalGroupsSequence=None), BROKEN),
+    "no frames": (lambda p: change(p, PerFrameFunctionalGroupsSequence=None), r"seg \(frame 1\) has no PlanePosition"),
+    "no label": (edited(lambda seg: delattr(seg.SegmentSequence[0], "SegmentLabel")), BROKEN),
+    "no type": (edited(lambda seg: delattr(seg.SegmentSequence[0], "SegmentedPropertyTypeCodeSequence")), BROKEN),
+    "label map": (
+        lambda p: change(p, SegmentationType="LABELMAP"),
+        r"seg is a label map, expected BINARY or FRACTIONAL",
+    ),
+    "scan": (lambda p: change(p, Modality="CT"), r"seg is a CT file, expected a SEG; give the segmentation"),
+    "text": (lambda p: p.write_text("no DICOM" * 50), r"seg is not a DICOM file"),
+    "uneven": (
+        edited(lambda seg: shifted(seg, [0, 0, 2.9])),
+        r"seg has frames at uneven distances, expected a regular",
+    ),
+    "shifted": (
+        edited(lambda seg: shifted(seg, [0.4, 0, 2])),
+        r"seg has frames that are shifted against a regular grid",
+    ),
+}
+
+
+@pytest.mark.parametrize(("harm", "sentence"), REFUSED.values(), ids=REFUSED)
+def test_refusals(tmp_path: Path, images: list[Path], harm: Callable[[Path], Any], sentence: str) -> None:
+    path = write_seg(tmp_path / "seg", images, {"a": LOW})
+    harm(path)
+    with pytest.raises(IntraBenchError, match=sentence) as refused:
+        read_seg(path, read_series(images))
+    assert "\n" not in str(refused.value)

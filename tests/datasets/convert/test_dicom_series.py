@@ -1,0 +1,296 @@
+"""DICOM series: every voxel in its place in the patient, and one clear sentence for what is no volume."""
+
+from __future__ import annotations
+
+import shutil
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pydicom
+import pytest
+from pydicom.uid import EnhancedCTImageStorage, ExplicitVRLittleEndian, JPEGLSLossless, RLELossless
+
+from intrabench.datasets.convert.dicom_series import Series, find_series, read_series
+from intrabench.errors import IntraBenchError
+from tests.datasets.convert.dicom_files import (
+    AXIAL,
+    CORONAL,
+    OBLIQUE,
+    SAGITTAL,
+    change,
+    item,
+    save,
+    uid,
+    write_ct,
+    write_rtstruct,
+    write_seg,
+)
+
+STORED = np.random.default_rng(0).integers(0, 3000, (6, 13, 11)).astype(np.uint16)
+ORIENTATIONS = {"axial": AXIAL, "coronal": CORONAL, "sagittal": SAGITTAL, "oblique": OBLIQUE}
+
+
+def in_file_order(series: Series) -> np.ndarray:
+    """``(slice, row, column)``"""
+    return series.volume.grid.from_canonical(series.volume.array).transpose(2, 1, 0)
+
+
+def where(series: Series, slice_: int, row: int, column: int) -> np.ndarray:
+    """The LPS millimetres of a voxel, by the canonical affine and the canonical index of its value."""
+    value = in_file_order(series)[slice_, row, column]
+    (index,) = np.argwhere(series.volume.array == value)
+    return (series.volume.affine @ (*index, 1))[:3] * (-1, -1, 1)
+
+
+@pytest.mark.parametrize("orientation", ORIENTATIONS.values(), ids=ORIENTATIONS)
+def test_voxels_are_where_the_files_say(tmp_path: Path, orientation: tuple[float, ...]) -> None:
+    stored = np.arange(6 * 13 * 11, dtype=np.uint16).reshape(6, 13, 11)  # every value once
+    paths = write_ct(tmp_path, stored, (2.5, 0.7, 0.9), (-10.1, 20.2, 3.3), orientation)
+    series = read_series(sorted(paths))
+    assert series.volume.array.dtype == np.int16
+    assert np.array_equal(in_file_order(series), stored.astype(int) - 1000)
+    row, column = np.array(orientation[3:]) * 0.7, np.array(orientation[:3]) * 0.9
+    for index in ((0, 0, 0), (5, 12, 10), (3, 1, 2)):
+        place = np.cross(column, row) / 0.63 * 2.5 * index[0] + row * index[1] + column * index[2]
+        assert where(series, *index) == pytest.approx(place + (-10.1, 20.2, 3.3), abs=1e-4)
+    assert sorted(series.volume.spacing_mm) == [0.7, 0.9, 2.5]
+    assert series.instances == {uid(series.uid, index): index for index in range(6)}
+    assert (series.frame_of_reference, series.volume.modality, series.notes) == (uid("frame"), "CT", ())
+
+
+def test_gantry_tilt_is_a_sheared_affine_and_told(tmp_path: Path) -> None:
+    step = (0, -2 * np.tan(np.radians(12.5)), 2)
+    series = read_series(write_ct(tmp_path, STORED, step=step))
+    assert series.volume.grid.affine[:3, 2] == pytest.approx(np.multiply(step, (-1, -1, 1)), abs=1e-5)
+    assert np.array_equal(in_file_order(series), STORED.astype(int) - 1000)
+    assert series.notes == (
+        "slices are shifted against each other (gantry tilt) by 12.5 degrees; kept as a sheared affine",
+    )
+
+
+@pytest.mark.parametrize("syntax", [RLELossless, JPEGLSLossless])
+@pytest.mark.parametrize(("slope", "dtype"), [(1, np.int16), (0.5, np.float32)])
+def test_compressed_series_are_the_uncompressed_ones(tmp_path: Path, syntax: str, slope: float, dtype: type) -> None:
+    tags = {"RescaleSlope": slope, "RescaleIntercept": -1000}
+    plain = read_series(write_ct(tmp_path / "plain", STORED, **tags)).volume
+    packed = read_series(write_ct(tmp_path / "packed", STORED, syntax=syntax, **tags)).volume
+    assert packed.array.dtype == plain.array.dtype == dtype
+    assert np.array_equal(packed.array, plain.array)
+
+
+def test_every_slice_has_its_own_rescaling(tmp_path: Path) -> None:
+    paths = write_ct(tmp_path, STORED, Modality="PT")
+    slopes = [1, 0.5, 0.123, 2, 1, 0.01]
+    for path, slope in zip(paths, slopes, strict=True):
+        change(path, RescaleSlope=slope, RescaleIntercept=0)
+    series = read_series(paths)
+    expected = (STORED * np.array(slopes)[:, None, None]).astype(np.float32)
+    assert np.array_equal(in_file_order(series), expected)
+    assert series.volume.modality == "PT"
+
+
+def test_values_beyond_int16_and_signed_ones(tmp_path: Path) -> None:
+    wide = STORED.copy()
+    wide[4, 2, 3] = 60_000
+    array = in_file_order(read_series(write_ct(tmp_path / "wide", wide)))
+    assert array.dtype == np.float32
+    assert np.array_equal(array, wide.astype(int) - 1000)
+    signed = STORED.astype(np.int16) - 1500
+    series = read_series(write_ct(tmp_path / "signed", signed, RescaleSlope=None, RescaleIntercept=None))
+    assert in_file_order(series).dtype == np.int16
+    assert np.array_equal(in_file_order(series), signed)
+
+
+def test_spacing_is_that_of_positions_not_of_thickness(tmp_path: Path) -> None:
+    series = read_series(write_ct(tmp_path, STORED, SliceThickness=5))
+    assert (series.volume.spacing_mm, series.notes) == ((2.0, 1.0, 1.0), ())
+
+
+def test_one_slice_takes_its_thickness(tmp_path: Path) -> None:
+    path = write_ct(tmp_path, STORED)[2]
+    series = read_series([path])
+    assert (series.volume.spacing_mm, series.volume.shape) == ((2.0, 1.0, 1.0), (1, 13, 11))
+    assert series.notes == ("one slice only; its thickness stands for the spacing",)
+    assert read_series([change(path, SliceThickness=None, SpacingBetweenSlices=3)]).volume.spacing_mm[0] == 3
+    with pytest.raises(
+        IntraBenchError, match=r"neither SliceThickness nor SpacingBetweenSlices.*give the other slices"
+    ):
+        read_series([change(path, SpacingBetweenSlices=None)])
+
+
+def moved(index: int, *position: float) -> Callable[[list[Path]], None]:
+    return lambda paths: void(change(paths[index], ImagePositionPatient=list(position)))
+
+
+def changed(index: int, **tags: Any) -> Callable[[list[Path]], None]:
+    return lambda paths: void(change(paths[index], **tags))
+
+
+def cut(index: int, size: int) -> Callable[[list[Path]], None]:
+    return lambda paths: void(paths[index].write_bytes(paths[index].read_bytes()[:size]))
+
+
+def void(_: object) -> None:
+    """Nothing."""
+
+
+REFUSED = {
+    "same place": (moved(3, 0, 0, 8), r"two slices at one position \(.*\); give one phase, echo or time point only"),
+    "one missing": (lambda p: p.pop(2), r"lacks 1 of its slices, the first between 2.00 and 6.00 mm.*fetch the"),
+    "more missing": (lambda p: p.__delitem__(slice(2, 5)), r"lacks 3 of its .* 2.00 and 10.00 mm along.* are 2.00 mm"),
+    "uneven": (moved(3, 0, 0, 6.5), r"steps between slices from 1.500 to 2.500 mm, expected one spacing"),
+    "a little uneven": (moved(3, 0, 0, 6.03), r"steps between slices from 1.970 to 2.030 mm"),
+    "sideways": (moved(3, 0.3, 0, 6), r"shifted sideways by up to 0.30 pixels"),
+    "orientations": (changed(3, ImageOrientationPatient=CORONAL), r"mixes orientations \(.*without localizers"),
+    "no orientation": (changed(3, ImageOrientationPatient=[1, 0, 0, 1, 0, 0]), r"expected two perpendicular vectors"),
+    "spacings": (changed(3, PixelSpacing=[1, 1.1]), r"mixes pixel spacings \("),
+    "sizes": (changed(3, Rows=11, Columns=13), r"mixes matrix sizes 13x11 and 11x13 \(.*give the slices of one size"),
+    "two series": (changed(3, SeriesInstanceUID="1.2.3"), r"is 2 series \(1.2.3, .*read them one by one"),
+    "position": (changed(3, ImagePositionPatient=None), r"/\d{3} has no ImagePositionPatient, it is truncated, or"),
+    "spacing": (changed(3, PixelSpacing=None), r"/\d{3} has no PixelSpacing"),
+    "identity": (cut(3, 300), r"/\d{3} has no SeriesInstanceUID"),
+    "half a position": (changed(3, ImagePositionPatient=[0, 1]), r"Patient \[0.0, 1.0\], expected 3 numbers"),
+    "no end": (cut(3, -20), r"/\d{3} cannot be read, it is truncated or broken \(20 bytes are missing at its end\)"),
+    "few pixels": (changed(3, PixelData=b"\0" * 20), r"it is truncated or broken \(The number of bytes of pixel data"),
+    "no pixels": (changed(3, PixelData=None), r"it is truncated or broken \("),
+    "colour": (changed(3, SamplesPerPixel=3, PhotometricInterpretation="RGB"), r"/\d{3} holds RGB pixels, expected"),
+    "palette": (changed(3, PhotometricInterpretation="PALETTE COLOR"), r"holds PALETTE COLOR pixels, expected grey"),
+    "text": (lambda p: p[3].write_text("no DICOM" * 50), r"/\d{3} is not a DICOM file, it lacks the letters DICM"),
+    "gone": (lambda p: p[3].unlink(), r"/\d{3} does not exist"),
+    "drawn": (changed(3, Modality="SEG"), r"/\d{3} is SEG, expected images; give the series that it was drawn on"),
+    "nothing": (lambda p: p.clear(), r"a series needs at least one file"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("harm", "sentence"), REFUSED.values(), ids=REFUSED)
+def test_refusals(tmp_path: Path, harm: Callable[[list[Path]], Any], sentence: str) -> None:
+    paths = write_ct(tmp_path, STORED)
+    harm(paths)
+    with pytest.raises(IntraBenchError, match=sentence) as refused:
+        read_series(paths)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_given_twice_is_named(tmp_path: Path) -> None:
+    paths = write_ct(tmp_path, STORED)
+    shutil.copy(paths[1], tmp_path / "copy")
+    with pytest.raises(IntraBenchError, match=r"copy is the same image as .*; remove one of the files"):
+        read_series([*paths, tmp_path / "copy"])
+
+
+def test_an_uneven_step_within_the_tolerance_passes(tmp_path: Path) -> None:
+    paths = write_ct(tmp_path, STORED)
+    moved(3, 0, 0, 6.015)(paths)
+    assert read_series(paths).volume.spacing_mm == (2.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("syntax", [RLELossless, JPEGLSLossless])
+def test_truncated_compressed_pixels(tmp_path: Path, syntax: str) -> None:
+    paths = write_ct(tmp_path, STORED, syntax=syntax)
+    cut(3, -40)(paths)
+    with pytest.raises(IntraBenchError, match=r"/\d{3} cannot be read, it is truncated or broken"):
+        read_series(paths)
+
+
+def test_constant_images_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(IntraBenchError, match="is constant, so nothing can be seen"):
+        read_series(write_ct(tmp_path, STORED * 0))
+
+
+def test_reading_takes_less_than_three_volumes(tmp_path: Path) -> None:
+    stored = np.random.default_rng(0).integers(0, 3000, (60, 128, 128)).astype(np.uint16)
+    paths = write_ct(tmp_path, stored, orientation=CORONAL)  # is copied to become canonical
+    read_series(paths[:2])  # imports
+    tracemalloc.start()
+    read_series(paths)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2.8 * stored.nbytes
+
+
+def write_enhanced(path: Path, order: list[int], **tags: Any) -> Path:
+    """STORED as one multi-frame CT, frames in any order."""
+    source = pydicom.dcmread(write_ct(path.parent / "single", STORED)[0])
+    frames = [
+        item(PlanePositionSequence=[item(ImagePositionPatient=[0, 0, 2.0 * index])], FrameContentSequence=[item()])
+        for index in order
+    ]
+    shared = item(
+        PlaneOrientationSequence=[item(ImageOrientationPatient=list(AXIAL))],
+        PixelMeasuresSequence=[item(PixelSpacing=[1, 1], SliceThickness=2)],
+        PixelValueTransformationSequence=[item(RescaleSlope=1, RescaleIntercept=-1000, RescaleType="HU")],
+    )
+    for keyword in ("ImagePositionPatient", "ImageOrientationPatient", "PixelSpacing", "RescaleSlope"):
+        delattr(source, keyword)
+    source.file_meta.MediaStorageSOPClassUID = source.SOPClassUID = EnhancedCTImageStorage
+    source.file_meta.TransferSyntaxUID = ExplicitVRLittleEndian
+    source.NumberOfFrames, source.PixelData = len(order), STORED[order].tobytes()
+    source.SharedFunctionalGroupsSequence, source.PerFrameFunctionalGroupsSequence = [shared], frames
+    return save(path, source, **tags)
+
+
+def test_a_multi_frame_file_is_the_same_volume(tmp_path: Path) -> None:
+    single = read_series(write_ct(tmp_path / "slices", STORED))
+    series = read_series([write_enhanced(tmp_path / "enhanced", [3, 0, 5, 1, 4, 2])])
+    assert series.volume.array.dtype == np.int16
+    assert np.array_equal(series.volume.array, single.volume.array)
+    assert series.volume.grid.same_as(single.volume.grid)
+    assert (series.instances, series.frame_of_reference) == ({}, uid("frame"))
+
+
+def test_refusals_of_multi_frame_files(tmp_path: Path) -> None:
+    with pytest.raises(IntraBenchError, match=r"enhanced \(frame \d\) and .*\(frame \d\)\); give one phase"):
+        read_series([write_enhanced(tmp_path / "enhanced", [0, 1, 2, 3, 2, 1])])
+    short = write_enhanced(tmp_path / "short", [0, 1, 2, 3])
+    short.write_bytes(short.read_bytes()[:-50])
+    with pytest.raises(IntraBenchError, match=r"cannot be read, it is truncated or broken"):
+        read_series([short])
+    two = [write_enhanced(tmp_path / name, [0, 1], SOPInstanceUID=uid(name)) for name in ("a", "b")]
+    with pytest.raises(IntraBenchError, match="has 2 files, some with several frames; read such files one by one"):
+        read_series(two)
+
+
+def test_series_are_found_whatever_their_files_are_called(tmp_path: Path) -> None:
+    first = write_ct(
+        tmp_path / "deep" / "a", STORED, SeriesDescription="thin ", PatientID="one", SeriesInstanceUID="1.2.1"
+    )
+    second = write_ct(
+        tmp_path / "deep" / "b", STORED, SeriesInstanceUID="1.2.2", PatientID=None, StudyInstanceUID="1.9"
+    )
+    (tmp_path / "deep" / "notes.txt").write_text("hello")
+    (tmp_path / "deep" / "empty").write_bytes(b"")
+    masks = {"a": STORED > 1000}
+    write_seg(tmp_path / "seg", first, masks, SeriesInstanceUID="1.2.3")
+    square = np.array([[1, 1, 2], [3, 1, 2], [3, 3, 2]])
+    write_rtstruct(tmp_path / "rt", second, {"a": [square]}, SeriesInstanceUID="1.2.4")
+    found = find_series(tmp_path)
+    assert [(s.uid, s.modality, s.description, s.patient_id, s.study_uid) for s in found] == [
+        ("1.2.1", "CT", "thin", "one", uid("study")),
+        ("1.2.2", "CT", "", "", "1.9"),
+        ("1.2.3", "SEG", "", "one", uid("study")),
+        ("1.2.4", "RTSTRUCT", "", "", "1.9"),
+    ]
+    assert [s.refers_to for s in found] == [(), (), ("1.2.1",), ("1.2.2",)]
+    assert {s.frame_of_reference for s in found} == {uid("frame")}
+    assert set(found[0].paths) == set(first)
+    assert found[1].instances == set(read_series(found[1].paths).instances)
+
+
+def test_references_to_single_images_are_resolved(tmp_path: Path) -> None:
+    paths = write_ct(tmp_path / "ct", STORED, SeriesInstanceUID="1.2.1")
+    write_ct(tmp_path / "other", STORED, SeriesInstanceUID="1.2.2")
+    images = [item(ReferencedSOPInstanceUID=uid("1.2.1", 3))]
+    seg = write_seg(
+        tmp_path / "seg", paths, {"a": STORED > 1000}, ReferencedSeriesSequence=None, SourceImageSequence=None
+    )
+    assert {s.refers_to for s in find_series(tmp_path)} == {()}
+    change(seg, SourceImageSequence=images)
+    assert {s.modality: s.refers_to for s in find_series(tmp_path)} == {"CT": (), "SEG": ("1.2.1",)}
+
+
+def test_a_folder_that_does_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(IntraBenchError, match="gone is no folder; give the folder that holds the DICOM files"):
+        find_series(tmp_path / "gone")

@@ -1,0 +1,265 @@
+"""Structure sets: which voxel centres lie inside contours, and refusals of contours that belong elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from intrabench.datasets.convert.dicom_series import Series, read_series
+from intrabench.datasets.convert.polygons import filled
+from intrabench.datasets.convert.rtstruct import read_rtstruct
+from intrabench.datasets.convert.segments import Segment
+from intrabench.errors import IntraBenchError
+from tests.datasets.convert.dicom_files import (
+    AXIAL,
+    CORONAL,
+    OBLIQUE,
+    SAGITTAL,
+    change,
+    item,
+    uid,
+    write_ct,
+    write_rtstruct,
+)
+
+STORED = np.random.default_rng(0).integers(0, 3000, (8, 24, 20)).astype(np.uint16)
+SIDE = 8
+Corner = tuple[Fraction, Fraction]
+
+eighths = st.integers(-16, 8 * SIDE + 16).map(lambda number: Fraction(number, 8))
+corners = st.tuples(eighths, eighths)
+polygons = st.lists(corners, min_size=3, max_size=9)
+
+
+def fill(*shapes: Any, side: int = 12) -> np.ndarray:
+    """``(column, row)`` inside polygons of one slice."""
+    floats = [np.array(shape, dtype=np.float64) for shape in shapes]
+    return filled(floats, [0] * len(floats), (side, side, 1))[:, :, 0]
+
+
+def edges(shape: list[Corner]) -> list[tuple[Corner, Corner]]:
+    return list(zip(shape, shape[1:] + shape[:1], strict=True))
+
+
+def on_edge(shape: list[Corner], column: int, row: int) -> bool:
+    return any(
+        (b[0] - a[0]) * (row - a[1]) == (b[1] - a[1]) * (column - a[0])
+        and min(a[0], b[0]) <= column <= max(a[0], b[0])
+        and min(a[1], b[1]) <= row <= max(a[1], b[1])
+        for a, b in edges(shape)
+    )
+
+
+def crossed(shape: list[Corner], column: int, row: int) -> bool:
+    """Even-odd in exact numbers, by a ray along rows where `filled` goes along columns."""
+    inside = False
+    for a, b in edges(shape):
+        if (a[0] > column) != (b[0] > column):
+            inside ^= a[1] + (b[1] - a[1]) * (column - a[0]) / (b[0] - a[0]) < row
+    return inside
+
+
+@settings(deadline=None)
+@given(st.lists(polygons, min_size=1, max_size=3))
+def test_centres_inside_are_those_of_exact_arithmetic(shapes: list[list[Corner]]) -> None:
+    inside = fill(*shapes, side=SIDE)
+    for column, row in np.ndindex(inside.shape):
+        if not any(on_edge(shape, column, row) for shape in shapes):
+            assert inside[column, row] == sum(crossed(shape, column, row) for shape in shapes) % 2, (column, row)
+
+
+@settings(deadline=None)
+@given(st.tuples(*[st.integers(0, 8 * SIDE)] * 2), st.booleans())
+def test_polygons_that_share_edges_neither_overlap_nor_leave_gaps(middle: tuple[int, int], turned: bool) -> None:
+    total = np.zeros((SIDE, SIDE), dtype=int)
+    for a, b in edges([(0, 0), (SIDE, 0), (SIDE, SIDE), (0, SIDE)]):
+        triangle = [a, b, np.divide(middle, 8)]
+        total += fill(triangle[::-1] if turned else triangle, side=SIDE)
+    assert (total == 1).all()
+
+
+@settings(deadline=None)
+@given(polygons, st.tuples(st.integers(-3, 3), st.integers(-3, 3)), st.integers(0, 8))
+def test_shifts_and_the_first_vertex_change_nothing(shape: list[Corner], by: tuple[int, int], first: int) -> None:
+    first %= len(shape)
+    moved = [(c + by[0] + 3, r + by[1] + 3) for c, r in shape[first:] + shape[:first]]
+    within = fill(shape, side=SIDE)
+    shifted = fill(moved, side=SIDE + 6)[3 + by[0] : 3 + by[0] + SIDE, 3 + by[1] : 3 + by[1] + SIDE]
+    assert np.array_equal(within, shifted)
+
+
+def box(low: float, high: float) -> list[tuple[float, float]]:
+    return [(low, low), (high, low), (high, high), (low, high)]
+
+
+def test_a_box_takes_its_low_sides_and_leaves_its_high_ones() -> None:
+    expected = np.zeros((12, 12), dtype=bool)
+    expected[2:6, 2:6] = True
+    assert np.array_equal(fill(box(2, 6)), expected)
+    assert np.array_equal(fill(box(1.5, 5.5)), expected)
+    assert np.array_equal(fill(box(2 + 1e-9, 6 + 1e-9)), expected)  # float noise
+
+
+def test_holes_islands_and_keyholes() -> None:
+    ring = fill(box(0.5, 10.5)) & ~fill(box(2.5, 8.5))
+    assert np.array_equal(fill(box(0.5, 10.5), box(2.5, 8.5)), ring)
+    assert np.array_equal(fill(box(2.5, 8.5), box(4.5, 6.5), box(0.5, 10.5)), ring | fill(box(4.5, 6.5)))
+    keyhole = [*box(0.5, 10.5), (0.5, 0.5), *box(2.5, 8.5)[::-1], (2.5, 8.5)]
+    assert np.array_equal(fill(keyhole), ring)
+    assert not fill(box(1, 5), box(1, 5)).any()
+
+
+def test_areas_of_discs() -> None:
+    angles = np.linspace(0, 2 * np.pi, 720, endpoint=False)
+    for radius, centre in ((20.3, 40.2), (35.7, 39.6)):
+        disc = np.stack([centre + radius * np.cos(angles), centre + radius * np.sin(angles)], axis=1)
+        assert fill(disc, side=80).sum() == pytest.approx(np.pi * radius**2, rel=0.005)
+
+
+def test_slices_are_filled_each_by_its_own() -> None:
+    shapes = [np.array(shape, dtype=float) for shape in (box(1, 5), box(2, 9), box(3, 4))]
+    inside = filled(shapes, [2, 0, 2], (12, 12, 3))
+    assert np.array_equal(inside[:, :, 0], fill(box(2, 9)))
+    assert not inside[:, :, 1].any()
+    assert np.array_equal(inside[:, :, 2], fill(box(1, 5), box(3, 4)))
+
+
+def in_file_order(segment: Segment, series: Series) -> np.ndarray:
+    """``(slice, row, column)``"""
+    return series.volume.grid.from_canonical(segment.mask.to_array(series.volume.shape)).transpose(2, 1, 0)
+
+
+def outlined(series: Series, slice_: float, shape: list[tuple[float, float]]) -> np.ndarray:
+    """The LPS millimetres of a polygon ``(column, row)`` in a slice."""
+    voxels = np.array([(column, row, slice_, 1) for column, row in shape])
+    return (voxels @ series.volume.grid.affine.T)[:, :3] * (-1, -1, 1)
+
+
+def block(slices: slice, low: int, high: int) -> np.ndarray:
+    mask = np.zeros(STORED.shape, dtype=bool)
+    mask[slices, low:high, low:high] = True
+    return mask
+
+
+STACKS = {
+    "axial": (AXIAL, None),
+    "coronal": (CORONAL, None),
+    "sagittal": (SAGITTAL, None),
+    "oblique": (OBLIQUE, None),
+    "tilted": (AXIAL, (0.3, -0.6, 2.5)),
+}
+
+
+@pytest.mark.parametrize(("orientation", "step"), STACKS.values(), ids=STACKS)
+def test_regions_on_the_grid_of_the_series(tmp_path: Path, orientation: Any, step: Any) -> None:
+    images = write_ct(tmp_path / "ct", STORED, (2.5, 0.7, 0.9), (-110.1, 20.2, 3.3), orientation, step)
+    series = read_series(images)
+    regions = {
+        "shell": [outlined(series, z, box(*b)) for z in (2, 3, 4) for b in ((3, 12), (5, 9))],
+        "nothing": [],
+        "ball": [outlined(series, 7.3, box(0, 4))],  # not quite in the last slice
+    }
+    shell, ball = read_rtstruct(write_rtstruct(tmp_path / "rt", images, regions), series)
+    assert (shell.name, shell.number, ball.name, ball.number) == ("shell", 1, "ball", 3)
+    assert np.array_equal(in_file_order(shell, series), block(slice(2, 5), 3, 12) & ~block(slice(2, 5), 5, 9))
+    assert np.array_equal(in_file_order(ball, series), block(slice(7, 8), 0, 4))
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> list[Path]:
+    return write_ct(tmp_path / "ct", STORED)
+
+
+def test_contours_are_cut_off_at_the_sides(tmp_path: Path, images: list[Path]) -> None:
+    series = read_series(images)
+    contours = [outlined(series, 2, [(-5, -9), (3, -9), (3, 50), (-5, 50)]), outlined(series, 3, box(40, 50))]
+    (segment,) = read_rtstruct(write_rtstruct(tmp_path / "rt", images, {"a": contours}), series)
+    expected = np.zeros(STORED.shape, dtype=bool)
+    expected[2, :, :3] = True
+    assert np.array_equal(in_file_order(segment, series), expected)
+
+
+@pytest.mark.parametrize("geometry", ["POINT", "OPEN_PLANAR", "OPEN_NONPLANAR"])
+def test_points_and_open_contours_are_left_out(tmp_path: Path, images: list[Path], geometry: str) -> None:
+    series = read_series(images)
+    path = write_rtstruct(tmp_path / "rt", images, {"a": [outlined(series, 2, box(2, 6))]}, geometry)
+    assert read_rtstruct(path, series) == []
+
+
+def test_a_region_between_voxel_centres_is_empty(tmp_path: Path, images: list[Path]) -> None:
+    series = read_series(images)
+    (segment,) = read_rtstruct(
+        write_rtstruct(tmp_path / "rt", images, {"dot": [outlined(series, 2, box(2.2, 2.8))]}), series
+    )
+    assert (segment.name, segment.mask.any()) == ("dot", False)
+
+
+def test_references(tmp_path: Path, images: list[Path]) -> None:
+    series = read_series(images)
+    regions = {"a": [outlined(series, 2, box(2, 6))]}
+    path = write_rtstruct(tmp_path / "rt", images, regions)
+    elsewhere = read_series(write_ct(tmp_path / "elsewhere", STORED, FrameOfReferenceUID="1.2.3"))
+    with pytest.raises(IntraBenchError, match=f"rt was drawn on {uid(tmp_path / 'ct')} in another frame of reference"):
+        read_rtstruct(path, elsewhere)
+    same_frame = read_series(write_ct(tmp_path / "same", STORED))
+    unnamed = write_rtstruct(tmp_path / "unnamed", images, regions, ReferencedFrameOfReferenceSequence=None)
+    for file, scan in ((path, same_frame), (unnamed, series), (unnamed, elsewhere)):
+        assert read_rtstruct(file, scan)[0].mask.voxels == 16
+
+
+def flat(z: float) -> np.ndarray:
+    return np.array([(*corner, z) for corner in box(2, 6)], dtype=float)
+
+
+def contour(data: Any) -> list[Any]:
+    return [item(ReferencedROINumber=1, ContourSequence=[item(ContourGeometricType="CLOSED_PLANAR", ContourData=data)])]
+
+
+MISPLACED = {
+    "beyond": ([flat(4), flat(-1.1)], r"the region gtv has 1 of 2 contours more than half a step beyond the 8 slices"),
+    "on thin slices": ([flat(4), flat(4.5)], r"the region gtv has contours in several planes within one slice"),
+    "slanted": ([flat(4) + np.outer([1, 0, 0, 0], [0, 0, 0.5])], r"the region gtv has a contour that runs .* 0.2 st"),
+    "sagittal": ([np.roll(flat(4), 1, axis=1)], r"the region gtv has a contour that runs through 2.0 steps"),
+    "beside": ([flat(4) + [100, 0, 0]], r"the region gtv lies beside the images of the series"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("contours", "sentence"), MISPLACED.values(), ids=MISPLACED)
+def test_contours_that_belong_elsewhere(
+    tmp_path: Path, images: list[Path], contours: list[np.ndarray], sentence: str
+) -> None:
+    path = write_rtstruct(tmp_path / "rt", images, {"fine": [flat(4)], "gtv": contours})
+    with pytest.raises(IntraBenchError, match=f"rt: {sentence}.*; give it .*drawn on$"):
+        read_rtstruct(path, read_series(images))
+
+
+BROKEN = r"cannot be read, it is truncated or broken \(.+\); fetch or export it again"
+REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "no end": (lambda p: p.write_bytes(p.read_bytes()[:-100]), f"rt {BROKEN}"),
+    "no contours": (lambda p: change(p, ROIContourSequence=None), r"rt has no ROIContourSequence, it is truncated, or"),
+    "no regions": (lambda p: change(p, StructureSetROISequence=None), r"rt has no StructureSetROISequence"),
+    "half a point": (lambda p: change(p, ROIContourSequence=contour([1, 2, 3, 4])), f"rt: the region a {BROKEN}"),
+    "scan": (lambda p: change(p, Modality="CT"), r"rt is a CT file, expected an RTSTRUCT; give the structure set"),
+    "text": (lambda p: p.write_text("no DICOM" * 50), r"rt is not a DICOM file"),
+}
+
+
+@pytest.mark.parametrize(("harm", "sentence"), REFUSED.values(), ids=REFUSED)
+def test_refusals(tmp_path: Path, images: list[Path], harm: Callable[[Path], Any], sentence: str) -> None:
+    path = write_rtstruct(tmp_path / "rt", images, {"a": [flat(4)]})
+    harm(path)
+    with pytest.raises(IntraBenchError, match=sentence) as refused:
+        read_rtstruct(path, read_series(images))
+    assert "\n" not in str(refused.value)
+
+
+def test_contours_without_points_are_no_contours(tmp_path: Path, images: list[Path]) -> None:
+    path = write_rtstruct(tmp_path / "rt", images, {"a": [flat(4)]}, ROIContourSequence=contour(None))
+    assert read_rtstruct(path, read_series(images)) == []
