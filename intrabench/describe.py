@@ -118,7 +118,7 @@ def data_size(megabytes: float) -> str:
     """Megabytes as people write them; a dash for nothing."""
     if not megabytes:
         return "-"
-    return f"{megabytes / 1000:.1f} GB" if megabytes >= 1000 else f"{megabytes:.0f} MB"
+    return f"{megabytes / 1000:.1f} GB" if megabytes >= 1000 else f"{max(megabytes, 1):.0f} MB"
 
 
 def targets_of(spec: str) -> list[dict[str, Any]]:
