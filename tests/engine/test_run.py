@@ -320,10 +320,10 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(monkeypatch
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
-    with pytest.raises(IntraBenchError, match=r"No space left on device\); free space"):
-        run()
-    monkeypatch.undo()
+    with monkeypatch.context() as patched:  # `undo` would take back the folder of this test, too
+        patched.setattr(pl.DataFrame, "write_parquet", full)
+        with pytest.raises(IntraBenchError, match=r"No space left on device\); free space"):
+            run()
     assert not list(Path("intrabench-results").rglob("*.parquet"))
     assert not list(Path("intrabench-results").rglob("*.tmp"))
     assert len(run()) == 6
