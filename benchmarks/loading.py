@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -40,17 +41,16 @@ print(environment.peak_memory_mb() - before, len(index.targets))
 
 def write_dicom(folder: Path) -> float:
     """Write a CT with a structure set of one ball; returns the size of the volume in MiB."""
-    from tests.datasets.convert.dicom_files import write_ct, write_rtstruct
-
+    files: Any = import_module("tests.datasets.convert.dicom_files")
     rng = np.random.default_rng(0)
     array = rng.integers(-1000, 1000, (200, 512, 512), dtype=np.int16)
-    images = write_ct(folder, array, (1.5, 0.8, 0.8))
+    images = files.write_ct(folder, array, (1.5, 0.8, 0.8))
     angles = np.linspace(0, 2 * np.pi, 100, endpoint=False)
     contours = [
         np.column_stack([200 + 40 * np.cos(angles), 200 + 40 * np.sin(angles), np.full(100, 1.5 * z)])
         for z in range(60, 120)
     ]
-    write_rtstruct(folder / "contours.dcm", images, {"tumour": contours})
+    files.write_rtstruct(folder / "contours.dcm", images, {"tumour": contours})
     return array.nbytes / 2**20
 
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from intrabench.datasets import store as cases
 from intrabench.datasets.base import Dataset, DatasetCard, Files
+from intrabench.datasets.fetch.transfer import Progress
 from intrabench.engine.job import Job
 from intrabench.engine.local import LocalRun
 from intrabench.mask import Mask
@@ -105,6 +106,9 @@ def _around(request: Request) -> Mask:
 class _Quiet:
     def say(self, text: str) -> None: ...
     def begin(self, total: int, done: int) -> None: ...
+    def watch(self, name: str) -> AbstractContextManager[Progress]:
+        return nullcontext(lambda done, total: None)
+
     def advance(self, sessions: int, failed: int) -> None: ...
 
 

@@ -7,6 +7,7 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from intrabench.datasets.base import Dataset
+    from intrabench.datasets.fetch.transfer import Progress
     from intrabench.engine.job import Options
     from intrabench.engine.local import Reporter, Summary
     from intrabench.models.base import Model
@@ -132,6 +134,10 @@ class _Silent:
 
     def say(self, text: str) -> None:
         """Say nothing."""
+
+    def watch(self, name: str) -> AbstractContextManager[Progress]:
+        """Say nothing."""
+        return nullcontext(lambda done, total: None)
 
     def begin(self, total: int, done: int) -> None:
         """Say nothing."""

@@ -38,6 +38,12 @@ class Console:
         else:
             print(text, file=sys.stderr, flush=True)
 
+    @contextmanager
+    def watch(self, name: str) -> Iterator[Callable[[int, int | None], None]]:
+        """Tells of a download while the context lasts."""
+        with Downloads() as downloads, downloads.watch(name) as progress:
+            yield progress
+
     def begin(self, total: int, done: int) -> None:
         """Show what is ahead."""
         self._total, self._done = total, done

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -174,23 +174,22 @@ class Dataset(ABC):
         return specs.full_spec(self)
 
 
+class NotFetched(IntraBenchError):
+    """A data set does not know its cases before its archive is here."""
+
+
 def published_names(dataset: Dataset, source: Source) -> list[str]:
     """The names of the files inside an archive that names its cases itself.
 
     Raises:
-        IntraBenchError: it is not in the downloads folder yet.
+        NotFetched: it is not in the downloads folder yet.
     """
     from intrabench.datasets.store import data_root
 
     path = source.place(data_root() / "downloads")
     if not path.exists():
-        raise IntraBenchError(
+        raise NotFetched(
             f"the cases of {dataset.name} are known once {source.title} is here; "
             f"run: intrabench data get {dataset.spec}"
         )
     return member_names(path)
-
-
-def unwatched(_: str) -> AbstractContextManager[Progress]:
-    """Shows nothing."""
-    return nullcontext(lambda done, total: None)

@@ -25,7 +25,7 @@ class Berkeley(PhotoSet):
         instances="one object; a photograph with two is there twice, as a case for each",
         cases=100,
         targets=100,
-        part_of=("BSDS",),
+        part_of=("bsds",),
         caveats=(UNPINNED,),
     )
     source = RemoteFile(

@@ -28,7 +28,7 @@ class CocoMVal(PhotoSet):
         instances="the one object of a photograph",
         cases=800,
         targets=800,
-        part_of=("COCO",),
+        part_of=("coco",),
         caveats=("models trained on COCO or LVIS may have seen the photographs", UNPINNED),
     )
     source = RemoteFile(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Literal
 
 from intrabench.datasets.base import DatasetCard
 from intrabench.datasets.cohort import cohort
-from intrabench.datasets.convert.segments import Segment, targets_from
+from intrabench.datasets.convert.segments import Segment
 from intrabench.datasets.idc_set import IDC, SHARED, IdcSet
 from intrabench.target import Target
 from intrabench.volume import Volume
@@ -21,6 +23,7 @@ LEFT_OUT = frozenset(
     )
 )
 """In the published cohort missing: 25 because metastases overlap, CRLM-CT-1183 because data were."""
+TUMOUR = re.compile(r"Tumor_?(\d*)")
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,10 @@ class ColorectalLiverMets(IdcSet):
         return tuple(case for case in cohort(self.name) if self.cohort == "all" or case not in LEFT_OUT)
 
     def targets(self, segments: Sequence[Segment], case: str, volume: Volume) -> list[Target]:
-        """One target per structure that is named as a tumour, in the order of their numbers."""
-        tumours = [segment for segment in segments if segment.name.startswith("Tumor")]
-        tumours.sort(key=lambda segment: segment.number)
-        return targets_from((("metastasis", segment.mask) for segment in tumours), case, volume)
+        """One target per structure that is named as a tumour, under the number in its name."""
+        found = [(TUMOUR.fullmatch(segment.name), segment.mask) for segment in segments]
+        tumours = [(int(named[1] or 1), mask) for named, mask in found if named and mask.any()]
+        return [
+            Target(case, "metastasis", number, mask, volume.shape, volume.spacing_mm)
+            for number, mask in sorted(tumours, key=itemgetter(0))
+        ]

@@ -114,7 +114,7 @@ def closing(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
         sizes.setdefault(target.label, []).append(target.voxels)
     lost = sum(bool(one.problem) for one in found)
     unusable = f", {lost} of them cannot be used" if lost else ""
-    lines = [f"{len(found)} cases{unusable}; {sum(map(len, sizes.values()))} targets"]
+    lines = [f"cases: {len(found)}{unusable}; targets: {sum(map(len, sizes.values()))}"]
     lines += [f"  {label}: {len(all_)}, {min(all_)} to {max(all_)} voxels" for label, all_ in sorted(sizes.items())]
     about: dict[str, list[str]] = {}
     for one in found:
@@ -179,13 +179,12 @@ def _about_image(volume: Volume, modality: str, notes: Sequence[str]) -> list[st
 def _about_target(image: Array, lowest: float, target: Target, found: TargetFound) -> list[str]:
     warnings = []
     if found.tiny:
-        of = f"{found.tiny} of the {found.components} components of {target.id} have"
-        warnings.append(f"{of if found.components > 1 else f'{target.id} has'} fewer than {TINY} voxels")
+        warnings.append(f"{target.id}: {found.tiny} of {found.components} components have fewer than {TINY} voxels")
     if image.ndim == 3:
         inside = image[box_slices(target.mask.box)][target.mask.array]
         dark = np.count_nonzero(inside == lowest) / inside.size
         if dark > _DARK:
-            warnings.append(f"{dark:.0%} of {target.id} have the lowest value of the image, as if outside of it")
+            warnings.append(f"{target.id}: {dark:.0%} of the voxels have the lowest value of the image, as if outside")
     return warnings
 
 

@@ -25,7 +25,7 @@ class Davis345(PhotoSet):
         instances="all annotated objects of a frame together, as one",
         cases=345,
         targets=345,
-        part_of=("DAVIS",),
+        part_of=("davis",),
         caveats=(
             "frames of one video are alike: 345 frames are no 345 independent samples",
             "other archives of 345 frames are about, with other masks and other results",

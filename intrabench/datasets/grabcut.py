@@ -25,7 +25,7 @@ class GrabCut(PhotoSet):
         instances="the one object of a photograph",
         cases=50,
         targets=50,
-        part_of=("GrabCut",),
+        part_of=("grabcut",),
         caveats=("few photographs, most with one large object", UNPINNED),
     )
     source = RemoteFile(

@@ -25,7 +25,7 @@ class Tetris(PhotoSet):
         instances="one object, numbered as its colour in the mask is: red + 256 green + 65536 blue",
         cases=2000,
         targets=2531,
-        part_of=("TETRIS",),
+        part_of=("tetris",),
         caveats=(
             "photographs and masks with a side of more than 2048 pixels are made smaller, as in RClicks",
             "the archive has 6.3 GB",

@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from filelock import FileLock, Timeout
 
 from intrabench.datasets import store as cases
+from intrabench.datasets.base import NotFetched
+from intrabench.datasets.fetch.transfer import Progress
+from intrabench.datasets.get import fetch_shared
 from intrabench.datasets.stored_case import CaseIndex, Scene
 from intrabench.engine.environment import peak_gpu_mb, peak_memory_mb, versions_hash
 from intrabench.engine.job import Job
@@ -31,6 +34,9 @@ class Reporter(Protocol):
 
     def say(self, text: str) -> None:
         """One plain line."""
+
+    def watch(self, name: str) -> AbstractContextManager[Progress]:
+        """Shows the progress of the download that is named, while the context lasts."""
 
     def begin(self, total: int, done: int) -> None:
         """So many sessions are asked for, so many of them were finished before."""
@@ -94,6 +100,7 @@ class LocalRun:
         groups: list[Group] = []
         indexes: list[CaseIndex] = []
         failed_before = self.store.failed_cases()
+        self._know_cases()
         for dataset, case in self.job.selected():
             index, problem = self._prepare(dataset, case)
             indexes += [index] if index else []
@@ -109,12 +116,22 @@ class LocalRun:
             check_targets(indexes, self.job.targets)
         return groups
 
+    def _know_cases(self) -> None:
+        """Fetch the archives that alone say which cases there are."""
+        for dataset in self.job.datasets:
+            try:
+                dataset.cases()
+            except NotFetched:
+                fetch_shared(dataset, self.reporter.watch)
+            except Exception:  # `select_cases` tells what is wrong
+                continue
+
     def _prepare(self, dataset: Any, case: str) -> tuple[CaseIndex | None, str]:
         try:
             if cases.index(dataset, case) is None:
                 for source in cases.to_download(dataset, [case]):
-                    self.reporter.say(f"{dataset.spec}: downloading {source.title} ({source.megabytes:.1f} MB)")
-            index = cases.prepare(dataset, case)
+                    self.reporter.say(f"{dataset.spec}: needs {source.title} ({source.megabytes:.1f} MB)")
+            index = cases.prepare(dataset, case, watch=self.reporter.watch)
         except Exception as error:  # any file may be broken in any way; the other cases go on
             problem = str(error) if isinstance(error, IntraBenchError) else f"{type(error).__name__}: {error}"
             self.reporter.say(f"{dataset.spec}, case {case}: {problem}")

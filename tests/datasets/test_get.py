@@ -158,3 +158,23 @@ def test_another_number_of_targets_than_the_card_says_is_told(
     )
     (data / "downloads" / "a.npy").write_bytes(npy(IMAGE + 1))
     assert "a.npy has sha256" in get("verify", "remote").err
+
+
+def test_a_run_fetches_the_archive_that_names_its_cases(
+    get: Callable[..., Said], say: Callable[..., Said], server: Server, tmp_path: Path
+) -> None:
+    plugin = tmp_path / "remote.py"
+    by_archive = "return tuple(name[4] for name in published_names(self, SHARED))"
+    text = plugin.read_text().replace('return ("a", "b", "c")', by_archive)
+    plugin.write_text(text.replace("DatasetCard\n", "DatasetCard, published_names\n"))
+    words = ("-m", "box_fill", "-p", "box_slice", "-d", "remote", "--cases", "first:2", "--plugin", str(plugin))
+    before = say("run", *words, "--dry-run")
+    assert (before.code, before.err) == (
+        2,
+        "error: the cases of remote are known once shared.zip is here; run: intrabench data get remote\n",
+    )
+    said = say("run", *words)
+    assert said.code == 0
+    assert "shared.zip: 0.0 of 0.0 MB" in said.err
+    assert "2 sessions" in said.err
+    assert sorted(server.paths) == ["/a.npy", "/b.npy", "/shared.zip"]

@@ -1,0 +1,55 @@
+"""What the cards of all data sets promise."""
+
+from __future__ import annotations
+
+import pytest
+
+from intrabench import registry
+from intrabench.datasets.base import Dataset
+from intrabench.errors import IntraBenchError
+from intrabench.models import weights
+
+SHIPPED = [entry.load()() for entry in registry.entries("datasets").values() if entry.origin == "intrabench"]
+TEN = {
+    "ms_flair": ("D1", 60),
+    "hanseg": ("D2", 42),
+    "hntsmrg": ("D3", 135),
+    "rider_lung": ("D4", 59),  # the paper counts 58
+    "lnq": ("D5", 513),
+    "colorectal_livermets": ("D6", 171),
+    "adrenal_acc": ("D7", 53),
+    "hcc_tace": ("D8", 66),  # the paper counts 65
+    "pengwin": ("D9", 100),
+    "segrap": ("D10", 30),
+}
+
+
+def test_the_ten_of_the_paper_are_there() -> None:
+    assert {one.name: (one.card.paper, one.card.cases) for one in SHIPPED if one.card.paper} == TEN
+
+
+@pytest.mark.parametrize("dataset", SHIPPED, ids=lambda one: one.name)
+def test_a_card_tells_what_a_reader_must_know(dataset: Dataset) -> None:
+    card = dataset.card
+    for told in (card.title, card.modality, card.licence, card.citation, card.labels, card.caveats):
+        assert told
+    if dataset.name != "phantom":
+        assert card.homepage.startswith("https://")
+        assert card.instances
+        assert card.cases
+        assert dataset.sources() or dataset.case_sources(dataset.cases()[0])
+    try:
+        cases = dataset.cases()
+    except IntraBenchError as error:  # it names its cases when its archive is here
+        assert f"intrabench data get {dataset.name}" in str(error)
+    else:
+        assert len(set(cases)) == len(cases) == (card.cases or len(cases))
+        assert set(dataset.subsets()["smoke"]) <= set(cases)
+
+
+def test_names_of_what_was_trained_on_are_those_of_the_cards() -> None:
+    """A name that is written in two ways would hide that a model has seen its test data."""
+    ours = {name for one in SHIPPED if one.card.paper for name in one.card.part_of}
+    assert ours == set(TEN)
+    assert set(weights.get("nninteractive").held_out) == ours
+    assert "hanseg" in weights.get("segvol").trained_on
