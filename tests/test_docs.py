@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
+import io
 import re
 import shlex
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import intrabench
+from intrabench.volume import Volume, write_nifti
+from tests.server import Server, answer
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("adding_a_prompter", "adding_a_model", "adding_a_dataset")
@@ -59,6 +65,28 @@ def test_the_refinement_of_the_page_works(data: Path) -> None:
     )
     assert rows["prompter"].to_list() == ["box_volume+last_missed"] * 3
     assert rows["interactions"].to_list() == [3, 4, 5]
+
+
+def test_the_published_data_set_of_the_page_works(data: Path, server: Server) -> None:
+    body = io.BytesIO()
+    labels = np.zeros((8, 16, 16), dtype=np.uint8)
+    labels[1:7, 2:14, 2:14] = 1
+    labels[2:4, 3:6, 3:6] = labels[5, 9:13, 9:13] = 2  # 18 and 16 voxels
+    labels[4, 12, 3] = 2  # one that is too small
+    with zipfile.ZipFile(body, "w") as archive:
+        for case in ("case_1", "case_2"):
+            for folder, array in (("images", 40 * labels), ("labels", labels)):
+                write_nifti(Path("one.nii.gz"), array, Volume.from_canonical(array).grid)
+                archive.writestr(f"liver_ct/{folder}/{case}.nii.gz", Path("one.nii.gz").read_bytes())
+    server.pages["/liver_ct.zip"] = answer(body=body.getvalue())
+    code = blocks("adding_a_dataset", "python")[1]
+    code = code.replace("https://example.org/liver_ct.zip", f"{server.root}/liver_ct.zip")
+    code = code.replace("0123456789abcdef" * 2, hashlib.md5(body.getvalue()).hexdigest())
+    Path("liver_ct.py").write_text(code)
+    rows = intrabench.run("box_fill", "box_slice", "liver_ct", plugins=[Path("liver_ct.py")])
+    assert rows.select("case", "target", "target_voxels").rows() == [
+        (case, f"tumour.{instance}", voxels) for case in ("case_1", "case_2") for instance, voxels in ((1, 18), (2, 16))
+    ]
 
 
 def test_the_root_is_the_workspace_that_init_makes() -> None:

@@ -21,8 +21,14 @@ def fetch_shared(dataset: Dataset, watch: Watch) -> None:
     """
     downloads = store.downloads_of()
     _ask_for_space(dataset, [])
+    problems = []
     for source in dataset.sources():
-        Files(downloads, downloads, watch).fetch(source)
+        try:
+            Files(downloads, downloads, watch).fetch(source)
+        except IntraBenchError as error:  # the others may be had, and whoever brings files by hand needs to know of all
+            problems.append(str(error))
+    if problems:
+        raise IntraBenchError(" ".join(problems))
 
 
 def get(

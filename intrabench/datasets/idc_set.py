@@ -46,10 +46,11 @@ class IdcSet(Dataset):
         (labels,) = (series for series in pinned if series.kind in READERS)
         files.fetch(labels)
         (path,) = labels.paths(files.downloads)
-        references = References.of(read_dataset(path))
+        contents = read_dataset(path)
+        references = References.of(contents)
         image = _image([series for series in pinned if series is not labels], references, path)
         files.fetch(image)
-        series = read_series(one_acquisition(image.paths(files.downloads), references.instances))
+        series = read_series(one_acquisition(image.paths(files.downloads), References.drawn_on(contents)))
         return series.volume, self.targets(READERS[labels.kind](path, series), case, series.volume)
 
     @abstractmethod

@@ -8,29 +8,42 @@ from pathlib import Path
 from intrabench.datasets.convert.dicom_file import read_dataset
 from intrabench.errors import IntraBenchError
 
+Position = tuple[float, ...]
 
-def one_acquisition(paths: Sequence[Path], referenced: Collection[str]) -> list[Path]:
-    """The files of the acquisition that labels name most, where slices of one series share positions; else all files.
 
-    referenced: SOPInstanceUIDs that the labels name.
+def one_acquisition(paths: Sequence[Path], drawn_on: Collection[str]) -> list[Path]:
+    """One file per position, where slices of one series share positions; else all files.
+
+    It is the acquisition with most of the images that labels were drawn on (their SOPInstanceUIDs), and, at positions
+    that it lacks, those of them that belong to another.
 
     Raises:
         IntraBenchError: positions are shared and labels do not tell which acquisition they are of.
     """
     tags = ("SOPInstanceUID", "AcquisitionNumber", "ImagePositionPatient")
     headers = [(path, read_dataset(path, *tags)) for path in paths]
-    positions = {tuple(header.get("ImagePositionPatient") or ()) for _, header in headers}
-    if len(positions) == len(headers) or len(headers) < 2 or () in positions:
+    slices = [
+        (path, str(header.get("AcquisitionNumber", "")), _position(header), str(header.get("SOPInstanceUID", "")))
+        for path, header in headers
+    ]
+    if len({position for _, _, position, _ in slices}) == len(slices) or not all(slice[2] for slice in slices):
         return list(paths)
-    groups: dict[str, list[tuple[Path, bool]]] = {}
-    for path, header in headers:
-        is_named = str(header.get("SOPInstanceUID", "")) in referenced
-        groups.setdefault(str(header.get("AcquisitionNumber", "")), []).append((path, is_named))
-    counts = {number: sum(is_named for _, is_named in files) for number, files in groups.items()}
-    best = max(counts.values())
-    if best == 0 or list(counts.values()).count(best) > 1:
+    counts = dict.fromkeys((number for _, number, _, _ in slices), 0)
+    for _, number, _, instance in slices:
+        counts[number] += instance in drawn_on
+    best = max(counts, key=lambda number: counts[number])
+    if counts[best] == 0 or list(counts.values()).count(counts[best]) > 1:
         raise IntraBenchError(
-            f"the series in {paths[0].parent} holds {len(groups)} acquisitions with slices at equal positions, and its "
+            f"the series in {paths[0].parent} holds {len(counts)} acquisitions with slices at equal positions, and its "
             "labels do not tell which one they belong to; keep one acquisition"
         )
-    return [path for number, files in groups.items() if counts[number] == best for path, _ in files]
+    chosen = {position: path for path, number, position, _ in slices if number == best}
+    for path, _, position, instance in slices:
+        if instance in drawn_on:
+            chosen.setdefault(position, path)
+    return list(chosen.values())
+
+
+def _position(header: object) -> Position:
+    found = getattr(header, "ImagePositionPatient", None) or ()
+    return tuple(round(float(part), 3) for part in found)

@@ -24,6 +24,10 @@ _INSTANCES = (
     f"{_RT_SERIES}.ContourImageSequence.ReferencedSOPInstanceUID",
     "SourceImageSequence.ReferencedSOPInstanceUID",
 )
+_DRAWN_ON = (
+    "PerFrameFunctionalGroupsSequence.DerivationImageSequence.SourceImageSequence.ReferencedSOPInstanceUID",
+    "ROIContourSequence.ContourSequence.ContourImageSequence.ReferencedSOPInstanceUID",
+)
 _FRAMES = ("FrameOfReferenceUID", "ReferencedFrameOfReferenceSequence.FrameOfReferenceUID")
 
 
@@ -34,6 +38,11 @@ class References:
     series: frozenset[str]
     instances: frozenset[str]
     frames: frozenset[str]
+
+    @staticmethod
+    def drawn_on(dataset: Any) -> frozenset[str]:
+        """The images that single frames or contours name; where none do, those that the file as a whole names."""
+        return _values(dataset, _DRAWN_ON) or _values(dataset, _INSTANCES)
 
     @classmethod
     def of(cls, dataset: Any) -> References:
