@@ -40,17 +40,15 @@ def data_get(
             downloads.say(f"{name}: licence {dataset.card.licence}")
             try:
                 fetch_shared(dataset, downloads.watch)
-                chosen = select_cases(dataset, cases)
+                for case, outcome in get(dataset, select_cases(dataset, cases), jobs, downloads.watch):
+                    if isinstance(outcome, IntraBenchError):
+                        downloads.say(f"{name}, case {case}: {outcome}")
+                        failed += 1
+                    else:
+                        typer.echo(f"{name}, case {case}: {len(outcome.targets)} targets")
             except IntraBenchError as error:
                 downloads.say(f"{name}: {error}")
                 failed += 1
-                continue
-            for case, outcome in get(dataset, chosen, jobs, downloads.watch):
-                if isinstance(outcome, IntraBenchError):
-                    downloads.say(f"{name}, case {case}: {outcome}")
-                    failed += 1
-                else:
-                    typer.echo(f"{name}, case {case}: {len(outcome.targets)} targets")
     if failed:
         raise typer.Exit(1)
 

@@ -8,9 +8,11 @@ from functools import partial
 
 from intrabench.datasets import store
 from intrabench.datasets.base import Dataset, Files, Watch
-from intrabench.datasets.fetch.download import ask_for_space, writing
+from intrabench.datasets.fetch.download import DownloadError, ask_for_space, writing
 from intrabench.datasets.stored_case import CaseIndex
 from intrabench.errors import IntraBenchError
+
+PATIENCE = 5
 
 
 def fetch_shared(dataset: Dataset, watch: Watch) -> None:
@@ -34,13 +36,24 @@ def fetch_shared(dataset: Dataset, watch: Watch) -> None:
 def get(
     dataset: Dataset, cases: Sequence[str], jobs: int, watch: Watch
 ) -> Iterator[tuple[str, CaseIndex | IntraBenchError]]:
-    """Prepare cases, `jobs` at a time, and give each as it is finished, with its index or with why it has none."""
+    """Prepare cases, `jobs` at a time, and give each as it is finished, with its index or with why it has none.
+
+    Raises:
+        IntraBenchError: several in a row could not be downloaded, so that the others would hardly be either.
+    """
     _ask_for_space(dataset, cases)
     with ThreadPoolExecutor(jobs) as pool:
         running = {pool.submit(_telling, partial(store.prepare, dataset, case, watch=watch)): case for case in cases}
         try:
+            in_vain = 0
             for done in as_completed(running):
                 yield running[done], done.result()
+                in_vain = in_vain + 1 if isinstance(done.result(), DownloadError) else 0
+                if in_vain == PATIENCE and len(cases) > PATIENCE:
+                    raise IntraBenchError(
+                        f"{PATIENCE} cases in a row could not be downloaded, so the others were not tried; "
+                        "run again later"
+                    )
         finally:
             pool.shutdown(cancel_futures=True)
 

@@ -178,3 +178,16 @@ def test_a_run_fetches_the_archive_that_names_its_cases(
     assert "shared.zip: 0.0 of 0.0 MB" in said.err
     assert "2 sessions" in said.err
     assert sorted(server.paths) == ["/a.npy", "/b.npy", "/shared.zip"]
+
+
+def test_a_server_that_has_nothing_is_not_asked_for_every_case(
+    get: Callable[..., Said], server: Server, tmp_path: Path
+) -> None:
+    plugin = tmp_path / "remote.py"
+    plugin.write_text(plugin.read_text().replace('("a", "b", "c")', "tuple('defghijklmn')"))
+    said = get("get", "remote")
+    assert said.code == 1
+    assert said.err.count("HTTP 404") == 5
+    assert said.err.endswith(
+        "remote: 5 cases in a row could not be downloaded, so the others were not tried; run again later\n"
+    )

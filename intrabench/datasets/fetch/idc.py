@@ -76,7 +76,7 @@ class IdcSeries(Source):
 
     def urls(self) -> tuple[str, ...]:
         """Where the bucket lists the files."""
-        return tuple(f"{bucket}?list-type=2&prefix={self.uuid}/" for bucket in _buckets())
+        return tuple(f"{bucket}/?list-type=2&prefix={self.uuid}/" for bucket in _buckets())
 
     def fetch(self, folder: Path, progress: Progress | None = None) -> Path:
         """The folder with all files of the series; it appears when the last of them is there."""
@@ -128,7 +128,9 @@ class IdcSeries(Source):
                     return
                 except DownloadError as error:
                     reasons.append(str(error))
-        raise DownloadError(f"{self.title} could not be downloaded, {'; '.join(reasons)}: try again later.")
+        raise DownloadError(
+            f"{self.title} could not be downloaded, {'; '.join(dict.fromkeys(reasons))}: try again later."
+        )
 
     def _download(
         self, client: httpx2.Client, bucket: str, objects: list[Object], part: Path, progress: Progress | None
