@@ -87,6 +87,36 @@ def data_urls(names: Names, cases: Cases = [], plugin: Plugins = []) -> None:  #
             typer.echo("\t".join([source.title, *source.urls()]))
 
 
+@data_app.command("check")
+def data_check(names: Names, cases: Cases = [], json: Json = False, root: Root = None, plugin: Plugins = []) -> None:  # noqa: B006
+    """Tell what data sets or folders hold, and all that is suspicious; stores nothing. Exit code 1: unusable cases."""
+    from dataclasses import asdict
+
+    from intrabench import registry
+    from intrabench.datasets.data_check import closing, lines_of, look_at, opening
+    from intrabench.selection import select_cases
+
+    _use(root)
+    add_plugins(plugin)
+    unusable = 0
+    for name in names:
+        dataset = registry.make("datasets", name)
+        found = []
+        if not json:
+            typer.echo(opening(dataset))
+        for one in look_at(dataset, select_cases(dataset, cases)):
+            found.append(one)
+            if not json:
+                typer.echo("\n".join(lines_of(one)))
+        if json:
+            show([asdict(one) for one in found], json)
+        else:
+            typer.echo("\n".join(closing(dataset, found)))
+        unusable += sum(bool(one.problem) for one in found)
+    if unusable:
+        raise typer.Exit(1)
+
+
 @data_app.command("verify")
 def data_verify(names: Names, root: Root = None, plugin: Plugins = []) -> None:  # noqa: B006
     """Check the stored files of data sets against their checksums."""

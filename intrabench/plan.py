@@ -82,7 +82,7 @@ class Unit:
     def key(self) -> str:
         """The content key: equal for equal work, whatever the run, the order or the folder."""
         target = WHOLE_CASE if self.target is None else [self.target.id, self.target.content_hash]
-        parts = [CONTRACT, self.protocol, self.contender.identity, self.prompter.spec, full_spec(self.dataset)]
+        parts = [CONTRACT, self.protocol, self.contender.identity, self.prompter.spec, self.dataset.full_spec]
         parts += [self.dataset.version, self.case, self.image_hash, target, self.seed, self.strict]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
 
@@ -91,7 +91,7 @@ class Unit:
         info = self.target
         return {
             "protocol": self.protocol,
-            "dataset": short_spec(self.dataset),
+            "dataset": self.dataset.spec,
             "dataset_version": self.dataset.version,
             "case": self.case,
             "target": info.id if info else WHOLE_CASE,

@@ -10,6 +10,7 @@ import ast
 import importlib
 import importlib.metadata
 import importlib.util
+import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -49,7 +50,11 @@ def entries(room: Room) -> dict[str, Entry]:
 
 
 def make(room: Room, spec: str) -> Any:
-    """The object that a spec names, ``name:key=value,...``."""
+    """The object that a spec names, ``name:key=value,...``; a data set may also be a path, ``PATH:key=value,...``."""
+    if room == "datasets" and _is_path(spec):
+        from intrabench.datasets.folder.folder import open_folder
+
+        return open_folder(spec)
     name, arguments = specs.parse(spec)
     return specs.build(find(room, name).load(), arguments, spec)
 
@@ -57,16 +62,17 @@ def make(room: Room, spec: str) -> Any:
 def find(room: Room, name: str) -> Entry:
     """The entry called `name`, or one sentence that suggests the nearest."""
     known = entries(room)
-    if name not in known and room == "datasets" and ("/" in name or Path(name).exists()):
-        raise IntraBenchError(
-            f"{name} is a path, and folders as data sets are not supported yet; write a class of one method for it, "
-            "see docs/adding_a_dataset.md"
-        )
     if name not in known:
         raise IntraBenchError(
             f"there is no {room[:-1]} {name!r}{specs.nearest(name, known)}; `intrabench list {room}` shows all"
         )
     return known[name]
+
+
+def _is_path(spec: str) -> bool:
+    """Whether a spec of a data set is a path: by a slash, or because it exists and no data set has this name."""
+    name = spec.partition(":")[0]
+    return "/" in name or ((os.path.exists(spec) or os.path.exists(name)) and name not in entries("datasets"))
 
 
 def add_plugin(path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from intrabench.datasets.stored_case import CaseIndex
 from intrabench.errors import IntraBenchError
-from intrabench.specs import nearest, short_spec
+from intrabench.specs import nearest
 from intrabench.target import TargetInfo
 
 _BOUND = re.compile(r"\s*(ml|voxels|slices)\s*(<=|>=|<|>|=)\s*(\d+(?:\.\d*)?|\.\d+)\s*")
@@ -39,11 +39,11 @@ def select_cases(dataset: Any, wanted: Sequence[str]) -> list[str]:
         raise
     except Exception as error:  # a data set of the user's own may fail in any way
         raise IntraBenchError(
-            f"data set {short_spec(dataset)} cannot name its cases ({type(error).__name__}: {error}); "
+            f"data set {dataset.spec} cannot name its cases ({type(error).__name__}: {error}); "
             "check its parameters and files"
         ) from error
     if not names:
-        raise IntraBenchError(f"data set {short_spec(dataset)} has no cases; check its parameters and files")
+        raise IntraBenchError(f"data set {dataset.spec} has no cases; check its parameters and files")
     if not wanted:
         return names
     chosen = {case for pattern in _from_files(wanted) for case in _cases(dataset, names, pattern)}

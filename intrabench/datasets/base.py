@@ -173,6 +173,11 @@ class Dataset(ABC):
         """``name:key=value,...`` with every parameter."""
         return specs.full_spec(self)
 
+    @property
+    def argument(self) -> str:
+        """What a command takes to have it: its spec, for a folder its path."""
+        return self.spec
+
 
 class NotFetched(IntraBenchError):
     """A data set does not know its cases before its archive is here."""
@@ -190,6 +195,6 @@ def published_names(dataset: Dataset, source: Source) -> list[str]:
     if not path.exists():
         raise NotFetched(
             f"the cases of {dataset.name} are known once {source.title} is here; "
-            f"run: intrabench data get {dataset.spec}"
+            f"run: intrabench data get {dataset.argument}"
         )
     return member_names(path)

@@ -69,7 +69,7 @@ def look_at(dataset: Dataset, cases: Iterable[str]) -> Iterator[CaseFound]:
 
 
 def warnings_of(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
-    """What is suspicious about a data set as a whole: its layout, labels that are missing, cases that are alike or not."""
+    """What is suspicious about a data set as a whole: its layout, labels that are missing, cases that are alike."""
     warnings = list(dataset.layout.notes) if isinstance(dataset, Folder) else []
     usable = [one for one in found if not one.problem]
     labels = {target.label for one in usable for target in one.targets}

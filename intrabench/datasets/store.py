@@ -40,9 +40,11 @@ def index(dataset: Dataset, case: str, root: Path | None = None) -> CaseIndex | 
     found = read_index(_folder(dataset, case, root), _remedy(dataset))
     if found is None:
         return None
-    now = _state(dataset.local_files(case))
+    files = dataset.local_files(case)
+    now, named = _state(files), {str(path.resolve()) for path in files}
     # a file of the user's that is away (a drive not mounted) leaves a case that is complete as it is
-    return found if all(found.inputs.get(name) == state for name, state in now.items()) else None
+    same = found.inputs.keys() <= named and all(found.inputs.get(name) == state for name, state in now.items())
+    return found if same else None
 
 
 def prepare(dataset: Dataset, case: str, root: Path | None = None, watch: Watch | None = None) -> CaseIndex:
@@ -55,7 +57,7 @@ def prepare(dataset: Dataset, case: str, root: Path | None = None, watch: Watch 
     if case not in known:
         raise IntraBenchError(
             f"data set {dataset.spec} has no case {case!r}{nearest(case, known)}; "
-            f"`intrabench data list {dataset.spec}` shows all"
+            f"`intrabench data list {dataset.argument}` shows all"
         )
     ready = _whole(dataset, case, root)
     if ready is not None:
@@ -198,7 +200,7 @@ def _folder(dataset: Dataset, case: str, root: Path | None) -> Path:
 
 
 def _remedy(dataset: Dataset) -> str:
-    return f"run `intrabench data get {dataset.spec}` again"
+    return f"run `intrabench data get {dataset.argument}` again"
 
 
 def _state(paths: tuple[Path, ...]) -> dict[str, list[int]]:

@@ -50,7 +50,16 @@ class Job:
 
     def selected(self) -> list[tuple[Any, str]]:
         """The cases of the job, ``(data set, case)``."""
-        return [(dataset, case) for dataset in self.datasets for case in select_cases(dataset, self.cases)]
+        chosen: dict[tuple[str, str], tuple[Any, str]] = {}
+        for dataset in self.datasets:
+            for case in select_cases(dataset, self.cases):
+                if (dataset.spec, case) in chosen:
+                    raise IntraBenchError(
+                        f"two data sets are called {dataset.spec} and have a case {case}, so their rows would be mixed "
+                        "up; give one of the folders another name in its dataset.toml"
+                    )
+                chosen[dataset.spec, case] = dataset, case
+        return list(chosen.values())
 
     def units(self, dataset: Any, case: str, contender: Contender, index: CaseIndex | None) -> list[Unit]:
         """The units of one case and model, ordered by target; without an index one unit stands for the case."""
@@ -153,7 +162,7 @@ def _check_rows(models: Sequence[Any], rows: Mapping[str, Row], preset: Protocol
 
 def _distinct(objects: Sequence[Any]) -> tuple[Any, ...]:
     """Each spec once, however it was written."""
-    return tuple({full_spec(thing): thing for thing in objects}.values())
+    return tuple({thing.full_spec: thing for thing in objects}.values())
 
 
 def _model(spec: str, options: Options) -> Any:

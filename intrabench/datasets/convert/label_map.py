@@ -1,0 +1,66 @@
+"""Label maps: one whole number per voxel, each of which is a segment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from intrabench.datasets.convert.segments import Segment
+from intrabench.errors import IntraBenchError
+from intrabench.mask import Mask
+from intrabench.volume import Array
+
+Box = tuple[slice, slice, slice]
+
+_DENSE = 65_536
+"""Boxes are sought of all numbers up to the largest; beyond this one, numbers are ranked first."""
+
+
+def segments_of(labels: Array, name: str = "") -> list[Segment]:
+    """The segments of a canonical label map ``(z, y, x)``, ascending by their numbers; 0 is background.
+
+    name: what the file calls all of them.
+    """
+    return [
+        Segment(name, Mask.of(labels[where] == number, [bound.start for bound in where]), number)
+        for number, where in boxes_of(labels)
+    ]
+
+
+def boxes_of(labels: Array) -> Iterator[tuple[int, Box]]:
+    """Each number above 0 in a label map of integers, in any order of axes, and its box, ascending."""
+    from scipy import ndimage
+
+    top = int(labels.max(initial=0))
+    numbers = range(1, top + 1) if top <= _DENSE else np.unique(labels[labels > 0]).tolist()
+    ranked = labels if top <= _DENSE else np.searchsorted(numbers, labels, side="right")
+    for number, where in zip(numbers, ndimage.find_objects(ranked), strict=True):
+        if where is not None:
+            yield number, where
+
+
+def whole(labels: Array, name: str) -> Array:
+    """The same numbers as integers.
+
+    name: the file, for messages.
+
+    Raises:
+        IntraBenchError: a number that is not whole, or below zero.
+    """
+    if labels.dtype.kind not in "biuf":
+        raise IntraBenchError(f"{name} holds {labels.dtype} instead of one number per voxel; save it as a label map")
+    if labels.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):  # NaN is told below, in words
+            rounded = labels.astype(np.int32)
+        if not np.array_equal(rounded, labels):
+            raise IntraBenchError(f"{name} holds values that are not whole numbers, so it is no label map; round it")
+        labels = rounded
+    elif labels.dtype.kind == "b":
+        labels = labels.view(np.uint8)
+    lowest = int(labels.min(initial=0))
+    if lowest < 0:
+        raise IntraBenchError(
+            f"{name} holds the value {lowest}, expected labels from 0 up; give it another number, or save it unsigned"
+        )
+    return labels

@@ -1,0 +1,167 @@
+"""Several segments in one file: NRRD as 3D Slicer writes it, and NIfTI with a channel per segment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nibabel as nib
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.datasets.convert.dicom_file import broken
+from intrabench.datasets.convert.label_map import Box, boxes_of, whole
+from intrabench.datasets.convert.resample import onto_grid
+from intrabench.datasets.convert.segments import Segment
+from intrabench.errors import IntraBenchError
+from intrabench.volume import Array, Grid
+
+Affine = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A segment on a grid of its own: booleans in file order, and their affine to RAS mm."""
+
+    name: str
+    number: int
+    array: NDArray[np.bool_]
+    affine: Affine
+
+    def onto(self, grid: Grid) -> Segment:
+        """The same on the grid of an image, by nearest neighbour; what lies beyond it is cut off."""
+        return Segment(self.name, onto_grid(self.array, self.affine, grid), self.number)
+
+    def beyond(self, grid: Grid) -> int:
+        """The number of voxels whose centres lie outside of a grid."""
+        back = np.linalg.inv(grid.affine) @ self.affine
+        corners = np.stack(np.meshgrid(*((0, extent - 1) for extent in self.array.shape)), axis=-1).reshape(-1, 3)
+        if _inside(corners, back, grid).all():
+            return 0
+        return int(np.count_nonzero(~_inside(np.argwhere(self.array), back, grid)))
+
+
+def read_segments(path: Path, grid: Grid) -> list[Segment]:
+    """The segments of a file on the grid of their image, in the order of the file; they may overlap.
+
+    See `drawn_in`; a file of another grid is resampled by nearest neighbour, and what lies beyond `grid` is cut off.
+    """
+    return [segment.onto(grid) for segment in drawn_in(path)]
+
+
+def has_segments(path: Path) -> bool:
+    """Whether a file holds several segments: its header names them, or it has a channel for each.
+
+    Raises:
+        IntraBenchError: the header cannot be read.
+    """
+    try:
+        if _is_nifti(path):
+            image: Any = nib.load(path)
+            return len(image.shape) == 4 and image.shape[3] > 1
+        return path.suffix.lower() in (".nrrd", ".nhdr") and bool(_indices(_header(path)))
+    except Exception as error:  # every reader has its own exceptions for broken files
+        raise broken(path, error) from error
+
+
+def drawn_in(path: Path) -> Iterator[Drawn]:
+    """The segments of a file, each cut out of its own box; those without voxels are left out.
+
+    NRRD: segment i is called ``Segment{i}_Name`` and is where the layer ``Segment{i}_Layer`` has the value
+    ``Segment{i}_LabelValue``; without these, where the layer i, or the only one, is 1. A file of one voxel holds
+    nothing: Slicer writes it where nothing was drawn. NIfTI: segment i is where the channel i is 1; if channel 0 is
+    just what is in no other, it is the background, and else channels count from 1.
+
+    Raises:
+        IntraBenchError: truncated, or values that do not fit the header.
+    """
+    try:
+        yield from (_one_hot if _is_nifti(path) else _slicer)(path)
+    except IntraBenchError:
+        raise
+    except Exception as error:
+        raise broken(path, error) from error
+
+
+def cut_out(labels: Array, affine: Affine) -> Iterator[Drawn]:
+    """The values of a label map in file order, each cut out of its own box."""
+    for number, where in boxes_of(labels):
+        yield _drawn("", number, labels, where, affine)
+
+
+def _slicer(path: Path) -> Iterator[Drawn]:
+    import SimpleITK as sitk
+
+    image = sitk.ReadImage(str(path))
+    if image.GetNumberOfPixels() == 1:
+        return
+    array = whole(sitk.GetArrayViewFromImage(image), str(path)).T  # x, y, z, and before them the layers
+    layers = [array] if image.GetNumberOfComponentsPerPixel() == 1 else list(array)
+    boxes = [dict(boxes_of(layer)) for layer in layers]
+    header, affine = _header(path), _affine(image)
+    for index in _indices(header):
+        layer = int(header.get(f"Segment{index}_Layer", min(index, len(layers) - 1)))
+        number = int(header.get(f"Segment{index}_LabelValue", 1))
+        name = header.get(f"Segment{index}_Name", "")
+        if layer >= len(layers):
+            raise IntraBenchError(
+                f"{path} says that {name or f'segment {index}'} is in layer {layer} from 0, and has {len(layers)}; "
+                "save it again"
+            )
+        if number in boxes[layer]:
+            yield _drawn(name, number, layers[layer], boxes[layer][number], affine)
+
+
+def _one_hot(path: Path) -> Iterator[Drawn]:
+    image: Any = nib.load(path)
+    array = whole(np.asarray(image.dataobj), str(path))
+    if array.max(initial=0) > 1:
+        raise IntraBenchError(
+            f"{path} has {array.shape[3]} channels with values up to {array.max()}, expected 0 and 1 in each; save a "
+            "label map of three axes, or a channel per label"
+        )
+    background = np.array_equal(array[..., 0] == 0, array[..., 1:].any(axis=3))
+    for channel in range(int(background), array.shape[3]):
+        for _, where in boxes_of(array[..., channel]):
+            yield _drawn("", channel + (not background), array[..., channel], where, image.affine, value=1)
+
+
+def _drawn(name: str, number: int, labels: Array, where: Box, affine: Affine, value: int | None = None) -> Drawn:
+    moved = affine.copy()
+    moved[:3, 3] += affine[:3, :3] @ [bound.start for bound in where]
+    return Drawn(name, number, labels[where] == (number if value is None else value), moved)
+
+
+def _inside(indices: Array, back: Affine, grid: Grid) -> NDArray[np.bool_]:
+    """Which voxels, rows of indices, have their centres in a voxel of `grid`."""
+    found = np.round(indices @ back[:3, :3].T + back[:3, 3], 3)
+    return np.logical_and.reduce((found >= -0.5) & (found < np.array(grid.shape) - 0.5), axis=1)
+
+
+def _is_nifti(path: Path) -> bool:
+    return path.name.lower().endswith((".nii", ".nii.gz"))
+
+
+def _header(path: Path) -> dict[str, str]:
+    import SimpleITK as sitk
+
+    reader = sitk.ImageFileReader()
+    reader.SetFileName(str(path))
+    reader.ReadImageInformation()
+    return {key: reader.GetMetaData(key) for key in reader.GetMetaDataKeys()}
+
+
+def _indices(header: dict[str, str]) -> list[int]:
+    """The numbers of the segments that a header describes."""
+    return sorted({int(found[1]) for key in header if (found := re.match(r"Segment(\d+)_", key))})
+
+
+def _affine(image: Any) -> Affine:
+    affine = np.eye(4)
+    affine[:3, :3] = np.reshape(image.GetDirection(), (3, 3)) * image.GetSpacing()
+    affine[:3, 3] = image.GetOrigin()
+    affine[:2] *= -1  # ITK points to Left and Posterior
+    return affine

@@ -1,0 +1,1 @@
+"""Folders and files of the user's as data sets: how they are laid out, read, named and checked."""

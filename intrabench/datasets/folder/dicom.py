@@ -1,0 +1,111 @@
+"""Folders of DICOM files: series of images with the segmentations and structure sets that were drawn on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from intrabench.datasets.convert.dicom_seg import read_seg
+from intrabench.datasets.convert.dicom_series import FoundSeries, find_series, read_series
+from intrabench.datasets.convert.rtstruct import read_rtstruct
+from intrabench.datasets.folder.layout import Layout, Loaded
+from intrabench.datasets.folder.rules import Rules
+from intrabench.errors import IntraBenchError
+
+_READERS = {"SEG": read_seg, "RTSTRUCT": read_rtstruct}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Dicom(Layout):
+    """A case is a series of images that something was drawn on, with all that was drawn on it."""
+
+    series: Mapping[str, tuple[FoundSeries, Sequence[FoundSeries]]]
+
+    def cases(self) -> tuple[str, ...]:
+        """The IDs of the patients; where one has several series, with what tells these apart. Sorted."""
+        return tuple(self.series)
+
+    def local_files(self, case: str) -> tuple[Path, ...]:
+        """The slices and what was drawn on them."""
+        image, drawn = self.series[case]
+        return *image.paths, *(path for one in drawn for path in one.paths)
+
+    def load(self, case: str, rules: Rules) -> Loaded:
+        """The series as a volume, and the segments of all files in their order."""
+        image, drawn = self.series[case]
+        series = read_series(image.paths)
+        segments = [segment for one in drawn for path in one.paths for segment in _READERS[one.modality](path, series)]
+        return Loaded(series.volume, segments, series.notes)
+
+
+def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:
+    """A folder with DICOM files somewhere inside, whatever their names.
+
+    Raises:
+        IntraBenchError: a file is broken, or nothing was drawn on any of the images.
+    """
+    if label is not None or not path.is_dir() or not any(map(_is_dicom, path.rglob("*"))):
+        return None
+    if channel:
+        raise IntraBenchError(f"{path} has DICOM series, which have no channels; leave out channel={channel}")
+    found = find_series(path)
+    images = [one for one in found if one.modality not in _READERS]
+    drawn: dict[str, list[FoundSeries]] = {}
+    strays = []
+    for one in found:
+        if one.modality in _READERS:
+            on = _drawn_on(one, images)
+            strays += [] if on else [one]
+            for image in on:
+                drawn.setdefault(image.uid, []).append(one)
+    used = [image for image in images if image.uid in drawn]
+    if not used:
+        raise IntraBenchError(
+            f"{path} has {len(images)} series of DICOM images and {len(strays)} SEG or RTSTRUCT, none of which was "
+            "drawn on any of these; put images and what was drawn on them into this folder"
+        )
+    names = _names(used)
+    series = {names[image.uid]: (image, drawn[image.uid]) for image in used}
+    modalities = {image.modality for image in used}
+    notes = [f"{one.paths[0]} was drawn on images that are not here; it is left out" for one in strays]
+    if len(images) > len(used):
+        unused = len(images) - len(used)
+        notes.append(f"nothing was drawn on {unused} of {len(images)} series of images; they are left out")
+    return Dicom(
+        kind="DICOM",
+        series=dict(sorted(series.items())),
+        stated={"modality": modalities.pop()} if len(modalities) == 1 else {},
+        notes=tuple(notes),
+    )
+
+
+def _is_dicom(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(132).endswith(b"DICM")
+
+
+def _drawn_on(drawn: FoundSeries, images: Sequence[FoundSeries]) -> list[FoundSeries]:
+    """The series that a file refers to; where it refers to none, the one in its frame of reference if that is one."""
+    if drawn.refers_to:
+        return [image for image in images if image.uid in drawn.refers_to]
+    frame = drawn.frame_of_reference
+    near = [image for image in images if frame and image.frame_of_reference == frame]
+    return near if len(near) == 1 else []
+
+
+def _names(images: Sequence[FoundSeries]) -> dict[str, str]:
+    """The name of the case of each series, by UID."""
+    patients: dict[str, list[FoundSeries]] = {}
+    for image in images:
+        patients.setdefault(image.patient_id or image.uid.rpartition(".")[2][-12:], []).append(image)
+    names: dict[str, str] = {}
+    for patient, own in patients.items():
+        described = len({image.description for image in own if image.description}) == len(own)
+        for number, image in enumerate(own, start=1):
+            more = "" if len(own) == 1 else f" {image.description}" if described else f" {number}"
+            name = f"{patient}{more}"
+            names[image.uid] = f"{name} {image.uid}" if name in names.values() else name
+    return names

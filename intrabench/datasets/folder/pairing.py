@@ -1,0 +1,79 @@
+"""Images and their labels, paired by the names of the files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from intrabench.datasets.convert.photo_pairs import SUFFIXES as PICTURES
+
+VOLUMES = (".nii", ".nii.gz", ".mgz", ".mgh", ".hdr", ".nrrd", ".nhdr", ".mha", ".mhd")
+NPZ = ".npz"
+_ENDINGS = sorted((*VOLUMES, NPZ, *PICTURES), key=len, reverse=True)
+_SEG = r"seg|segmentation|label|labels|labelmap|mask|gt"
+_LABEL = re.compile(rf"[-_. ]({_SEG})$", re.IGNORECASE)
+_ADDED = re.compile(rf"([-_. ](img|image|scan|ct|mr|0000|{_SEG}))+$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The files of a case; channel: of an image with several. problem: why it is no case, in a sentence."""
+
+    image: Path | None
+    label: Path | None
+    channel: int = 0
+    problem: str = ""
+
+
+def files_in(folder: Path) -> list[Path]:
+    """The images, label maps and pictures in a folder, sorted; hidden files do not count."""
+    return sorted(path for path in folder.iterdir() if ending(path) and path.is_file() and path.name[0] != ".")
+
+
+def ending(path: Path) -> str:
+    """The suffix of a file that this program reads, such as ``.nii.gz``; else nothing."""
+    return next((known for known in _ENDINGS if path.name.lower().endswith(known)), "")
+
+
+def stem(path: Path) -> str:
+    """The name of a file without that suffix."""
+    return path.name[: len(path.name) - len(ending(path))]
+
+
+def is_label(path: Path) -> bool:
+    """Whether a file says in its name that it holds labels."""
+    return bool(_LABEL.search(stem(path)))
+
+
+def pair_up(images: Iterable[Path], labels: Iterable[Path], channel: int = 0) -> dict[str, Pair]:
+    """Pairs by case, sorted. Names are equal, or equal without endings such as _img and _seg if that leaves no choice.
+
+    What does not pair is a case with a `problem`.
+    """
+    grouped: dict[str, tuple[list[Path], list[Path]]] = {}
+    for number, files in enumerate((images, labels)):
+        for path in files:
+            grouped.setdefault(_ADDED.sub("", stem(path)) or stem(path), ([], []))[number].append(path)
+    pairs = {}
+    for case, group in grouped.items():
+        pairs.update(_pairs(case, *group, channel))
+    return dict(sorted(pairs.items()))
+
+
+def _pairs(case: str, images: list[Path], labels: list[Path], channel: int) -> dict[str, Pair]:
+    by_stem = {stem(label): label for label in labels}
+    if sorted(map(stem, images)) == sorted(map(stem, labels)) and len(by_stem) == len(labels):
+        return {stem(image): Pair(image, by_stem[stem(image)], channel) for image in images}
+    if len(images) == len(labels) == 1:
+        return {case: Pair(images[0], labels[0], channel)}
+    if len(images) + len(labels) > 1:
+        names = ", ".join(str(path) for path in (*images, *labels))
+        problem = f"{names} could all belong to case {case}; leave one image and one label of it, with one name"
+    elif images:
+        problem = f"{images[0]} has no label of the same name; add one, or take the image away"
+    else:
+        problem = f"{labels[0]} has no image of the same name; add one, or take the label away"
+    image, label = (files[0] if files else None for files in (images, labels))
+    return {case: Pair(image, label, channel, problem)}

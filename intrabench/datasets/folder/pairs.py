@@ -1,0 +1,99 @@
+"""Folders of images and labels: two folders, one folder, two files, or files that hold both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from intrabench.datasets.convert.photo_pairs import SUFFIXES as PICTURES
+from intrabench.datasets.convert.segments import Segment
+from intrabench.datasets.folder.layout import Layout, Loaded
+from intrabench.datasets.folder.pairing import NPZ, Pair, ending, files_in, is_label, pair_up, stem
+from intrabench.datasets.folder.reading import read_pair
+from intrabench.datasets.folder.rules import Rules
+from intrabench.errors import IntraBenchError
+from intrabench.mask import Mask
+
+LABEL_FOLDERS = ("labels", "masks")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Pairs(Layout):
+    """Cases of an image file and a label file each.
+
+    regions: what the folder calls the values of its label maps, one or several for each name. more: files that all
+    cases are made from.
+    """
+
+    pairs: Mapping[str, Pair]
+    regions: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    more: tuple[Path, ...] = ()
+
+    def cases(self) -> tuple[str, ...]:
+        """The names that image and label have in common, sorted."""
+        return tuple(self.pairs)
+
+    def local_files(self, case: str) -> tuple[Path, ...]:
+        """Image and label, and what holds for all."""
+        pair = self.pairs[case]
+        return *dict.fromkeys(path for path in (pair.image, pair.label) if path), *self.more
+
+    def load(self, case: str, rules: Rules) -> Loaded:
+        """Image and labels, under the names of the regions."""
+        pair = self.pairs[case]
+        if pair.problem or pair.image is None or pair.label is None:
+            raise IntraBenchError(pair.problem)
+        loaded = read_pair(pair.image, pair.label, pair.channel, rules)
+        return replace(loaded, segments=self._named(loaded.segments)) if self.regions else loaded
+
+    def _named(self, segments: Sequence[Segment]) -> list[Segment]:
+        """The regions in the order of the folder, then what it has no name for."""
+        masks = {segment.number: segment.mask for segment in segments}
+        named = [
+            Segment(name, Mask.union([masks[value] for value in values if value in masks]), values[0])
+            for name, values in self.regions.items()
+            if masks.keys() & set(values)
+        ]
+        known = {value for values in self.regions.values() for value in values}
+        return named + [segment for segment in segments if segment.number not in known]
+
+
+def two_folders(path: Path, label: Path | None, channel: int) -> Pairs | None:
+    """``images`` with ``labels`` or ``masks`` in a folder, or a folder with another one of labels."""
+    if label is not None:
+        both = path.is_dir() and label.is_dir()
+        return _paired("two folders", files_in(path), files_in(label), channel) if both else None
+    for name in LABEL_FOLDERS:
+        images, labels = path / "images", path / name
+        if images.is_dir() and labels.is_dir():
+            return _paired(f"images/ and {name}/", files_in(images), files_in(labels), channel)
+    return None
+
+
+def one_folder(path: Path, label: Path | None, channel: int) -> Pairs | None:
+    """A folder of ``.npz`` files, or of images beside their labels, told by endings such as _seg."""
+    if label is not None or not path.is_dir():
+        return None
+    files = files_in(path)
+    npz = {stem(file): Pair(file, file, channel) for file in files if ending(file) == NPZ}
+    if npz:
+        return Pairs(kind="npz of CVPR 2025", pairs=npz)
+    labels = [file for file in files if is_label(file)]
+    images = [file for file in files if not is_label(file)]
+    return _paired("images beside labels", images, labels, channel) if labels else None
+
+
+def one_image(path: Path, label: Path | None, channel: int) -> Pairs | None:
+    """An image file with its label file, or an ``.npz`` file that holds both."""
+    if not path.is_file() or (label is None and ending(path) != NPZ) or (label is not None and not label.is_file()):
+        return None
+    return Pairs(kind="one image", pairs={stem(path): Pair(path, label or path, channel)}, stated=_stated([path]))
+
+
+def _paired(kind: str, images: Sequence[Path], labels: Sequence[Path], channel: int) -> Pairs:
+    return Pairs(kind=kind, pairs=pair_up(images, labels, channel), stated=_stated(images))
+
+
+def _stated(images: Sequence[Path]) -> dict[str, str]:
+    return {"modality": "natural RGB"} if images and all(ending(image) in PICTURES for image in images) else {}

@@ -1,0 +1,121 @@
+"""One image and its labels, of whatever format the files are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import nibabel as nib
+import numpy as np
+
+from intrabench.datasets.convert.dicom_file import broken
+from intrabench.datasets.convert.label_map import segments_of, whole
+from intrabench.datasets.convert.photo import Coding, read_ids, read_photo
+from intrabench.datasets.convert.photo_pairs import SUFFIXES as PICTURES
+from intrabench.datasets.convert.segment_nrrd import Drawn, cut_out, drawn_in, has_segments
+from intrabench.datasets.convert.segments import Segment
+from intrabench.datasets.folder.layout import Loaded
+from intrabench.datasets.folder.npz import read_npz
+from intrabench.datasets.folder.pairing import NPZ, ending
+from intrabench.datasets.folder.rules import IGNORE, Rules
+from intrabench.errors import IntraBenchError
+from intrabench.mask import Mask
+from intrabench.volume import Grid, Volume, check_intensities, read_grid_array, read_image, read_labels
+
+
+def read_pair(image: Path, label: Path, channel: int, rules: Rules) -> Loaded:
+    """An image and its labels: volumes, pictures, or ``.npz`` of the CVPR 2025 challenge.
+
+    channel: of an image with several.
+
+    Raises:
+        IntraBenchError: a file that cannot be read or does not hold what it should, labels on another grid.
+    """
+    if channel and (ending(image) == NPZ or ending(image) in PICTURES):
+        raise IntraBenchError(f"{image} has no channels to choose from; leave out channel={channel}")
+    if ending(image) == NPZ:
+        return read_npz(image, label)
+    if ending(image) in PICTURES:
+        return _read_picture(image, label, rules.coding)
+    volume = _read_channel(image, channel)
+    segments, notes = _read_labels(label, volume.grid, rules.resample)
+    return Loaded(volume, segments, notes)
+
+
+def _read_picture(image: Path, label: Path, coding: Coding) -> Loaded:
+    volume = read_photo(image)
+    ids = read_ids(label, coding)[None]
+    if ids.shape != volume.shape:
+        raise IntraBenchError(
+            f"{label} has {ids.shape[1]} x {ids.shape[2]} pixels where its picture {image.name} has "
+            f"{volume.shape[1]} x {volume.shape[2]}; export both in one size"
+        )
+    ignored = [Segment(IGNORE, Mask.of(ids < 0), 0)] if (ids < 0).any() else []
+    return Loaded(volume, [*segments_of(ids, "object"), *ignored])
+
+
+def _read_channel(path: Path, channel: int) -> Volume:
+    """A scan, or one channel of a NIfTI file with four axes."""
+    channels = _channels(path)
+    if channel >= channels:
+        raise IntraBenchError(f"{path} has {channels} channels, so there is no channel {channel}; they count from 0")
+    if channels == 1:
+        return read_image(path)
+    try:
+        image: Any = nib.load(path)
+        image = image.slicer[..., channel]
+        array = np.asarray(image.dataobj)
+    except Exception as error:  # nibabel passes on what gzip and zlib raise for broken files
+        raise broken(path, error) from error
+    array = array.astype(np.float32) if array.dtype == np.float64 else array
+    check_intensities(array, str(path))
+    return Volume.from_file_order(array, image.affine)
+
+
+def _channels(path: Path) -> int:
+    if ending(path) not in (".nii", ".nii.gz"):
+        return 1
+    try:
+        image: Any = nib.load(path)
+        return image.shape[3] if len(image.shape) == 4 else 1
+    except Exception:  # what is wrong with the file is told by its reader
+        return 1
+
+
+def _read_labels(path: Path, grid: Grid, resample: bool) -> tuple[list[Segment], tuple[str, ...]]:
+    """Segments on the grid of their image. Files that name segments may be crops of it; else only by `resample`."""
+    if has_segments(path):
+        return _placed(path, drawn_in(path), grid, resample)
+    if not resample:
+        return segments_of(whole(read_labels(path, grid), str(path))), ()
+    array, affine = read_grid_array(path)
+    return _placed(path, cut_out(whole(array, str(path)), affine), grid, resample)
+
+
+def _placed(path: Path, drawn: Iterable[Drawn], grid: Grid, resample: bool) -> tuple[list[Segment], tuple[str, ...]]:
+    segments, notes = [], []
+    for segment in drawn:
+        if not resample and not _on_lattice(segment, grid):
+            raise IntraBenchError(
+                f"{path} lies on another grid than its image, expected the same one or a part of it; resample the "
+                "labels to the image, or write resample = true in dataset.toml to have it done by nearest neighbour"
+            )
+        segments.append(segment.onto(grid))
+        beyond = segment.beyond(grid)
+        if beyond:
+            name = segment.name or f"value {segment.number}"
+            notes.append(f"{path.name}: {beyond} voxels of {name} lie outside of the image and are cut off")
+    return segments, tuple(notes)
+
+
+def _on_lattice(segment: Drawn, grid: Grid) -> bool:
+    """Whether voxels of a segment lie on voxels of a grid, as far as both are extended."""
+    back = np.linalg.inv(grid.affine) @ segment.affine
+    ends = np.stack([[0, 0, 0], np.array(segment.array.shape) - 1]) @ back[:3, :3].T + back[:3, 3]
+    turned = np.rint(back[:3, :3])
+    return bool(
+        np.abs(ends - np.rint(ends)).max() < 0.1
+        and np.abs(back[:3, :3] - turned).max() < 0.01
+        and abs(np.linalg.det(turned)) == 1
+    )

@@ -1,0 +1,51 @@
+"""Which layout a path has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from intrabench.datasets.folder.dicom import dicom
+from intrabench.datasets.folder.layout import Layout
+from intrabench.datasets.folder.nnunet import nnunet
+from intrabench.datasets.folder.pairs import one_folder, one_image, two_folders
+from intrabench.errors import IntraBenchError
+
+UNDERSTOOD = (
+    "an nnU-Net folder, images/ with labels/ or masks/, images beside labels whose names end in _seg, _label or _mask, "
+    "IMAGE:label=LABEL of two files or folders, DICOM images with SEG or RTSTRUCT, .npz of CVPR 2025"
+)
+
+_LAYOUTS = (nnunet, two_folders, one_folder, one_image)
+"""The more specific before the less."""
+
+
+def recognise(path: Path, label: Path | None, channel: int) -> Layout:
+    """The layout of a folder or file; of several, the most specific, with a note that names the others.
+
+    Raises:
+        IntraBenchError: a path that does not exist, or nothing that is understood.
+    """
+    for place in (path, label):
+        if place is not None and not place.exists():
+            raise IntraBenchError(f"{place} is a path where nothing lies; check it, or mount the drive")
+    try:
+        found = _fitting(path, label, channel)
+    except OSError as error:
+        raise IntraBenchError(f"{error.filename or path} cannot be read ({error.strerror}); check who may") from error
+    if not found and path.is_file():
+        raise IntraBenchError(f"{path} is a single file without labels; give these too, {path}:label=FILE")
+    if not found:
+        raise IntraBenchError(f"{path} holds nothing that is understood; expected {UNDERSTOOD}")
+    chosen, *others = found
+    also = [f"it could also be read as {other.kind}; {chosen.kind} is more specific" for other in others]
+    return replace(chosen, notes=(*chosen.notes, *also))
+
+
+def _fitting(path: Path, label: Path | None, channel: int) -> list[Layout]:
+    """The layouts that fit; DICOM only if there is no other, for it takes a look into every file."""
+    layouts = [understand(path, label, channel) for understand in _LAYOUTS]
+    found: list[Layout] = [layout for layout in layouts if layout is not None]
+    if not found and (series := dicom(path, label, channel)):
+        found = [series]
+    return found

@@ -1,0 +1,208 @@
+"""A folder as a data set: names and rules of ``dataset.toml``, conversion, runs, and what goes wrong."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import intrabench
+from intrabench import registry
+from intrabench.datasets import store
+from intrabench.errors import IntraBenchError
+from tests.conftest import Said
+from tests.datasets.folder.made import found, labels, nnunet, pair, same, save
+
+pytestmark = pytest.mark.usefixtures("data")
+
+DRAWN = labels()
+BLOCK = np.zeros_like(DRAWN, dtype=bool)
+BLOCK[10:14, 10:14, 4:7] = True
+
+
+def rule(root: Path, text: str) -> Path:
+    (root / "dataset.toml").write_text(text)
+    return root
+
+
+def test_names_from_the_file(tmp_path: Path) -> None:
+    root = rule(
+        pair(tmp_path / "lab"),
+        'name = "liver_lab"\ntitle = "Livers"\nmodality = "CT"\nlicence = "ours"\ncitation = "us"\n'
+        '[labels]\n5 = "cyst"\n1 = "liver"\n',
+    )
+    dataset = registry.make("datasets", str(root))
+    card = dataset.card
+    assert (dataset.name, card.title, card.modality, card.licence, card.citation) == (
+        "liver_lab",
+        "Livers",
+        "CT",
+        "ours",
+        "us",
+    )
+    assert same(found(root, "c1"), {"liver.1": DRAWN == 1, "cyst.1": DRAWN == 5})
+    assert dataset.read("c1")[2] == ["value 2 is left out, for dataset.toml does not list it under [labels]"]
+
+
+def test_values_as_instances(tmp_path: Path) -> None:
+    root = rule(pair(tmp_path / "lab"), '[labels]\n1 = "liver"\n"*" = "lesion"\n')
+    assert same(found(root, "c1"), {"liver.1": DRAWN == 1, "lesion.1": DRAWN == 2, "lesion.2": DRAWN == 5})
+
+
+def test_names_of_the_files_are_matched_too_and_one_value_can_be_ignored(tmp_path: Path) -> None:
+    root = rule(nnunet(tmp_path / "lab"), '[labels]\n"liv*" = "organ"\n2 = "ignore"\n')
+    dataset = registry.make("datasets", str(root))
+    _, (target,), _ = dataset.read("case_000")
+    assert (target.id, target.ignore.voxels) == ("organ.1", 49)
+
+
+@pytest.mark.parametrize(
+    ("text", "instances"),
+    [
+        ('instances = "components"', {"1": 1, "2": 2, "5": 1}),
+        ("instances = { min_voxels = 2 }", {"1": 1, "2": 1, "5": 1}),
+        ("instances = { min_voxels = 9 }", {"1": 1, "2": 1, "5": 0}),
+        ('[labels]\n2 = { label = "2", instances = "components" }\n"*" = "all"', {"2": 2, "all": 2}),
+        (
+            'instances = "components"\n[labels]\n2 = { label = "2", instances = "one" }\n"*" = "all"',
+            {"2": 1, "all": 2},
+        ),
+    ],
+)
+def test_what_an_instance_is(tmp_path: Path, text: str, instances: dict[str, int]) -> None:
+    root = rule(pair(tmp_path / "lab"), text)
+    _, targets, _ = registry.make("datasets", str(root)).read("c1")
+    counted = {label: [target.label.removeprefix("label_") for target in targets].count(label) for label in instances}
+    assert counted == instances
+    if "min_voxels = 2" in text:
+        found_two = next(target for target in targets if target.label == "label_2")
+        assert found_two.mask.voxels == BLOCK.sum()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name =", "is no valid TOML"),
+        ('nmae = "x"', r"there is no key 'nmae', did you mean 'name'\?; known are name, title"),
+        ('name = "a b"', "name does not fit"),
+        ("[labels]\n1 = 2", 'labels.1 does not fit .write "NAME" or'),
+        ('[labels]\n1 = { lable = "x" }', "no key 'lable' in labels.1, did you mean 'label'"),
+        ('instances = "values"', 'instances does not fit .write "one", "components" or'),
+        ("instances = { connectivity = 8 }", r"instances.connectivity does not fit \(Input should be 6, 18 or 26\)"),
+        ("instances = { dilatoin = 8 }", "no key 'dilatoin' in instances, did you mean 'dilation'"),
+    ],
+)
+def test_a_dataset_toml_that_is_wrong(tmp_path: Path, say: Callable[..., Said], text: str, said: str) -> None:
+    root = rule(pair(tmp_path / "lab"), text)
+    with pytest.raises(IntraBenchError, match=said):
+        registry.make("datasets", str(root))
+    told = say("data", "get", str(root))
+    assert told.code == 2
+    assert told.err.count("\n") == 1
+
+
+def test_get_list_verify_remove(tmp_path: Path, say: Callable[..., Said], data: Path) -> None:
+    root = str(nnunet(tmp_path / "Dataset001_Liver"))
+    told = say("data", "get", root)
+    assert (told.code, told.out) == (0, f"{root}, case case_000: 3 targets\n{root}, case case_001: 3 targets\n")
+    assert say("data", "list", root).out.splitlines()[1].split()[:3] == ["case_000", "tumour.1", "49"]
+    assert say("data", "verify", root).code == 0
+    assert say("data", "remove", root).code == 0
+    assert not list(data.glob("cases/*/case*"))
+
+
+def test_a_run_on_a_folder(tmp_path: Path, say: Callable[..., Said]) -> None:
+    root = nnunet(tmp_path / "Dataset001_Liver", cases=3)
+    (root / "labelsTr" / "case_001.nii.gz").write_bytes(b"broken")
+    told = say("run", "--model", "box_fill", "--prompter", "box_slice", "--dataset", str(root), "--out", "r")
+    assert told.code == 1
+    assert "case_001.nii.gz cannot be read, it is truncated" in told.err
+    rows = intrabench.run("box_fill", "box_slice", str(root), out="r")
+    assert rows["case"].unique().sort().to_list() == ["case_000", "case_001", "case_002"]
+    assert rows.filter(rows["case"] == "case_000")["label"].to_list() == ["cyst", "liver", "tumour"]
+    assert rows.filter(rows["case"] == "case_001")["status"].to_list() == ["error"]
+    blocks = rows.filter(rows["label"].is_in(["liver", "cyst"]) & (rows["case"] != "case_001"))
+    assert blocks["dice"].to_list() == [1.0] * 4  # a box is right for a block
+    save(root / "labelsTr" / "case_001.nii.gz", labels())
+    again = say("run", "--model", "box_fill", "--prompter", "box_slice", "--dataset", str(root), "--out", "r")
+    assert again.code == 0
+    assert "9 sessions, 6 of them finished before" in again.err
+
+
+def test_the_name_and_not_the_place_is_in_rows_and_random_streams(tmp_path: Path) -> None:
+    first = pair(tmp_path / "a" / "lab")
+    second = pair(tmp_path / "b" / "lab")
+    rows = [intrabench.run("box_fill", "points_volume", str(root), out=f"{root.parent}/r") for root in (first, second)]
+    assert rows[0]["prompts_hash"].to_list() == rows[1]["prompts_hash"].to_list()
+
+
+def test_two_folders_of_one_name_are_kept_apart(tmp_path: Path, data: Path) -> None:
+    first = pair(tmp_path / "a" / "lab")
+    second = pair(tmp_path / "b" / "lab", drawn=(labels() == 1).astype(np.uint8))
+    assert len(found(first, "c1")) == 3
+    assert len(found(second, "c1")) == 1
+    assert len(found(first, "c1")) == 3
+    assert len(list(data.glob("cases/lab-1-*/c1"))) == 2
+
+
+def test_what_changes_is_converted_anew(tmp_path: Path) -> None:
+    root = pair(pair(tmp_path / "lab", "c1"), "c2")
+    dataset = registry.make("datasets", str(root))
+    store.prepare(dataset, "c1")
+    store.prepare(dataset, "c2")
+    save(root / "labels" / "c1.nii.gz", (DRAWN == 5).astype(np.uint8))
+    os.utime(root / "labels" / "c1.nii.gz", ns=(1, 1))
+    assert store.index(dataset, "c1") is None
+    assert store.index(dataset, "c2") is not None
+    assert same(found(root, "c1"), {"label_1.1": DRAWN == 5})
+    rule(root, '[labels]\n1 = "cyst"\n')
+    assert store.index(registry.make("datasets", str(root)), "c2") is None
+    assert same(found(root, "c1"), {"cyst.1": DRAWN == 5})
+
+
+def test_what_is_taken_away_is_seen_too(tmp_path: Path) -> None:
+    root = rule(pair(tmp_path / "lab"), '[labels]\n1 = "liver"\n')
+    assert list(found(root, "c1")) == ["liver.1"]
+    (root / "dataset.toml").unlink()
+    assert list(found(root, "c1")) == ["label_1.1", "label_2.1", "label_5.1"]
+
+
+def test_paths_and_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    pair(tmp_path / "my scans: new")
+    pair(tmp_path / "phantom")
+    assert registry.make("datasets", "my scans: new").name == "my_scans_new"
+    assert registry.make("datasets", f"{tmp_path}/my scans: new").name == "my_scans_new"
+    assert type(registry.make("datasets", "phantom")).__name__ == "Phantom"  # a folder never takes a known name
+    with pytest.raises(IntraBenchError, match=r"\./phantom would be called like the data set phantom of intrabench"):
+        registry.make("datasets", "./phantom")
+    rule(tmp_path / "phantom", 'name = "mine"')
+    dataset = registry.make("datasets", "phantom/:channel=0")
+    assert (dataset.name, dataset.spec, dataset.argument) == ("mine", "mine", "phantom")
+    with pytest.raises(IntraBenchError, match="there is no parameter 'chanel', did you mean 'channel'"):
+        registry.make("datasets", "phantom/:chanel=1")
+    with pytest.raises(IntraBenchError, match="channels count from 0"):
+        registry.make("datasets", "phantom/:channel=-1")
+    with pytest.raises(IntraBenchError, match="there is no dataset 'nothing'"):
+        registry.make("datasets", "nothing")
+
+
+def test_rows(tmp_path: Path) -> None:
+    root = nnunet(tmp_path / "Dataset001_Liver")
+    rows = intrabench.run("box_fill", "box_slice", str(root))
+    assert rows["dataset"].unique().to_list() == ["Dataset001_Liver"]
+
+
+def test_masks_of_a_folder_are_exported(tmp_path: Path, say: Callable[..., Said]) -> None:
+    root = nnunet(tmp_path / "Dataset001_Liver")
+    intrabench.run("box_fill", "box_slice", str(root), save_masks=True)
+    assert say("export", "nii").out == "wrote 6 masks to nii\n"
+
+
+def test_two_folders_of_one_name_in_one_run_are_refused(tmp_path: Path) -> None:
+    folders = [str(pair(tmp_path / parent / "lab")) for parent in "ab"]
+    with pytest.raises(IntraBenchError, match="two data sets are called lab and have a case c1"):
+        intrabench.run("box_fill", "box_slice", folders)

@@ -1,0 +1,395 @@
+"""Every layout, down to the voxels and labels of the store; and what it says of files that do not fit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import nibabel as nib
+import numpy as np
+import pytest
+import SimpleITK as sitk
+from PIL import Image
+
+from intrabench import registry
+from intrabench.datasets import store
+from intrabench.errors import IntraBenchError
+from tests.datasets.convert.dicom_files import uid, write_ct, write_rtstruct, write_seg
+from tests.datasets.folder.made import AFFINE, SHAPE, found, image, labels, nnunet, pair, same, save
+
+pytestmark = pytest.mark.usefixtures("data")
+
+DRAWN = labels()
+THREE = {"liver.1": DRAWN == 1, "tumour.1": DRAWN == 2, "cyst.1": DRAWN == 5}
+PLAIN = {"label_1.1": DRAWN == 1, "label_2.1": DRAWN == 2, "label_5.1": DRAWN == 5}
+
+
+def load(spec: str | Path, case: str) -> None:
+    """Read a case without converting it."""
+    registry.make("datasets", str(spec)).read(case)
+
+
+def test_nnunet(tmp_path: Path) -> None:
+    root = nnunet(tmp_path / "Dataset007_Liver")
+    dataset = registry.make("datasets", str(root))
+    assert (dataset.name, dataset.spec, dataset.card.modality) == ("Dataset007_Liver", "Dataset007_Liver", "CT")
+    assert dataset.cases() == ("case_000", "case_001")
+    assert same(found(root, "case_001"), THREE)
+    volume = store.open_case(dataset, "case_001").volume
+    assert np.array_equal(volume.grid.from_canonical(volume.array), image(1))
+    assert volume.modality == "CT"
+
+
+def test_nnunet_of_version_1_with_all_channels_in_one_file(tmp_path: Path) -> None:
+    told = {
+        "name": "BRATS",
+        "licence": "CC-BY-SA 4.0",
+        "reference": "somebody",
+        "modality": {"0": "FLAIR", "1": "T1"},
+        "labels": {"0": "background", "1": "edema", "2": "core", "5": "else"},
+    }
+    root = nnunet(tmp_path / "Task01", told, cases=0)
+    save(root / "imagesTr" / "b_01.nii.gz", np.stack([image(1), image(2)], axis=-1))
+    save(root / "labelsTr" / "b_01.nii.gz", labels())
+    save(root / "labelsTr" / "._b_01.nii.gz", labels())  # macOS
+    dataset = registry.make("datasets", f"{root}:channel=1")
+    assert (dataset.spec, dataset.card.modality, dataset.card.title) == ("Task01:channel=1", "T1", "BRATS")
+    assert (dataset.card.licence, dataset.card.citation) == ("CC-BY-SA 4.0", "somebody")
+    assert dataset.card.caveats == ("one of the channels FLAIR, T1 is used: T1",)
+    assert list(found(f"{root}:channel=1", "b_01")) == ["edema.1", "core.1", "else.1"]
+    volume = store.open_case(dataset, "b_01").volume
+    assert np.array_equal(volume.grid.from_canonical(volume.array), image(2))
+    with pytest.raises(IntraBenchError, match="has the channels FLAIR, T1, so there is no channel 2"):
+        registry.make("datasets", f"{root}:channel=2")
+
+
+def test_nnunet_with_regions_an_ignored_value_and_a_file_per_channel(tmp_path: Path) -> None:
+    told = {
+        "channel_names": {"0": "T1", "1": "T2"},
+        "labels": {"background": 0, "whole": [1, 2], "core": [2], "ignore": 5},
+    }
+    root = nnunet(tmp_path / "regions", told, cases=1)
+    save(root / "imagesTr" / "case_000_0001.nii.gz", image(7))
+    assert same(found(f"{root}:channel=1", "case_000"), {"whole.1": (DRAWN == 1) | (DRAWN == 2), "core.1": DRAWN == 2})
+    scene = store.open_case(registry.make("datasets", f"{root}:channel=1"), "case_000")
+    assert np.array_equal(scene.volume.grid.from_canonical(scene.volume.array), image(7))
+    for target in scene.targets():
+        ignored = scene.volume.grid.from_canonical(target.ignore.to_array(target.shape))
+        assert np.array_equal(ignored, DRAWN == 5)
+
+
+def test_nnunet_with_files_that_lie_elsewhere(tmp_path: Path) -> None:
+    scan, drawn = save(tmp_path / "scans" / "a.nii.gz", image()), save(tmp_path / "drawn" / "b.nii.gz", labels())
+    listed = {"one": {"images": [str(scan)], "label": "../drawn/b.nii.gz"}}
+    told = {"channel_names": {"0": "MR"}, "labels": {"background": 0, "liver": 1}, "dataset": listed}
+    root = tmp_path / "listed"
+    root.mkdir()
+    (root / "dataset.json").write_text(json.dumps(told))
+    assert same(found(root, "one"), {"liver.1": DRAWN == 1, "label_2.1": DRAWN == 2, "label_5.1": DRAWN == 5})
+    assert drawn.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "dataset.json is no valid JSON"),
+        ("[]", "holds no table"),
+        ('{"labels": ["liver"]}', "has no labels such as"),
+        ('{"labels": {"liver": "one"}}', "has no labels such as"),
+        ("{}", "has no labels such as"),
+        ('{"labels": {}, "dataset": {"a": {"label": "x"}}}', "without label or without image 0"),
+    ],
+)
+def test_a_dataset_json_that_is_malformed(tmp_path: Path, text: str, said: str) -> None:
+    root = nnunet(tmp_path / "bad")
+    (root / "dataset.json").write_text(text)
+    with pytest.raises(IntraBenchError, match=said):
+        registry.make("datasets", str(root))
+
+
+def test_nnunet_cases_without_image_or_label(tmp_path: Path) -> None:
+    root = nnunet(tmp_path / "holes", cases=3)
+    (root / "imagesTr" / "case_000_0000.nii.gz").unlink()
+    (root / "labelsTr" / "case_001.nii.gz").unlink()
+    assert registry.make("datasets", str(root)).cases() == ("case_000", "case_001", "case_002")
+    with pytest.raises(IntraBenchError, match=r"case_000.nii.gz has no image case_000_0000 in .*imagesTr; add it"):
+        load(root, "case_000")
+    with pytest.raises(IntraBenchError, match=r"case_001_0000.nii.gz has no label case_001 in"):
+        load(root, "case_001")
+    assert same(found(root, "case_002"), THREE)
+
+
+@pytest.mark.parametrize("folder", ["labels", "masks"])
+def test_two_folders_in_one(tmp_path: Path, folder: str) -> None:
+    root = pair(tmp_path / "lab")
+    (root / "labels").rename(root / folder)
+    assert registry.make("datasets", str(root)).cases() == ("c1",)
+    assert same(found(root, "c1"), PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("name", "drawn"), [("c1_img", "c1_seg"), ("c1-CT", "c1.label"), ("c1_0000", "c1"), ("c1", "c1-segmentation_mask")]
+)
+def test_endings_of_names(tmp_path: Path, name: str, drawn: str) -> None:
+    root = pair(tmp_path / "lab")
+    (root / "images" / "c1.nii.gz").rename(root / "images" / f"{name}.nii.gz")
+    (root / "labels" / "c1.nii.gz").rename(root / "labels" / f"{drawn}.nii.gz")
+    assert registry.make("datasets", str(root)).cases() == ("c1",)
+    assert same(found(root, "c1"), PLAIN)
+
+
+def test_names_that_are_equal_keep_their_endings(tmp_path: Path) -> None:
+    root = pair(pair(tmp_path / "lab", "p1_ct"), "p1_mr")
+    save(root / "labels" / "other_seg.nii.gz", labels())
+    assert registry.make("datasets", str(root)).cases() == ("other", "p1_ct", "p1_mr")
+    assert same(found(root, "p1_mr"), PLAIN)
+    with pytest.raises(IntraBenchError, match=r"other_seg.nii.gz has no image of the same name; add one"):
+        load(root, "other")
+
+
+def test_labels_that_are_missing_or_too_many(tmp_path: Path) -> None:
+    root = pair(pair(pair(tmp_path / "lab", "a"), "b"), "c")
+    (root / "labels" / "a.nii.gz").unlink()
+    save(root / "labels" / "b_seg.nii.gz", labels())
+    assert registry.make("datasets", str(root)).cases() == ("a", "b", "c")
+    with pytest.raises(IntraBenchError, match=r"images/a.nii.gz has no label of the same name; add one, or take"):
+        load(root, "a")
+    with pytest.raises(
+        IntraBenchError, match=r"b_seg.nii.gz could all belong to case b; leave one image and one label"
+    ):
+        load(root, "b")
+    assert same(found(root, "c"), PLAIN)
+
+
+def test_images_beside_their_labels(tmp_path: Path) -> None:
+    save(tmp_path / "flat" / "x.nii.gz", image())
+    save(tmp_path / "flat" / "x_seg.nii.gz", labels())
+    assert same(found(tmp_path / "flat", "x"), PLAIN)
+
+
+def test_one_image_and_its_label(tmp_path: Path) -> None:
+    scan, drawn = save(tmp_path / "p1" / "scan.nii.gz", image()), save(tmp_path / "elsewhere" / "seg.nii", labels())
+    spec = f"{scan}:label={drawn}"
+    assert registry.make("datasets", spec).spec == "p1"
+    assert same(found(spec, "scan"), PLAIN)
+    with pytest.raises(IntraBenchError, match=r"is a single file without labels; give these too, .*:label=FILE"):
+        registry.make("datasets", str(scan))
+    with pytest.raises(IntraBenchError, match=r"no.nii is a path where nothing lies"):
+        registry.make("datasets", f"{scan}:label=no.nii")
+
+
+def test_two_folders_anywhere(tmp_path: Path) -> None:
+    root = pair(tmp_path / "lab")
+    assert same(found(f"{root / 'images'}:label={root / 'labels'}", "c1"), PLAIN)
+
+
+def test_other_formats(tmp_path: Path) -> None:
+    root = tmp_path / "mha"
+    for folder, array in (("images", image()), ("labels", labels())):
+        (root / folder).mkdir(parents=True)
+        written = sitk.GetImageFromArray(array.T)
+        written.SetSpacing((1, 1, 2.5))
+        written.SetOrigin((-40, -12, -9))
+        sitk.WriteImage(written, str(root / folder / f"c1.{'mha' if folder == 'images' else 'nrrd'}"))
+    assert same(found(root, "c1"), PLAIN)
+
+
+def test_a_label_on_another_grid_is_refused_unless_it_may_be_resampled(tmp_path: Path) -> None:
+    root = pair(tmp_path / "lab")
+    coarse = AFFINE.copy()
+    coarse[:3, :3] *= 2
+    coarse[:3, 3] += AFFINE[:3, :3] @ (0.5, 0.5, 0.5)  # a voxel of it is 8 of the image, exactly
+    save(root / "labels" / "c1.nii.gz", labels()[::2, ::2, ::2], coarse)
+    with pytest.raises(IntraBenchError, match=r"labels/c1.nii.gz lies on another grid \(shape \(10, 9, 5\)\)"):
+        load(root, "c1")
+    (root / "dataset.toml").write_text("resample = true")
+    expected = labels()[::2, ::2, ::2].repeat(2, axis=0).repeat(2, axis=1).repeat(2, axis=2)
+    assert same(found(root, "c1"), {"label_1.1": expected == 1, "label_2.1": expected == 2, "label_5.1": expected == 5})
+
+
+def test_a_label_with_a_channel_per_segment(tmp_path: Path) -> None:
+    channels = np.stack([value == DRAWN for value in (0, 1, 2, 5)], axis=-1).astype(np.uint8)
+    root = pair(tmp_path / "lab", drawn=channels)
+    assert same(found(root, "c1"), {"label_1.1": DRAWN == 1, "label_2.1": DRAWN == 2, "label_3.1": DRAWN == 5})
+
+
+def test_cvpr_npz(tmp_path: Path) -> None:
+    root = tmp_path / "npz"
+    root.mkdir()
+    scan = image().T.astype(np.int32).clip(0, 255).astype(np.uint8)
+    np.savez_compressed(root / "CT_a.npz", imgs=scan, gts=DRAWN.T, spacing=(1.0, 1.5, 2.5), boxes=[{"z_min": 1}])
+    for spec in (root, root / "CT_a.npz"):
+        dataset = registry.make("datasets", str(spec))
+        store.prepare(dataset, "CT_a")
+        scene = store.open_case(dataset, "CT_a")
+        assert scene.volume.spacing_mm == (2.5, 1.5, 1.0)
+        assert np.array_equal(scene.volume.array, scan)
+        assert scene.volume.modality == ""  # the grey values are no Hounsfield units
+        for target, value in zip(scene.targets(), (1, 2, 5), strict=True):
+            assert np.array_equal(target.mask.to_array(target.shape), value == DRAWN.T)
+
+
+def test_cvpr_npz_with_labels_of_their_own(tmp_path: Path) -> None:
+    images, truth = tmp_path / "val", tmp_path / "val_gt"
+    images.mkdir()
+    truth.mkdir()
+    np.savez(images / "a.npz", imgs=image().T, spacing=(1, 1, 1))
+    np.savez(truth / "a.npz", gts=DRAWN.T)
+    dataset = registry.make("datasets", f"{images}:label={truth}")
+    assert [target.id for target in dataset.read("a")[1]] == ["label_1.1", "label_2.1", "label_5.1"]
+    with pytest.raises(
+        IntraBenchError, match=r"a.npz has no array 'gts', only imgs, spacing; give the files that have"
+    ):
+        load(images, "a")
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        ({"gts": DRAWN.T, "spacing": (1, 1, 1)}, "has no array 'imgs'"),
+        ({"imgs": image().T, "gts": DRAWN, "spacing": (1, 1, 1)}, r"gts of the shape \(20, 18, 10\) where imgs of"),
+        ({"imgs": image().T, "gts": DRAWN.T}, "has no array 'spacing'"),
+        ({"imgs": image().T, "gts": DRAWN.T, "spacing": (1, 0, 1)}, "expected three lengths in mm"),
+        ({"imgs": image().T, "gts": DRAWN.T * 0.5, "spacing": (1, 1, 1)}, "values that are not whole numbers"),
+        ({"imgs": image().T * np.nan, "gts": DRAWN.T, "spacing": (1, 1, 1)}, "NaN or infinite"),
+    ],
+)
+def test_npz_that_do_not_fit(tmp_path: Path, arrays: dict[str, np.ndarray], said: str) -> None:
+    np.savez(tmp_path / "a.npz", **arrays)
+    with pytest.raises(IntraBenchError, match=said):
+        load(tmp_path / "a.npz", "a")
+
+
+def test_pictures(tmp_path: Path) -> None:
+    root = tmp_path / "photos"
+    (root / "images").mkdir(parents=True)
+    (root / "masks").mkdir()
+    picture = np.random.default_rng(0).integers(0, 255, (12, 16, 3)).astype(np.uint8)
+    drawn = np.zeros((12, 16), dtype=np.uint8)
+    drawn[2:5, 3:9], drawn[7:9, 1:4] = 1, 255
+    Image.fromarray(picture).save(root / "images" / "a.png")
+    Image.fromarray(drawn).save(root / "masks" / "a.png")
+    dataset = registry.make("datasets", str(root))
+    assert dataset.card.modality == "natural RGB"
+    store.prepare(dataset, "a")
+    scene = store.open_case(dataset, "a")
+    assert np.array_equal(scene.volume.array, picture[None])
+    first, second = scene.targets()
+    assert (first.id, second.id) == ("object.1", "object.2")
+    assert np.array_equal(first.mask.to_array(first.shape)[0], drawn == 1)
+    assert np.array_equal(second.mask.to_array(second.shape)[0], drawn == 255)
+    Image.fromarray(drawn[1:]).save(root / "masks" / "a.png")
+    with pytest.raises(IntraBenchError, match=r"has 11 x 16 pixels where its picture a.png has 12 x 16"):
+        load(root, "a")
+
+
+def dicom_folder(root: Path) -> Path:
+    """Two patients: the first with two series and all kinds of drawings, the second with one series and one drawing."""
+    scan = (image().T + 1000).astype(np.uint16)
+    thin = write_ct(root / "p1" / "thin", scan, PatientID="p1", SeriesDescription="thin")
+    thick = write_ct(root / "p1" / "thick", scan[::2], PatientID="p1", SeriesDescription="thick", spacing=(5, 1, 1))
+    other = write_ct(root / "p2", scan[::-1], PatientID="p2", FrameOfReferenceUID=uid("other"))
+    write_ct(root / "p3", scan, PatientID="p3", FrameOfReferenceUID=uid("nothing drawn"))
+    drawn = DRAWN.T
+    write_seg(root / "p1" / "seg.dcm", thin, {"Liver": drawn == 1, "Tumour": drawn == 2})
+    corners = np.array([[4.5, 4.5], [4.5, 9.5], [8.5, 9.5], [8.5, 4.5]])
+    contours = [np.column_stack([corners, np.full(4, 2.0 * z)]) for z in (2, 3)]
+    write_rtstruct(root / "p1" / "rt.dcm", thin, {"GTV": contours})
+    write_seg(root / "p1" / "thick.dcm", thick, {"Liver": (drawn == 1)[::2]})
+    write_seg(root / "p2" / "seg.dcm", other, {"Liver": (drawn == 1)[::-1]})
+    return root
+
+
+def test_dicom(tmp_path: Path) -> None:
+    root = dicom_folder(tmp_path / "study")
+    dataset = registry.make("datasets", str(root))
+    assert dataset.cases() == ("p1 thick", "p1 thin", "p2")
+    assert dataset.card.modality == "CT"
+    assert dataset.card.caveats == ("nothing was drawn on 1 of 4 series of images; they are left out",)
+    affine = np.diag([-1.0, -1.0, 2.0, 1.0])
+    inside = np.zeros(SHAPE, dtype=bool)
+    inside[5:9, 5:10, 2:4] = True
+    targets = found(root, "p1 thin", affine)
+    assert {key: targets[key].sum() for key in targets} == {"GTV.1": 40, "Liver.1": 144, "Tumour.1": 49}
+    assert np.array_equal(targets["Liver.1"], DRAWN == 1)
+    assert np.array_equal(targets["Tumour.1"], DRAWN == 2)
+    assert np.array_equal(targets["GTV.1"], inside)
+    affine[2, 2] = 5
+    assert same(found(root, "p1 thick", affine), {"Liver.1": (DRAWN == 1)[:, :, ::2]})
+    scan = store.open_case(dataset, "p1 thin").volume
+    assert np.array_equal(scan.grid.from_canonical(scan.array), image())
+
+
+def test_a_slice_that_is_truncated_is_told_of_its_case_alone(tmp_path: Path) -> None:
+    root = dicom_folder(tmp_path / "study")
+    path = min(path for path in (root / "p2").iterdir() if path.name != "seg.dcm")
+    path.write_bytes(path.read_bytes()[:-50])
+    with pytest.raises(IntraBenchError, match="cannot be read, it is truncated"):
+        load(root, "p2")
+    assert list(found(root, "p1 thick", np.diag([-1.0, -1.0, 5.0, 1.0]))) == ["Liver.1"]
+
+
+def test_dicom_without_drawings_or_of_other_patients(tmp_path: Path) -> None:
+    root = dicom_folder(tmp_path / "study")
+    (root / "p2" / "seg.dcm").unlink()
+    only = tmp_path / "only"
+    (root / "p2").rename(only)
+    with pytest.raises(IntraBenchError, match="has 1 series of DICOM images and 0 SEG or RTSTRUCT, none of which was"):
+        registry.make("datasets", str(only))
+    (root / "p1" / "seg.dcm").rename(only / "seg.dcm")
+    with pytest.raises(IntraBenchError, match="has 1 series of DICOM images and 1 SEG or RTSTRUCT, none of which was"):
+        registry.make("datasets", str(only))
+
+
+def test_dicom_without_descriptions_or_ids(tmp_path: Path) -> None:
+    root, scan = tmp_path / "anonymous", (image().T + 1000).astype(np.uint16)
+    for number, patient in enumerate(("x", "x", "")):
+        series = write_ct(root / str(number), scan, PatientID=patient, SeriesInstanceUID=f"1.2.3456789012345{number}")
+        write_seg(root / f"seg{number}", series, {"Liver": DRAWN.T == 1})
+    assert registry.make("datasets", str(root)).cases() == ("567890123452", "x 1", "x 2")
+
+
+@pytest.mark.parametrize("what", ["images", "labels"])
+def test_files_that_are_truncated(tmp_path: Path, what: str) -> None:
+    path = pair(tmp_path / "lab") / what / "c1.nii.gz"
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(IntraBenchError, match=rf"{what}/c1.nii.gz cannot be read, it is truncated"):
+        load(tmp_path / "lab", "c1")
+
+
+def test_images_and_labels_that_cannot_be_used(tmp_path: Path) -> None:
+    root = pair(tmp_path / "lab")
+    for drawn, said in ((DRAWN * 0.5, "values that are not whole"), (DRAWN.astype(np.int16) - 1, "holds the value -1")):
+        save(root / "labels" / "c1.nii.gz", drawn)
+        with pytest.raises(IntraBenchError, match=said):
+            load(root, "c1")
+    save(root / "images" / "c1.nii.gz", np.ones(SHAPE))
+    with pytest.raises(IntraBenchError, match="is constant"):
+        load(root, "c1")
+    save(root / "images" / "c1.nii.gz", np.stack([image(), image(1)], axis=-1))
+    with pytest.raises(IntraBenchError, match="has 2 channels, so there is no channel 2"):
+        load(f"{root}:channel=2", "c1")
+
+
+def test_folders_that_hold_nothing(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(IntraBenchError, match=r"empty holds nothing that is understood; expected an nnU-Net folder"):
+        registry.make("datasets", str(tmp_path / "empty"))
+    with pytest.raises(IntraBenchError, match=r"missing is a path where nothing lies"):
+        registry.make("datasets", str(tmp_path / "missing"))
+
+
+def test_the_more_specific_layout_wins(tmp_path: Path) -> None:
+    root = pair(nnunet(tmp_path / "both"))
+    dataset = registry.make("datasets", str(root))
+    assert dataset.layout.kind == "nnU-Net"
+    assert dataset.layout.notes == ("it could also be read as images/ and labels/; nnU-Net is more specific",)
+
+
+def test_a_scaled_nifti_is_read_as_floats(tmp_path: Path) -> None:
+    root = pair(tmp_path / "lab")
+    written = nib.Nifti1Image(np.stack([image(), image(1)], axis=-1).astype(np.int16), AFFINE)
+    written.header.set_slope_inter(0.5, 3)
+    nib.save(written, root / "images" / "c1.nii.gz")
+    volume = registry.make("datasets", f"{root}:channel=1").read("c1")[0]
+    assert volume.array.dtype == np.float32
