@@ -20,8 +20,8 @@ ARCHIVE = RemoteFile(
     "HaN-Seg.zip",
     (f"{PAGE}/files/HaN-Seg.zip?download=1",),
     "md5:c3d3070de3034933a63031b73b9cf0fc",
-    4_938_848_306,
     page=PAGE,
+    about_mb=4939,
 )
 # fmt: off
 ORGANS = (

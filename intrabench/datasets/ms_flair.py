@@ -55,6 +55,7 @@ class MSFlair(Dataset):
             "the spacing between slices in the headers is wrong; that of the publishers' table replaces it, as in the "
             "published code",
             "the other sequences are not aligned with FLAIR and are not used",
+            "who brings the archive by hand takes the one file of the page, not what its `download all` packs anew",
         ),
     )
 

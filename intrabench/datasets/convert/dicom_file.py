@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, broken
 
 _UNKNOWN_LENGTH = 0xFFFFFFFF
 
@@ -56,12 +56,6 @@ def reading(name: Path | str) -> Iterator[None]:
         raise
     except Exception as error:
         raise broken(name, error) from error
-
-
-def broken(path: Path | str, error: Exception) -> IntraBenchError:
-    """The sentence for a file that a library cannot read, with the library's reason."""
-    reason = str(error).strip().splitlines() or [type(error).__name__]
-    return IntraBenchError(f"{path} cannot be read, it is truncated or broken ({reason[-1]}); fetch or export it again")
 
 
 def required(dataset: Any, keyword: str, name: Path | str) -> Any:

@@ -12,11 +12,10 @@ import nibabel as nib
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.datasets.convert.dicom_file import broken
 from intrabench.datasets.convert.label_map import Box, boxes_of, whole
 from intrabench.datasets.convert.resample import onto_grid
 from intrabench.datasets.convert.segments import Segment
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, broken
 from intrabench.volume import Array, Grid
 
 Affine = NDArray[np.float64]

@@ -68,11 +68,12 @@ def by_hand(path: Path) -> str:
 
 
 def user_agent() -> str:
-    """Who is asking: this program and its version."""
+    """Who is asking: this program, its version and its home, as Zenodo wants to know."""
     try:
-        return f"intrabench/{importlib.metadata.version('intrabench')}"
+        version = importlib.metadata.version("intrabench")
     except importlib.metadata.PackageNotFoundError:  # run from a checkout that was never installed
-        return "intrabench/0"
+        version = "0"
+    return f"intrabench/{version} (+https://github.com/intrabench/intrabench)"
 
 
 @contextmanager

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from intrabench.datasets.convert.dicom_acquisition import one_acquisition
+from intrabench.datasets.convert.dicom_file import read_dataset
+from intrabench.datasets.convert.dicom_references import References
 from intrabench.datasets.convert.dicom_seg import read_seg
 from intrabench.datasets.convert.dicom_series import FoundSeries, find_series, read_series
 from intrabench.datasets.convert.rtstruct import read_rtstruct
@@ -34,7 +37,9 @@ class Dicom(Layout):
     def load(self, case: str, rules: Rules) -> Loaded:
         """The series as a volume, and the segments of all files in their order."""
         image, drawn = self.series[case]
-        series = read_series(image.paths)
+        contents = [read_dataset(path) for one in drawn for path in one.paths]
+        drawn_on = {instance for content in contents for instance in References.drawn_on(content)}
+        series = read_series(one_acquisition(image.paths, drawn_on))
         segments = [segment for one in drawn for path in one.paths for segment in _READERS[one.modality](path, series)]
         return Loaded(series.volume, segments, series.notes)
 

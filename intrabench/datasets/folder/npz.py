@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from intrabench.datasets.convert.dicom_file import broken
 from intrabench.datasets.convert.label_map import segments_of, whole
 from intrabench.datasets.folder.layout import Loaded
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, broken
 from intrabench.volume import Array, Volume, check_intensities
 
 _NOTE = "the file does not say how the patient lies, so the array is taken as it is, and spacing as x, y, z"

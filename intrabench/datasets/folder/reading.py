@@ -9,7 +9,6 @@ from typing import Any
 import nibabel as nib
 import numpy as np
 
-from intrabench.datasets.convert.dicom_file import broken
 from intrabench.datasets.convert.label_map import segments_of, whole
 from intrabench.datasets.convert.photo import Coding, read_ids, read_photo
 from intrabench.datasets.convert.photo_pairs import SUFFIXES as PICTURES
@@ -19,7 +18,7 @@ from intrabench.datasets.folder.layout import Loaded
 from intrabench.datasets.folder.npz import read_npz
 from intrabench.datasets.folder.pairing import NPZ, ending
 from intrabench.datasets.folder.rules import IGNORE, Rules
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, broken
 from intrabench.mask import Mask
 from intrabench.volume import Grid, Volume, check_intensities, read_grid_array, read_image, read_labels
 
