@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -32,13 +33,10 @@ Inside = NDArray[np.bool_]
 
 def theirs(polygons: Any, slices: Any, shape: tuple[int, int, int]) -> Inside:
     """As `filled`, by scikit-image."""
-    from skimage.draw import polygon
-
+    polygon: Any = import_module("skimage.draw").polygon
     inside = np.zeros(shape[::-1], dtype=bool).T  # the pixels of a slice lie together
     for vertices, place in zip(polygons, slices, strict=True):
-        columns, rows = polygon(  # type: ignore[no-untyped-call]
-            vertices[:, 0], vertices[:, 1], shape[:2]
-        )
+        columns, rows = polygon(vertices[:, 0], vertices[:, 1], shape[:2])
         inside[columns, rows, place] ^= True
     return inside
 
