@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import shlex
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -82,34 +80,31 @@ def run(
         **options,
     )
     folder = results_folder(None if out is None else Path(out))
-    summary, rounds = execute(chosen, folder, _Silent())
+    summary, rounds = execute(chosen, folder, Silent())
     return rows_of(summary, folder, rounds)
 
 
 def table(out: str | Path | None = None, *, metric: str = "dice") -> pl.DataFrame:
     """Effort against `metric`: one line per prompter and model, one column per data set, from a results folder."""
-    from intrabench.results.table import stored_table
+    from intrabench.results.table import Layout, stored_table
 
-    return stored_table(results_folder(None if out is None else Path(out)), metric)
+    return stored_table(results_folder(None if out is None else Path(out)), Layout(metric))
 
 
 def execute(options: Options, folder: Path, reporter: Reporter) -> tuple[Summary, int]:
     """Run a job into a results folder; returns what was done and the number of rounds."""
-    from intrabench.engine.environment import versions, versions_hash
     from intrabench.engine.job import make_job
     from intrabench.engine.local import LocalRun
+    from intrabench.engine.manifest import Manifest
     from intrabench.results.store import Store
 
     job = make_job(options)
     run_id = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + secrets.token_hex(3)
-    record = {
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-        "options": vars(options),
-        "package_versions_hash": versions_hash(),
-        "versions": versions(),
-    }
     try:
-        return LocalRun(job, Store(folder, run_id, record), reporter).run(), job.rounds
+        manifest = Manifest(options, job)
+        run = LocalRun(job, Store(folder, run_id, manifest.opening), reporter)
+        with manifest.kept(run.store, run.summary):
+            return run.run(), job.rounds
     finally:
         for contender in job.contenders:
             contender.close()
@@ -129,7 +124,7 @@ def _several(spec: str | Sequence[str]) -> list[str]:
     return [spec] if isinstance(spec, str) else list(spec)
 
 
-class _Silent:
+class Silent:
     """A reporter for use in Python: rows say all."""
 
     def say(self, text: str) -> None:

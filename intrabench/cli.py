@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from intrabench.cli_data import data_app
+from intrabench.cli_report import add_reports
+from intrabench.cli_results import Out, add_results
 from intrabench.cli_shared import Cases, Json, Plugins, Targets, add_plugins, listing, show_names, show_table
 from intrabench.cli_weights import weights_app
 from intrabench.errors import IntraBenchError
@@ -27,10 +29,6 @@ app.add_typer(data_app, name="data")
 app.add_typer(weights_app, name="weights")
 
 Several = Annotated[list[str], typer.Option()]
-Out = Annotated[
-    Path | None,
-    typer.Option("--out", help="Results folder. Default: results/ of a workspace, else intrabench-results/."),
-]
 
 
 @app.command()
@@ -159,29 +157,6 @@ def info(name: str, plugin: Plugins = []) -> None:  # noqa: B006
 
 
 @app.command()
-def table(
-    out: Out = None,
-    metric: Annotated[str, typer.Option(help="dice, iou, nsd_2mm or hd95_mm")] = "dice",
-    round: Annotated[int | None, typer.Option("--round", help="State after this round. Default: the last.")] = None,
-    per_round: Annotated[bool, typer.Option("--per-round", help="A line for every round, not the last alone.")] = False,
-    csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values instead of a table.")] = False,
-) -> None:
-    """Tabulate effort against a metric."""
-    from intrabench.console import print_frame
-    from intrabench.results.store import read_rows
-    from intrabench.results.table import readable, seen_in_training, stored_table
-    from intrabench.workspace import results_folder
-
-    frame = stored_table(results_folder(out), metric, round, per_round=per_round)
-    if csv:
-        typer.echo(frame.write_csv(), nl=False)
-    else:
-        print_frame(readable(frame), f"{metric}, mean over instances, then cases; failures count as the worst value")
-        for told in seen_in_training(read_rows(results_folder(out))):
-            typer.echo(told)
-
-
-@app.command()
 def check(
     model: Annotated[str, typer.Argument(help="Model spec, e.g. sammed3d.")],
     random_weights: Annotated[bool, typer.Option("--random-weights", help="Try the network untrained.")] = False,
@@ -230,26 +205,16 @@ def preview(
 
 
 @app.command()
-def export(
-    folder: Annotated[Path, typer.Argument(help="Where the NIfTI files go.")],
-    out: Out = None,
-    plugin: Plugins = [],  # noqa: B006
-) -> None:
-    """Write the masks of a run with --save-masks as NIfTI on the original grid of each scan."""
-    add_plugins(plugin)
-    from intrabench.results.export import export as write
-    from intrabench.workspace import results_folder
-
-    typer.echo(f"wrote {write(results_folder(out), folder)} masks to {folder}")
-
-
-@app.command()
 def init(folder: Path) -> None:
     """Make a workspace: a folder with intrabench.toml and an example of a prompter, a model and a data set."""
     from intrabench.workspace import make_workspace
 
     make_workspace(folder)
     typer.echo(f"made the workspace {folder}; now: cd {folder} && intrabench list prompters")
+
+
+add_reports(app)
+add_results(app)
 
 
 def main() -> NoReturn:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -123,25 +122,13 @@ def print_frame(frame: pl.DataFrame, title: str = "") -> None:
     from rich.console import Console as RichConsole
     from rich.table import Table
 
+    from intrabench.results.formats import texts
+
     table = Table(title=title or None, title_justify="left", header_style="bold")
     for name in frame.columns:
         table.add_column(name, justify="right" if frame[name].dtype.is_numeric() else "left", overflow="fold")
-    for row in zip(*(_texts(frame[name].to_list()) for name in frame.columns), strict=True):
+    for row in zip(*(texts(frame[name].to_list()) for name in frame.columns), strict=True):
         table.add_row(*row)
     # a pipe has no width; tables must not be cut there
     console = RichConsole(width=None if sys.stdout.isatty() else 200)
     console.print(table)
-
-
-def _texts(values: list[Any]) -> list[str]:
-    """The texts of one column, with as many decimals as its numbers deserve: large ones one, scores three."""
-    numbers = [value for value in values if isinstance(value, float) and math.isfinite(value)]
-    top = max(numbers, default=0)
-    decimals = 0 if top > 1 and all(value.is_integer() for value in numbers) else 1 if top >= 10 else 3
-
-    def text(value: Any) -> str:
-        if value is None:
-            return "-"
-        return f"{value:.{decimals}f}" if isinstance(value, float) else str(value)
-
-    return [text(value) for value in values]

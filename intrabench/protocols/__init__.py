@@ -46,7 +46,7 @@ class Protocol:
     metrics: tuple[str, ...]
     rounds: int | None = None
     stop: Stop = Stop()
-    aggregation: str = "mean over the instances of a case, then over cases, then over data sets"
+    aggregation: str = "mean over the instances of a class in a case, then over cases, classes, data sets"
     rows: tuple[Row, ...] = ()
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from intrabench import registry
 from intrabench.datasets import store
 from intrabench.errors import IntraBenchError
+from intrabench.results.runs import dataset_of
 from intrabench.results.store import read_masks, read_rows
 from intrabench.volume import Volume, write_nifti
 
@@ -29,7 +26,7 @@ def export(results: Path, folder: Path) -> int:
             continue
         place = row["dataset"], row["case"]
         if last is None or last[0] != place:
-            last = place, store.open_case(_dataset(results, row), row["case"]).volume
+            last = place, store.open_case(dataset_of(results, row), row["case"]).volume
         name = f"{row['target']}__{row['model']}__{row['prompter']}__seed{row['seed']}_round{row['round']}"
         path = folder / _safe(row["dataset"]) / _safe(row["case"]) / f"{_safe(name)}.nii.gz"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -38,16 +35,6 @@ def export(results: Path, folder: Path) -> int:
     if not written:
         raise IntraBenchError(f"{results} holds no masks; repeat the run with --save-masks, which keeps them")
     return written
-
-
-def _dataset(results: Path, row: Mapping[str, Any]) -> Any:
-    """The data set of a row, as its run had it: a folder's name does not say where it lies."""
-    record = results / "runs" / f"{row['run_id']}.json"
-    given = json.loads(record.read_text(encoding="utf-8"))["options"]["datasets"] if record.exists() else []
-    made = (registry.make("datasets", spec) for spec in given)
-    return next((dataset for dataset in made if dataset.spec == row["dataset"]), None) or registry.make(
-        "datasets", row["dataset"]
-    )
 
 
 def _safe(name: str) -> str:

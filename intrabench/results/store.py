@@ -3,7 +3,7 @@
 rows/RUN-0001.parquet    one line per session and round
 turns/RUN-0001.parquet   what the user gave, as JSON
 masks/SESSION.npz        with --save-masks: packed masks per round
-runs/RUN.json            command, time, package versions
+runs/RUN.json            the manifest of the run: command, versions, machine, data, how it ended
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,9 +85,9 @@ FAILED = ("error", "oom", "timeout")
 class Store:
     """A results folder that is being written to."""
 
-    def __init__(self, root: Path, run_id: str, record: Mapping[str, Any] | None = None) -> None:
-        """Make the folder; `record` (command, options, versions) is written beside the first part."""
-        self.root, self.run_id, self._record, self._parts = root, run_id, record or {}, 0
+    def __init__(self, root: Path, run_id: str, record: Callable[[], Mapping[str, Any]] = dict) -> None:
+        """Make the folder; what `record` gives is written beside the first part, and `parts` counts them."""
+        self.root, self.run_id, self._record, self.parts = root, run_id, record, 0
         self._seen: dict[str, pl.DataFrame] = {}
         try:
             for folder in ("rows", "turns", "runs", "locks"):
@@ -100,16 +100,20 @@ class Store:
 
     def write_part(self, rows: Sequence[Mapping[str, Any]], turns: Sequence[Mapping[str, Any]]) -> None:
         """Write the rows and turns of finished sessions; the rows come last, they are what makes them count."""
-        if self._parts == 0:
-            text = json.dumps({"run_id": self.run_id, **self._record}, indent=1, default=str)
-            _atomically(self.root / "runs" / f"{self.run_id}.json", lambda path: path.write_text(text, "utf-8"))
-        self._parts += 1
-        name = f"{self.run_id}-{self._parts:04d}.parquet"
+        if self.parts == 0:
+            self.write_record(self._record())
+        self.parts += 1
+        name = f"{self.run_id}-{self.parts:04d}.parquet"
         now = time.time_ns()
         stamped = [{"run_id": self.run_id, "written_at": now, **row} for row in rows]
         given = [{"written_at": now, **turn} for turn in turns]
         _atomically(self.root / "turns" / name, pl.DataFrame(given, schema=TURNS).write_parquet)
         _atomically(self.root / "rows" / name, pl.DataFrame(stamped, schema=SCHEMA).write_parquet)
+
+    def write_record(self, record: Mapping[str, Any]) -> None:
+        """Write the record of the run, in place of an earlier one."""
+        text = json.dumps({"run_id": self.run_id, **record}, indent=1, default=str)
+        _atomically(self.root / "runs" / f"{self.run_id}.json", lambda path: path.write_text(text, "utf-8"))
 
     def finished(self, rounds: int) -> set[str]:
         """Sessions that need not be computed again for so many rounds; only parts not seen before are read."""
@@ -154,7 +158,10 @@ def read_masks(root: Path, session: str) -> list[Mask]:
 
 
 def read_rows(root: Path) -> pl.DataFrame:
-    """All current rows, one per session and round: what succeeded before what failed, the newer before the older."""
+    """All current rows, one per session and round: what succeeded before what failed, the newer before the older.
+
+    Parts that are damaged are left out; `damaged_parts` names them.
+    """
     rows = _current(_read(sorted((root / "rows").glob("*.parquet")), SCHEMA))
     return rows.filter((pl.col("target") != WHOLE_CASE) | pl.col("status").is_in(FAILED))
 
@@ -164,6 +171,22 @@ def read_turns(root: Path) -> pl.DataFrame:
     turns = _read(sorted((root / "turns").glob("*.parquet")), TURNS)
     newest = pl.col("written_at") == pl.col("written_at").max().over("session")
     return turns.filter(newest).drop("written_at")
+
+
+def damaged_parts(root: Path) -> list[str]:
+    """A sentence for each part that cannot be read. Everything else goes on without it, and runs play it again."""
+    remedies = {"rows": "delete it", "turns": "delete it and its namesake in rows"}
+    return [
+        f"{path} cannot be read and is left out; {remedies[path.parent.name]}, and the command of its run computes its "
+        "sessions again"
+        for path in damaged_files(root)
+    ]
+
+
+def damaged_files(root: Path) -> list[Path]:
+    """The parts that cannot be read. Turns are many: of theirs only the beginning and the end are looked at."""
+    rows, turns = (sorted((root / folder).glob("*.parquet")) for folder in ("rows", "turns"))
+    return [*_damaged(rows, SCHEMA), *_damaged(turns, {"session": pl.String})]
 
 
 def finished_sessions(root: Path, rounds: int) -> set[str]:
@@ -205,25 +228,40 @@ def _masks(root: Path, session: str) -> Path:
 
 
 def _read(paths: Sequence[Path], schema: Mapping[str, Any]) -> pl.DataFrame:
+    """The rows of all parts that can be read."""
+    frame = _together(paths, schema)
+    if frame is None:
+        parts = [part for path in paths if (part := _together([path], schema)) is not None]
+        return pl.concat([pl.DataFrame(schema=dict(schema)), *parts])
+    return frame
+
+
+def _damaged(paths: Sequence[Path], schema: Mapping[str, Any]) -> list[Path]:
+    if _together(paths, schema) is not None:
+        return []
+    return [path for path in paths if _together([path], schema) is None]
+
+
+def _together(paths: Sequence[Path], schema: Mapping[str, Any]) -> pl.DataFrame | None:
+    """The rows of parts that are alike; None when one of them is damaged, or of a version with fewer columns."""
     if not paths:
         return pl.DataFrame(schema=dict(schema))
     try:
-        try:
-            frame = pl.read_parquet(list(paths))
-        except pl.exceptions.PolarsError:  # parts of older versions have fewer columns
-            frame = pl.concat([pl.read_parquet(path) for path in paths], how="diagonal_relaxed")
-        return frame.with_columns(pl.lit(None, kind).alias(n) for n, kind in schema.items() if n not in frame.columns)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        broken = next((path for path in paths if not _readable(path)), paths[0])
-        raise IntraBenchError(f"{broken} cannot be read; delete it, its sessions are then run again") from error
+        return _fitted(pl.scan_parquet(list(paths)), schema).collect()
+    except _UNREADABLE:
+        return None
 
 
-def _readable(path: Path) -> bool:
-    try:
-        pl.read_parquet(path)
-    except (OSError, pl.exceptions.PolarsError):
-        return False
-    return True
+def _fitted(frame: pl.LazyFrame, schema: Mapping[str, Any]) -> pl.LazyFrame:
+    """The columns of `schema`; those that older versions did not write are null, but there always was a session."""
+    known = {*frame.collect_schema().names(), "session"}
+    return frame.select(
+        pl.col(name).cast(kind) if name in known else pl.lit(None, kind).alias(name) for name, kind in schema.items()
+    )
+
+
+_UNREADABLE = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
+"""What polars raises for damaged files; a few make it panic."""
 
 
 def _atomically(path: Path, write: Any) -> None:

@@ -2,81 +2,156 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import row_names
-from intrabench.results.store import FAILED, read_rows
+from intrabench.results.aggregate import AGGREGATIONS, Aggregation, aggregate, aggregation
+from intrabench.results.matched import MATCHED, matched_scores
+from intrabench.results.reference import beside
+from intrabench.results.scores import IDENTITY, Policy, scores
+from intrabench.results.scores import metric as scored_by
+from intrabench.results.soundness import check_mixable
+from intrabench.results.store import read_rows
+from intrabench.specs import nearest
 
-METRICS = ("dice", "iou", "nsd_2mm", "hd95_mm")
-
-_IDENTITY = ["protocol", "prompter", "model", "model_version", "weights_sha256", "dtype", "strict"]
-"""What makes two lines of a table; the columns after the first three are shown where they differ."""
-
-_SESSION = [*_IDENTITY, "dataset", "case", "target", "seed"]
-
-
-def stored_table(
-    root: Path, metric: str = "dice", round: int | None = None, *, per_round: bool = False
-) -> pl.DataFrame:
-    """`effort_table` of a results folder, or `round_table` of it up to `round`."""
-    rows = read_rows(root)
-    if rows.is_empty():
-        raise IntraBenchError(f"{root} holds no results yet; `intrabench run --model M --prompter P` makes some")
-    return round_table(rows, metric, round) if per_round else effort_table(rows, metric, round)
+EFFORT = ("interactions", "dof", "seconds_human")
 
 
-def round_table(rows: pl.DataFrame, metric: str = "dice", last: int | None = None) -> pl.DataFrame:
-    """The lines of `effort_table` after every round that was played, up to `last`, with a column `round`."""
-    ends = rows.group_by(_IDENTITY).agg(pl.col("round").max().alias("_end"))
+@dataclass(frozen=True)
+class Layout:
+    """What a table shows and how its numbers are made.
+
+    by: the columns whose values make lines. columns: the column whose values make columns of numbers. round: the state
+    after so many corrections; None: the last. root: the results folder, for aggregations that need its masks.
+    """
+
+    metric: str = "dice"
+    by: Sequence[str] = IDENTITY
+    columns: str = "dataset"
+    round: int | None = None
+    how: Aggregation = AGGREGATIONS["protocol"]
+    policy: Policy = field(default_factory=Policy)
+    root: Path | None = None
+
+    def told(self) -> str:
+        """How the numbers came about, in words."""
+        return f"{self.metric}: {self.how.told}; {self.policy.told()}"
+
+
+def layout_of(
+    metric: str, by: str, columns: str, round: int | None, aggregation_name: str, failed: str, empty: str
+) -> Layout:
+    """The layout that words of the command line mean; `by` holds names of columns with commas between."""
+    for option, word in (("failed", failed), ("empty", empty)):
+        if word not in ("worst", "drop"):
+            raise IntraBenchError(f"--{option} {word} is unknown; give worst or drop")
+    lines = tuple(name.strip() for name in by.split(",") if name.strip()) or IDENTITY
+    policy = Policy(failed, empty)  # type: ignore[arg-type]
+    scored_by(metric)
+    how = MATCHED if aggregation_name == MATCHED.name else aggregation(aggregation_name)
+    return Layout(metric, lines, columns, round, how, policy)
+
+
+def referenced(rows: pl.DataFrame, layout: Layout, name: str) -> pl.DataFrame:
+    """Our Dice per data set and round beside published numbers."""
+    top = int(rows["round"].max() or 0)  # type: ignore[arg-type]
+    rounds = range(top + 1) if layout.round is None else [layout.round]
+    plain = replace(layout, by=("prompter", "model"), columns="dataset")
+    found = [
+        cells(scores(rows, "dice", number, plain.policy), plain).with_columns(round=pl.lit(number, pl.Int64))
+        for number in rounds
+    ]
+    return beside(pl.concat(found), name)
+
+
+def effort_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFrame:
+    """One line per combination of `layout.by`; a column per value of `layout.columns`, mostly data sets, and `average`.
+
+    Each session enters with its last row up to `round`, so the last state is carried forward after an early stop.
+    `average` is the mean of the columns and empty where one of them is. Effort is the mean over sessions that did not
+    fail; `failed` and `not_applicable` are counted.
+    """
+    layout = layout or Layout()
+    check_columns(rows, [*layout.by, layout.columns])
+    if "protocol" not in layout.by:
+        check_mixable(rows, layout.metric)
+    scored = scores(rows, layout.metric, layout.round, layout.policy)
+    keys = list(layout.by)
+    counts = scored.group_by(keys).agg(
+        (pl.col("target") != "*").sum().alias("sessions"),
+        pl.col("failed").sum(),
+        pl.col("not_applicable").sum(),
+    )
+    usual = scored.filter(~pl.col("failed") & ~pl.col("not_applicable"))
+    effort = usual.group_by(keys).agg(pl.col(name).mean() for name in EFFORT)
+    wide = counts
+    for more in (effort, _pivot(cells(scored, layout), layout, scored)):
+        wide = wide.join(more, on=keys, how="left", nulls_equal=True)
+    return wide.sort(keys)
+
+
+def round_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFrame:
+    """The lines of `effort_table` after every round that was played, up to its round, with a column `round`."""
+    layout = layout or Layout()
+    last = layout.round
+    keys = list(layout.by)
+    check_columns(rows, keys)
+    ends = rows.group_by(keys).agg(pl.col("round").max().alias("_end"))
     top = int(rows["round"].max() or 0)  # type: ignore[arg-type]
     tables = []
     for number in range((top if last is None else min(top, last)) + 1):
-        table = effort_table(rows.join(ends.filter(pl.col("_end") >= number), on=_IDENTITY, how="semi"), metric, number)
+        played = rows.join(ends.filter(pl.col("_end") >= number), on=keys, how="semi", nulls_equal=True)
+        table = effort_table(played, replace(layout, round=number))
         tables.append(table.insert_column(table.columns.index("sessions"), pl.lit(number).alias("round")))
     if not tables:
         raise IntraBenchError(f"there are no rows up to round {last}; give --round 0 or more")
-    return pl.concat(tables, how="diagonal_relaxed").sort([*_IDENTITY, "round"])
+    return pl.concat(tables, how="diagonal_relaxed").sort([*keys, "round"])
 
 
-def effort_table(rows: pl.DataFrame, metric: str = "dice", round: int | None = None) -> pl.DataFrame:
-    """One line per prompter and model; a column per data set holds the mean of `metric`.
-
-    Mean over a case's instances (and seeds), then over cases; `average` is the mean over data sets and empty where one
-    is missing. Each session enters with its last row up to `round`, so the last state is carried forward after an early
-    stop. `error`, `oom` and `timeout` count as the worst value and are counted in `failed`; `not_applicable` enters no
-    mean and is counted apart.
-    """
-    if metric not in METRICS:
-        raise IntraBenchError(f"there is no metric {metric!r} in the rows; known are {', '.join(METRICS)}")
-    if round is not None:
-        rows = rows.filter(pl.col("round") <= round)
+def stored_table(root: Path, layout: Layout | None = None, *, per_round: bool = False) -> pl.DataFrame:
+    """`effort_table` of a results folder, or its `round_table`."""
+    rows = read_rows(root)
     if rows.is_empty():
-        raise IntraBenchError(f"there are no rows up to round {round}; give --round 0 or more")
-    # of the same target in an older version of itself or of its data set, only the newest session counts
-    newest = pl.col("written_at").max().over("session")
-    rows = rows.with_columns(_played=newest).filter(pl.col("_played") == pl.col("_played").max().over(_SESSION))
-    last = rows.filter(pl.col("round") == pl.col("round").max().over("session"))
-    failed = pl.col("status").is_in(FAILED)
-    worst = float("inf") if metric == "hd95_mm" else 0.0
-    last = last.with_columns(value=pl.when(failed).then(worst).otherwise(pl.col(metric)), failed=failed)
-    counts = last.group_by(_IDENTITY).agg(
-        (pl.col("target") != "*").sum().alias("sessions"),
-        pl.col("failed").sum(),
-        (pl.col("status") == "not_applicable").sum().alias("not_applicable"),
+        raise IntraBenchError(f"{root} holds no results yet; `intrabench run --model M --prompter P` makes some")
+    layout = replace(layout or Layout(), root=root)
+    return round_table(rows, layout) if per_round else effort_table(rows, layout)
+
+
+def cells(scored: pl.DataFrame, layout: Layout) -> pl.DataFrame:
+    """One line per cell: `layout.by`, `layout.columns`, `value`, and the numbers of `cases`, `targets` and `failed`.
+
+    Where columns are no data sets, a cell is the mean over its data sets.
+    """
+    keys = [*layout.by, *([] if layout.columns == "dataset" else [layout.columns])]
+    per_set = aggregate(counted(scored, layout), keys, layout.how)
+    if layout.columns == "dataset":
+        return per_set
+    return per_set.group_by(keys).agg(
+        pl.col("value").mean(), *(pl.col(n).sum() for n in ("cases", "targets", "failed"))
     )
-    scored = last.filter(pl.col("status") != "not_applicable")
-    effort = scored.group_by(_IDENTITY).agg(
-        *(pl.col(name).filter(~pl.col("failed")).mean() for name in ("interactions", "dof", "seconds_human"))
-    )
-    cases = scored.group_by([*_IDENTITY, "dataset", "case"]).agg(pl.col("value").mean())
-    means = cases.group_by([*_IDENTITY, "dataset"]).agg(pl.col("value").mean())
-    wide = counts
-    for more in (effort, _pivot(means, last)):
-        wide = wide.join(more, on=_IDENTITY, how="left", nulls_equal=True)
-    return wide.sort(_IDENTITY).with_columns(pl.col("weights_sha256").str.slice(0, 12))
+
+
+def counted(scored: pl.DataFrame, layout: Layout) -> pl.DataFrame:
+    """What enters the means: the scores themselves, or those of the published evaluator in their place."""
+    if layout.how is not MATCHED:
+        return scored
+    if layout.root is None or layout.metric != "dice":
+        raise IntraBenchError("the aggregation matched needs the masks of a results folder, and the metric dice")
+    return matched_scores(layout.root, scored)
+
+
+def check_columns(rows: pl.DataFrame, names: Sequence[str]) -> None:
+    """Refuse columns that rows do not have."""
+    for name in names:
+        if name not in rows.columns:
+            raise IntraBenchError(
+                f"rows have no column {name!r}{nearest(name, rows.columns)}; they have {', '.join(rows.columns)}"
+            )
 
 
 def readable(frame: pl.DataFrame) -> pl.DataFrame:
@@ -84,16 +159,20 @@ def readable(frame: pl.DataFrame) -> pl.DataFrame:
 
     Rows of a published table go by their printed names.
     """
-    dropped = [name for name in ("protocol", "dtype", "strict") if frame[name].n_unique() == 1]
-    versions = frame.group_by("model").agg(pl.col("model_version", "weights_sha256").n_unique())
-    dropped += [name for name in ("model_version", "weights_sha256") if versions[name].max() == 1]
+    dropped = [name for name in ("protocol", "dtype", "strict") if name in frame and frame[name].n_unique() == 1]
+    if {"model", "model_version", "weights_sha256"} <= set(frame.columns):
+        versions = frame.group_by("model").agg(pl.col("model_version", "weights_sha256").n_unique())
+        dropped += [name for name in ("model_version", "weights_sha256") if versions[name].max() == 1]
     dropped += [name for name in ("failed", "not_applicable") if frame[name].sum() == 0]
     dropped += ["dof"] + (["average"] if frame.width - frame.columns.index("seconds_human") <= 3 else [])
-    frame = frame.with_columns(
-        prompter=pl.struct("protocol", "prompter").map_elements(
-            lambda line: row_names(line["protocol"]).get(line["prompter"], line["prompter"]), pl.String
+    if {"protocol", "prompter"} <= set(frame.columns):
+        frame = frame.with_columns(
+            prompter=pl.struct("protocol", "prompter").map_elements(
+                lambda line: row_names(line["protocol"]).get(line["prompter"], line["prompter"]), pl.String
+            )
         )
-    )
+    if "weights_sha256" in frame:
+        frame = frame.with_columns(pl.col("weights_sha256").str.slice(0, 12))
     short = {"seconds_human": "human s", "not_applicable": "n/a"}
     return frame.drop(dropped).rename(short, strict=False)
 
@@ -104,10 +183,11 @@ def seen_in_training(rows: pl.DataFrame) -> list[str]:
     return [f"{model} was trained on {dataset}, or on what that is part of" for model, dataset in seen.iter_rows()]
 
 
-def _pivot(means: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """One column per data set, and their average where none is missing."""
-    names = sorted(rows["dataset"].unique().to_list())
-    columns = [pl.col("value").filter(pl.col("dataset") == name).first().alias(name) for name in names]
-    wide = means.group_by(_IDENTITY).agg(columns)
+def _pivot(found: pl.DataFrame, layout: Layout, scored: pl.DataFrame) -> pl.DataFrame:
+    """One column per value of `layout.columns`, and their average where none is missing."""
+    heads = [value for value in scored[layout.columns].unique().sort().to_list() if value not in ("", None)]
+    columns = [pl.col("value").filter(pl.col(layout.columns) == head).first().alias(str(head)) for head in heads]
+    wide = found.group_by(list(layout.by)).agg(columns)
+    names = [str(head) for head in heads]
     complete = pl.all_horizontal(pl.col(name).is_not_null() for name in names)
     return wide.with_columns(average=pl.when(complete).then(pl.mean_horizontal(names)))

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.results.store import SCHEMA, Store, finished_sessions, read_masks, read_rows, read_turns
 
@@ -90,14 +89,6 @@ def test_the_turns_of_the_newest_play_count() -> None:
     store.write_part([row("a", status="error")], turns)
     store.write_part([row("a")], [{**turns[0], "given": "new"}])
     assert read_turns(Path("out"))["given"].to_list() == ["new"]
-
-
-def test_a_broken_part_is_named() -> None:
-    store = Store(Path("out"), "run")
-    store.write_part([row("a")], [])
-    Path("out/rows/zzz.parquet").write_bytes(b"PAR1 no")
-    with pytest.raises(IntraBenchError, match=r"zzz\.parquet cannot be read; delete it"):
-        read_rows(Path("out"))
 
 
 def test_leftovers_of_a_killed_run_are_not_read() -> None:

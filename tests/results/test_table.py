@@ -7,7 +7,7 @@ import pytest
 
 from intrabench.errors import IntraBenchError
 from intrabench.results.store import SCHEMA
-from intrabench.results.table import effort_table, readable, round_table, seen_in_training
+from intrabench.results.table import Layout, effort_table, readable, round_table, seen_in_training
 
 
 def frame(*rows: tuple[str, str, str, int, str, float | None]) -> pl.DataFrame:
@@ -40,7 +40,7 @@ def test_failures_count_as_the_worst_and_are_counted() -> None:
     (line,) = effort_table(rows).rows(named=True)
     assert line["a"] == pytest.approx((0.4 + 0.0) / 2)
     assert (line["failed"], line["sessions"]) == (2, 2)
-    assert effort_table(rows, "hd95_mm")["a"][0] == float("inf")
+    assert effort_table(rows, Layout("hd95_mm"))["a"][0] == float("inf")
 
 
 def test_not_applicable_is_in_no_mean() -> None:
@@ -57,8 +57,8 @@ def test_the_last_state_is_carried_forward_and_rounds_can_be_chosen() -> None:
         ("a", "1", "x.2", 0, "stopped", 1.0),
     )
     assert effort_table(rows)["a"][0] == pytest.approx(0.85)
-    assert effort_table(rows, round=1)["a"][0] == pytest.approx(0.75)
-    assert effort_table(rows, round=0)["a"][0] == pytest.approx(0.55)
+    assert effort_table(rows, Layout(round=1))["a"][0] == pytest.approx(0.75)
+    assert effort_table(rows, Layout(round=0))["a"][0] == pytest.approx(0.55)
 
 
 def test_no_average_where_a_data_set_is_missing() -> None:
@@ -104,20 +104,20 @@ def test_a_line_per_round() -> None:
     static = frame(("a", "1", "x.1", 0, "ok", 0.9)).with_columns(prompter=pl.lit("static"))
     table = round_table(pl.concat([played, static]))
     assert table.select("prompter", "round", "a").rows() == [("p", 0, 0.4), ("p", 1, 0.5), ("static", 0, 0.9)]
-    assert round_table(played, last=0).select("round", "a").rows() == [(0, 0.4)]
+    assert round_table(played, Layout(round=0)).select("round", "a").rows() == [(0, 0.4)]
     assert readable(table)["round"].to_list() == [0, 1, 0]
     with pytest.raises(IntraBenchError, match="no rows up to round -1"):
-        round_table(played, last=-1)
+        round_table(played, Layout(round=-1))
 
 
 def test_no_rows_of_a_round() -> None:
     with pytest.raises(IntraBenchError, match="no rows up to round -1"):
-        effort_table(frame(("a", "1", "x.1", 0, "ok", 0.2)), round=-1)
+        effort_table(frame(("a", "1", "x.1", 0, "ok", 0.2)), Layout(round=-1))
 
 
 def test_unknown_metric() -> None:
     with pytest.raises(IntraBenchError, match="no metric 'dise'"):
-        effort_table(frame(), "dise")
+        effort_table(frame(), Layout("dise"))
 
 
 def test_models_that_were_trained_on_the_data_are_named() -> None:

@@ -1,0 +1,135 @@
+"""The command line's part about looking at results: table, compare, report, figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from intrabench.cli_results import Out, tell_damage
+
+Metric = Annotated[str, typer.Option("--metric", help="dice, iou, nsd, hd95 or seconds (of the machine)")]
+Round = Annotated[int | None, typer.Option("--round", help="State after this round. Default: the last.")]
+How = Annotated[str, typer.Option("--aggregation", help="protocol, class-first, case, pooled; table: also matched")]
+Failed = Annotated[str, typer.Option("--failed", help="What failures count as: worst or drop.")]
+Empty = Annotated[str, typer.Option("--empty", help="What empty answers count as: worst or drop.")]
+
+
+def add_reports(app: typer.Typer) -> None:
+    """Give `app` the commands of this file."""
+    for command in (table, compare, report, figures):
+        app.command()(command)
+
+
+def table(
+    out: Out = None,
+    metric: Metric = "dice",
+    round: Round = None,
+    per_round: Annotated[bool, typer.Option("--per-round", help="A line for every round, not the last alone.")] = False,
+    by: Annotated[str, typer.Option(help="Columns that make lines, e.g. model or model,prompter.")] = "",
+    columns: Annotated[str, typer.Option(help="The column that makes columns, e.g. label.")] = "dataset",
+    aggregation: How = "protocol",
+    failed: Failed = "worst",
+    empty: Empty = "worst",
+    interval: Annotated[bool, typer.Option("--interval", help="The 95 % interval of every cell.")] = False,
+    counts: Annotated[bool, typer.Option("--counts", help="Cases/targets of every cell, and !failures.")] = False,
+    reference: Annotated[str, typer.Option(help="Published numbers to set beside: paper.")] = "",
+    format: Annotated[str, typer.Option(help="text, csv, markdown, latex or html")] = "text",
+    csv: Annotated[bool, typer.Option("--csv", help="As --format csv.")] = False,
+) -> None:
+    """Tabulate effort against a metric."""
+    from dataclasses import replace
+
+    from intrabench.console import print_frame
+    from intrabench.results.annotated import annotated_table
+    from intrabench.results.formats import formatted
+    from intrabench.results.soundness import is_partial
+    from intrabench.results.store import read_rows
+    from intrabench.results.table import layout_of, readable, referenced, seen_in_training, stored_table
+    from intrabench.workspace import results_folder
+
+    folder = results_folder(out)
+    layout = layout_of(metric, by, columns, round, aggregation, failed, empty)
+    if reference:
+        frame = referenced(read_rows(folder), layout, reference)
+    elif interval or counts:
+        frame = readable(
+            annotated_table(read_rows(folder), replace(layout, root=folder), interval=interval, counts=counts)
+        )
+    else:
+        frame = stored_table(folder, layout, per_round=per_round)
+        frame = frame if csv or format == "csv" else readable(frame)
+    if csv or format != "text":
+        typer.echo(formatted(frame, "csv" if csv else format), nl=False)
+    else:
+        print_frame(frame, layout.told())
+        for told in seen_in_training(read_rows(folder)):
+            typer.echo(told)
+    if partial := is_partial(folder):
+        typer.echo(partial, err=True)
+    tell_damage(folder)
+
+
+def compare(
+    a: Annotated[str, typer.Argument(metavar="A", help="A results folder, a model or a prompter.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="Another of the same kind.")],
+    out: Out = None,
+    metric: Metric = "dice",
+    round: Round = None,
+    aggregation: How = "protocol",
+    failed: Failed = "worst",
+    empty: Empty = "worst",
+) -> None:
+    """Compare two runs, models or prompters on the same targets. Exit code 1: B is significantly worse somewhere."""
+    from intrabench.results.compare import Settings
+    from intrabench.results.compare import compare as compared
+    from intrabench.results.contests import contests
+    from intrabench.results.table import layout_of
+    from intrabench.workspace import results_folder
+
+    layout = layout_of(metric, "", "dataset", round, aggregation, failed, empty)
+    settings = Settings(metric, round, layout.how, layout.policy)
+    worse = False
+    for contest in contests(results_folder(out), a, b):
+        found = compared(contest.a, contest.b, settings)
+        typer.echo("\n".join([f"== {contest.head}", *found.told(a, b)]))
+        if found.worse:
+            typer.echo(f"{b} is worse: the whole interval of the difference lies below 0")
+        worse |= found.worse
+    if worse:
+        raise typer.Exit(1)
+
+
+def report(
+    file: Annotated[Path, typer.Argument(help="The HTML file.")] = Path("report.html"),
+    out: Out = None,
+    targets: Annotated[int, typer.Option("--targets", help="Targets to look at, per data set.")] = 3,
+    aggregation: How = "protocol",
+    failed: Failed = "worst",
+    empty: Empty = "worst",
+) -> None:
+    """Write one HTML file: tables, curves, ranking, failures, and a viewer of the worst, median and best targets."""
+    from intrabench.results.report.page import write_report
+    from intrabench.results.table import layout_of
+    from intrabench.workspace import results_folder
+
+    layout = layout_of("dice", "", "dataset", None, aggregation, failed, empty)
+    folder = results_folder(out)
+    write_report(folder, file, targets=targets, how=layout.how, policy=layout.policy)
+    typer.echo(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
+    tell_damage(folder)
+
+
+def figures(
+    folder: Annotated[Path, typer.Argument(help="Where the pictures go.")],
+    out: Out = None,
+    format: Annotated[list[str], typer.Option("--format", help="png, svg or pdf; several are fine.")] = ["png"],  # noqa: B006
+) -> None:
+    """Draw curves, ranking and sizes as pictures for papers."""
+    from intrabench.results.figures import write_figures
+    from intrabench.workspace import results_folder
+
+    for path in write_figures(results_folder(out), folder, format):
+        typer.echo(f"wrote {path}")
+    tell_damage(results_folder(out))

@@ -1,0 +1,56 @@
+"""What a run ran on, and which commit of intrabench ran."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+
+@cache
+def commit() -> str:
+    """The commit of this copy of intrabench, with ``-dirty`` after changes; nothing where it is no checkout."""
+    root = Path(__file__).parents[2]
+    if not (root / ".git").exists():
+        return ""
+    asked = ["git", "--no-optional-locks", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        return subprocess.run(asked, cwd=root, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+def hardware() -> dict[str, Any]:
+    """The machine, without its name: system, processor, memory, graphics cards."""
+    processor = {"cpu": _cpu(), "cores": os.cpu_count(), "memory_gb": _memory_gb()}
+    return {"os": platform.platform(), **processor, "gpus": _gpus()}
+
+
+def _memory_gb() -> float | None:
+    """The memory of the machine; None where the system does not tell."""
+    try:
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _cpu() -> str:
+    """The model of the processor."""
+    listed = Path("/proc/cpuinfo")
+    lines = listed.read_text().splitlines() if listed.is_file() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor() or platform.machine()
+
+
+def _gpus() -> list[str]:
+    """The graphics cards that torch sees; where it was not needed in this process, those that the driver lists."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        return [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
+    listed = sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))
+    lines = [line for path in listed for line in path.read_text().splitlines()]
+    return [line.partition(":")[2].strip() for line in lines if line.startswith("Model")]

@@ -1,0 +1,132 @@
+"""The manifest of a run, ``runs/RUN.json``: what was asked, what it ran on and with, and how it ended.
+
+It is made to be handed on: no environment variables, no names of users or hosts, and ``~`` for the home folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock
+
+from intrabench.datasets import store as cases
+from intrabench.engine.environment import versions, versions_hash
+from intrabench.engine.hardware import commit, hardware
+from intrabench.errors import IntraBenchError
+from intrabench.models import weights
+from intrabench.results.runs import FINISHED, LOCK, unfinished, without_home, work_of
+
+if TYPE_CHECKING:
+    from intrabench.engine.job import Job, Options
+    from intrabench.engine.local import Summary
+    from intrabench.plan import Contender
+    from intrabench.results.store import Store
+
+
+class Manifest:
+    """The manifest of one run: `opening` when its first part is written, complete when it ends."""
+
+    def __init__(self, options: Options, job: Job) -> None:
+        self._options, self._job, self._started = _shareable(vars(options)), job, _now()
+
+    def opening(self) -> dict[str, Any]:
+        """What is known while it runs."""
+        return {
+            "state": "running",
+            "started": self._started,
+            "ended": None,
+            "command": without_home(shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])),
+            "options": self._options,
+            "rounds": self._job.rounds,
+            "commit": commit(),
+            "package_versions_hash": versions_hash(),
+            "versions": versions(),
+            "hardware": hardware(),
+            "hardware_hash": _hash(hardware()),
+            "weights": [_weights(one) for one in self._job.contenders if one.model.weights is not None],
+        }
+
+    @contextmanager
+    def kept(self, store: Store, summary: Summary) -> Iterator[None]:
+        """Complete the manifest when the run ends, however it does; until then a lock says that it goes on.
+
+        A run that wrote nothing leaves no manifest, unless it found that an earlier one had been all but complete.
+        """
+        state = "interrupted"
+        with FileLock(store.root / "locks" / f"{store.run_id}{LOCK}"):
+            try:
+                yield
+                state = FINISHED
+            except Exception as error:
+                state = f"failed ({type(error).__name__})"
+                raise
+            finally:
+                if store.parts or self._is_left(store.root):
+                    store.write_record(self._complete(state, summary))
+
+    def _is_left(self, root: Path) -> bool:
+        """Whether a run of the same work did not come to its end."""
+        return any(work_of(record) == work_of({"options": self._options}) for record in unfinished(root))
+
+    def _complete(self, state: str, summary: Summary) -> dict[str, Any]:
+        counts = {name: getattr(summary, name) for name in ("total", "already", "computed", "failed")}
+        ending = {"state": state, "ended": _now(), "sessions": counts, "datasets": _datasets(self._job)}
+        return {**self.opening(), **ending}
+
+
+def _shareable(options: Mapping[str, Any]) -> dict[str, Any]:
+    plain: dict[str, Any] = json.loads(without_home(json.dumps(dict(options), default=str)))
+    return plain
+
+
+def _hash(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()
+
+
+def _weights(contender: Contender) -> dict[str, str]:
+    """What a model's weights are, and where they came from."""
+    entry, runtime = weights.get(contender.model.weights), contender.model.runtime
+    if runtime.random:
+        source = "nobody trained them"
+    elif runtime.weights is not None:
+        source = "--weights"
+    else:
+        path = weights.find(entry.id)
+        note = weights.record_of(path) if path else Path()
+        fetched = json.loads(note.read_text(encoding="utf-8")) if note.is_file() else {}
+        source = fetched.get("source") or next(iter(entry.sources), "by hand")
+    return {"model": contender.spec, "id": entry.id, "sha256": contender.weights_sha256, "source": source}
+
+
+def _datasets(job: Job) -> list[dict[str, Any]]:
+    """The data sets of a job and what of them is prepared, with a hash over the images and targets."""
+    prepared: dict[str, list[Any]] = {dataset.full_spec: [] for dataset in job.datasets}
+    with suppress(IntraBenchError):  # what is wrong with the choice of cases was said already
+        for dataset, case in job.selected():
+            with suppress(Exception):  # a case that may be broken in any way has its failed row
+                if index := cases.index(dataset, case):
+                    hashes = [target.content_hash for target in index.targets]
+                    prepared[dataset.full_spec].append([case, index.image_hash, hashes])
+    return [
+        {
+            "spec": dataset.spec,
+            "version": dataset.version,
+            "licence": dataset.card.licence,
+            "cases": len(found := prepared[dataset.full_spec]),
+            "targets": sum(len(hashes) for _, _, hashes in found),
+            "images_hash": _hash(found),
+        }
+        for dataset in job.datasets
+    ]

@@ -1,0 +1,90 @@
+"""From the scores of sessions to one number per line and data set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from intrabench.errors import IntraBenchError
+from intrabench.specs import nearest
+from intrabench.target import WHOLE_CASE
+
+Steps = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """Means of means: `steps` are the columns that are left after each mean, besides those of the line.
+
+    The first mean is over what tells sessions apart that share the columns of the first step, and so on.
+    """
+
+    name: str
+    told: str
+    steps: Steps
+
+
+AGGREGATIONS: Mapping[str, Aggregation] = {
+    one.name: one
+    for one in (
+        Aggregation(
+            "protocol",
+            "mean over the instances of a class in a case, then over cases, then over classes",
+            (("dataset", "label", "case"), ("dataset", "label"), ("dataset",)),
+        ),
+        Aggregation(
+            "class-first",
+            "mean over the instances of a class in a case, then over the classes of the case, then over cases",
+            (("dataset", "label", "case"), ("dataset", "case"), ("dataset",)),
+        ),
+        Aggregation("case", "mean over the targets of a case, then over cases", (("dataset", "case"), ("dataset",))),
+        Aggregation("pooled", "mean over all targets", (("dataset",),)),
+    )
+}
+
+
+def aggregation(name: str) -> Aggregation:
+    """The aggregation called `name`, or one sentence that suggests the nearest."""
+    if name not in AGGREGATIONS:
+        raise IntraBenchError(
+            f"there is no aggregation {name!r}{nearest(name, AGGREGATIONS)}; "
+            f"known are {', '.join(AGGREGATIONS)}, matched"
+        )
+    return AGGREGATIONS[name]
+
+
+def aggregate(scored: pl.DataFrame, by: Sequence[str], how: Aggregation) -> pl.DataFrame:
+    """One line per combination of `by` and data set: the mean `value`, the numbers of `cases` and `targets`, `failed`.
+
+    scored: `scores`; sessions without a value enter no mean.
+    """
+    keys = list(dict.fromkeys([*by, "dataset"]))
+    counted = (
+        scored.filter(~pl.col("not_applicable"))
+        .group_by(keys)
+        .agg(
+            pl.col("case").n_unique().alias("cases"),
+            pl.struct("case", "target").n_unique().alias("targets"),
+            pl.col("failed").sum(),
+        )
+    )
+    means = per_label(scored).filter(pl.col("value").is_not_null())
+    for step in how.steps:
+        means = means.group_by(list(dict.fromkeys([*by, *step]))).agg(pl.col("value").mean())
+    return counted.join(means, on=keys, how="left", nulls_equal=True)
+
+
+def per_label(scored: pl.DataFrame) -> pl.DataFrame:
+    """The same scores, with a case that could not be prepared counted once for every class of its data set.
+
+    Such a row has the target `WHOLE_CASE` and no class; as a class of its own it would weigh as much as all others.
+    """
+    whole = scored.filter(pl.col("target") == WHOLE_CASE)
+    if whole.is_empty():
+        return scored
+    targets = scored.filter(pl.col("target") != WHOLE_CASE)
+    labels = targets.select("dataset", "label").unique()
+    spread = whole.drop("label").join(labels, on="dataset", how="left").select(scored.columns)
+    return pl.concat([targets, spread])

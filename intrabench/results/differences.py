@@ -1,0 +1,81 @@
+"""Where two sets of rows of the same sessions differ, and which of that two machines may do to a network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from intrabench.results.store import SCHEMA
+
+_PASSING = (
+    *("run_id", "written_at", "encode_s", "segment_s", "prompt_s", "batch", "peak_memory_mb", "peak_gpu_mb"),
+    *("device", "package_versions_hash", "error", "ended"),
+)
+"""What may differ between equal runs; `ended` depends on the rounds that were asked for."""
+
+_SCORES = ("dice", "iou", "nsd_2mm", "hd95_mm", "fp_voxels", "fn_voxels", "pred_voxels")
+_HISTORY = ("prompts_hash", "adapted", "interactions", "dof", "seconds_human")
+"""What follows from the answers of earlier rounds."""
+
+_ANSWERED = ("ok", "empty", "stopped")
+
+_LASTING = [name for name in SCHEMA if name not in (*_PASSING, "session", "round")]
+
+NEAR_DICE, NEAR_VOXELS = 1e-3, 1
+"""Two machines may round 0.01 % of the voxels that a network sees differently; of one target, that is this much."""
+
+
+def differences(ours: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
+    """The rows of `ours` that `theirs` contradict in the same session and round, with theirs as ``COLUMN_other``.
+
+    The column `near` is true where rounding explains it: a network's scores differ within `NEAR_DICE` or `NEAR_VOXELS`
+    after equal prompts; or its prompts differ because an earlier answer did, and from there nothing can be compared.
+    """
+    both = ours.join(theirs.select("session", "round", *_LASTING), on=["session", "round"], suffix="_other")
+    both = both.with_columns(status_other=_status()).sort("session", "round")
+    close = (_apart("dice").abs() <= NEAR_DICE) | (_apart("fp_voxels").abs() + _apart("fn_voxels").abs() <= NEAR_VOXELS)
+    rounded = _same(*(name for name in _LASTING if name not in _SCORES)) & close.fill_null(False)
+    marked = both.with_columns(_differs=~_same(*_LASTING), _network=pl.col("weights_sha256") != "", _rounded=rounded)
+    earlier = (pl.col("_differs") & pl.col("_rounded")).cum_sum().over("session") > 0
+    strayed = (
+        earlier & ~_same("prompts_hash") & _same(*(n for n in _LASTING if n not in (*_SCORES, *_HISTORY, "status")))
+    )
+    near = pl.col("_network") & (pl.col("_rounded") | strayed)
+    return marked.with_columns(near=near).filter("_differs").drop("_differs", "_network", "_rounded")
+
+
+def told(row: Mapping[str, Any], here: str, there: str) -> str:
+    """One row of `differences` in words, with both values and how far numbers are apart."""
+    parts = []
+    for name in _LASTING:
+        one, other = row[name], row[f"{name}_other"]
+        if one != other and (name in _SCORES or None not in (one, other)):
+            numbers = isinstance(one, int | float) and isinstance(other, int | float)
+            apart = f", {abs(one - other):.3g} apart" if numbers else ""
+            parts.append(f"{name} {one} in {here} and {other} in {there}{apart}")
+    return f"{who(row)}, round {row['round']}: {'; '.join(parts)}"
+
+
+def who(row: Mapping[str, Any]) -> str:
+    """Which session a row is of, in words."""
+    place = f"{row['dataset']}, case {row['case']}, {row['target']}"
+    return f"{place}, {row['model']}, {row['prompter']}, seed {row['seed']}"
+
+
+def _status() -> pl.Expr:
+    """The other status, made equal where one play was stopped and the other was not: that depends on its rounds."""
+    ours, theirs = pl.col("status"), pl.col("status_other")
+    answered = ours.is_in(_ANSWERED) & theirs.is_in(_ANSWERED)
+    return pl.when(answered & ((ours == "stopped") | (theirs == "stopped"))).then(ours).otherwise(theirs)
+
+
+def _same(*names: str) -> pl.Expr:
+    """Whether columns are equal; but for scores, what an older version did not write contradicts nothing."""
+    pairs = [(name, pl.col(name), pl.col(f"{name}_other")) for name in names]
+    return pl.all_horizontal(a.eq_missing(b) if name in _SCORES else (a == b).fill_null(True) for name, a, b in pairs)
+
+
+def _apart(name: str) -> pl.Expr:
+    return pl.col(name) - pl.col(f"{name}_other")

@@ -1,0 +1,58 @@
+"""The rows of a results folder as one file that any program reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from intrabench.datasets.fetch.download import writing
+from intrabench.errors import IntraBenchError
+from intrabench.protocols import PROTOCOLS
+from intrabench.results.store import read_rows, read_turns
+
+_WRITERS: dict[str, Callable[[pl.DataFrame, Path], Any]] = {
+    ".csv": pl.DataFrame.write_csv,
+    ".parquet": pl.DataFrame.write_parquet,
+    ".jsonl": pl.DataFrame.write_ndjson,
+}
+
+
+def export_rows(results: Path, file: Path, *, turns: bool = False) -> dict[Path, int]:
+    """Write the current rows of a results folder to ``FILE.csv``, ``.parquet`` or ``.jsonl``; how many went where.
+
+    A last column, `metrics`, has the ids of the protocol's metrics with their versions. CSV writes infinite distances
+    as ``inf``; JSON has no such number and gets ``null``. turns: also write what the users gave, to ``FILE.turns.csv``
+    and so on.
+
+    Raises:
+        IntraBenchError: there are no rows, or the file cannot be written or has another ending.
+    """
+    if file.suffix not in _WRITERS:
+        raise IntraBenchError(f"{file} does not say in which format; give a name that ends in {', '.join(_WRITERS)}")
+    rows = read_rows(results)
+    if rows.is_empty():
+        raise IntraBenchError(f"{results} holds no results; `intrabench run` makes some, or give --out another folder")
+    metrics = {id: " ".join(preset.metrics) for id, preset in PROTOCOLS.items()}
+    name = pl.col("protocol").str.split("+").list.first()
+    rows = rows.with_columns(metrics=name.replace_strict(metrics, default="", return_dtype=pl.String))
+    order = ("dataset", "case", "target", "model", "prompter", "seed", "session", "round")
+    written = {file: rows.sort(order)}
+    if turns:
+        written[file.with_suffix(f".turns{file.suffix}")] = read_turns(results).sort("session", "turn")
+    for path, frame in written.items():
+        _write(frame, path)
+    return {path: len(frame) for path, frame in written.items()}
+
+
+def _write(frame: pl.DataFrame, path: Path) -> None:
+    part = path.with_name(f".{path.name}.part")
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            _WRITERS[path.suffix](frame, part)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)

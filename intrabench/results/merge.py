@@ -1,0 +1,139 @@
+"""Several results folders, of several machines, as one: parts, masks and records are copied, all or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from filecmp import cmp
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from intrabench.errors import IntraBenchError
+from intrabench.results.differences import differences, told
+from intrabench.results.placing import put_in_place
+from intrabench.results.runs import read_record, read_records
+from intrabench.results.store import FAILED, damaged_files, damaged_parts, read_rows
+
+FOLDERS = {"rows": "*.parquet", "turns": "*.parquet", "masks": "*.npz", "runs": "*.json"}
+"""What is copied. Runs write turns before their rows; so of a run that goes on rows are listed first, moved last."""
+
+
+@dataclass
+class Merged:
+    """What a merge did: the numbers of files `copied` and `skipped`, because they were there; and what is to be told.
+
+    conflicts: results that contradict each other; nothing was copied, unless the newest were asked for. rounding: what
+    machines may do to networks, and masks that differ. damaged: parts that were left out. versions: packages of which
+    the runs had several.
+    """
+
+    copied: int = 0
+    skipped: int = 0
+    conflicts: list[str] = field(default_factory=list)
+    rounding: list[str] = field(default_factory=list)
+    damaged: list[str] = field(default_factory=list)
+    versions: list[str] = field(default_factory=list)
+
+
+def merge(sources: Sequence[Path], out: Path, *, newest: bool = False) -> Merged:
+    """Copy what `sources` hold into `out`, where it is not there yet. No row is ever overwritten.
+
+    newest: copy results that contradict each other all the same; the newest then count, as in any results folder.
+
+    Raises:
+        IntraBenchError: a folder that holds no results, is `out` itself, or has another file of the same name.
+    """
+    for source in sources:
+        if not (source / "rows").is_dir():
+            raise IntraBenchError(f"{source} is no results folder, for it has no rows; give what `run --out` was given")
+        if source.resolve() == out.resolve():
+            raise IntraBenchError(f"{source} is to be merged into itself; give --out another folder")
+    merged = Merged(damaged=[text for root in (out, *sources) for text in damaged_parts(root)])
+    files = _wanted(sources, out, merged)
+    _compare([out, *sources], merged)
+    merged.versions = _versions([out, *sources])
+    if newest or not merged.conflicts:
+        put_in_place(files, out)
+        merged.copied = len(files)
+    return merged
+
+
+def _wanted(sources: Sequence[Path], out: Path, merged: Merged) -> dict[Path, Path]:
+    """Which file is to be copied to which place below `out`. Of two of one name, one may have got further."""
+    files: dict[Path, Path] = {}
+    for source in sources:
+        damaged = damaged_files(source)
+        for folder, pattern in FOLDERS.items():
+            for path in sorted(set((source / folder).glob(pattern)).difference(damaged)):
+                place = path.relative_to(source)
+                there = files.get(place, out / place)
+                if not there.exists() or _progress(path) > _progress(there):
+                    files[place] = path
+                    continue
+                merged.skipped += 1
+                if _progress(path) < _progress(there) or cmp(path, there, shallow=False):
+                    continue
+                if folder != "masks":
+                    raise IntraBenchError(
+                        f"{path} and {there} are of one run and should be equal, but are not; delete the one that was "
+                        "changed or damaged, and merge again"
+                    )
+                if not _equal_masks(path, there):
+                    merged.rounding.append(f"masks {path} differ from {there}, which are kept")
+    return dict(reversed(files.items()))
+
+
+def _progress(path: Path) -> int:
+    """How far the run had come that wrote a file: masks grow with its rounds, and a record is completed at its end."""
+    if path.suffix == ".npz":
+        return len(_arrays(path))
+    return int(read_record(path.parents[1], path.stem).get("state") != "running") if path.suffix == ".json" else 0
+
+
+def _equal_masks(one: Path, other: Path) -> bool:
+    """Whether masks are equal; two machines may pack equal ones differently."""
+    ours, theirs = _arrays(one), _arrays(other)
+    return ours.keys() == theirs.keys() and all(np.array_equal(ours[name], theirs[name]) for name in ours)
+
+
+def _arrays(path: Path) -> dict[str, Any]:
+    try:
+        with np.load(path) as arrays:
+            return dict(arrays)
+    except Exception:  # zip, zlib and numpy each have their own for damaged files
+        return {}
+
+
+def _compare(roots: Sequence[Path], merged: Merged) -> None:
+    """Find the rows of the same session and round that contradict each other, though both succeeded."""
+    seen = _succeeded(roots[0])
+    for root in roots[1:]:
+        rows = _succeeded(root)
+        found = differences(seen, rows)
+        apart = (pl.col("dice") - pl.col("dice_other")).abs()
+        real = found.filter(~pl.col("near")).sort(apart, "session", "round", descending=[True, False, False])
+        merged.conflicts += [told(row, row["folder"], str(root)) for row in real.iter_rows(named=True)]
+        near = found.filter("near", pl.col("prompts_hash") == pl.col("prompts_hash_other"))
+        if not near.is_empty():
+            merged.rounding.append(
+                f"{len(near)} rows of networks in {root} differ from those of other folders as machines round, in Dice "
+                f"by {near.select(apart.max()).item() or 0:.2g} at most; in {found['near'].sum() - len(near)} rows the "
+                "prompts of later rounds went apart for that"
+            )
+        seen = pl.concat([seen, rows.join(seen, on=["session", "round"], how="anti")])
+
+
+def _succeeded(root: Path) -> pl.DataFrame:
+    return read_rows(root).filter(~pl.col("status").is_in(FAILED)).with_columns(folder=pl.lit(str(root)))
+
+
+def _versions(roots: Sequence[Path]) -> list[str]:
+    """The packages of which the runs had different versions."""
+    found: dict[str, set[str]] = {}
+    for record in (record for root in roots for record in read_records(root)):
+        for package, version in record.get("versions", {}).items():
+            found.setdefault(package, set()).add(version)
+    return [f"{package} {' and '.join(sorted(several))}" for package, several in found.items() if len(several) > 1]

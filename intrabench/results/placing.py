@@ -1,0 +1,45 @@
+"""Files copied into a folder, all or nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from intrabench.datasets.fetch.download import writing
+
+
+def put_in_place(files: Mapping[Path, Path], out: Path) -> None:
+    """Copy files to their places below `out`, ``{place: source}``: first beside them, then in this order into place.
+
+    Raises:
+        IntraBenchError: a file cannot be written; then all is as it was before.
+    """
+    new, staging, moved = not out.exists(), out / f".merge-{os.getpid()}", list[Path]()
+    with writing(out):
+        try:
+            for place, source in files.items():
+                _copy(source, staging / place)
+                if (out / place).exists():
+                    _copy(out / place, staging / "old" / place)
+            for place in files:
+                (out / place).parent.mkdir(parents=True, exist_ok=True)
+                moved.append(place)
+                os.replace(staging / place, out / place)
+        except BaseException:
+            for place in moved:
+                old = staging / "old" / place
+                old.replace(out / place) if old.exists() else (out / place).unlink(missing_ok=True)
+            raise
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+            for folder in [*{(out / place).parent for place in files}, out] if new else []:
+                with suppress(OSError):  # not empty, so all went well
+                    folder.rmdir()
+
+
+def _copy(source: Path, place: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, place)

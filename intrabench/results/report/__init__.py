@@ -1,0 +1,1 @@
+"""One HTML file that shows a results folder."""

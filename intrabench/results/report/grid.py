@@ -1,0 +1,74 @@
+"""Tables as the page prints them: heads, and cells with a text and what they are sorted by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A text, what it is sorted by (None comes last), its interval, a mark behind it, and a strip to draw.
+
+    strip: the lower end, the middle and the upper end of an interval in percent of the width.
+    """
+
+    text: str
+    value: float | str | None = None
+    interval: str = ""
+    mark: str = ""
+    strip: tuple[float, float, float] | None = None
+
+    @property
+    def key(self) -> str:
+        """What scripts read to sort it: nothing, text, or a number with all its digits."""
+        return {None: "", math.inf: "Infinity", -math.inf: "-Infinity"}.get(self.value, str(self.value))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table that can be sorted; the first `headed` columns say what a row is."""
+
+    id: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    headed: int = 1
+
+    @cached_property
+    def numeric(self) -> list[bool]:
+        """Which columns hold numbers."""
+        return [not any(isinstance(row[n].value, str) for row in self.rows) for n in range(len(self.heads))]
+
+
+def word(text: Any) -> Cell:
+    """A cell of text."""
+    return Cell(str(text or ""), str(text or ""))
+
+
+def count(value: int) -> Cell:
+    """A cell of a whole number."""
+    return number(value, 0)
+
+
+def number(value: float | None, digits: int = 0, interval: str = "", mark: str = "") -> Cell:
+    """A cell of a number; a dash for none."""
+    if value is None or math.isnan(value):
+        return Cell("–")
+    return Cell(digits_of(value, digits), value, interval, mark)
+
+
+def digits_of(value: float, digits: int) -> str:
+    """A number with so many decimals, thousands set apart by thin spaces."""
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return f"{value:,.{digits}f}".replace(",", "\u2009").replace("-", "−")
+
+
+def interval_text(low: float | None, high: float | None, digits: int) -> str:
+    """``low–high``, one number where both are the same, or nothing."""
+    if low is None or high is None:
+        return ""
+    return "–".join(dict.fromkeys(digits_of(end, digits) for end in (low, high)))

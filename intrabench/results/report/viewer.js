@@ -1,0 +1,136 @@
+"use strict";
+// The viewer: planes of a target's window, answers and prompts round by round.
+
+(() => {
+  const section = document.getElementById("viewer");
+  const form = section?.querySelector(".controls");
+  if (!form) return;
+  const { target: targetBox, session: sessionBox, range: rangeBox, round: roundBar } = form.elements;
+  const planes = [...section.querySelectorAll(".planes figure")].map((figure, axis) => new Plane(figure, axis));
+  const lines = JSON.parse(document.getElementById("curve-data").textContent).lines;
+  const opened = new Map();
+  let now; // the target that is shown, decoded
+  let at = [0, 0, 0];
+
+  async function bytes(text) {
+    const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  }
+
+  async function bits(text, count) {
+    const packed = await bytes(text);
+    return Uint8Array.from({ length: count }, (_, n) => (packed[n >> 3] >> (7 - (n & 7))) & 1);
+  }
+
+  async function open(id) {
+    const view = JSON.parse(document.getElementById(id).textContent);
+    const [depth, height, width] = view.shape, count = depth * height * width;
+    view.scan = await bytes(view.scan);
+    if (!view.colour) // each voxel was stored as the difference to the one on its left
+      for (let n = 0; n < count; n++) if (n % width) view.scan[n] += view.scan[n - 1];
+    view.truth = await bits(view.truth, count);
+    for (const session of view.sessions)
+      for (const round of session.rounds) round.answer = round.answer && (await bits(round.answer, count));
+    return view;
+  }
+
+  const options = (box, names) => box.replaceChildren(...names.map((name, n) => new Option(name, n)));
+  const session = () => now.sessions[sessionBox.selectedIndex];
+  const round = () => session().rounds[roundBar.value];
+  const label = (one) => `${lines[one.line].prompter}, ${lines[one.line].model}${lines[one.line].notes ? ` (${lines[one.line].notes})` : ""}`;
+  const dice = (value) => (value === null ? "no Dice" : `Dice ${value.toFixed(3)}`);
+
+  async function chooseTarget() {
+    const id = targetBox.value;
+    if (!opened.has(id)) opened.set(id, open(id));
+    const view = await opened.get(id);
+    if (id !== targetBox.value) return; // another one was chosen meanwhile
+    now = view;
+    const seeds = new Set(now.sessions.map((one) => one.seed)).size > 1;
+    options(sessionBox, now.sessions.map((one) => `${label(one)}${seeds ? `, seed ${one.seed}` : ""}: ${dice(one.rounds.at(-1).dice)}`));
+    options(rangeBox, (now.presets ?? []).map((range) => range.name));
+    rangeBox.selectedIndex = now.preset ?? -1;
+    rangeBox.closest("label").hidden = now.colour;
+    fit();
+    at = centre(now);
+    chooseSession();
+  }
+
+  // One scale for all planes, as large as fits three of them into a row of 28 rem height.
+  function fit() {
+    const [depth, height, width] = now.shape.map((count, axis) => count * now.spacing[axis]);
+    for (const plane of planes) plane.fit(now, 640 / Math.max(depth, height, width));
+    const row = now.photo ? width : 2 * width + height;
+    section.querySelector(".planes").style.maxWidth = `min(72rem, ${(28 * row) / Math.max(height, now.photo ? 0 : depth)}rem)`;
+  }
+
+  function chooseSession() {
+    roundBar.max = session().rounds.length - 1;
+    roundBar.value = roundBar.max;
+    roundBar.closest("label").hidden = roundBar.max === "0";
+    show();
+  }
+
+  // The axial slice in which the target is largest, and the middle of the target there.
+  function centre(view) {
+    const [depth, height, width] = view.shape, area = height * width;
+    const areas = Array.from({ length: depth }, (_, z) => view.truth.subarray(z * area, (z + 1) * area).reduce((sum, bit) => sum + bit, 0));
+    const z = areas.indexOf(Math.max(...areas));
+    let y = 0, x = 0;
+    for (let n = 0; n < area; n++) if (view.truth[z * area + n]) (y += Math.floor(n / width)), (x += n % width);
+    return [z, Math.round(y / (areas[z] || 1)), Math.round(x / (areas[z] || 1))];
+  }
+
+  function show() {
+    const chosen = Object.fromEntries(["target", "answer", "prompts", "cross"].map((name) => [name, form.elements[`show-${name}`].checked]));
+    const { target, answer, prompts, cross } = chosen;
+    const range = now.colour ? null : now.presets[rangeBox.selectedIndex];
+    const given = prompts ? session().rounds.slice(0, Number(roundBar.value) + 1).map((one) => one.given) : [];
+    for (const plane of planes) plane.draw(now, at, { range, cross, given, target: target && now.truth, answer: answer && round().answer });
+    tell();
+  }
+
+  function tell() {
+    const { round: number, status, error, interactions, seconds_human: seconds, answer, given } = round();
+    const count = given.reduce((sum, one) => sum + one.points.length + one.boxes.length + one.strokes.length, 0);
+    form.querySelector("output").textContent = `${number} of ${session().rounds.at(-1).round}`;
+    const parts = [
+      `${label(session())}, ${number ? `after ${number} correction${number > 1 ? "s" : ""}` : "after the first prompts"}: ${dice(round().dice)}, ` +
+        `${interactions} interactions and ${seconds} s of the user so far, ${count} prompt${count === 1 ? "" : "s"} in this round.`,
+    ];
+    if (error) parts.push(`${status}: ${error}`);
+    if (!answer) parts.push("The answer was not kept; run the command with --save-masks, and it is shown here.");
+    if (Math.max(...now.factor) > 1) parts.push(`Shown in voxels of ${[...now.spacing].reverse().map((mm) => mm.toFixed(1)).join(" × ")} mm.`);
+    if (now.played > now.sessions.length) parts.push(`${now.sessions.length} of ${now.played} sessions on this target are here.`);
+    document.getElementById("state").textContent = parts.join(" ");
+  }
+
+  // Goes from prompt to prompt of the round: their slices are otherwise hard to find.
+  let visited = -1;
+  function nextPrompt() {
+    const places = round().given.flatMap((given) => [
+      ...given.points.map((point) => point.slice(0, 3)),
+      ...given.boxes.map((box) => [0, 1, 2].map((axis) => (box[axis] + box[axis + 3] - 1) / 2)),
+      ...given.strokes.map((stroke) => stroke.points[stroke.points.length >> 1]),
+    ]);
+    if (!places.length) return;
+    visited = (visited + 1) % places.length;
+    at = places[visited].map((place, axis) => clamp(Math.floor((place - now.origin[axis]) / now.factor[axis]), axis));
+    show();
+  }
+
+  const clamp = (index, axis) => Math.min(Math.max(index, 0), now.shape[axis] - 1);
+  for (const plane of planes)
+    plane.listen((moved) => {
+      for (const [axis, index] of Object.entries(moved)) at[axis] = clamp(index, axis);
+      show();
+    });
+  targetBox.addEventListener("change", chooseTarget);
+  sessionBox.addEventListener("change", chooseSession);
+  roundBar.addEventListener("input", () => ((visited = -1), show()));
+  form.querySelector("button").addEventListener("click", nextPrompt);
+  for (const control of [rangeBox, ...form.querySelectorAll("[type=checkbox]")]) control.addEventListener("change", show);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  new IntersectionObserver((seen, observer) => seen.some((one) => one.isIntersecting) && (observer.disconnect(), chooseTarget()), { rootMargin: "50%" }).observe(section);
+})();

@@ -1,0 +1,152 @@
+"""What the viewer shows of a target: a small window of the scan, masks and prompts, as plain data for the page."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, floor, prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.mask import Box, Mask, box_slices, grow, intersection
+from intrabench.prompts import Prompts
+from intrabench.target import Target
+from intrabench.volume import Volume
+
+BUDGET = 500_000
+"""Numbers per window; what has more is shown in larger voxels."""
+
+_MARGIN_MM, _REACH_MM = 8.0, 30.0  # around all that is shown; how far from the target answers and prompts still are
+
+_CT_LEVELS = np.interp(np.arange(256), [0, 56, 216, 250, 255], [-1024, -160, 240, 1300, 3000])
+"""Hounsfield units of the 256 grey levels: fine where soft tissue is, coarse where windows are wide anyway."""
+
+_CT_RANGES = (("soft tissue", -160.0, 240.0), ("lung", -1350.0, 150.0), ("bone", -500.0, 1300.0))
+
+
+@dataclass(frozen=True)
+class Window:
+    """A box of a canonical volume, and how many of its voxels along ``(z, y, x)`` become one."""
+
+    box: Box
+    factor: tuple[int, int, int]
+
+    @classmethod
+    def around(
+        cls, target: Target, answers: Sequence[Mask], given: Sequence[Prompts], volume: Volume, budget: int = BUDGET
+    ) -> Window:
+        """Around the target, and what is near of answers and prompts, with a margin, in at most `budget` numbers."""
+        margin, reach = ([ceil(mm / step) for step in volume.spacing_mm] for mm in (_MARGIN_MM, _REACH_MM))
+        near = grow(target.mask.box, reach, volume.shape)
+        shown = [*(mask.box for mask in answers), *(box for prompts in given for box in _boxes(prompts))]
+        cut = [common for box in shown if (common := intersection(box, near))]
+        corners = np.array([target.mask.box, *cut])
+        z0, y0, x0 = corners[:, :3].min(axis=0).tolist()
+        z1, y1, x1 = corners[:, 3:].max(axis=0).tolist()
+        box = grow((z0, y0, x0, z1, y1, x1), margin, volume.shape)
+        return cls(box, _factor(box, volume.spacing_mm, budget // prod(volume.array.shape[3:])))
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """How many voxels are shown along ``(z, y, x)``."""
+        z, y, x = (ceil((self.box[a + 3] - self.box[a]) / self.factor[a]) for a in range(3))
+        return z, y, x
+
+    def scan(self, volume: Volume) -> NDArray[Any]:
+        """The scan, as means of the voxels that become one."""
+        return self._means(volume.array[box_slices(self.box)])
+
+    def mask(self, mask: Mask) -> NDArray[np.bool_]:
+        """A mask, set where it fills at least half."""
+        return self._means(mask.crop(self.box)) >= 0.5
+
+    def _means(self, array: NDArray[Any]) -> NDArray[Any]:
+        if prod(self.factor) == 1:
+            return array
+        missing = [(0, -size % step) for size, step in zip(array.shape, self.factor, strict=False)]
+        padded = np.pad(array, missing + [(0, 0)] * (array.ndim - 3), mode="edge")
+        blocks = [part for size, step in zip(self.shape, self.factor, strict=True) for part in (size, step)]
+        means: NDArray[Any] = padded.reshape(*blocks, *array.shape[3:]).mean(axis=(1, 3, 5))
+        return means
+
+
+def view(volume: Volume, target: Target, window: Window) -> dict[str, Any]:
+    """Plain data of the scan and the target in a window; what a session did comes beside it (`marks`, `mask_text`)."""
+    spacing = [step * factor for step, factor in zip(volume.spacing_mm, window.factor, strict=True)]
+    scan = window.scan(volume)
+    colour = scan.shape[3:] == (3,)
+    scan = scan if colour or scan.ndim == 3 else scan[..., 0]
+    shared = {
+        "shape": window.shape,
+        "spacing": [round(step, 4) for step in spacing],
+        "origin": window.box[:3],
+        "factor": window.factor,
+        "truth": mask_text(window.mask(target.mask)),
+        "photo": volume.is_photo,
+        "colour": colour,
+    }
+    if colour:
+        return shared | {"scan": _text(scan.astype(np.uint8))}
+    levels, presets, start = _windows(scan, volume.modality)
+    codes = np.searchsorted((levels[1:] + levels[:-1]) / 2, scan).astype(np.uint8)
+    steps = np.diff(codes, axis=2, prepend=np.uint8(0))  # neighbours are alike, so their differences compress better
+    return shared | {
+        "levels": np.round(levels, 2).tolist(),
+        "presets": [{"name": name, "low": round(low, 2), "high": round(high, 2)} for name, low, high in presets],
+        "preset": start,
+        "scan": _text(steps),
+    }
+
+
+def mask_text(mask: NDArray[np.bool_]) -> str:
+    """The bits of a mask, compressed."""
+    return _text(np.packbits(mask))
+
+
+def marks(prompts: Prompts) -> dict[str, Any]:
+    """Prompts as they are drawn: dots, boxes and strokes in voxels of the whole scan, each with whether by hand."""
+    clicks = zip(prompts.points.tolist(), np.asarray(prompts.clicked).tolist(), strict=True)
+    frames = zip(prompts.boxes2d.tolist(), np.asarray(prompts.drawn).tolist(), strict=True)
+    boxes = [[z, y0, x0, z + 1, y1, x1, hand] for (z, y0, x0, y1, x1), hand in frames]
+    boxes += [] if prompts.box3d is None else [[*prompts.box3d.tolist(), True]]
+    strokes = [(stroke, False) for stroke in prompts.scribbles] + [(stroke, True) for stroke in prompts.lassos]
+    return {
+        "points": [[*row, hand] for row, hand in clicks],
+        "boxes": boxes,
+        "strokes": [{"points": s.points.tolist(), "label": s.label, "closed": closed} for s, closed in strokes],
+    }
+
+
+def _boxes(prompts: Prompts) -> list[Box]:
+    """Boxes of all prompts."""
+    drawn: Mapping[str, Any] = marks(prompts)
+    dots = [*drawn["points"], *(point for stroke in drawn["strokes"] for point in stroke["points"])]
+    flat = [(z, y, x, z + 1, y + 1, x + 1) for z, y, x, *_ in dots]
+    return flat + [(z0, y0, x0, z1, y1, x1) for z0, y0, x0, z1, y1, x1, _ in drawn["boxes"]]
+
+
+def _factor(box: Box, spacing_mm: Sequence[float], budget: int) -> tuple[int, int, int]:
+    """The smallest factors that fit the budget and bring voxels nearer to cubes, never further away from them."""
+    sizes = [box[axis + 3] - box[axis] for axis in range(3)]
+    for edge_mm in sorted({step * factor for step in spacing_mm for factor in range(1, 65)}):
+        z, y, x = (max(1, floor(edge_mm / step + 1e-6)) for step in spacing_mm)
+        if prod(ceil(size / step) for size, step in zip(sizes, (z, y, x), strict=True)) <= budget:
+            return z, y, x
+    return 64, 64, 64
+
+
+def _windows(scan: NDArray[Any], modality: str) -> tuple[NDArray[np.float64], list[tuple[str, float, float]], int]:
+    """The values of the 256 grey levels, the ranges that one can choose to see from black to white, and the first."""
+    if modality.startswith("CT"):
+        return _CT_LEVELS, list(_CT_RANGES), int(np.median(scan) < -400)  # mostly air: the lung
+    low, first, fifth, last_fifth, last, high = np.percentile(scan, (0.1, 1, 5, 95, 99, 99.9)).tolist()
+    levels = np.linspace(low, max(high, low + 1e-6), 256)
+    return levels, [("1 to 99 %", first, last), ("5 to 95 %", fifth, last_fifth), ("all", low, high)], 0
+
+
+def _text(array: NDArray[Any]) -> str:
+    return base64.b64encode(zlib.compress(array.tobytes(), 9)).decode()

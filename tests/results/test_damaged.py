@@ -1,0 +1,189 @@
+"""Damaged parts, runs that go on or broke off, and protocols that mean different things."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from filelock import FileLock
+
+import intrabench
+from intrabench.errors import IntraBenchError
+from intrabench.results.runs import read_record
+from intrabench.results.soundness import check_mixable, is_partial
+from intrabench.results.store import Store, damaged_parts, finished_sessions, read_rows, read_turns
+from tests.engine.test_run import lasting
+from tests.results.made import rows
+
+SMALL = "phantom:shape=16x32x32,instances=3"
+OUT = Path("out")
+
+
+def run(**options: object) -> pl.DataFrame:
+    given = {"model": "box_fill", "prompter": "box_slice", "dataset": SMALL, "out": OUT}
+    return intrabench.run(**{**given, **options})  # type: ignore[arg-type]
+
+
+def two_parts() -> None:
+    store = Store(OUT, "run")
+    for case in "ab":
+        made = rows({"case": case, "session": case, "dice": 0.5}).drop("run_id", "written_at").to_dicts()
+        store.write_part(made, [{"session": case, "round": 0, "turn": 0, "given": "{}"}])
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1 no", b"\0" * 5000])
+def test_a_damaged_part_is_named_and_the_others_are_used(content: bytes) -> None:
+    two_parts()
+    assert damaged_parts(OUT) == []
+    (OUT / "rows" / "run-0002.parquet").write_bytes(content)
+    assert read_rows(OUT)["session"].to_list() == ["a"]
+    assert finished_sessions(OUT, 0) == Store(OUT, "other").finished(0) == {"a"}
+    (told,) = damaged_parts(OUT)
+    assert told.startswith("out/rows/run-0002.parquet cannot be read and is left out; delete it, and the command")
+
+
+def test_every_way_to_cut_a_part_short_is_noticed() -> None:
+    two_parts()
+    part = OUT / "rows" / "run-0001.parquet"
+    whole = part.read_bytes()
+    for length in range(0, len(whole), 97):
+        part.write_bytes(whole[:length])
+        assert len(damaged_parts(OUT)) == 1
+        assert read_rows(OUT)["session"].to_list() == ["b"]
+
+
+def test_a_part_of_something_else_and_damaged_turns_are_named() -> None:
+    two_parts()
+    pl.DataFrame({"weather": ["fine"]}).write_parquet(OUT / "rows" / "diary.parquet")
+    (OUT / "turns" / "run-0001.parquet").write_bytes(b"PAR1")
+    told = damaged_parts(OUT)
+    assert [text.split()[0] for text in told] == ["out/rows/diary.parquet", "out/turns/run-0001.parquet"]
+    assert "delete it and its namesake in rows" in told[1]
+    assert sorted(read_rows(OUT)["session"]) == ["a", "b"]
+    assert read_turns(OUT)["session"].to_list() == ["b"]
+
+
+def test_parts_of_older_versions_are_not_damaged() -> None:
+    two_parts()
+    part = OUT / "rows" / "run-0001.parquet"
+    pl.read_parquet(part).drop("seen_in_training").write_parquet(part)
+    assert damaged_parts(OUT) == []
+    assert sorted(read_rows(OUT)["seen_in_training"].to_list(), key=str) == [None, "unknown"]
+
+
+def test_the_sessions_of_a_damaged_part_are_computed_again(data: Path) -> None:
+    expected = run()
+    run(prompter="box_interp")
+    first = min((OUT / "rows").iterdir())
+    first.write_bytes(first.read_bytes()[:-1])
+    assert len(read_rows(OUT)) == 5
+    assert lasting(run()).equals(lasting(expected))
+    assert len(damaged_parts(OUT)) == 1
+    first.unlink()
+    assert damaged_parts(OUT) == []
+    assert len(read_rows(OUT)) == 6
+
+
+def test_a_finished_run_and_no_run_are_not_partial(data: Path) -> None:
+    assert is_partial(OUT) == ""
+    run()
+    assert is_partial(OUT) == ""
+
+
+STOPPING = """
+from dataclasses import dataclass
+from pathlib import Path
+
+from intrabench.models.box_fill import BoxFill
+
+
+@dataclass(eq=False)
+class Stopping(BoxFill):
+    'Is interrupted once, at its second answer.'
+
+    name = "stopping"
+
+    def segment_one(self, volume, request):
+        if Path("begun").exists() and not Path("halted").exists():
+            Path("halted").touch()
+            raise KeyboardInterrupt
+        Path("begun").touch()
+        return super().segment_one(volume, request)
+"""
+
+
+def test_an_interrupted_run_is_partial_until_the_same_is_run_to_its_end(data: Path) -> None:
+    Path("stopping.py").write_text(STOPPING)
+    options = {"model": "stopping", "plugins": [Path("stopping.py")]}
+    with pytest.raises(KeyboardInterrupt):
+        run(**options)
+    (kept,) = read_rows(OUT)["run_id"].unique()
+    assert read_record(OUT, kept)["state"] == "interrupted"
+    told = is_partial(OUT)
+    assert told.startswith(f"out is partial, for the run {kept} was interrupted; the same command completes it: ")
+    run(prompter="box_interp", **options)  # other work completes nothing
+    assert is_partial(OUT) == told
+    run(**options)
+    assert is_partial(OUT) == ""
+
+
+def test_a_run_that_was_killed_after_its_last_session_is_completed_by_one_that_finds_nothing_to_do(data: Path) -> None:
+    rows = run()
+    path = OUT / "runs" / f"{rows['run_id'][0]}.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "state": "running", "ended": None}))
+    assert "was killed; the same command" in is_partial(OUT)
+    run()
+    assert is_partial(OUT) == ""
+    assert len(list((OUT / "runs").iterdir())) == 2
+
+
+HOLDER = "import sys, filelock\nwith filelock.FileLock(sys.argv[1]): print('held', flush=True); sys.stdin.read()"
+
+
+def test_a_run_that_goes_on_is_told_by_its_lock(data: Path) -> None:
+    run()
+    lock = OUT / "locks" / "20260101T000000-abcdef.run"
+    command = [sys.executable, "-c", HOLDER, str(lock)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        assert is_partial(OUT) == "a run into out is still going on; these are its results so far"
+        other.communicate()
+    assert is_partial(OUT) == ""
+
+
+def test_looking_does_not_hinder_a_run(data: Path) -> None:
+    lock = OUT / "locks" / "x.run"
+    lock.parent.mkdir(parents=True)
+    with FileLock(lock):
+        assert is_partial(OUT) != ""
+    assert is_partial(OUT) == ""
+    with FileLock(lock, timeout=0):
+        pass
+
+
+def test_protocols_that_mean_the_same_may_be_mixed() -> None:
+    check_mixable(rows({"protocol": "basic@1"}, {"protocol": "overlap@1"}, {"protocol": "intrabench@1"}))
+    check_mixable(rows({"protocol": "basic@1"}, {"protocol": "intrabench@1"}), "nsd")
+    check_mixable(rows({"protocol": "mine@7"}))
+    check_mixable(rows({"protocol": "basic@1"}, {"protocol": "overlap@1"}), "seconds")
+
+
+@pytest.mark.parametrize(
+    ("other", "metric", "words"),
+    [
+        ("overlap@1", "nsd", "without nsd_2mm"),
+        ("intrabench@1", "hd95_mm", "without hd95_mm"),
+        ("basic@1+stop:dice=0.9", "dice", "stop:dice=0.9; choose the rows of one protocol"),
+        ("future@3", "dice", "future@3, which this version does not know"),
+    ],
+)
+def test_protocols_that_mean_different_things_are_not_mixed(other: str, metric: str, words: str) -> None:
+    with pytest.raises(IntraBenchError) as refused:
+        check_mixable(rows({"protocol": "basic@1"}, {"protocol": other}), metric)
+    assert f"rows of basic@1 and {other} are not put together" in str(refused.value)
+    assert words in str(refused.value)

@@ -1,0 +1,110 @@
+"""Rows as CSV, Parquet and JSON lines: every value, in the order of the schema."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import intrabench
+from intrabench.errors import IntraBenchError
+from intrabench.results.export_rows import export_rows
+from intrabench.results.store import SCHEMA, Store, read_rows, read_turns
+from tests.results.made import rows
+
+RESULTS, ENDINGS = Path("results"), ["csv", "parquet", "jsonl"]
+
+
+def stored(*given: dict[str, object], **shared: object) -> pl.DataFrame:
+    """A store of such rows, and they as they must come out."""
+    made = rows(*given, **shared)
+    store = Store(RESULTS, "run")
+    turns = [{"session": name, "round": 0, "turn": 0, "given": '{"a": "b, c"}'} for name in made["session"]]
+    store.write_part(made.drop("run_id", "written_at").to_dicts(), turns)
+    return read_rows(RESULTS).with_columns(metrics=pl.lit("dice@1 iou@1 nsd_2mm@1 hd95_mm@1"))
+
+
+def read(path: Path) -> list[dict[str, object]]:
+    if path.suffix == ".parquet":
+        return pl.read_parquet(path).to_dicts()
+    text = path.read_text()
+    return (
+        list(csv.DictReader(text.splitlines())) if path.suffix == ".csv" else list(map(json.loads, text.splitlines()))
+    )
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_every_value_comes_back(ending: str) -> None:
+    third = {"case": "b", "dice": 1 / 3, "error": 'said "no", twice', "status": "error", "hd95_mm": None}
+    expected = stored(third, {"case": "a", "dice": 0.1 + 0.2, "hd95_mm": 2.5, "seed": 2**40})
+    file = Path(f"some/new/rows.{ending}")
+    assert export_rows(RESULTS, file) == {file: 2}
+    found = read(file)
+    assert [list(row) for row in found] == [[*SCHEMA, "metrics"]] * 2
+    assert [row["case"] for row in found] == ["a", "b"]
+    for row, other in zip(found, expected.sort("case").to_dicts(), strict=True):
+        texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in other.items()}
+        told = {name: "" if value is None else str(value) for name, value in texts.items()}
+        assert row == (told if ending == "csv" else other)
+    if ending == "csv":
+        assert float(str(found[0]["dice"])) == 0.1 + 0.2
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+
+
+def test_infinite_distances() -> None:
+    stored({"hd95_mm": math.inf})
+    for ending in ENDINGS:
+        export_rows(RESULTS, Path(f"rows.{ending}"))
+    assert [read(Path(f"rows.{ending}"))[0]["hd95_mm"] for ending in ENDINGS] == ["inf", math.inf, None]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_turns_go_beside(ending: str) -> None:
+    expected = stored({"case": "a"}, {"case": "b"})
+    beside = Path(f"rows.turns.{ending}")
+    assert export_rows(RESULTS, Path(f"rows.{ending}"), turns=True) == {Path(f"rows.{ending}"): 2, beside: 2}
+    assert [row["given"] for row in read(beside)] == ['{"a": "b, c"}'] * 2
+    assert {row["session"] for row in read(beside)} == set(expected["session"])
+
+
+def test_a_run_is_exported_as_it_is_read(data: Path) -> None:
+    options = {"rounds": 1, "protocol": "overlap@1", "stop": "dice=0.99", "out": RESULTS}
+    intrabench.run("box_fill", "box_slice+scribble", "phantom:shape=16x32x32,instances=2", **options)
+    export_rows(RESULTS, Path("rows.parquet"), turns=True)
+    found, turns = pl.read_parquet("rows.parquet"), pl.read_parquet("rows.turns.parquet")
+    assert set(found["metrics"]) == {"dice@1 iou@1"}
+    assert found.drop("metrics").sort("session", "round").equals(read_rows(RESULTS).sort("session", "round"))
+    assert turns.equals(read_turns(RESULTS).sort("session", "turn"))
+
+
+def test_equal_stores_give_equal_bytes() -> None:
+    stored({"case": "a"}, {"case": "b"})
+    for name in ("one", "two"):
+        for ending in ENDINGS:
+            export_rows(RESULTS, Path(f"{name}.{ending}"))
+    for ending in ENDINGS:
+        assert Path(f"one.{ending}").read_bytes() == Path(f"two.{ending}").read_bytes()
+
+
+def test_what_cannot_be_exported_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(IntraBenchError, match=r"rows\.xlsx does not say in which format; .* \.csv, \.parquet, \.jsonl"):
+        export_rows(RESULTS, Path("rows.xlsx"))
+    with pytest.raises(IntraBenchError, match="results holds no results"):
+        export_rows(RESULTS, Path("rows.csv"))
+    stored({})
+    Path("file").touch()
+    with pytest.raises(IntraBenchError, match=r"file/rows\.csv cannot be written"):
+        export_rows(RESULTS, Path("file/rows.csv"))
+
+    def full(frame: pl.DataFrame, path: Path) -> None:
+        path.write_text("half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setitem(export_rows.__globals__["_WRITERS"], ".csv", full)
+    with pytest.raises(IntraBenchError, match="the disk is full"):
+        export_rows(RESULTS, Path("new/rows.csv"))
+    assert list(Path("new").iterdir()) == []
