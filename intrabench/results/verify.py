@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -60,9 +60,8 @@ def _verdict(results: Path, stored: pl.DataFrame) -> Verdict:
     """Play one session again; `stored` has its rows."""
     row = stored.row(-1, named=True)
     session, name = row["session"], who(row)
-    records = [read_record(results, run) for run in stored["run_id"].unique().sort()]
     try:
-        options = _options(results, row, records)
+        options = _options(results, stored)
         with TemporaryDirectory(prefix="intrabench-verify-") as folder:
             execute(options, Path(folder), Silent())
             played = read_rows(Path(folder))
@@ -73,16 +72,18 @@ def _verdict(results: Path, stored: pl.DataFrame) -> Verdict:
         return Verdict(session, "unknown", f"{name}: {_why_another(row, played)}")
     if again["status"][-1] in ("oom", "timeout"):
         return Verdict(session, "unknown", f"{name}: {again['status'][-1]} here ({again['error'][-1]})")
-    return _compared(stored, again, records)
+    return _compared(stored, again, read_record(results, row["run_id"]).get("versions", {}))
 
 
-def _options(results: Path, row: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> Options:
+def _options(results: Path, stored: pl.DataFrame) -> Options:
     """The words of a job of this one session, with as many rounds as any run gave it.
 
     Raises:
         IntraBenchError: its data set is not here.
     """
-    given: dict[str, Any] = next((record["options"] for record in reversed(records) if "options" in record), {})
+    row = stored.row(-1, named=True)
+    given = read_record(results, row["run_id"]).get("options", {})
+    asked = [read_record(results, run).get("rounds", 0) for run in stored["run_id"].unique()]
     plugins = [path for path in map(Path, map(at_home, given.get("plugins", []))) if path.is_file()]
     for path in plugins:  # what others defined may be known from elsewhere
         registry.add_plugin(path)
@@ -99,7 +100,7 @@ def _options(results: Path, row: Mapping[str, Any], records: Sequence[Mapping[st
         prompters=[row["prompter"]],
         seeds=[row["seed"]],
         protocol=protocol,
-        rounds=max([row["round"], *(record.get("rounds", 0) for record in records)]),
+        rounds=max(row["round"], *asked),
         stop=stop.removeprefix("stop:"),
         cases=[row["case"]],
         targets=[row["target"]],
@@ -126,7 +127,7 @@ def _why_another(row: Mapping[str, Any], played: pl.DataFrame) -> str:
     )
 
 
-def _compared(stored: pl.DataFrame, again: pl.DataFrame, records: Sequence[Mapping[str, Any]]) -> Verdict:
+def _compared(stored: pl.DataFrame, again: pl.DataFrame, versions_then: Mapping[str, str]) -> Verdict:
     """Whether a session came out as it is stored."""
     session, name = stored["session"][0], who(stored.row(0, named=True))
     found = differences(stored, again)
@@ -138,11 +139,11 @@ def _compared(stored: pl.DataFrame, again: pl.DataFrame, records: Sequence[Mappi
         return Verdict(session, verdict, name)
     if versions_hash() in stored["package_versions_hash"].to_list():
         return Verdict(session, "differs", "; ".join(lines))
-    return Verdict(session, "unknown", f"{'; '.join(lines)}; but it was computed with {_other_versions(records)}")
+    return Verdict(session, "unknown", f"{'; '.join(lines)}; but it was computed with {_others(versions_then)}")
 
 
-def _other_versions(records: Sequence[Mapping[str, Any]]) -> str:
-    then: dict[str, str] = next((record["versions"] for record in reversed(records) if "versions" in record), {})
+def _others(then: Mapping[str, str]) -> str:
+    """Which package versions were others."""
     now = versions()
     changed = [
         f"{name} {then.get(name, 'absent')} instead of {now.get(name, 'absent')}"

@@ -65,9 +65,9 @@ def test_what_is_drawn_are_the_numbers() -> None:
     assert drawn == [(0.1, 0.15), (0.2, 0.25), (0.3, 0.35)]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["p:n=1", "p:n=2", "p:n=3"]
     ranked = _ranking(ranking(scored, ["line"], how).table, names)
-    assert [text.get_text() for text in ranked.axes[0].get_yticklabels()][0] in ("p:n=3, m", "p:n=3, n")
+    assert next(text.get_text() for text in ranked.axes[0].get_yticklabels()) in ("p:n=3, m", "p:n=3, n")
     sized = _sizes(strata(scored), names)
-    assert [line.get_label() for line in sized.axes[0].lines][0] == "small, 1 to 2 ml (2)"
+    assert next(line.get_label() for line in sized.axes[0].lines) == "small, 1 to 2 ml (2)"
 
 
 def test_what_cannot_be_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
