@@ -11,7 +11,7 @@ import typer
 
 from intrabench.cli_data import data_app
 from intrabench.cli_report import add_reports
-from intrabench.cli_results import Out, add_results
+from intrabench.cli_results import Out, add_results, tell_damage
 from intrabench.cli_shared import Cases, Json, Plugins, Targets, add_plugins, listing, show_names, show_table
 from intrabench.cli_weights import weights_app
 from intrabench.errors import IntraBenchError
@@ -129,6 +129,7 @@ def _run(options: Options, out: Path | None) -> None:
         told = f"{summary.failed} of {summary.total} sessions failed; run the same command to try them again"
         typer.echo(told, err=True)
         raise typer.Exit(1)
+    tell_damage(folder)
 
 
 @app.command("list")

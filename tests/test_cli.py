@@ -180,7 +180,7 @@ def test_init_makes_a_workspace_once(say: Callable[..., Said]) -> None:
         (["run", "-m", "box_fill", "-p", "box_slice", "-d", PHANTOM, "--cases", "q*"], "--cases"),
         (["run", "-m", "box_fill", "-p", "box_slice", "--plugin", "no.py"], "no.py does not exist"),
         (["table"], "holds no results yet"),
-        (["table", "--out", "nowhere", "--metric", "dise"], "holds no results yet"),
+        (["table", "--out", "nowhere", "--metric", "dise"], "there is no metric 'dise', did you mean 'dice'?"),
     ],
 )
 def test_usage_errors_are_one_sentence_and_exit_with_2(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from intrabench.datasets import store
 from intrabench.errors import IntraBenchError
-from intrabench.results.runs import dataset_of
+from intrabench.results.origin import dataset_of
 from intrabench.results.store import read_masks, read_rows
 from intrabench.volume import Volume, write_nifti
 

@@ -1,4 +1,4 @@
-"""The records of runs, ``runs/RUN.json``, read again: what was asked, where data lie, whether it came to its end."""
+"""The records of runs, ``runs/RUN.json``, read again: what was asked, and whether the run came to its end."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-from intrabench import registry
-from intrabench.errors import IntraBenchError
 
 FINISHED = "finished"
 """The state of a run that came to its end; others are running, interrupted, and failed with the kind of the error."""
@@ -52,22 +49,6 @@ def work_of(record: Mapping[str, Any]) -> str:
     """What a run was to compute, whatever it ran on: equal for equal work."""
     options = record.get("options", {})
     return json.dumps({name: options.get(name) for name in _WORK})
-
-
-def dataset_of(root: Path, row: Mapping[str, Any]) -> Any:
-    """The data set of a row, as its run had it: a folder's name does not say where it lies.
-
-    Raises:
-        IntraBenchError: it is not known, or not here.
-    """
-    for words in read_record(root, row["run_id"]).get("options", {}).get("datasets", []):
-        try:
-            dataset = registry.make("datasets", at_home(words))
-        except IntraBenchError:  # another data set of the run may be gone
-            continue
-        if dataset.spec == row["dataset"]:
-            return dataset
-    return registry.make("datasets", row["dataset"])
 
 
 def without_home(text: str) -> str:

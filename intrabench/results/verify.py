@@ -20,7 +20,8 @@ from intrabench.engine.job import Options
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights import RANDOM
 from intrabench.results.differences import differences, told, who
-from intrabench.results.runs import at_home, dataset_of, read_record
+from intrabench.results.origin import dataset_of
+from intrabench.results.runs import at_home, read_record
 from intrabench.results.store import FAILED, read_rows
 
 _LABEL = re.compile(r"(?P<spec>.*?)(?: \((?:random weights|(?P<by_hand>weights [0-9a-f]+))\))?")

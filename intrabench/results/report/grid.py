@@ -25,7 +25,9 @@ class Cell:
     @property
     def key(self) -> str:
         """What scripts read to sort it: nothing, text, or a number with all its digits."""
-        return {None: "", math.inf: "Infinity", -math.inf: "-Infinity"}.get(self.value, str(self.value))  # type: ignore[arg-type]
+        if isinstance(self.value, float) and math.isinf(self.value):
+            return "Infinity" if self.value > 0 else "-Infinity"
+        return "" if self.value is None else str(self.value)
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,6 @@ class Grid:
 def word(text: Any) -> Cell:
     """A cell of text."""
     return Cell(str(text or ""), str(text or ""))
-
-
-def count(value: int) -> Cell:
-    """A cell of a whole number."""
-    return number(value, 0)
 
 
 def number(value: float | None, digits: int = 0, interval: str = "", mark: str = "") -> Cell:

@@ -23,6 +23,7 @@ from intrabench.results.report.commands import command
 from intrabench.results.report.curve_data import curve_data
 from intrabench.results.report.grid import Grid
 from intrabench.results.report.lines import with_lines
+from intrabench.results.report.listings import failure_grid, run_grid
 from intrabench.results.report.strata import strata
 from intrabench.results.report.viewer import views
 from intrabench.results.resample import intervals
@@ -90,7 +91,7 @@ def _content(results: Path, rows: pl.DataFrame, targets: int, how: Aggregation, 
         **_viewer(results, rows, scored, datasets, targets),
         "data_credits": credits.of_datasets(datasets),
         "model_credits": credits.of_models(rows["model"].unique().sort(), records),
-        "runs": tables.run_grid(records),
+        "runs": run_grid(records),
         "environment": facts.environment(records),
         "commands": [(line["name"], _command(line, datasets)) for line in lines.iter_rows(named=True)],
         "definitions": facts.definitions(rows, how, policy),
@@ -102,7 +103,7 @@ def _tables(
 ) -> dict[str, Any]:
     seen = rows.filter(pl.col("seen_in_training") == "yes").select("line", "dataset").unique().rows()
     others = {name: scores(scored, name, policy=policy) for name in ("iou", "nsd", "hd95")}  # of the last states alone
-    failures, left_out = tables.failure_grid(rows)
+    failures, left_out = failure_grid(rows)
     played = steps(rows, policy=policy)
     ranked, notes = _ranking(scored, lines, how, {line for line, _ in seen})
     return {
@@ -148,7 +149,8 @@ def _viewer(
 def _datasets(results: Path, rows: pl.DataFrame) -> dict[str, Dataset | str]:
     """The data sets of rows by spec, or a sentence why one cannot be had."""
     found: dict[str, Dataset | str] = {}
-    for row in rows.sort("written_at").unique("dataset", keep="last").sort("dataset").iter_rows(named=True):
+    newest = rows.group_by("dataset").agg(pl.col("run_id").sort_by("written_at").last()).sort("dataset")
+    for row in newest.iter_rows(named=True):
         try:
             found[row["dataset"]] = dataset_of(results, row)
         except IntraBenchError as error:
@@ -171,7 +173,7 @@ def _render(content: Mapping[str, Any]) -> str:
 
     loader = PackageLoader("intrabench.results", "report")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
-    environment.filters["breakable"] = lambda text: Markup(re.sub(r"([:,+/])(?=\w)", r"\1<wbr>", str(escape(text))))
+    environment.filters["breakable"] = lambda text: Markup(re.sub(r"([:=,+/])(?=\w)", r"\1<wbr>", str(escape(text))))
     page = environment.get_template("page.html.jinja")
     here = files("intrabench.results.report")
     names = ("page.css", "page.js", "curves.js", "plane.js", "viewer.js")

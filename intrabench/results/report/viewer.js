@@ -8,6 +8,7 @@
   const { target: targetBox, session: sessionBox, range: rangeBox, round: roundBar } = form.elements;
   const planes = [...section.querySelectorAll(".planes figure")].map((figure, axis) => new Plane(figure, axis));
   const lines = JSON.parse(document.getElementById("curve-data").textContent).lines;
+  const state = document.getElementById("state");
   const opened = new Map();
   let now; // the target that is shown, decoded
   let at = [0, 0, 0];
@@ -44,8 +45,16 @@
   async function chooseTarget() {
     const id = targetBox.value;
     if (!opened.has(id)) opened.set(id, open(id));
-    const view = await opened.get(id);
-    if (id !== targetBox.value) return; // another one was chosen meanwhile
+    try {
+      const view = await opened.get(id);
+      if (id === targetBox.value) showTarget(view); // else another one was chosen meanwhile
+    } catch (error) {
+      state.textContent = `This browser cannot show it: ${error.message}`;
+      throw error;
+    }
+  }
+
+  function showTarget(view) {
     now = view;
     const seeds = new Set(now.sessions.map((one) => one.seed)).size > 1;
     options(sessionBox, now.sessions.map((one) => `${label(one)}${seeds ? `, seed ${one.seed}` : ""}: ${dice(one.rounds.at(-1).dice)}`));
@@ -103,7 +112,7 @@
     if (!answer) parts.push("The answer was not kept; run the command with --save-masks, and it is shown here.");
     if (Math.max(...now.factor) > 1) parts.push(`Shown in voxels of ${[...now.spacing].reverse().map((mm) => mm.toFixed(1)).join(" × ")} mm.`);
     if (now.played > now.sessions.length) parts.push(`${now.sessions.length} of ${now.played} sessions on this target are here.`);
-    document.getElementById("state").textContent = parts.join(" ");
+    state.textContent = parts.join(" ");
   }
 
   // Goes from prompt to prompt of the round: their slices are otherwise hard to find.

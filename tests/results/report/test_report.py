@@ -52,7 +52,7 @@ def test_the_numbers_are_those_of_the_tables(results: Path) -> None:
     expected = effort_table(several()).sort("prompter", "model")
     sure = intervals(scores(several()), IDENTITY, HOW)
     assert head == [
-        *("Prompter", "Model", "Sessions", "Interactions", "DoF", "User, s", "Machine, s", "d", "e", "average"),
+        *("Prompter", "Model", "Sessions", "Interactions", "DoF", "User,\u00a0s", "Machine,\u00a0s", "d", "e", "average"),
     ]
     assert len(lines) == expected.height == 4
     for line, row in zip(lines, expected.iter_rows(named=True), strict=True):
@@ -97,6 +97,27 @@ def test_other_tables(results: Path) -> None:
     assert float(page.tables["sizes"][4][2]) == pytest.approx(smallest, abs=0.02)
     harm = [line[-1] for line in page.tables["progress"][1:]]
     assert harm == ["38 %"] * 4  # where a case's number is a multiple of 3, the second correction loses 0.1
+
+
+def test_lines_that_differ_in_nothing_but_their_weights_have_names_of_their_own() -> None:
+    given = rows(
+        {"weights_sha256": "0123456789"},
+        {"weights_sha256": "abcdefghij"},
+        {"weights_sha256": "abcdefghij", "dtype": "float16"},
+        {"model": "n", "strict": True},
+        {"model": "n", "protocol": "intrabench@1"},
+    )
+    lines = lines_of(given)
+    assert lines["name"].n_unique() == lines.height == 5
+    assert "p, m (basic@1, weights abcdefgh, float16)" in lines["name"].to_list()
+    assert "p, n (basic@1, float32, strict)" in lines["name"].to_list()
+
+
+def test_infinite_values_are_sorted_as_such(tmp_path: Path) -> None:
+    failed = {"dice": 0.0, "status": "error", "error": "so", "prompter": "q"}
+    page, text = report(store(tmp_path / "results", rows({"dice": 0.5}, failed)))
+    assert [line[-1] for line in page.tables["metrics"][1:]] == ["1.0", "∞"]
+    assert 'data-value="Infinity"' in text
 
 
 def test_nothing_that_was_given_becomes_markup(tmp_path: Path) -> None:
