@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from intrabench.cli_results import Out, tell_damage
+from intrabench.cli_shared import Plugins, add_plugins
 
 Metric = Annotated[str, typer.Option("--metric", help="dice, iou, nsd, hd95 or seconds (of the machine)")]
 Round = Annotated[int | None, typer.Option("--round", help="State after this round. Default: the last.")]
@@ -108,12 +109,14 @@ def report(
     aggregation: How = "protocol",
     failed: Failed = "worst",
     empty: Empty = "worst",
+    plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Write one HTML file: tables, curves, ranking, failures, and a viewer of the worst, median and best targets."""
     from intrabench.results.report.page import write_report
     from intrabench.results.table import layout_of
     from intrabench.workspace import results_folder
 
+    add_plugins(plugin)
     layout = layout_of("dice", "", "dataset", None, aggregation, failed, empty)
     folder = results_folder(out)
     write_report(folder, file, targets=targets, how=layout.how, policy=layout.policy)

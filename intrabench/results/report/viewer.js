@@ -9,7 +9,6 @@
   const planes = [...section.querySelectorAll(".planes figure")].map((figure, axis) => new Plane(figure, axis));
   const lines = JSON.parse(document.getElementById("curve-data").textContent).lines;
   const state = document.getElementById("state");
-  const opened = new Map();
   let now; // the target that is shown, decoded
   let at = [0, 0, 0];
 
@@ -20,8 +19,9 @@
   }
 
   async function bits(text, count) {
-    const packed = await bytes(text);
-    return Uint8Array.from({ length: count }, (_, n) => (packed[n >> 3] >> (7 - (n & 7))) & 1);
+    const packed = await bytes(text), unpacked = new Uint8Array(count);
+    for (let n = 0; n < count; n++) unpacked[n] = (packed[n >> 3] >> (7 - (n & 7))) & 1;
+    return unpacked;
   }
 
   async function open(id) {
@@ -44,9 +44,8 @@
 
   async function chooseTarget() {
     const id = targetBox.value;
-    if (!opened.has(id)) opened.set(id, open(id));
     try {
-      const view = await opened.get(id);
+      const view = await open(id);
       if (id === targetBox.value) showTarget(view); // else another one was chosen meanwhile
     } catch (error) {
       state.textContent = `This browser cannot show it: ${error.message}`;
@@ -55,6 +54,7 @@
   }
 
   function showTarget(view) {
+    if (!now) listen();
     now = view;
     const seeds = new Set(now.sessions.map((one) => one.seed)).size > 1;
     options(sessionBox, now.sessions.map((one) => `${label(one)}${seeds ? `, seed ${one.seed}` : ""}: ${dice(one.rounds.at(-1).dice)}`));
@@ -92,11 +92,15 @@
   }
 
   function show() {
-    const chosen = Object.fromEntries(["target", "answer", "prompts", "cross"].map((name) => [name, form.elements[`show-${name}`].checked]));
-    const { target, answer, prompts, cross } = chosen;
-    const range = now.colour ? null : now.presets[rangeBox.selectedIndex];
-    const given = prompts ? session().rounds.slice(0, Number(roundBar.value) + 1).map((one) => one.given) : [];
-    for (const plane of planes) plane.draw(now, at, { range, cross, given, target: target && now.truth, answer: answer && round().answer });
+    const wanted = (name) => form.elements[`show-${name}`].checked;
+    const shown = {
+      range: now.colour ? null : now.presets[rangeBox.selectedIndex],
+      target: wanted("target") && now.truth,
+      answer: wanted("answer") && round().answer,
+      given: wanted("prompts") ? session().rounds.slice(0, Number(roundBar.value) + 1).map((one) => one.given) : [],
+      cross: wanted("cross"),
+    };
+    for (const plane of planes) plane.draw(now, at, shown);
     tell();
   }
 
@@ -130,16 +134,23 @@
   }
 
   const clamp = (index, axis) => Math.min(Math.max(index, 0), now.shape[axis] - 1);
-  for (const plane of planes)
-    plane.listen((moved) => {
-      for (const [axis, index] of Object.entries(moved)) at[axis] = clamp(index, axis);
-      show();
-    });
+  function listen() {
+    for (const plane of planes)
+      plane.listen((moved) => {
+        for (const [axis, index] of Object.entries(moved)) at[axis] = clamp(index, axis);
+        show();
+      });
+    sessionBox.addEventListener("change", chooseSession);
+    roundBar.addEventListener("input", () => ((visited = -1), show()));
+    form.querySelector("button").addEventListener("click", nextPrompt);
+    for (const control of [rangeBox, ...form.querySelectorAll("[type=checkbox]")]) control.addEventListener("change", show);
+  }
+
   targetBox.addEventListener("change", chooseTarget);
-  sessionBox.addEventListener("change", chooseSession);
-  roundBar.addEventListener("input", () => ((visited = -1), show()));
-  form.querySelector("button").addEventListener("click", nextPrompt);
-  for (const control of [rangeBox, ...form.querySelectorAll("[type=checkbox]")]) control.addEventListener("change", show);
   form.addEventListener("submit", (event) => event.preventDefault());
-  new IntersectionObserver((seen, observer) => seen.some((one) => one.isIntersecting) && (observer.disconnect(), chooseTarget()), { rootMargin: "50%" }).observe(section);
+  new IntersectionObserver((seen, observer) => {
+    if (!seen.some((one) => one.isIntersecting)) return;
+    observer.disconnect();
+    chooseTarget();
+  }, { rootMargin: "50%" }).observe(section);
 })();
