@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from intrabench.cli_shared import Plugins, add_plugins
 
@@ -23,16 +22,7 @@ def add_results(app: typer.Typer) -> None:
     app.command()(verify)
 
 
-class _Export(TyperGroup):
-    """``export FOLDER`` is ``export masks FOLDER``, as it was called before there were others."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and args[0] not in self.commands and not args[0].startswith("-"):
-            args = ["masks", *args]
-        return super().parse_args(ctx, args)
-
-
-export_app = typer.Typer(cls=_Export, help="Results in the formats of others: rows, masks.", no_args_is_help=True)
+export_app = typer.Typer(help="Results in the formats of others: rows, masks.", no_args_is_help=True)
 
 
 @export_app.command("rows")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Box, Mask, box_slices, grow
+from intrabench.mask import Box, Mask, grow
 
 WHOLE_CASE = "*"
 """The target of rows that stand for a case that could not be prepared; once mended, a row without failure says so."""
@@ -105,11 +105,6 @@ def targets_of(
         label, instance = names[value]
         targets.append(Target(case, label, instance, Mask.of(labels[where] == value, start), shape, spacing_mm))
     return targets
-
-
-def image_crop(array: NDArray[np.generic], box: Box) -> NDArray[np.generic]:
-    """A view of a canonical image inside `box`."""
-    return array[box_slices(box)]
 
 
 def with_siblings(targets: Iterable[Target]) -> list[Target]:

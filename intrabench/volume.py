@@ -167,13 +167,22 @@ def read_labels(path: Path, grid: Grid) -> Array:
     """
     array, affine = read_grid_array(path)
     labels = _with_name(path, array, affine, check=grid)
-    if labels.dtype.kind == "f":
-        with np.errstate(invalid="ignore"):  # NaN is told below, in words
-            whole = labels.astype(np.int32)
-        if not np.array_equal(whole, labels):
-            raise IntraBenchError(f"{path} holds values that are not whole numbers, so it is no label map; round it")
-        labels = whole
-    return labels
+    return whole_numbers(labels, str(path))
+
+
+def whole_numbers(labels: Array, name: str) -> Array:
+    """The same numbers as integers; integers stay as they are.
+
+    Raises:
+        IntraBenchError: numbers that are not whole.
+    """
+    if labels.dtype.kind != "f":
+        return labels
+    with np.errstate(invalid="ignore"):  # NaN is told below, in words
+        whole = labels.astype(np.int32)
+    if not np.array_equal(whole, labels):
+        raise IntraBenchError(f"{name} holds values that are not whole numbers, so it is no label map; round it")
+    return whole
 
 
 def write_nifti(path: Path, array: Array, grid: Grid) -> None:

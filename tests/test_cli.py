@@ -73,7 +73,7 @@ def test_run_table_export_and_the_second_run(say: Callable[..., Said]) -> None:
     assert f'basic@1,box_slice,box_fill,1,"",float32,false,2,0,0,{rows["interactions"].mean()}' in lines[1]
     assert str(rows["dice"].mean())[:12] in lines[1]
     assert 'basic@1,point_interp:n=3,box_fill,1,"",float32,false,2,0,2,,,,,' in lines[2]
-    assert say("export", "nii").out == "wrote 4 masks to nii\n"
+    assert say("export", "masks", "nii").out == "wrote 4 masks to nii\n"
     written = nib.load(next(Path("nii").rglob("blob.1__box_fill__box_slice*.nii.gz")))
     scene = store.open_case(intrabench.dataset(PHANTOM), rows["case"][0])
     assert np.allclose(written.affine, scene.volume.grid.affine)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from intrabench.datasets.base import Dataset, DatasetCard, Files
 from intrabench.datasets.fetch.remote import RemoteFile
 from intrabench.target import Target, targets_of
@@ -62,5 +60,5 @@ class Pengwin(Dataset):
         (mask,) = files.find(LABELS, f"{case}.mha")
         volume = read_image(image)
         labels = read_labels(mask, volume.grid)
-        names = {value: ("fragment", value) for value in np.unique(labels).tolist() if value}
+        names = {value: ("fragment", value) for value in range(1, int(labels.max()) + 1)}
         return volume, targets_of(labels, names, case, volume.spacing_mm)

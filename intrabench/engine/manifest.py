@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock
 
 from intrabench.datasets import store as cases
+from intrabench.datasets.fetch.checksum import noted
 from intrabench.engine.environment import versions, versions_hash
 from intrabench.engine.hardware import commit, hardware
 from intrabench.errors import IntraBenchError
@@ -104,9 +105,8 @@ def _weights(contender: Contender) -> dict[str, str]:
         source = "--weights"
     else:
         path = weights.find(entry.id)
-        note = weights.record_of(path) if path else Path()
-        fetched = json.loads(note.read_text(encoding="utf-8")) if note.is_file() else {}
-        source = fetched.get("source") or next(iter(entry.sources), "by hand")
+        fetched = noted(path) if path else None
+        source = fetched.source if fetched else next(iter(entry.sources), "by hand")
     return {"model": contender.spec, "id": entry.id, "sha256": contender.weights_sha256, "source": source}
 
 

@@ -198,18 +198,11 @@ def listing() -> list[dict[str, str]]:
 
 def record(path: Path, source: str) -> None:
     """Write down what was fetched first, so that any later change of the file is noticed."""
+    from intrabench.datasets.fetch.checksum import note, note_of
     from intrabench.datasets.fetch.download import writing
 
-    note = {"sha256": sha256_of_path(path), "source": source}
-    beside = record_of(path).with_suffix(".part")
-    with writing(record_of(path)):
-        beside.write_text(json.dumps(note, indent=1), encoding="utf-8")
-        beside.replace(record_of(path))
-
-
-def record_of(path: Path) -> Path:
-    """Where `record` writes."""
-    return path.with_name(path.name + ".json")
+    with writing(note_of(path)):
+        note(path, f"sha256:{sha256_of_path(path)}", source)
 
 
 def sha256_of_path(path: Path) -> str:
@@ -232,15 +225,15 @@ def _expected(entry: Weights, path: Path) -> str:
     """The published sha256, else the one that was recorded; a file that was put there by hand is recorded now."""
     if entry.sha256:
         return entry.sha256
-    if not record_of(path).exists():
+    from intrabench.datasets.fetch.checksum import noted
+
+    if noted(path) is None:
         try:
             record(path, "put there by hand")
         except IntraBenchError:  # a folder for reading only keeps no record
             return ""
-    try:
-        return str(json.loads(record_of(path).read_text(encoding="utf-8"))["sha256"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise IntraBenchError(f"{record_of(path)} is damaged; delete it if {path.name} is to be trusted") from error
+    known = noted(path)
+    return known.checksum.removeprefix("sha256:") if known else ""
 
 
 @cache

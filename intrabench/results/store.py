@@ -166,9 +166,14 @@ def read_rows(root: Path) -> pl.DataFrame:
     return rows.filter((pl.col("target") != WHOLE_CASE) | pl.col("status").is_in(FAILED))
 
 
-def read_turns(root: Path) -> pl.DataFrame:
-    """The turns of the newest play of every session: session, round, turn, given (JSON of `Turn.to_json`)."""
-    turns = _read(sorted((root / "turns").glob("*.parquet")), TURNS)
+def read_turns(root: Path, sessions: Sequence[str] | None = None) -> pl.DataFrame:
+    """The turns of the newest play of sessions (None: of all): session, round, turn, given (JSON of `Turn.to_json`)."""
+    paths = sorted((root / "turns").glob("*.parquet"))
+    if sessions is None:
+        turns = _read(paths, TURNS)
+    else:  # part by part, so that those of a million others are never in memory together
+        kept = (_read([path], TURNS).filter(pl.col("session").is_in(sessions)) for path in paths)
+        turns = pl.concat([pl.DataFrame(schema=TURNS), *kept])
     newest = pl.col("written_at") == pl.col("written_at").max().over("session")
     return turns.filter(newest).drop("written_at")
 

@@ -19,6 +19,11 @@ from intrabench.results.soundness import check_mixable
 from intrabench.results.store import read_rows
 from intrabench.specs import nearest
 
+PRINTED = pl.struct("protocol", "prompter").map_elements(
+    lambda line: row_names(line["protocol"]).get(line["prompter"], line["prompter"]), pl.String
+)
+"""A prompter as it is printed: rows of a published table go by their names."""
+
 EFFORT = ("interactions", "dof", "seconds_human")
 
 
@@ -166,11 +171,7 @@ def readable(frame: pl.DataFrame) -> pl.DataFrame:
     dropped += [name for name in ("failed", "not_applicable") if frame[name].sum() == 0]
     dropped += ["dof"] + (["average"] if frame.width - frame.columns.index("seconds_human") <= 3 else [])
     if {"protocol", "prompter"} <= set(frame.columns):
-        frame = frame.with_columns(
-            prompter=pl.struct("protocol", "prompter").map_elements(
-                lambda line: row_names(line["protocol"]).get(line["prompter"], line["prompter"]), pl.String
-            )
-        )
+        frame = frame.with_columns(prompter=PRINTED)
     if "weights_sha256" in frame:
         frame = frame.with_columns(pl.col("weights_sha256").str.slice(0, 12))
     short = {"seconds_human": "human s", "not_applicable": "n/a"}

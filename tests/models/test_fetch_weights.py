@@ -47,7 +47,8 @@ def test_sources_are_tried_in_turn_and_the_one_that_worked_is_recorded(own: Own,
     assert server.paths == ["/own.pth", "/download?id=0a1b", "/own/net/resolve/c0de/own.pth"]
     assert (folder / "own.pth").read_bytes() == BODY
     recorded = json.loads((folder / "own.pth.json").read_text())
-    assert recorded == {"sha256": SHA256, "source": f"{server.root}/own/net/resolve/c0de/own.pth"}
+    assert recorded["checksum"] == f"sha256:{SHA256}"
+    assert recorded["source"] == f"{server.root}/own/net/resolve/c0de/own.pth"
     assert files(folder) == ["own.pth", "own.pth.json"]
     assert seen[-1] == (len(BODY), len(BODY))
 

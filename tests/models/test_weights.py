@@ -134,7 +134,7 @@ def test_a_file_that_was_put_there_by_hand_is_recorded_and_its_change_noticed(ow
     (folder / "own.pth").write_bytes(b"abc")
     assert weights.locate("own") == folder / "own.pth"
     recorded = json.loads((folder / "own.pth.json").read_text())
-    assert recorded == {"sha256": ABC, "source": "put there by hand"}
+    assert (recorded["checksum"], recorded["source"]) == (f"sha256:{ABC}", "put there by hand")
     assert weights.verify("own") == f"{folder / 'own.pth'}: sha256 {ABC}, as at first, nobody has published one"
     (folder / "own.pth").write_bytes(b"abcd")
     assert told("own").startswith(
@@ -154,7 +154,7 @@ def test_a_damaged_record_is_told(own: Own, folder: Path, text: str) -> None:
 def test_a_folder_that_cannot_be_written_can_still_be_read(own: Own, folder: Path) -> None:
     own()
     (folder / "own.pth").write_bytes(b"abc")
-    (folder / "own.pth.json").with_suffix(".part").mkdir()  # as good as a read-only folder, for root too
+    (folder / "own.pth.json.part").mkdir()  # as good as a read-only folder, for root too
     assert weights.locate("own") == folder / "own.pth"
 
 

@@ -288,9 +288,9 @@ def test_the_command(typed: Callable[..., Any]) -> None:
     assert len(read_rows(Path("new"))) == 1
 
 
-def test_export_takes_rows_masks_and_a_folder_alone_as_it_always_did(typed: Callable[..., Any], data: Path) -> None:
+def test_export_takes_rows_and_masks(typed: Callable[..., Any], data: Path) -> None:
     intrabench.run("box_fill", "box_slice", "phantom:shape=16x32x32,instances=2", save_masks=True)
-    for words in (["nii"], ["masks", "nii"], ["masks", "nii", "--out", "intrabench-results"]):
+    for words in (["masks", "nii"], ["masks", "nii", "--out", "intrabench-results"]):
         assert typed("export", *words).stdout == "wrote 2 masks to nii\n"
     said = typed("export", "rows", "all.csv", "--turns")
     assert said.stdout == "wrote 2 lines to all.csv\nwrote 2 lines to all.turns.csv\n"

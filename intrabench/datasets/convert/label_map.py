@@ -9,7 +9,7 @@ import numpy as np
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
-from intrabench.volume import Array
+from intrabench.volume import Array, whole_numbers
 
 Box = tuple[slice, slice, slice]
 
@@ -50,14 +50,7 @@ def whole(labels: Array, name: str) -> Array:
     """
     if labels.dtype.kind not in "biuf":
         raise IntraBenchError(f"{name} holds {labels.dtype} instead of one number per voxel; save it as a label map")
-    if labels.dtype.kind == "f":
-        with np.errstate(invalid="ignore"):  # NaN is told below, in words
-            rounded = labels.astype(np.int32)
-        if not np.array_equal(rounded, labels):
-            raise IntraBenchError(f"{name} holds values that are not whole numbers, so it is no label map; round it")
-        labels = rounded
-    elif labels.dtype.kind == "b":
-        labels = labels.view(np.uint8)
+    labels = labels.view(np.uint8) if labels.dtype.kind == "b" else whole_numbers(labels, name)
     lowest = int(labels.min(initial=0))
     if lowest < 0:
         raise IntraBenchError(

@@ -1,31 +1,11 @@
-"""Pictures and their masks in two folders, paired by the names of the files."""
+"""Pictures and their masks, paired by the names of the files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path, PurePosixPath
-
-from intrabench.errors import IntraBenchError
+from pathlib import PurePosixPath
 
 SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
-
-
-def photo_folder_cases(images: Path, masks: Path) -> list[tuple[str, Path, Path]]:
-    """``(case, picture, mask)`` of each picture in `images`, sorted; `masks` holds one of the same name for each.
-
-    Raises:
-        IntraBenchError: a folder is missing, there is no picture, or names that do not pair.
-    """
-    for folder in (images, masks):
-        if not folder.is_dir():
-            raise IntraBenchError(f"{folder} is no folder; give one folder with pictures and one with their masks")
-    try:
-        pairs = paired(*([path.as_posix() for path in folder.iterdir()] for folder in (images, masks)))
-    except ValueError as error:
-        raise IntraBenchError(f"{error}; add or rename the file that fits, or take this one away") from error
-    if not pairs:
-        raise IntraBenchError(f"{images} has no pictures ({', '.join(sorted(SUFFIXES))}); put them there")
-    return [(case, Path(image), Path(mask)) for case, (image, mask) in pairs.items()]
 
 
 def paired(images: Iterable[str], masks: Iterable[str]) -> dict[str, tuple[str, str]]:

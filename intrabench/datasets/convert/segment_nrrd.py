@@ -43,14 +43,6 @@ class Drawn:
         return int(np.count_nonzero(~_inside(np.argwhere(self.array), back, grid)))
 
 
-def read_segments(path: Path, grid: Grid) -> list[Segment]:
-    """The segments of a file on the grid of their image, in the order of the file; they may overlap.
-
-    See `drawn_in`; a file of another grid is resampled by nearest neighbour, and what lies beyond `grid` is cut off.
-    """
-    return [segment.onto(grid) for segment in drawn_in(path)]
-
-
 def has_segments(path: Path) -> bool:
     """Whether a file holds several segments: its header names them, or it has a channel for each.
 

@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 from intrabench.datasets.fetch import places
 from intrabench.datasets.fetch.checksum import checksum_of
 from intrabench.datasets.fetch.download import DownloadError, ask_for_space, download, user_agent, writing
 from intrabench.datasets.fetch.source import Source
-from intrabench.datasets.fetch.transfer import FIRST_PAUSE, TRIES, TRY_AGAIN, Progress, why
+from intrabench.datasets.fetch.transfer import Progress, Refused, Transfer
 
 if TYPE_CHECKING:
     import httpx2
@@ -121,7 +122,7 @@ class IdcSeries(Source):
         with httpx2.Client(timeout=30, headers={"User-Agent": user_agent()}, follow_redirects=True) as client:
             for bucket in _buckets():
                 try:
-                    objects = list(_listing(client, bucket, f"{self.uuid}/"))
+                    objects = list(_listing(client, bucket, f"{self.uuid}/", part))
                     if len(objects) != self.files:
                         raise DownloadError(f"the bucket lists {len(objects)} files where {self.files} were published")
                     self._download(client, bucket, objects, part, progress)
@@ -169,12 +170,12 @@ def _is_right(path: Path, known: Object) -> bool:
     return not known.md5 or checksum_of(path, "md5") == f"md5:{known.md5}"
 
 
-def _listing(client: httpx2.Client, bucket: str, prefix: str) -> Iterator[Object]:
-    """The objects under a prefix, page by page."""
+def _listing(client: httpx2.Client, bucket: str, prefix: str, part: Path) -> Iterator[Object]:
+    """The objects under a prefix, page by page; `part`: a folder for what arrives."""
     token = ""
     while True:
         parameters = {"list-type": "2", "prefix": prefix} | ({"continuation-token": token} if token else {})
-        page = _page(client, bucket, parameters)
+        page = _page(client, f"{bucket}/?{urlencode(parameters)}", part / "listing.xml")
         space = page.tag.partition("}")[0] + "}" if page.tag.startswith("{") else ""
         for entry in page.iter(f"{space}Contents"):
             key, size, etag = (entry.findtext(f"{space}{name}", "") for name in ("Key", "Size", "ETag"))
@@ -187,24 +188,15 @@ def _listing(client: httpx2.Client, bucket: str, prefix: str) -> Iterator[Object
             return
 
 
-def _page(client: httpx2.Client, bucket: str, parameters: dict[str, str]) -> ElementTree.Element:
-    import time
-
-    import httpx2
-
-    reason = ""
-    for attempt in range(TRIES):
-        if attempt:
-            time.sleep(FIRST_PAUSE * 2 ** (attempt - 1))
-        try:
-            response = client.get(bucket, params=parameters)
-            if response.status_code == 200:
-                return ElementTree.fromstring(response.content)
-            reason = f"the bucket answered HTTP {response.status_code}"
-            if response.status_code not in TRY_AGAIN:
-                break
-        except ElementTree.ParseError:
-            reason = "the bucket sent no list of files"
-        except httpx2.HTTPError as error:
-            reason = why(error)
-    raise DownloadError(reason)
+def _page(client: httpx2.Client, address: str, path: Path) -> ElementTree.Element:
+    """One page of a bucket's list, by way of `path`, with the patience of any download."""
+    path.unlink(missing_ok=True)  # a piece of an older list is of no use
+    try:
+        Transfer(address, path).run(client)
+        return ElementTree.fromstring(path.read_bytes())
+    except Refused as refused:
+        raise DownloadError(f"{refused} when asked for the list of files") from None
+    except ElementTree.ParseError:
+        raise DownloadError("the bucket sent no list of files") from None
+    finally:
+        path.unlink(missing_ok=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from intrabench.protocols import row_names
 from intrabench.results.scores import IDENTITY
+from intrabench.results.table import PRINTED
 
 
 def with_lines(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -27,11 +27,8 @@ def lines_of(rows: pl.DataFrame) -> pl.DataFrame:
         pl.col("dataset").unique().sort().alias("datasets"),
     )
     lines = lines.sort("prompter", "model", *keys, nulls_last=True).with_row_index("line")
-    shown = pl.struct("protocol", "prompter").map_elements(
-        lambda line: row_names(line["protocol"]).get(line["prompter"], line["prompter"]), pl.String
-    )
     notes = pl.concat_str(*_notes(), separator=", ", ignore_nulls=True)
-    lines = lines.with_columns(shown=shown, notes=notes)
+    lines = lines.with_columns(shown=PRINTED, notes=notes)
     ending = pl.when(pl.col("notes") == "").then(pl.lit("")).otherwise(pl.format(" ({})", "notes"))
     return lines.with_columns(name=pl.format("{}, {}{}", "shown", "model", ending))
 

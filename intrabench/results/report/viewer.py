@@ -17,7 +17,7 @@ from intrabench.mask import Mask
 from intrabench.prompts import Prompts, Turn
 from intrabench.results.report.chosen import Chosen
 from intrabench.results.report.views import Window, marks, mask_text, view
-from intrabench.results.store import TURNS, read_masks
+from intrabench.results.store import read_masks, read_turns
 from intrabench.target import Target
 from intrabench.volume import Volume
 
@@ -30,7 +30,7 @@ def views(
     datasets: those of the rows by spec, or why they cannot be had.
     """
     shown = [session["session"] for one in targets for session in one.sessions]
-    turns, played = turns_of(results, shown), rows.filter(pl.col("session").is_in(shown))
+    turns, played = read_turns(results, shown).sort("session", "turn"), rows.filter(pl.col("session").is_in(shown))
     for _, group in groupby(targets, lambda one: (one.dataset, one.case)):
         here = list(group)
         scene = _scene(here[0], datasets[here[0].dataset])
@@ -95,19 +95,6 @@ def _round(row: Mapping[str, Any], masks: Sequence[Mask], given: Sequence[Prompt
         "answer": mask_text(window.mask(masks[number])) if number < len(masks) else None,
         "given": [marks(prompts) for prompts in given],
     }
-
-
-def turns_of(results: Path, sessions: Sequence[str]) -> pl.DataFrame:
-    """The newest turns of some sessions, part by part, so that those of a million others are never in memory."""
-    found = [pl.DataFrame(schema=TURNS)]
-    for path in sorted((results / "turns").glob("*.parquet")):
-        try:
-            found.append(pl.scan_parquet(path).filter(pl.col("session").is_in(sessions)).collect())
-        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):  # a damaged part is told elsewhere
-            continue
-    turns = pl.concat(found)
-    newest = pl.col("written_at") == pl.col("written_at").max().over("session")
-    return turns.filter(newest).sort("session", "turn")
 
 
 def _given(turns: pl.DataFrame, session: str) -> dict[int, list[Prompts]]:

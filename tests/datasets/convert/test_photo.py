@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from intrabench.datasets.convert.photo import IGNORED, Coding, photo_case, photo_targets, read_ids, read_photo
-from intrabench.datasets.convert.photo_pairs import paired, photo_folder_cases
+from intrabench.datasets.convert.photo_pairs import paired
 from intrabench.datasets.convert.photo_size import resize_ids, resize_photo, within
 from intrabench.datasets.stored_case import Scene, read_index, write_case
 from intrabench.errors import IntraBenchError
@@ -205,15 +205,6 @@ def test_names_pair(tmp_path: Path) -> None:
         "traffic light": ("set/img/traffic light.jpg", "set/gt/traffic light.png"),
     }
     assert paired(["a.b.jpg"], ["a.png"]) == {"a.b": ("a.b.jpg", "a.png")}
-    images, masks = tmp_path / "images", tmp_path / "masks"
-    images.mkdir(), masks.mkdir()
-    for name in ("z.jpg", "a b.png"):
-        (images / name).touch()
-        (masks / name).with_suffix(".png").touch()
-    assert photo_folder_cases(images, masks) == [
-        ("a b", images / "a b.png", masks / "a b.png"),
-        ("z", images / "z.jpg", masks / "z.png"),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -223,18 +214,11 @@ def test_names_pair(tmp_path: Path) -> None:
         (["a.jpg"], ["a.png", "b.png"], "the mask .*b.png has no picture"),
         (["a.jpg", "a.png"], ["a.png"], "have the same name"),
         (["a.1.jpg", "a.2.jpg"], ["a.png"], "the picture .*a.2.jpg has no mask"),
-        ([], [], "has no pictures"),
-        (None, [], "is no folder"),
     ],
 )
-def test_names_that_do_not_pair(tmp_path: Path, images: list[str] | None, masks: list[str], said: str) -> None:
-    for folder, names in (("images", images), ("masks", masks)):
-        if names is not None:
-            (tmp_path / folder).mkdir()
-        for name in names or ():
-            (tmp_path / folder / name).touch()
-    with pytest.raises(IntraBenchError, match=said):
-        photo_folder_cases(tmp_path / "images", tmp_path / "masks")
+def test_names_that_do_not_pair(images: list[str], masks: list[str], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        paired(images, masks)
 
 
 def test_bad_files_are_told_in_one_sentence(tmp_path: Path) -> None:

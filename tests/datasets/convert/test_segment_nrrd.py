@@ -9,7 +9,7 @@ import nibabel as nib
 import numpy as np
 import pytest
 
-from intrabench.datasets.convert.segment_nrrd import drawn_in, has_segments, read_segments
+from intrabench.datasets.convert.segment_nrrd import drawn_in, has_segments
 from intrabench.errors import IntraBenchError
 from intrabench.volume import Grid
 
@@ -58,7 +58,7 @@ def described(*segments: tuple[str, int, int]) -> list[str]:
 def read(path: Path, grid: Grid = GRID) -> dict[str, np.ndarray]:
     """The segments of a file by name, in file order."""
     found = {}
-    for segment in read_segments(path, grid):
+    for segment in (drawn.onto(grid) for drawn in drawn_in(path)):
         canonical = grid.to_canonical(np.zeros(grid.shape)).shape
         found[f"{segment.name} {segment.number}"] = grid.from_canonical(segment.mask.to_array(canonical))
     return found

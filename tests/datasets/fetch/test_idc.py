@@ -35,7 +35,7 @@ def offer(server: Server, bucket: str = "", files: dict[str, bytes] = FILES) -> 
     """Fill a bucket, whose list has two pages."""
     names = sorted(files)
     first, second = ({name: files[name] for name in part} for part in (names[:3], names[3:]))
-    ask = f"{bucket or '/aws'}?list-type=2&prefix={quote(UUID, safe='')}%2F"
+    ask = f"{bucket or '/aws'}/?list-type=2&prefix={quote(UUID, safe='')}%2F"
     server.pages[ask] = answer(body=listing(first, "two+2/"))
     server.pages[f"{ask}&continuation-token=two%2B2%2F"] = answer(body=listing(second))
     for name, body in files.items():

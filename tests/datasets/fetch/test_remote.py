@@ -198,4 +198,7 @@ def test_a_large_file_is_read_once_for_its_checksum(
         raise AssertionError("the file was read again")
 
     monkeypatch.setattr("intrabench.datasets.fetch.remote.checksum_of", never)
-    file.fetch(tmp_path)
+    assert file.fetch(tmp_path) == tmp_path / "data.zip"
+    (tmp_path / "data.zip").touch()  # it may have changed
+    with pytest.raises(AssertionError, match="read again"):
+        file.fetch(tmp_path)

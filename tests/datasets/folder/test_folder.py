@@ -199,7 +199,7 @@ def test_rows(tmp_path: Path) -> None:
 def test_masks_of_a_folder_are_exported(tmp_path: Path, say: Callable[..., Said]) -> None:
     root = nnunet(tmp_path / "Dataset001_Liver")
     intrabench.run("box_fill", "box_slice", str(root), save_masks=True)
-    assert say("export", "nii").out == "wrote 6 masks to nii\n"
+    assert say("export", "masks", "nii").out == "wrote 6 masks to nii\n"
 
 
 def test_two_folders_of_one_name_in_one_run_are_refused(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ class Commons:
             mb=sum(path.stat().st_size for path in paths) / 1e6,
         )
         bodies = {f"{uuid5(NAMESPACE_OID, f'{uid}/{n}')}.dcm": path.read_bytes() for n, path in enumerate(paths)}
-        self._server.pages[f"/bucket?list-type=2&prefix={uuid}%2F"] = answer(body=listing(bodies, prefix=uuid))
+        self._server.pages[f"/bucket/?list-type=2&prefix={uuid}%2F"] = answer(body=listing(bodies, prefix=uuid))
         for name, body in bodies.items():
             self._server.pages[f"/bucket/{uuid}/{name}"] = answer(body=body)
         return uid

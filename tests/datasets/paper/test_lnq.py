@@ -114,4 +114,7 @@ def test_broken_cases_do_not_stop_the_others(say: Say, commons: Commons, patient
     for case in ("1", "2"):
         assert "cannot be read, it is truncated or broken" in problems[f"lnq, case case_000{case}"]
     assert "in another frame of reference than the series" in problems["lnq, case case_0003"]
-    assert "could not be downloaded, the bucket answered HTTP 404" in problems["lnq, case case_0005"]
+    assert (
+        "could not be downloaded, the server answered HTTP 404 when asked for the list of files"
+        in problems["lnq, case case_0005"]
+    )
