@@ -10,7 +10,13 @@ import typer
 from intrabench.cli_results import Out, tell_damage
 from intrabench.cli_shared import Plugins, add_plugins
 
-Metric = Annotated[str, typer.Option("--metric", help="dice, iou, nsd, hd95 or seconds (of the machine)")]
+Metric = Annotated[
+    str,
+    typer.Option(
+        "--metric",
+        help="dice, iou, nsd, hd95, seconds (of the machine); auc, noc:threshold=0.9, nof, regressions, cvpr25_auc",
+    ),
+]
 Round = Annotated[int | None, typer.Option("--round", help="State after this round. Default: the last.")]
 How = Annotated[str, typer.Option("--aggregation", help="protocol, class-first, case, pooled; table: also matched")]
 Failed = Annotated[str, typer.Option("--failed", help="What failures count as: worst or drop.")]

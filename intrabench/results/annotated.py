@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from intrabench.errors import IntraBenchError
+from intrabench.results.measures import measured
 from intrabench.results.resample import AVERAGE, intervals
-from intrabench.results.scores import scores
 from intrabench.results.table import Layout, counted, effort_table
 
 
@@ -22,7 +22,7 @@ def annotated_table(rows: pl.DataFrame, layout: Layout, *, interval: bool, count
     if layout.columns != "dataset":
         raise IntraBenchError("--interval and --counts go with data sets as columns; leave --columns out")
     wide, keys = effort_table(rows, layout), list(layout.by)
-    scored = counted(scores(rows, layout.metric, layout.round, layout.policy), layout)
+    scored = counted(measured(rows, layout.metric, layout.round, layout.policy), layout)
     found = intervals(scored, keys, layout.how).with_columns(
         text=pl.struct("value", "low", "high", "cases", "targets", "failed").map_elements(
             lambda cell: _text(cell, interval, counts), pl.String

@@ -10,8 +10,9 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.results.aggregate import AGGREGATIONS, Aggregation
+from intrabench.results.measures import measured, more_is_better, told
 from intrabench.results.resample import AVERAGE, DRAWS, intervals
-from intrabench.results.scores import UNIT, Policy, metric, scores
+from intrabench.results.scores import UNIT, Policy
 from intrabench.results.significance import holm, signed_rank
 
 FEW = 6
@@ -69,7 +70,7 @@ class Comparison:
     def told(self, a: str = "A", b: str = "B") -> list[str]:
         """Lines for a terminal, the effect first."""
         settings = self.settings
-        lines = [f"{settings.metric} of {b} minus {a}, positive where {b} is better; {settings.how.told}"]
+        lines = [f"{told(settings.metric)} of {b} minus {a}, positive where {b} is better; {settings.how.told}"]
         shown = self.datasets.sort(pl.col("dataset") != AVERAGE, maintain_order=True)
         shown = shown if shown.height > 2 else shown.tail(1)  # a single data set needs no average
         lines += [f"  {row['dataset']}: {_told(row)}" for row in shown.iter_rows(named=True)]
@@ -112,7 +113,7 @@ def compare(a: pl.DataFrame, b: pl.DataFrame, settings: Settings | None = None) 
 
 def _values(rows: pl.DataFrame, side: str, settings: Settings) -> pl.DataFrame:
     """The values of one line, one row per unit."""
-    scored = scores(rows, settings.metric, settings.round, settings.policy).filter(pl.col("value").is_not_null())
+    scored = measured(rows, settings.metric, settings.round, settings.policy).filter(pl.col("value").is_not_null())
     if scored.select(UNIT).is_duplicated().any():
         raise IntraBenchError(
             f"{side} holds several lines; choose one, for example by its model, prompter and protocol"
@@ -122,7 +123,7 @@ def _values(rows: pl.DataFrame, side: str, settings: Settings) -> pl.DataFrame:
 
 def _differences(a: pl.DataFrame, b: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     """Common units with the values `a` and `b`, their `difference`, and `value`, the same where it enters means."""
-    sign = 1 if metric(settings.metric).more_is_better else -1
+    sign = 1 if more_is_better(settings.metric) else -1
     alike = pl.col("a") == pl.col("b")  # two infinite values too
     return (
         a.rename({"value": "a"})

@@ -14,7 +14,6 @@ import polars as pl
 from intrabench.errors import IntraBenchError
 from intrabench.results.aggregate import Aggregation, per_label
 from intrabench.results.resample import AVERAGE, Array, difference
-from intrabench.results.scores import IDENTITY
 from intrabench.results.steps import Steps
 
 GRID = 200
@@ -62,22 +61,16 @@ def curve(
     return pl.concat([found, average]).sort(*by, pl.col("dataset") == AVERAGE, "dataset", "effort")
 
 
-def auc(
-    played: Steps, against: str = "interactions", budget: float | None = None, by: Sequence[str] = IDENTITY
-) -> pl.DataFrame:
+def auc(played: Steps, against: str = "interactions", budget: float = 20) -> pl.DataFrame:
     """The mean score of each session while effort goes from 0 to `budget`: the area under its steps, 0 to 1.
 
-    budget: by default the largest effort that all lines reach, `by` being what makes a line. What comes with the very
-    last effort of the budget is held for none of it, so a line that only begins there has an area of 0.
+    What comes with the very last effort of the budget is held for none of it, so a session that only begins there has
+    an area of 0.
     """
     _check_bounded(played)
-    effort = played.effort(against)
-    if budget is None:
-        ends = played.sessions.select(by)[played.session].with_columns(pl.Series("effort", effort))
-        budget = min(ends.group_by(by).agg(pl.col("effort").max())["effort"], default=0.0)
     if budget <= 0:
         raise IntraBenchError(f"there is no area over {budget:g} {against}; give a budget above 0")
-    start = np.minimum(effort, budget)
+    start = np.minimum(played.effort(against), budget)
     end = np.where(np.roll(played.first, -1), budget, np.roll(start, -1))
     area = np.bincount(played.session, played.value * (end - start), minlength=played.sessions.height)
     return played.scored(area / budget)
@@ -151,9 +144,7 @@ def regressions(played: Steps, by: Sequence[str], margin: float = 0.01) -> pl.Da
 
     margin: by so much it may fall (or rise, where less is better). A failed correction has the worst value.
     """
-    gain = difference(played.value, played.before) * (1 if played.metric.more_is_better else -1)
-    drop = np.maximum(np.round(-gain, 12), 0)  # rounded, because 0.81 to 0.80 is no more than 0.01
-    corrections = played.sessions.select(*by, "dataset")[played.session].with_columns(pl.Series("drop", drop))
+    corrections = played.sessions.select(*by, "dataset")[played.session].with_columns(pl.Series("drop", drops(played)))
     return (
         corrections.filter(~played.first)
         .group_by(*by, "dataset")
@@ -164,6 +155,12 @@ def regressions(played: Steps, by: Sequence[str], margin: float = 0.01) -> pl.Da
         )
         .sort(*by, "dataset")
     )
+
+
+def drops(played: Steps) -> Array:
+    """(steps) By how much each step made the score worse; 0 where it did not."""
+    gain = difference(played.value, played.before) * (1 if played.metric.more_is_better else -1)
+    return np.maximum(np.round(-gain, 12), 0)  # rounded, because 0.81 to 0.80 is no more than 0.01
 
 
 def _check_bounded(played: Steps) -> None:

@@ -12,9 +12,9 @@ from intrabench.errors import IntraBenchError
 from intrabench.protocols import row_names
 from intrabench.results.aggregate import AGGREGATIONS, Aggregation, aggregate, aggregation
 from intrabench.results.matched import MATCHED, matched_scores
+from intrabench.results.measures import measured, scored_by, summary, told
 from intrabench.results.reference import beside
 from intrabench.results.scores import IDENTITY, Policy, scores
-from intrabench.results.scores import metric as scored_by
 from intrabench.results.soundness import check_mixable
 from intrabench.results.store import read_rows
 from intrabench.specs import nearest
@@ -45,7 +45,7 @@ class Layout:
 
     def told(self) -> str:
         """How the numbers came about, in words."""
-        return f"{self.metric}: {self.how.told}; {self.policy.told()}"
+        return f"{told(self.metric)}: {self.how.told}; {self.policy.told()}"
 
 
 def layout_of(
@@ -57,13 +57,15 @@ def layout_of(
             raise IntraBenchError(f"--{option} {word} is unknown; give worst or drop")
     lines = tuple(name.strip() for name in by.split(",") if name.strip()) or IDENTITY
     policy = Policy(failed, empty)  # type: ignore[arg-type]
-    scored_by(metric)
+    summary(metric)
     how = MATCHED if aggregation_name == MATCHED.name else aggregation(aggregation_name)
     return Layout(metric, lines, columns, round, how, policy)
 
 
 def referenced(rows: pl.DataFrame, layout: Layout, name: str) -> pl.DataFrame:
     """Our Dice per data set and round beside published numbers."""
+    if layout.metric != "dice":
+        raise IntraBenchError("published numbers are Dice; leave --metric out beside --reference")
     top = int(rows["round"].max() or 0)  # type: ignore[arg-type]
     rounds = range(top + 1) if layout.round is None else [layout.round]
     plain = replace(layout, by=("prompter", "model"), columns="dataset")
@@ -84,8 +86,8 @@ def effort_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFra
     layout = layout or Layout()
     check_columns(rows, [*layout.by, layout.columns])
     if "protocol" not in layout.by:
-        check_mixable(rows, layout.metric)
-    scored = scores(rows, layout.metric, layout.round, layout.policy)
+        check_mixable(rows, scored_by(layout.metric))
+    scored = measured(rows, layout.metric, layout.round, layout.policy)
     keys = list(layout.by)
     counts = scored.group_by(keys).agg(
         (pl.col("target") != "*").sum().alias("sessions"),

@@ -64,6 +64,17 @@ def test_lines_and_columns_of_ones_own(table: Callable[..., Said]) -> None:
     assert (said.code, said.err.startswith("error: rows have no column 'modle', did you mean 'model'?")) == (2, True)
 
 
+def test_summaries_of_sessions_are_metrics(table: Callable[..., Said]) -> None:
+    said = table("--metric", "nof:threshold=0.5,limit=10", "--by", "model", "--aggregation", "pooled", "--csv")
+    ends = {line.split(",")[0]: line.split(",")[-1] for line in said.out.splitlines()[1:]}
+    assert ends["box_fill"] == ""
+    assert float(ends["sam:size=h"]) == pytest.approx((8 / 12 + 1) / 2)
+    said = table("--metric", "nof:treshold=0.5")
+    assert (said.code, "did you mean 'threshold'" in said.err) == (2, True)
+    said = table("--reference", "paper", "--metric", "auc")
+    assert (said.code, said.err) == (2, "error: published numbers are Dice; leave --metric out beside --reference\n")
+
+
 def test_ours_beside_the_paper(table: Callable[..., Said]) -> None:
     said = table("--reference", "paper", "--format", "csv")
     assert said.out.splitlines()[0] == "row,model,round,paper,dataset,ours,published,difference"
