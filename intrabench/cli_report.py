@@ -39,6 +39,8 @@ def table(
     aggregation: How = "protocol",
     failed: Failed = "worst",
     empty: Empty = "worst",
+    protocol: Annotated[str, typer.Option(help="Only sessions of this protocol, e.g. rclicks@1.")] = "",
+    groups: Annotated[bool, typer.Option("--groups", help="How much it matters where people click.")] = False,
     interval: Annotated[bool, typer.Option("--interval", help="The 95 % interval of every cell.")] = False,
     counts: Annotated[bool, typer.Option("--counts", help="Cases/targets of every cell, and !failures.")] = False,
     reference: Annotated[str, typer.Option(help="Published numbers to set beside: paper.")] = "",
@@ -50,28 +52,39 @@ def table(
 
     from intrabench.console import print_frame
     from intrabench.results.annotated import annotated_table
+    from intrabench.results.click_groups import PUBLISHED_METRIC, beside_published, group_table, groups_told
     from intrabench.results.formats import formatted
     from intrabench.results.soundness import is_partial
-    from intrabench.results.store import read_rows
-    from intrabench.results.table import layout_of, readable, referenced, seen_in_training, stored_table
+    from intrabench.results.table import (
+        effort_table,
+        layout_of,
+        readable,
+        referenced,
+        round_table,
+        seen_in_training,
+        stored_rows,
+    )
     from intrabench.workspace import results_folder
 
     folder = results_folder(out)
-    layout = layout_of(metric, by, columns, round, aggregation, failed, empty)
-    if reference:
-        frame = referenced(read_rows(folder), layout, reference)
+    layout = replace(layout_of(metric, by, columns, round, aggregation, failed, empty), root=folder)
+    rows = stored_rows(folder, protocol)
+    if groups:
+        frame = group_table(rows, layout.metric, layout.round, layout.policy)
+    elif reference and protocol.startswith("rclicks"):
+        frame = beside_published(group_table(rows, PUBLISHED_METRIC, layout.round, layout.policy))
+    elif reference:
+        frame = referenced(rows, layout, reference)
     elif interval or counts:
-        frame = readable(
-            annotated_table(read_rows(folder), replace(layout, root=folder), interval=interval, counts=counts)
-        )
+        frame = annotated_table(rows, layout, interval=interval, counts=counts)
     else:
-        frame = stored_table(folder, layout, per_round=per_round)
-        frame = frame if csv or format == "csv" else readable(frame)
+        frame = round_table(rows, layout) if per_round else effort_table(rows, layout)
+    frame = frame if csv or format == "csv" else readable(frame)
     if csv or format != "text":
         typer.echo(formatted(frame, "csv" if csv else format), nl=False)
     else:
-        print_frame(frame, layout.told())
-        for told in seen_in_training(read_rows(folder)):
+        print_frame(frame, groups_told(layout.metric) if groups else layout.told())
+        for told in seen_in_training(rows):
             typer.echo(told)
     if partial := is_partial(folder):
         typer.echo(partial, err=True)

@@ -43,7 +43,9 @@ def _rows(rows: Sequence[Row]) -> list[str]:
     for row in rows:
         notes.setdefault(row.note, []).append(row.name)
     lines = ["", "rows (run without --prompter, each for the models that take its prompts; --only GLOB chooses):"]
-    lines += [f"  {row.name:<{width}}  Table {row.table}, {row.dims}D  {row.prompter}" for row in rows]
+    for row in rows:
+        dims = f", {row.dims}D" if row.dims else ""
+        lines.append(f"  {row.name:<{width}}  Table {row.table}{dims}  {row.prompter}")
     for note, names in notes.items():
         lines += (
             ["", f"{', '.join(names)}:", *wrap(note, 118, initial_indent="  ", subsequent_indent="  ")] if note else []
@@ -53,7 +55,7 @@ def _rows(rows: Sequence[Row]) -> list[str]:
 
 def _describe(room: registry.Room, entry: registry.Entry, parameters: str) -> str:
     cls = entry.load()
-    lines = [f"{entry.name} ({room[:-1]}, from {entry.origin})", "", inspect.cleandoc(cls.__doc__ or ""), ""]
+    lines = [f"{entry.name} ({registry.ROOMS[room]}, from {entry.origin})", "", inspect.cleandoc(cls.__doc__ or ""), ""]
     lines += ["parameters:"] if fields(cls) else ["no parameters"]
     for field in fields(cls):
         default = "" if field.default is MISSING else f" = {field.default}"

@@ -22,8 +22,14 @@ from intrabench import specs
 from intrabench.errors import IntraBenchError
 from intrabench.workspace import current
 
-Room = Literal["models", "prompters", "datasets"]
-ROOMS: tuple[Room, ...] = ("models", "prompters", "datasets")
+Room = Literal["models", "prompters", "datasets", "clickability"]
+ROOMS: dict[Room, str] = {
+    "models": "model",
+    "prompters": "prompter",
+    "datasets": "dataset",
+    "clickability": "clickability model",
+}
+"""Rooms, and what one thing in them is called."""
 
 _plugins: dict[Room, dict[str, Entry]] = {room: {} for room in ROOMS}
 
@@ -44,7 +50,9 @@ def entries(room: Room) -> dict[str, Entry]:
     for entry in _all(room):
         if entry.name in found:
             other = found[entry.name].origin
-            raise IntraBenchError(f"{room[:-1]} {entry.name!r} is in {entry.origin} and in {other}; rename one of them")
+            raise IntraBenchError(
+                f"{ROOMS[room]} {entry.name!r} is in {entry.origin} and in {other}; rename one of them"
+            )
         found[entry.name] = entry
     return dict(sorted(found.items()))
 
@@ -64,7 +72,7 @@ def find(room: Room, name: str) -> Entry:
     known = entries(room)
     if name not in known:
         raise IntraBenchError(
-            f"there is no {room[:-1]} {name!r}{specs.nearest(name, known)}; `intrabench list {room}` shows all"
+            f"there is no {ROOMS[room]} {name!r}{specs.nearest(name, known)}; `intrabench list {room}` shows all"
         )
     return known[name]
 
@@ -76,7 +84,8 @@ def _is_path(spec: str) -> bool:
 
 
 def add_plugin(path: Path) -> None:
-    """Import a file of the user's and make its models, prompters and data sets known by name."""
+    """Import a file of the user's and make its models, prompters, data sets and clickability models known by name."""
+    from intrabench.clickability.base import Clickability
     from intrabench.datasets.base import Dataset
     from intrabench.models.base import Model
     from intrabench.prompters.base import Prompter, Refinement
@@ -86,7 +95,12 @@ def add_plugin(path: Path) -> None:
     workspace = current()
     if workspace is not None and path.resolve().parent in [(workspace.root / room).resolve() for room in ROOMS]:
         return  # known already
-    bases: dict[Room, Any] = {"models": Model, "prompters": (Prompter, Refinement), "datasets": Dataset}
+    bases: dict[Room, Any] = {
+        "models": Model,
+        "prompters": (Prompter, Refinement),
+        "datasets": Dataset,
+        "clickability": Clickability,
+    }
     module = _import_file(path)
     added = 0
     for cls in vars(module).values():
@@ -98,7 +112,7 @@ def add_plugin(path: Path) -> None:
                     _plugins[room][name] = Entry(name, _first_line(cls.__doc__), str(path), load)
                     added += 1
     if not added:
-        raise IntraBenchError(f"--plugin {path} defines no model, prompter or data set with a name; see docs/")
+        raise IntraBenchError(f"--plugin {path} defines no {', '.join(ROOMS.values())} with a name; see docs/")
 
 
 def _all(room: Room) -> Iterator[Entry]:

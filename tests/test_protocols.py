@@ -204,9 +204,9 @@ def test_the_hand_and_the_stop_rule_go_with_rows() -> None:
 def test_what_is_wrong_is_said_in_one_sentence() -> None:
     assert told() == (
         "protocol basic@1 has no rows of its own; give --prompter, for example --prompter box_interp:n=3, "
-        "or --protocol intrabench@1, which has"
+        "or --protocol intrabench@1, rclicks@1, ritm-noc@1, which have"
     )
-    assert told(only="3B*") == "--only chooses rows of a protocol, and basic@1 has none; give --protocol intrabench@1"
+    assert told(only="3B*").startswith("--only chooses rows of a protocol, and basic@1 has none; give --protocol intr")
     assert told(only=["3B*", "3BInter"], protocol="intrabench@1") == (
         "--only '3BInter' fits no row of intrabench@1, did you mean '3B Inter'?; "
         "`intrabench info intrabench@1` lists them"
@@ -243,7 +243,11 @@ def test_info_lists_rows_and_notes() -> None:
         assert f"Table {row.table}, {row.dims}D  {row.prompter}" in "\n".join(lines)
     assert lines[lines.index("3P Inter + Scribble Refine:") + 1].startswith("  Five points, as the published numbers")
     assert max(len(line) for line in lines) <= 120
-    assert not any("Table" in describe(name) for name in PROTOCOLS if name != "intrabench@1")
+    assert (
+        "  G10   Table 9  clickability:model=rclicks,group=10,mass=single,draws=published"
+        in describe("rclicks@1").splitlines()
+    )
+    assert not any("Table" in describe(name) for name, preset in PROTOCOLS.items() if not preset.rows)
 
 
 def test_a_real_run(data: Path) -> None:

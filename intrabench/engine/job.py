@@ -145,9 +145,21 @@ def _prompters(options: Options, preset: Protocol) -> tuple[tuple[Prompter, ...]
         )
     hand = [f"hand:{options.hand}"] if options.hand else []
     refinements = [[spec] for spec in options.refine] or [[]]
-    made = [(make_prompter("+".join([spec, *more, *hand])), row) for spec, row in asked for more in refinements]
+    made = [
+        (_prompter("+".join([spec, *more, *hand]), row, preset), row) for spec, row in asked for more in refinements
+    ]
     prompters = {prompter.spec: prompter for prompter, _ in made}
     return tuple(prompters.values()), {prompter.spec: row for prompter, row in made if row}
+
+
+def _prompter(spec: str, row: Row | None, preset: Protocol) -> Prompter:
+    """The prompter of a spec, which may lack something that a row of a protocol needs."""
+    try:
+        return make_prompter(spec)
+    except IntraBenchError as error:
+        if row is None:
+            raise
+        raise IntraBenchError(f"row {row.name} of {preset.id}: {error}; or choose rows without it by --only") from error
 
 
 def _check_rows(models: Sequence[Any], rows: Mapping[str, Row], preset: Protocol) -> None:

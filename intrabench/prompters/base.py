@@ -99,11 +99,13 @@ class Prompter(ABC):
 class Refinement(ABC):
     """Base of all ways to correct an answer: a frozen dataclass with a `name`, its parameters, and `correct`.
 
-    It goes with any prompter, ``box_interp:n=3+scribble``. previous: whether the model is given the earlier prompts
+    It goes with any prompter, ``box_interp:n=3+scribble``. begins: whether it also goes without one, correcting an
+    empty answer first; then it must not look at earlier turns. previous: whether the model is given the earlier prompts
     again, together with its last mask (keep), or only the new ones and that mask (drop).
     """
 
     name: ClassVar[str]
+    begins: ClassVar[bool] = False
     previous: Literal["keep", "drop"] = switch("keep")
 
     @abstractmethod

@@ -26,6 +26,7 @@ class ClickCenter(Refinement):
     """
 
     name = "click_center"
+    begins = True
     units: Literal["mm", "voxel"] = switch("mm")
     tie: Literal["first", "seeded"] = switch("first")
 

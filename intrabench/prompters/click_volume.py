@@ -19,6 +19,7 @@ class ClickVolume(Refinement):
     """
 
     name = "click_volume"
+    begins = True
 
     def correct(self, user: User, mask: Mask) -> Turn | None:
         """One click; None when nothing is wrong."""

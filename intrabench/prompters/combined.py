@@ -15,11 +15,16 @@ from intrabench.specs import split
 
 
 class Combined(Prompter):
-    """Begins with exactly the turns of `initial`, corrects by `refinement`, and does it all with `hand`."""
+    """Begins with exactly the turns of `initial`, corrects by `refinement`, and does it all with `hand`.
 
-    def __init__(self, initial: Prompter, refinement: Refinement | None = None, hand: Hand | None = None) -> None:
+    initial: None where a refinement begins, from an empty answer.
+    """
+
+    def __init__(
+        self, initial: Prompter | None, refinement: Refinement | None = None, hand: Hand | None = None
+    ) -> None:
         self.initial, self.refinement, self.hand = initial, refinement, hand
-        self.propagates = initial.propagates
+        self.propagates = initial is not None and initial.propagates
 
     @property
     def spec(self) -> str:
@@ -39,7 +44,9 @@ class Combined(Prompter):
             return
 
     def _turns(self, user: User) -> Turns:
-        mask = yield from _last_mask(self.initial.interact(user.acting(self.initial.spec)))
+        mask = Mask.empty()
+        if self.initial is not None:
+            mask = yield from _last_mask(self.initial.interact(user.acting(self.initial.spec)))
         if self.refinement is None:
             return
         corrector, afresh = user.acting(self.refinement.spec), self.refinement.previous == "drop"
@@ -65,17 +72,18 @@ def make_prompter(spec: str) -> Prompter:
     Raises:
         IntraBenchError: a name or parameter is unknown, or the parts are in another order.
     """
-    initial, *others = (registry.make("prompters", part) for part in split(spec))
-    if not isinstance(initial, Prompter):
+    first, *others = (registry.make("prompters", part) for part in split(spec))
+    begins = isinstance(first, Refinement) and first.begins
+    if not isinstance(first, Prompter) and not begins:
         raise IntraBenchError(
-            f"{spec!r}: {initial.name} cannot begin; write PROMPTER+{initial.name}, as in box_interp+{initial.name}"
+            f"{spec!r}: {first.name} cannot begin; write PROMPTER+{first.name}, as in box_interp+{first.name}"
         )
-    if not others:
-        return initial
-    hand = others.pop() if isinstance(others[-1], Hand) else None
-    refinement = others.pop() if others and isinstance(others[-1], Refinement) else None
+    initial = None if begins else first
+    hand = others.pop() if others and isinstance(others[-1], Hand) else None
+    refinement = others.pop() if not begins and others and isinstance(others[-1], Refinement) else None
     if others:
         raise IntraBenchError(
             f"{spec!r}: {others[0].name} does not fit there; write PROMPTER+REFINEMENT+hand:..., each at most once"
         )
-    return Combined(initial, refinement, hand if hand and not hand.steady else None) if refinement or hand else initial
+    refinement, hand = (first if begins else refinement), (hand if hand and not hand.steady else None)
+    return Combined(initial, refinement, hand) if refinement or hand else first

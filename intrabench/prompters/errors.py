@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from intrabench.mask import Index, Mask, joint_box
 from intrabench.target import Target
@@ -33,6 +34,10 @@ class Errors:
         if box is None:
             return Mask.empty()
         return Mask((box[0], box[1], box[2]), self.negatives.crop(box) | self.positives.crop(box))
+
+    def on_slice(self, z: int) -> Errors:
+        """Those in one axial slice."""
+        return Errors(self.negatives.slice(z), self.positives.slice(z))
 
 
 def largest_component(mask: Mask) -> Mask:
@@ -71,3 +76,19 @@ def deepest(mask: Mask, spacing_mm: tuple[float, float, float], units: Literal["
     voxels = np.ascontiguousarray(mask.array).view(np.uint8)  # bytes take edt a fifth of the time of booleans
     depth = np.asarray(edt.edt(voxels, anisotropy=steps, black_border=True)).round(3)
     return [(int(z), int(y), int(x)) for z, y, x in np.argwhere(depth == depth.max()) + mask.start]
+
+
+def depths(mask: Mask, spacing_mm: tuple[float, float, float], *, planar: bool) -> NDArray[np.float32]:
+    """How far each voxel of the mask lies from all that is not mask, or beyond the volume's edge; ``(z, y, x)``.
+
+    planar: within each slice, of which the mask has one. In voxels where these are squares or cubes, so that equal
+    depths are equal numbers; else in mm, rounded to 1e-3.
+    """
+    import edt
+
+    voxels = np.ascontiguousarray(mask.array).view(np.uint8)
+    steps: tuple[float, ...] = spacing_mm[1:] if planar else spacing_mm
+    if len(set(steps)) == 1:
+        steps = (1.0,) * len(steps)
+    found = np.asarray(edt.edt(voxels[0] if planar and len(voxels) else voxels, anisotropy=steps, black_border=True))
+    return (found if set(steps) == {1.0} else found.round(3)).reshape(mask.array.shape)

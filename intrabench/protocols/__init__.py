@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 from intrabench.effort import Effort
 from intrabench.errors import IntraBenchError
-from intrabench.protocols.intrabench_paper import ROWS
+from intrabench.protocols import intrabench_paper, rclicks_paper
 from intrabench.protocols.row import Row
 from intrabench.specs import build, full_spec, nearest, parse, switch
 
@@ -65,7 +65,21 @@ PROTOCOLS: dict[str, Protocol] = {
             "The rows of Tables 2 to 6 of the IntraBench paper, each for the models that it suits.",
             (*_OVERLAP, "nsd_2mm@1"),
             rounds=ROUNDS,
-            rows=ROWS,
+            rows=intrabench_paper.ROWS,
+        ),
+        Protocol(
+            "rclicks@1",
+            "20 clicks on photos as RClicks makes them: the baseline clicker, and ten groups of likely clicks.",
+            (*_OVERLAP, "boundary_iou@1"),
+            rounds=rclicks_paper.CLICKS - 1,
+            rows=rclicks_paper.ROWS,
+        ),
+        Protocol(
+            "ritm-noc@1",
+            "20 clicks on photos by the baseline clicker: the number of clicks as RITM and its successors count it.",
+            _OVERLAP,
+            rounds=rclicks_paper.CLICKS - 1,
+            rows=(rclicks_paper.BASE,),
         ),
     )
 }
@@ -90,7 +104,7 @@ def chosen_rows(preset: Protocol, only: Sequence[str]) -> tuple[Row, ...]:
             )
         raise IntraBenchError(
             f"protocol {preset.id} has no rows of its own; give --prompter, for example --prompter box_interp:n=3, or "
-            f"--protocol {others}, which has"
+            f"--protocol {others}, which have"
         )
     names = [row.name for row in preset.rows]
     for pattern in only:

@@ -15,14 +15,14 @@ class Row:
     """One row of a published table.
 
     name: as printed. table: its number. prompter: the full spec that it means. dims: 2 for models that answer slice by
-    slice, 3 for those that answer the volume. kind: what the first turn gives. note: what was decided, and where the
-    published numbers come from something else.
+    slice, 3 for those that answer the volume, None for both. kind: what the first turn gives. note: what was decided,
+    and where the published numbers come from something else.
     """
 
     name: str
     table: int
     prompter: str
-    dims: Literal[2, 3]
+    dims: Literal[2, 3] | None
     kind: PromptKind = "point"
     note: str = ""
 
@@ -34,4 +34,4 @@ class Row:
 
     def suits(self, abilities: Abilities) -> bool:
         """Whether a model with these abilities belongs in the row."""
-        return abilities.dims == self.dims and self.needs <= abilities.accepts
+        return self.dims in (None, abilities.dims) and self.needs <= abilities.accepts

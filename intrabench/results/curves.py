@@ -83,9 +83,15 @@ def cvpr25_auc(played: Steps) -> pl.DataFrame:
     classes of a case first (`class-first`), and its NSD is 0 where Dice is at most 0.2, which ours is not.
     CVPR25_iter_eval.py of JunMa11/CVPR-MedSegFMCompetition (2025-06-03).
     """
-    _check_bounded(played)
-    values = [played.at("round", number) for number in range(1, 6)]
-    return played.scored(sum(values) - (values[0] + values[-1]) / 2)
+    return played.scored(_trapezoids(played, 1, 5))
+
+
+def rclicks_auc(played: Steps) -> pl.DataFrame:
+    """The mean of each session's score over clicks 1 to 20 by trapezoids, 0 to 1: "IoU-AuC" of RClicks, of IoU.
+
+    One click per round; a session that ended keeps its score.
+    """
+    return played.scored(_trapezoids(played, 0, 19) / 19)
 
 
 def noc(played: Steps, threshold: float = 0.9, limit: float = 20, against: str = "interactions") -> pl.DataFrame:
@@ -155,6 +161,14 @@ def regressions(played: Steps, by: Sequence[str], margin: float = 0.01) -> pl.Da
         )
         .sort(*by, "dataset")
     )
+
+
+def _trapezoids(played: Steps, first: int, last: int) -> Array:
+    """(sessions) The area under the scores of the rounds from `first` to `last`, one wide each."""
+    _check_bounded(played)
+    values = [played.at("round", number) for number in range(first, last + 1)]
+    area: Array = np.sum(values, axis=0) - (values[0] + values[-1]) / 2
+    return area
 
 
 def drops(played: Steps) -> Array:

@@ -15,7 +15,7 @@ _PASSING = (
 )
 """What may differ between equal runs; `ended` depends on the rounds that were asked for."""
 
-_SCORES = ("dice", "iou", "nsd_2mm", "hd95_mm", "fp_voxels", "fn_voxels", "pred_voxels")
+_SCORES = ("dice", "iou", "nsd_2mm", "hd95_mm", "boundary_iou", "fp_voxels", "fn_voxels", "pred_voxels")
 _HISTORY = ("prompts_hash", "adapted", "interactions", "dof", "seconds_human")
 """What follows from the answers of earlier rounds."""
 

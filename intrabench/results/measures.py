@@ -12,7 +12,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.results import curves
 from intrabench.results.scores import METRICS, Policy, metric, scores
 from intrabench.results.steps import Steps, steps
-from intrabench.specs import build, nearest, parse
+from intrabench.specs import build, nearest, parse, switch
 
 
 class Measure(Protocol):
@@ -66,6 +66,21 @@ class ChallengeArea:
 
 
 @dataclass(frozen=True)
+class ClicksArea:
+    """`curves.rclicks_auc`."""
+
+    more_is_better: ClassVar[bool] = True
+    metric: str = "iou"
+
+    @property
+    def told(self) -> str:
+        return f"mean {self.metric} over clicks 1 to 20, by trapezoids as in RClicks"
+
+    def of(self, played: Steps) -> pl.DataFrame:
+        return curves.rclicks_auc(played)
+
+
+@dataclass(frozen=True)
 class Clicks:
     """`curves.noc`."""
 
@@ -85,14 +100,16 @@ class Clicks:
 
 @dataclass(frozen=True)
 class Failures(Clicks):
-    """`curves.nof`, whose mean is the share of sessions that fail."""
+    """`curves.nof`, whose mean is the share of sessions that fail; `ritm` counts those that need all of the limit."""
+
+    ritm: bool = switch(False)
 
     @property
     def told(self) -> str:
         return f"share that does not bring {self.metric} to {self.threshold:g} with {self.limit:g} {self.against}"
 
     def of(self, played: Steps) -> pl.DataFrame:
-        return curves.nof(played, self.threshold, self.limit, self.against)
+        return curves.nof(played, self.threshold, self.limit, self.against, ritm=self.ritm)
 
 
 @dataclass(frozen=True)
@@ -120,6 +137,7 @@ class Regressions:
 SUMMARIES: dict[str, type[Measure]] = {
     "auc": Area,
     "cvpr25_auc": ChallengeArea,
+    "rclicks_auc": ClicksArea,
     "noc": Clicks,
     "nof": Failures,
     "regressions": Regressions,

@@ -32,6 +32,7 @@ METRICS = {
     "iou": Metric("iou", 0.0),
     "nsd": Metric("nsd_2mm", 0.0),
     "hd95": Metric("hd95_mm", float("inf"), more_is_better=False),
+    "boundary_iou": Metric("boundary_iou", 0.0),
     "seconds": Metric("machine_s", float("inf"), more_is_better=False),
 }
 """By name; `seconds` is the machine time of a session so far, encoding and answering."""

@@ -54,6 +54,7 @@ SCHEMA: dict[str, Any] = {
     "iou": pl.Float64,
     "nsd_2mm": pl.Float64,
     "hd95_mm": pl.Float64,
+    "boundary_iou": pl.Float64,
     "fp_voxels": pl.Int64,
     "fn_voxels": pl.Int64,
     "pred_voxels": pl.Int64,

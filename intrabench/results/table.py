@@ -120,13 +120,28 @@ def round_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFram
     return pl.concat(tables, how="diagonal_relaxed").sort([*keys, "round"])
 
 
-def stored_table(root: Path, layout: Layout | None = None, *, per_round: bool = False) -> pl.DataFrame:
-    """`effort_table` of a results folder, or its `round_table`."""
+def stored_rows(root: Path, protocol: str = "") -> pl.DataFrame:
+    """The rows of a results folder, or those of one protocol in there.
+
+    Raises:
+        IntraBenchError: there are none.
+    """
     rows = read_rows(root)
     if rows.is_empty():
         raise IntraBenchError(f"{root} holds no results yet; `intrabench run --model M --prompter P` makes some")
-    layout = replace(layout or Layout(), root=root)
-    return round_table(rows, layout) if per_round else effort_table(rows, layout)
+    if not protocol:
+        return rows
+    known = rows["protocol"].unique().sort().to_list()
+    if protocol not in known:
+        raise IntraBenchError(
+            f"{root} has no results of protocol {protocol!r}{nearest(protocol, known)}; it has {', '.join(known)}"
+        )
+    return rows.filter(pl.col("protocol") == protocol)
+
+
+def stored_table(root: Path, layout: Layout | None = None) -> pl.DataFrame:
+    """`effort_table` of a results folder."""
+    return effort_table(stored_rows(root), replace(layout or Layout(), root=root))
 
 
 def cells(scored: pl.DataFrame, layout: Layout) -> pl.DataFrame:
@@ -170,8 +185,10 @@ def readable(frame: pl.DataFrame) -> pl.DataFrame:
     if {"model", "model_version", "weights_sha256"} <= set(frame.columns):
         versions = frame.group_by("model").agg(pl.col("model_version", "weights_sha256").n_unique())
         dropped += [name for name in ("model_version", "weights_sha256") if versions[name].max() == 1]
-    dropped += [name for name in ("failed", "not_applicable") if frame[name].sum() == 0]
-    dropped += ["dof"] + (["average"] if frame.width - frame.columns.index("seconds_human") <= 3 else [])
+    dropped += [name for name in ("failed", "not_applicable") if name in frame and frame[name].sum() == 0]
+    dropped += [name for name in ("dof", "nsr") if name in frame and (name == "dof" or frame[name].is_null().all())]
+    if "seconds_human" in frame and frame.width - frame.columns.index("seconds_human") <= 3:
+        dropped.append("average")  # of a single data set
     if {"protocol", "prompter"} <= set(frame.columns):
         frame = frame.with_columns(prompter=PRINTED)
     if "weights_sha256" in frame:

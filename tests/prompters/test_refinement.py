@@ -26,7 +26,11 @@ from tests.conftest import make_target
 from tests.prompters.masks import SHAPE, pairs
 from tests.prompters.paint import Paint
 
-NAMES = ["scribble", "click_slice", "click_volume", "click_center", "click_center:units=voxel,tie=seeded"]
+NAMES = [
+    *("scribble", "click_slice", "click_volume", "click_center", "click_center:units=voxel,tie=seeded"),
+    *("click_deepest", "click_deepest:space=slice"),
+    *("clickability:model=uniform,group=3", "clickability:space=slice", "clickability:group=10,mass=single"),
+]
 SPACING = (2.0, 0.5, 0.7)
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from intrabench.errors import IntraBenchError
 from intrabench.results.aggregate import AGGREGATIONS, Aggregation, aggregate
-from intrabench.results.curves import auc, curve, cvpr25_auc, noc, nof, reached, regressions
+from intrabench.results.curves import auc, curve, cvpr25_auc, noc, nof, rclicks_auc, reached, regressions
 from intrabench.results.resample import AVERAGE
 from intrabench.results.scores import Policy, scores
 from intrabench.results.steps import EFFORTS, steps
@@ -205,7 +205,7 @@ def test_corrections_that_made_it_worse() -> None:
 
 def test_areas_and_thresholds_need_bounds() -> None:
     distances = steps(played([0.5]), "hd95")
-    for use in (auc, cvpr25_auc, noc, nof, lambda one: reached(one, BY)):
+    for use in (auc, cvpr25_auc, rclicks_auc, noc, nof, lambda one: reached(one, BY)):
         with pytest.raises(IntraBenchError, match="hd95_mm has no bounds"):
             use(distances)
 
@@ -218,7 +218,7 @@ def test_the_order_of_rows_does_not_matter() -> None:
         one, other = (curve(steps(some), BY, PROTOCOL, against) for some in (rows, mixed))
         assert one.drop("value").equals(other.drop("value"))
         np.testing.assert_allclose(one["value"], other["value"], atol=1e-12)
-    for use in (auc, cvpr25_auc, noc, nof):
+    for use in (auc, cvpr25_auc, rclicks_auc, noc, nof):
         for one, other in ((use(steps(rows)), use(steps(mixed))),):
             both = one.join(other, on="session")
             assert both["value"].equals(both["value_right"])

@@ -38,6 +38,8 @@ def values(spec: str, round: int | None = None, policy: Policy | None = None) ->
         ("auc:budget=2,against=round", [0.6, 0.9, 0, None]),
         ("regressions", [0.5, None, None, None]),
         ("regressions:margin=0.1", [0.0, None, None, None]),
+        ("nof:threshold=0.8,limit=4,ritm=yes", [1, 0, 1, None]),
+        ("rclicks_auc:metric=dice", [(0.6 + 0.75 + 17 * 0.7) / 19, 0.9, 0, None]),
         ("cvpr25_auc", [0.75 + 3 * 0.7, 3.6, 0, None]),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from intrabench.mask import Mask
@@ -26,6 +27,18 @@ def test_rows_and_turns_come_back_as_written() -> None:
     assert rows.select("session", "round", "run_id").rows() == [("a", 0, "run"), ("a", 1, "run")]
     assert read_turns(Path("out")).rows(named=True) == turns
     assert [path.name for path in Path("out/rows").iterdir()] == ["run-0001.parquet"]
+
+
+def test_parts_from_before_a_column_was_there() -> None:
+    """Boundary IoU came later, and few protocols ask for it."""
+    store = Store(Path("out"), "run")
+    store.write_part([row("a", iou=0.25)], [])
+    old = Path("out/rows/run-0001.parquet")
+    pl.read_parquet(old).drop("boundary_iou").write_parquet(old)
+    store.write_part([row("b", boundary_iou=0.75)], [])
+    rows = read_rows(Path("out")).sort("session")
+    assert rows.select("iou", "boundary_iou").rows() == [(0.25, None), (None, 0.75)]
+    assert finished_sessions(Path("out"), 0) == {"a", "b"}
 
 
 def test_nothing_there_is_an_empty_frame() -> None:

@@ -1,0 +1,40 @@
+"""Models of where people click: the base of all of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Clickability(ABC):
+    """A subclass is a dataclass with a `name`, its parameters, and `probability`.
+
+    looks: whether it needs the image, and so the whole slice in which a click is made; otherwise it is given the
+    neighbourhood of the error alone, in a slice or in the volume.
+    """
+
+    name: ClassVar[str]
+    looks: ClassVar[bool] = False
+
+    @property
+    def weights_sha256(self) -> str:
+        """What its weights are called in keys; empty without weights."""
+        return ""
+
+    @abstractmethod
+    def probability(
+        self,
+        image: NDArray[np.uint8] | None,
+        target: NDArray[np.bool_],
+        error: NDArray[np.bool_],
+        spacing_mm: Sequence[float] = (1.0, 1.0),
+    ) -> NDArray[np.floating]:
+        """How likely a click is on each pixel, 0 or more, of the shape of `error`; it need not be normalised.
+
+        image: RGB ``(y, x, 3)``, None unless it `looks`. target, error: ``(y, x)`` or ``(z, y, x)``, on which the
+        click is made; the error is what is missed or what is too much, never both.
+        """

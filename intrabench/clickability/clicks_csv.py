@@ -1,0 +1,153 @@
+"""The clicks that people made, as RClicks publishes them: ``clicks.csv``, one row per click.
+
+Meaning of the columns: datasheet of RClicks (https://arxiv.org/abs/2410.11722) and ``rclicks/clickmap.py`` of
+https://github.com/emb-ai/rclicks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from intrabench.datasets.convert.photo_size import within
+from intrabench.datasets.tetris import Tetris
+from intrabench.errors import IntraBenchError, broken
+
+DATASETS = {
+    "GrabCut": "grabcut",
+    "Berkeley": "berkeley",
+    "DAVIS": "davis345",
+    "COCO": "coco_mval",
+    "TETRIS": "tetris",
+}
+"""What the file calls our data sets; others keep their names."""
+
+_LONGEST = {Tetris.name: Tetris.longest}  # pixels of the longer side of our pictures, and so of their clicks
+
+CLICK_TYPES = ("first", "fn", "fp")
+"""The first click on an object, or a correction of what is missing (fn) or too much (fp) in a mask."""
+
+_TEXTS = ("dataset", "full_stem", "click_type")
+_STEMS = ("image_stem", "object_stem", "model_type", "device")
+_NUMBERS = ("x", "y", "w", "h")
+
+
+@dataclass(frozen=True, eq=False)
+class RealClicks:
+    """All clicks on one object that correct the same error, called `full_stem` everywhere in RClicks.
+
+    object_stem: the object's number in the mask, empty where the picture has one. model_type: whose mask is corrected,
+    empty in the first round. clicks: ``(n, 2)`` rows ``y, x``, pixels of a picture of `shape` (rows, columns). devices:
+    of each click, pc or mobile, empty where the file does not say.
+    """
+
+    dataset: str
+    full_stem: str
+    image_stem: str
+    object_stem: str
+    model_type: str
+    click_type: str
+    clicks: NDArray[np.int64]
+    devices: tuple[str, ...]
+    shape: tuple[int, int]
+
+
+def read_clicks(path: Path, datasets: Sequence[str] | None = None) -> list[RealClicks]:
+    """All entries of the file, in its order, or those of some of `datasets` (our names).
+
+    Clicks beside the picture are moved to its border. Where the file lacks the columns of stems, they are taken from
+    `full_stem`.
+
+    Raises:
+        IntraBenchError: the file is missing, cannot be read, or is not of this kind.
+    """
+    rows = _checked(_rows(path), path).with_columns(pl.col("dataset").replace(DATASETS))
+    if datasets is not None:
+        rows = rows.filter(pl.col("dataset").is_in(datasets))
+    entries = rows.group_by("dataset", "full_stem", maintain_order=True).agg(pl.exclude("dataset", "full_stem"))
+    return [_entry(row, path) for row in entries.iter_rows(named=True)]
+
+
+def stems(full_stem: str) -> dict[str, str]:
+    """What a full stem says: ``IMAGE[_______OBJECT][_MODEL_(fn|fp)...]``, by column.
+
+    As RClicks reads it, the image ends at the first name of a model: only the columns know better where the name of a
+    picture holds one.
+    """
+    named = re.match(r"(.*?)(?:_(ritm|sam|simple|mivos)|\Z)", full_stem, re.DOTALL)
+    assert named is not None  # it fits everything
+    image, _, number = named[1].partition("_______")
+    return {"image_stem": image, "object_stem": number, "model_type": named[2] or "", "device": ""}
+
+
+def _rows(path: Path) -> pl.DataFrame:
+    """The columns that matter, all as text: an empty field is an empty text, and ``NA`` is what it says."""
+    if not path.is_file():
+        raise IntraBenchError(f"{path} is no file; give the path of clicks.csv, which RClicks publishes with its code")
+    try:
+        read = pl.read_csv(path, infer_schema=False).fill_null("")
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise broken(path, error) from error
+    missing = [name for name in (*_TEXTS, *_NUMBERS) if name not in read.columns]
+    if missing:
+        raise IntraBenchError(
+            f"{path} has no column {missing[0]}, so it is not clicks.csv of RClicks; give that file, with the columns "
+            f"{', '.join((*_TEXTS, *_NUMBERS))}"
+        )
+    lacking = [name for name in _STEMS if name not in read.columns]
+    found = read.select(*_TEXTS, *_NUMBERS, *(name for name in _STEMS if name in read.columns))
+    if lacking:
+        told = {one: stems(one) for one in found["full_stem"].unique()}
+        for name in lacking:
+            values = {one: parts[name] for one, parts in told.items()}
+            found = found.with_columns(pl.col("full_stem").replace_strict(values, return_dtype=pl.String).alias(name))
+    return found
+
+
+def _checked(rows: pl.DataFrame, path: Path) -> pl.DataFrame:
+    """The rows with whole numbers as such."""
+    numbers = rows.with_columns(pl.col(_NUMBERS).cast(pl.Int64, strict=False)).with_row_index("line", 2)
+    wrong = {
+        "a whole number in each of x, y, w and h": pl.any_horizontal(pl.col(_NUMBERS).is_null()),
+        "a picture of at least one pixel (w, h)": pl.min_horizontal("w", "h") < 1,
+        f"a click_type of {', '.join(CLICK_TYPES)}": ~pl.col("click_type").is_in(CLICK_TYPES),
+        "a full_stem": pl.col("full_stem") == "",
+    }
+    for expected, found in wrong.items():
+        lines = numbers.filter(found)["line"]
+        if len(lines):
+            raise IntraBenchError(f"{path}, line {lines[0]}: expected {expected}; fetch the file again")
+    if rows.is_empty():
+        raise IntraBenchError(f"{path} holds no click; fetch it again")
+    return numbers.drop("line")
+
+
+def _entry(row: dict[str, Any], path: Path) -> RealClicks:
+    """One group of rows, as lists by column."""
+    for name in ("image_stem", "object_stem", "model_type", "click_type", "w", "h"):
+        if len(set(row[name])) > 1:
+            raise IntraBenchError(
+                f"{path}: the clicks of {row['full_stem']} differ in {name}, which is one for all clicks of a "
+                "full_stem; fetch the file again"
+            )
+    shown = row["h"][0], row["w"][0]
+    rows, columns = within(shown, _LONGEST.get(row["dataset"]))
+    clicks = np.stack([row["y"], row["x"]], axis=1).clip(0, np.array(shown) - 1)
+    return RealClicks(
+        dataset=row["dataset"],
+        full_stem=row["full_stem"],
+        image_stem=row["image_stem"][0],
+        object_stem=row["object_stem"][0],
+        model_type=row["model_type"][0],
+        click_type=row["click_type"][0],
+        clicks=clicks * (rows, columns) // shown,  # cut off, as RClicks does
+        devices=tuple(row["device"]),
+        shape=(rows, columns),
+    )

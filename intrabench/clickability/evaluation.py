@@ -1,0 +1,92 @@
+"""How well a clickability model fits the clicks of many people on many instances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, fields
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from intrabench.clickability.base import Clickability
+from intrabench.clickability.click_metrics import BOOTSTRAPS, ClickMetrics, click_metrics
+from intrabench.clickability.clicks_csv import RealClicks
+from intrabench.errors import IntraBenchError
+from intrabench.randomness import stream
+from intrabench.results.aggregate import aggregation
+from intrabench.results.resample import AVERAGE, intervals
+
+Scene = tuple[NDArray[np.uint8], NDArray[np.bool_], NDArray[np.bool_]]
+"""The picture ``(y, x, 3)``, the whole target ``(y, x)``, and the error ``(y, x)`` that the clicks correct."""
+
+METRICS = tuple(field.name for field in fields(ClickMetrics))
+ALL = "all"
+"""The click type of means over all of them, which is what RClicks publishes."""
+
+SCHEMA = {
+    "dataset": pl.String,
+    "full_stem": pl.String,
+    "click_type": pl.String,
+    "clicks": pl.Int64,
+    **dict.fromkeys(METRICS, pl.Float64),
+}
+
+
+def evaluate(
+    entries: Iterable[RealClicks],
+    scene_of: Callable[[RealClicks], Scene],
+    clickability: Clickability,
+    seed: int = 0,
+    bootstraps: int = BOOTSTRAPS,
+) -> pl.DataFrame:
+    """`SCHEMA`: a row per entry, with the number of its clicks and its `click_metrics`.
+
+    The draws depend on the seed and the entry alone.
+
+    Raises:
+        IntraBenchError: there are no entries; a scene does not fit its clicks, or its map is none.
+    """
+    rows = [_row(entry, scene_of(entry), clickability, seed, bootstraps) for entry in entries]
+    if not rows:
+        raise IntraBenchError("there are no clicks to compare with; choose a data set that the file of clicks holds")
+    return pl.DataFrame(rows, schema=SCHEMA)
+
+
+def means(evaluated: pl.DataFrame) -> pl.DataFrame:
+    """Of `evaluate`: ``dataset``, ``click_type``, ``metric``, its mean `value` over the `stems`, and `low` to `high`.
+
+    The interval is the bootstrap's of 95 % over stems, as for all tables (`intervals`). A click type `ALL` is of all
+    stems, and, where there are several data sets, a data set `AVERAGE` of all data sets.
+    """
+    each = evaluated.unpivot(METRICS, index=["dataset", "full_stem", "click_type"], variable_name="metric")
+    each = pl.concat([each, each.with_columns(click_type=pl.lit(ALL))])
+    stem = pl.col("full_stem")
+    scored = each.with_columns(
+        case=stem, target=stem, label=pl.lit("click"), failed=pl.lit(False), not_applicable=pl.lit(False)
+    )
+    found = intervals(scored, ["click_type", "metric"], aggregation("pooled"))
+    if evaluated["dataset"].n_unique() == 1:
+        found = found.filter(pl.col("dataset") != AVERAGE)
+    return found.select("dataset", "click_type", "metric", "value", "low", "high", pl.col("cases").alias("stems"))
+
+
+def _row(
+    entry: RealClicks, scene: Scene, clickability: Clickability, seed: int, bootstraps: int
+) -> dict[str, str | int | float]:
+    image, target, error = scene
+    if not image.shape[:2] == target.shape == error.shape == entry.shape:
+        raise IntraBenchError(
+            f"the clicks of {entry.full_stem} were made on {entry.shape[0]} x {entry.shape[1]} pixels, but its picture "
+            f"has {image.shape[0]} x {image.shape[1]}; use the data set in the version that RClicks did"
+        )
+    random = stream("click_metrics", seed, entry.dataset, entry.full_stem)
+    try:
+        found = click_metrics(clickability.probability(image, target, error), target, entry.clicks, random, bootstraps)
+    except ValueError as problem:
+        raise IntraBenchError(
+            f"{clickability.name} cannot be compared with the clicks of {entry.full_stem} ({problem}); mend the model "
+            "or leave out this entry"
+        ) from problem
+    who = {"dataset": entry.dataset, "full_stem": entry.full_stem, "click_type": entry.click_type}
+    return {**who, "clicks": len(entry.clicks), **asdict(found)}

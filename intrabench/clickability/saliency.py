@@ -1,0 +1,66 @@
+"""Clicks where people look: the base for models of saliency of one's own."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.clickability.base import Clickability
+from intrabench.specs import switch
+
+_EXPANSION = 1.4  # of the error's box, along each side
+_GREY = 128
+
+
+@dataclass(frozen=True)
+class Saliency(Clickability):
+    """Base: the saliency of the image around the error, on the error ("SI", "SM" of RClicks, which used TranSalNet).
+
+    A subclass has a `name` and `saliency`. grey: whether all but the error is grey in what is looked at ("SM").
+    """
+
+    looks: ClassVar[bool] = True
+    grey: bool = switch(False)
+
+    @abstractmethod
+    def saliency(self, crop: NDArray[np.uint8]) -> NDArray[np.floating]:
+        """How much each pixel of a crop ``(y, x, 3)`` draws the eye, 0 or more, ``(y, x)``."""
+
+    def probability(
+        self,
+        image: NDArray[np.uint8] | None,
+        target: NDArray[np.bool_],
+        error: NDArray[np.bool_],
+        spacing_mm: Sequence[float] = (1.0, 1.0),
+    ) -> NDArray[np.floating]:
+        """The saliency of the error's box, 1.4 times as long and wide, times the error; its sum is 1.
+
+        Where that is 0 on all of the error, every wrong pixel is as likely as any other.
+        """
+        assert image is not None
+        found = np.zeros(error.shape, np.float32)
+        if not error.any():
+            return found
+        window = _window(error)
+        crop, wrong = image[window], error[window]
+        seen = np.where(wrong[..., None], crop, np.uint8(_GREY)) if self.grey else crop
+        on_error = np.asarray(self.saliency(np.ascontiguousarray(seen))) * wrong
+        on_error = on_error if on_error.sum() > 0 else wrong.astype(np.float32)
+        found[window] = on_error / on_error.sum()
+        return found
+
+
+def _window(error: NDArray[np.bool_]) -> tuple[slice, slice]:
+    """Rows and columns of the error's box, expanded around its middle and clipped to the image."""
+    sides = []
+    for axis in (0, 1):
+        occupied = np.flatnonzero(error.any(axis=1 - axis))
+        first, end = int(occupied[0]), int(occupied[-1]) + 1
+        more = int((end - first) * (_EXPANSION - 1) / 2)
+        sides.append(slice(max(0, first - more), min(error.shape[axis], end + more)))
+    return sides[0], sides[1]

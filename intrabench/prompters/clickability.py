@@ -1,0 +1,132 @@
+"""Clicks as people make them, drawn from a model of where they click."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from intrabench import registry
+from intrabench.clickability.base import Clickability
+from intrabench.clickability.sampling import GROUPS, Mass, draw, group_of
+from intrabench.mask import Box, Mask, grow
+from intrabench.prompters.base import Refinement, User
+from intrabench.prompters.click_deepest import Space, Worse, click, is_planar, unclicked, worse_errors
+from intrabench.prompts import Turn
+from intrabench.specs import switch
+
+_PAPER_SIGMA = 0.01  # of the image's diagonal
+_PUBLISHED_SEED, _PUBLISHED_CLICKS = 42, 20  # of each image, and clicks per target
+
+
+@dataclass(frozen=True)
+class ClickabilityClick(Refinement):
+    """A click where people would click on the worse error, drawn from a model of clickability; also begins by itself.
+
+    What is missed or too much, whichever is deeper (as `click_deepest`), is clicked with the probability that the model
+    gives. No such model has been validated in radiology.
+
+    model: `intrabench list clickability`, or the path of a checkpoint of `rclicks`. group: 1 to 10, the tenth of the
+    probability from the least to the most likely clicks, or all. space: as `click_deepest`; models that look at the
+    image choose a slice. definition: code clicks on the error, paper on the error blurred by 1 % of the diagonal. mass:
+    precision of the groups; single as published. draws: published draws from the same numbers in each image.
+
+    Source: RClicks (Antonov et al., NeurIPS 2024), https://github.com/emb-ai/rclicks.
+    """
+
+    name = "clickability"
+    begins = True
+    model: str = "distance"
+    group: str = "all"
+    space: Space = switch("volume")
+    definition: Literal["code", "paper"] = switch("code")
+    mass: Mass = switch("double")
+    draws: Literal["own", "published"] = switch("own")
+    weights: str = switch("")
+
+    def __post_init__(self) -> None:
+        if self.group != "all" and self.group not in map(str, range(1, GROUPS + 1)):
+            raise ValueError(f"group={self.group} is none; give 1 to {GROUPS}, or all")
+        known = self.click_model.weights_sha256[:12]
+        if self.weights not in ("", known):
+            raise ValueError(f"the weights of {self.model} are {known or 'none'}; leave weights={self.weights} out")
+        object.__setattr__(self, "weights", known)  # part of the name, so other weights are other clicks
+
+    @property
+    def click_model(self) -> Clickability:
+        """The model of where people click."""
+        return _click_model(self.model)
+
+    def correct(self, user: User, mask: Mask) -> Turn | None:
+        """One click; None when nothing is wrong that has not been clicked."""
+        planar = self.click_model.looks or self.definition == "paper" or is_planar(user, self.space)
+        worse = worse_errors(user, mask, planar=planar)
+        if worse is None:
+            return None
+        box = self._window(user, worse.mask, planar)
+        weights = self._weights(user, worse, box, planar)
+        if self.group != "all":
+            weights = group_of(weights, int(self.group), self.mass, int(np.prod(user.target.shape)))
+        if not weights.any():  # the model expects no click on this error
+            return click(worse.deepest(), worse.label)
+        return click(np.add(draw(weights, self._uniform(user), self.mass), box[:3]), worse.label)
+
+    def _window(self, user: User, wrong: Mask, planar: bool) -> Box:
+        """What is looked at: the error and a voxel around it, or as much more as its blur or a model needs."""
+        _, height, width = user.target.shape
+        if self.click_model.looks:
+            return wrong.box[0], 0, 0, wrong.box[3], height, width
+        margin = 1 if self.definition == "code" else 1 + ceil(4 * _PAPER_SIGMA * np.hypot(height, width))
+        return grow(wrong.box, (0 if planar else margin, margin, margin), user.target.shape)
+
+    def _weights(self, user: User, worse: Worse, box: Box, planar: bool) -> NDArray[np.floating]:
+        """How likely a click is on each voxel of the box, 0 where the user has clicked."""
+        error, target = worse.mask.crop(box), user.target.mask.crop(box)
+        image = _rgb(user, box[0]) if self.click_model.looks else None
+        plane = 0 if planar else slice(None)
+        spacing_mm = user.target.spacing_mm[1:] if planar else user.target.spacing_mm
+        found = np.asarray(self.click_model.probability(image, target[plane], error[plane], spacing_mm))
+        if self.definition == "paper":
+            sigma = _PAPER_SIGMA * np.hypot(*user.target.shape[1:])
+            found = found * ndimage.gaussian_filter(error[plane].astype(np.float32), sigma)
+        else:
+            found = found * error[plane]
+        return unclicked(user, found.reshape(error.shape), box[:3])
+
+    def _uniform(self, user: User) -> float:
+        """The random number of this click.
+
+        published: one for each click from NumPy's seed 42, anew for each image, through its targets. The published code
+        took none where the model expects no click anywhere on the error, which maps of the network hardly ever do.
+        """
+        if self.draws == "own":
+            return float(user.rng("click").random())
+        before = sum(other.instance < user.target.instance for other in user.target.siblings) * _PUBLISHED_CLICKS
+        stream = np.random.RandomState(_PUBLISHED_SEED + user.seed)
+        return float(stream.random_sample(before + user.round + 1)[-1])
+
+
+@lru_cache(maxsize=4)
+def _click_model(spec: str) -> Clickability:
+    """The model that a spec or the path of a checkpoint names, loaded once."""
+    if "/" in spec.partition(":")[0] or os.path.exists(spec):
+        spec = f'rclicks:weights="{spec}"'
+    made: Clickability = registry.make("clickability", spec)
+    return made
+
+
+def _rgb(user: User, z: int) -> NDArray[np.uint8]:
+    """A slice as people see it, ``(y, x, 3)``: photos as they are, scans in the window of MedSAM."""
+    from intrabench.models.intensity import slice_images
+
+    if user.image is None:
+        raise ValueError("this clickability model looks at the image, and there is none here")
+    image = slice_images(user.image.array, "modality", user.image.modality)(z)
+    colours = image if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2)
+    return np.ascontiguousarray(colours[..., :3]).astype(np.uint8)

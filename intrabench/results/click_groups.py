@@ -1,0 +1,139 @@
+"""How much a model depends on where people click: its sessions with clicks of each group, side by side."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, astuple, dataclass, fields
+
+import numpy as np
+import polars as pl
+
+from intrabench.clickability.sampling import GROUPS
+from intrabench.errors import IntraBenchError
+from intrabench.results.measures import measured, told
+from intrabench.results.reference.rclicks import DATASETS, published
+from intrabench.results.robustness import Robustness, auc_robustness, noc_robustness, nof_robustness
+from intrabench.results.scores import IDENTITY, Policy
+from intrabench.specs import parse, split
+
+_CLICKER, _BASELINE = "clickability", "click_deepest"
+
+LINE = tuple(name for name in IDENTITY if name != "prompter")
+"""What makes a line, besides the click model."""
+
+
+@dataclass(frozen=True)
+class Clicks:
+    """What a prompter with groups is a part of.
+
+    clicks: its spec without the group, which all groups share. base: the spec of the prompter that clicks in the
+    deepest place instead.
+    """
+
+    clicks: str
+    base: str
+    group: int
+
+
+PUBLISHED_METRIC = "noc:threshold=0.9,metric=iou"
+"""What `beside_published` compares."""
+
+_STATISTICS = {"noc": noc_robustness, "nof": nof_robustness}
+"""By kind of metric; of all others, differences of means."""
+
+
+def clicks_of(prompter: str) -> Clicks | None:
+    """The group that a prompter's clicks are drawn from; None where they are not."""
+    parts = split(prompter)
+    for place, part in enumerate(parts):
+        name, given = parse(part)
+        if name == _CLICKER and given.get("group", "all").isdigit():
+            group = int(given.pop("group"))
+            shared = {key: value for key, value in given.items() if key in ("previous", "space")}
+            others = _spec(name, given), _spec(_BASELINE, shared)
+            clicks, base = ("+".join([*parts[:place], other, *parts[place + 1 :]]) for other in others)
+            return Clicks(clicks, base, group)
+    return None
+
+
+def group_table(
+    rows: pl.DataFrame, metric: str = "dice", round: int | None = None, policy: Policy | None = None
+) -> pl.DataFrame:
+    """A line per model, click model and data set: `LINE`, ``clicks``, ``dataset``, the fields of `Robustness`,
+    ``groups``, and the numbers of ``targets`` that have all of them and of ``trajectories`` (seeds) of each.
+
+    Each target counts alike, as published. Clicks (noc) are compared in percent, failures (nof) counted, all others are
+    compared as they are. base and dsb are null where the baseline clicker was not played.
+
+    Raises:
+        IntraBenchError: no model was played with two groups of clicks of one click model.
+    """
+    scored = measured(rows, metric, round, policy).drop_nulls("value")
+    each = [*LINE, "dataset", "case", "target"]
+    values = scored.group_by(*each, "prompter").agg(pl.col("value").mean(), pl.col("seed").n_unique())
+    found = {name: clicks for name in values["prompter"].unique() if (clicks := clicks_of(name))}
+    kind, lines = metric.partition(":")[0], []
+    for key, one in _families(values, found):
+        wide = one.pivot("group", index=each, values="value").drop_nulls()
+        groups = sorted(int(name) for name in wide.columns if name not in (*each, "0"))
+        if len(groups) < 2 or wide.is_empty():
+            continue
+        array = wide.select(str(group) for group in groups).to_numpy()
+        base = wide["0"].to_numpy() if "0" in wide.columns else np.full(len(wide), np.nan)
+        robust = _STATISTICS.get(kind, auc_robustness)(array, base)
+        lines.append((*key, *astuple(robust), len(groups), len(wide), one["seed"].min()))
+    if not lines:
+        raise IntraBenchError(
+            "no model was played with two groups of clicks; run it with, for example, --prompter clickability:group=1 "
+            "--prompter clickability:group=10 --prompter click_deepest"
+        )
+    names = [*LINE, "clicks", "dataset", *(field.name for field in fields(Robustness))]
+    schema = [*names, "groups", "targets", "trajectories"]
+    return pl.DataFrame(lines, schema=schema, orient="row").sort(*LINE, "clicks", "dataset").fill_nan(None)
+
+
+def _families(values: pl.DataFrame, found: dict[str, Clicks]) -> list[tuple[tuple[str, ...], pl.DataFrame]]:
+    """What is compared: per line, click model and data set all values, with their ``group``; 0 is the baseline."""
+    families = []
+    for clicks in sorted({one.clicks for one in found.values()}):
+        groups = {name: one.group for name, one in found.items() if one.clicks == clicks}
+        base = next(one.base for one in found.values() if one.clicks == clicks)
+        mine = values.filter(pl.col("prompter").is_in([*groups, base]))
+        mine = mine.with_columns(group=pl.col("prompter").replace_strict(groups | {base: 0}, return_dtype=pl.Int64))
+        for key, one in mine.partition_by(*LINE, "dataset", as_dict=True).items():
+            families.append(((*key[:-1], clicks, key[-1]), one))
+    return families
+
+
+def _spec(name: str, given: dict[str, str]) -> str:
+    return name + (":" + ",".join(f"{key}={value}" for key, value in given.items()) if given else "")
+
+
+def groups_told(metric: str) -> str:
+    """What `group_table` shows, in words."""
+    return (
+        f"{told(metric)}: mean over targets of the baseline clicker (base) and of groups of clicks (sample, spread); "
+        "dsb: sample against base, dgr: the least against the most likely clicks, dhh: their halves; noc in percent; "
+        "nsr: spread over sample in percent"
+    )
+
+
+def beside_published(table: pl.DataFrame) -> pl.DataFrame:
+    """`group_table` of the clicks to an IoU of 0.9 with the numbers of RClicks' Table 9 below ours, where it has the
+    network and the data set; ``source`` says which is which.
+
+    Raises:
+        IntraBenchError: it has none of them.
+    """
+    printed = []
+    for line in table.iter_rows(named=True):
+        known = published(line["dataset"], line["model"])
+        if known is not None:
+            printed.append(line | asdict(known.noc) | {"targets": None, "trajectories": 1, "groups": GROUPS})
+    if not printed:
+        raise IntraBenchError(
+            "none of these results stands in RClicks: it has sam and sam2 among our models, and the data sets "
+            f"{', '.join(DATASETS)}"
+        )
+    theirs = pl.DataFrame(printed, schema=table.schema).with_columns(source=pl.lit("published"))
+    both = pl.concat([table.with_columns(source=pl.lit("ours")), theirs])
+    return both.sort("model", "clicks", "dataset", "source")

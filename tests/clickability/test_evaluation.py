@@ -1,0 +1,101 @@
+"""Click models compared with real clicks on several instances, and the means of that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from intrabench.clickability.click_metrics import click_metrics
+from intrabench.clickability.clicks_csv import RealClicks
+from intrabench.clickability.distance import Distance
+from intrabench.clickability.evaluation import METRICS, Scene, evaluate, means
+from intrabench.clickability.uniform import Uniform
+from intrabench.errors import IntraBenchError
+from intrabench.randomness import stream
+
+SHAPE = (30, 40)
+
+
+def entry(name: str, click_type: str = "first", dataset: str = "grabcut") -> RealClicks:
+    random = np.random.default_rng(len(name))
+    clicks = random.integers((10, 12), (18, 25), size=(6, 2))
+    return RealClicks(dataset, name, name, "", "", click_type, clicks, ("pc",) * 6, SHAPE)
+
+
+def scene(one: RealClicks) -> Scene:
+    target = np.zeros(SHAPE, dtype=bool)
+    target[8:20, 10:30] = True
+    error = target.copy()
+    if one.click_type != "first":
+        error[:, 20:] = False
+    return np.zeros((*SHAPE, 3), np.uint8), target, error
+
+
+ENTRIES = [entry("a"), entry("bb"), entry("cc_fn", "fn")]
+
+
+def test_a_row_for_each_entry() -> None:
+    found = evaluate(ENTRIES, scene, Distance(), seed=3, bootstraps=20)
+    assert found.columns == ["dataset", "full_stem", "click_type", "clicks", *METRICS]
+    assert found["full_stem"].to_list() == ["a", "bb", "cc_fn"]
+    assert found["clicks"].to_list() == [6, 6, 6]
+    _, target, error = scene(ENTRIES[2])
+    random = stream("click_metrics", 3, "grabcut", "cc_fn")
+    expected = click_metrics(Distance().probability(None, target, error), target, ENTRIES[2].clicks, random, 20)
+    assert found.row(2)[4:] == tuple(vars(expected).values())
+
+
+def test_an_entry_does_not_depend_on_others_but_on_the_seed() -> None:
+    found = evaluate(ENTRIES, scene, Uniform(), bootstraps=5)
+    assert found[1:].equals(evaluate(ENTRIES[1:], scene, Uniform(), bootstraps=5))
+    other = evaluate(ENTRIES, scene, Uniform(), seed=1, bootstraps=5)
+    assert (found["pl1"] != other["pl1"]).all()
+    assert found["nss"].equals(other["nss"])  # nothing is drawn for it
+
+
+def test_means_by_click_type_and_of_all() -> None:
+    found = evaluate(ENTRIES, scene, Uniform(), bootstraps=5)
+    table = means(found)
+    assert table.columns == ["dataset", "click_type", "metric", "value", "low", "high", "stems"]
+    assert len(table) == 3 * len(METRICS)
+    line = {(kind, metric): rest for _, kind, metric, *rest in table.iter_rows()}
+    value, low, high, stems = line["all", "pl1"]
+    assert value == pytest.approx(found["pl1"].mean())
+    assert found["pl1"].min() <= low <= value <= high <= found["pl1"].max()
+    assert stems == 3
+    assert line["first", "nss"][0] == pytest.approx(found["nss"][:2].mean())
+    assert line["fn", "nss"] == [found["nss"][2], None, None, 1]  # one stem does not tell how stems differ
+
+
+def test_means_of_several_data_sets() -> None:
+    found = evaluate([*ENTRIES, entry("d", dataset="tetris")], scene, Uniform(), bootstraps=5)
+    table = means(found).filter(click_type="all", metric="pde")
+    assert table["dataset"].to_list() == ["grabcut", "tetris", "average"]
+    ours, theirs, average = table["value"]
+    assert average == pytest.approx((ours + theirs) / 2)
+    assert theirs == found["pde"][3]
+
+
+def test_what_cannot_be_evaluated() -> None:
+    with pytest.raises(IntraBenchError, match="there are no clicks to compare with"):
+        evaluate([], scene, Uniform())
+    with pytest.raises(IntraBenchError, match="clicks of a were made on 10 x 12 pixels, but its picture has 30 x 40"):
+        evaluate([replace(ENTRIES[0], shape=(10, 12))], scene, Uniform())
+
+    def nothing_wrong(one: RealClicks) -> Scene:
+        image, target, error = scene(one)
+        return image, target, error & ~error
+
+    with pytest.raises(
+        IntraBenchError, match=r"uniform cannot be compared with the clicks of a \(a map of clicks must"
+    ):
+        evaluate(ENTRIES, nothing_wrong, Uniform())
+
+
+def test_the_frame_is_typed() -> None:
+    found = evaluate(ENTRIES[:1], scene, Uniform(), bootstraps=2)
+    assert found.schema["clicks"] == pl.Int64
+    assert all(found.schema[metric] == pl.Float64 for metric in METRICS)
