@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from intrabench.cli_clickability import clickability_app
 from intrabench.cli_data import data_app
 from intrabench.cli_report import add_reports
 from intrabench.cli_results import Out, add_results, tell_damage
@@ -26,6 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(data_app, name="data")
+app.add_typer(clickability_app, name="clickability")
 app.add_typer(weights_app, name="weights")
 
 Several = Annotated[list[str], typer.Option()]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -21,8 +23,8 @@ class Clickability(ABC):
     looks: ClassVar[bool] = False
 
     @property
-    def weights_sha256(self) -> str:
-        """What its weights are called in keys; empty without weights."""
+    def other_weights(self) -> str:
+        """What weights other than its own are called in the names of prompters; empty without them."""
         return ""
 
     @abstractmethod
@@ -38,3 +40,18 @@ class Clickability(ABC):
         image: RGB ``(y, x, 3)``, None unless it `looks`. target, error: ``(y, x)`` or ``(z, y, x)``, on which the
         click is made; the error is what is missed or what is too much, never both.
         """
+
+
+@lru_cache(maxsize=8)
+def click_model(spec: str) -> Clickability:
+    """The model that a spec or the path of a checkpoint of `rclicks` names, loaded once.
+
+    Raises:
+        IntraBenchError: there is none, or its weights are not here.
+    """
+    from intrabench import registry
+
+    if "/" in spec.partition(":")[0] or os.path.exists(spec):
+        spec = f'rclicks:weights="{spec}"'
+    made: Clickability = registry.make("clickability", spec)
+    return made

@@ -45,12 +45,13 @@ def group_of(weights: Weights, group: int, mass: Mass = "double", pixels: int = 
     end = int(np.searchsorted(summed, np.float64(total * high), side="right"))
     first = positive[min(begin, positive.size - 1)] if group > 1 else 0
     last = positive[min(end, positive.size - 1)]
-    return np.where((weights >= first) & (weights <= last), weights, 0)
+    return weights * ((weights >= first) & (weights <= last))
 
 
 def draw(weights: Weights, uniform: float, mass: Mass = "double") -> tuple[int, ...]:
     """The index that a uniform number from 0 to 1 draws with these weights, not all 0, in C order."""
     flat = weights.ravel() if mass == "single" else weights.ravel().astype(np.float64)
-    summed = np.cumsum(flat / flat.sum(), dtype=np.float64)
-    place = int(np.searchsorted(summed / summed[-1], uniform, side="right"))
+    likely = np.flatnonzero(flat > 0)
+    summed = np.cumsum(flat[likely] / flat.sum(), dtype=np.float64)
+    place = likely[np.searchsorted(summed / summed[-1], uniform, side="right")]
     return tuple(int(at) for at in np.unravel_index(place, weights.shape))

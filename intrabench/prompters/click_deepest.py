@@ -68,7 +68,7 @@ def worse_errors(user: User, mask: Mask, *, planar: bool) -> Worse | None:
     Of equals it is what is too much. The volume's edge is a boundary like any other.
     """
     errors = Errors.of(user.target, mask)
-    if planar:
+    if planar and user.target.shape[0] > 1:
         errors = _on_one_slice(user, errors)
     missed, excess = (
         Worse(wrong, unclicked(user, depths(wrong, user.target.spacing_mm, planar=planar), wrong.start), label)
@@ -86,7 +86,7 @@ def click(voxel: NDArray[np.integer], label: int) -> Turn:
 def _on_one_slice(user: User, errors: Errors) -> Errors:
     """The errors in one axial slice, drawn with the probability of its wrong voxels among all of them."""
     wrong = errors.both
-    if not wrong.any() or user.target.shape[0] == 1:
+    if not wrong.any():
         return errors
     areas = np.count_nonzero(wrong.array, axis=(1, 2))
     return errors.on_slice(wrong.start[0] + int(user.rng("slice").choice(len(areas), p=areas / areas.sum())))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from functools import lru_cache
 from math import ceil
 from typing import Literal
 
@@ -12,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from intrabench import registry
-from intrabench.clickability.base import Clickability
+from intrabench.clickability.base import Clickability, click_model
 from intrabench.clickability.sampling import GROUPS, Mass, draw, group_of
 from intrabench.mask import Box, Mask, grow
 from intrabench.prompters.base import Refinement, User
@@ -53,19 +50,19 @@ class ClickabilityClick(Refinement):
     def __post_init__(self) -> None:
         if self.group != "all" and self.group not in map(str, range(1, GROUPS + 1)):
             raise ValueError(f"group={self.group} is none; give 1 to {GROUPS}, or all")
-        known = self.click_model.weights_sha256[:12]
-        if self.weights not in ("", known):
-            raise ValueError(f"the weights of {self.model} are {known or 'none'}; leave weights={self.weights} out")
-        object.__setattr__(self, "weights", known)  # part of the name, so other weights are other clicks
+        other = self.map.other_weights
+        if self.weights not in ("", other):
+            raise ValueError(f"{self.model} has other weights ({other or 'its own'}); leave weights={self.weights} out")
+        object.__setattr__(self, "weights", other)  # part of the name, for other weights are other clicks
 
     @property
-    def click_model(self) -> Clickability:
+    def map(self) -> Clickability:
         """The model of where people click."""
-        return _click_model(self.model)
+        return click_model(self.model)
 
     def correct(self, user: User, mask: Mask) -> Turn | None:
         """One click; None when nothing is wrong that has not been clicked."""
-        planar = self.click_model.looks or self.definition == "paper" or is_planar(user, self.space)
+        planar = self.map.looks or self.definition == "paper" or is_planar(user, self.space)
         worse = worse_errors(user, mask, planar=planar)
         if worse is None:
             return None
@@ -80,7 +77,7 @@ class ClickabilityClick(Refinement):
     def _window(self, user: User, wrong: Mask, planar: bool) -> Box:
         """What is looked at: the error and a voxel around it, or as much more as its blur or a model needs."""
         _, height, width = user.target.shape
-        if self.click_model.looks:
+        if self.map.looks:
             return wrong.box[0], 0, 0, wrong.box[3], height, width
         margin = 1 if self.definition == "code" else 1 + ceil(4 * _PAPER_SIGMA * np.hypot(height, width))
         return grow(wrong.box, (0 if planar else margin, margin, margin), user.target.shape)
@@ -88,10 +85,10 @@ class ClickabilityClick(Refinement):
     def _weights(self, user: User, worse: Worse, box: Box, planar: bool) -> NDArray[np.floating]:
         """How likely a click is on each voxel of the box, 0 where the user has clicked."""
         error, target = worse.mask.crop(box), user.target.mask.crop(box)
-        image = _rgb(user, box[0]) if self.click_model.looks else None
+        image = _rgb(user, box[0]) if self.map.looks else None
         plane = 0 if planar else slice(None)
         spacing_mm = user.target.spacing_mm[1:] if planar else user.target.spacing_mm
-        found = np.asarray(self.click_model.probability(image, target[plane], error[plane], spacing_mm))
+        found = np.asarray(self.map.probability(image, target[plane], error[plane], spacing_mm))
         if self.definition == "paper":
             sigma = _PAPER_SIGMA * np.hypot(*user.target.shape[1:])
             found = found * ndimage.gaussian_filter(error[plane].astype(np.float32), sigma)
@@ -110,15 +107,6 @@ class ClickabilityClick(Refinement):
         before = sum(other.instance < user.target.instance for other in user.target.siblings) * _PUBLISHED_CLICKS
         stream = np.random.RandomState(_PUBLISHED_SEED + user.seed)
         return float(stream.random_sample(before + user.round + 1)[-1])
-
-
-@lru_cache(maxsize=4)
-def _click_model(spec: str) -> Clickability:
-    """The model that a spec or the path of a checkpoint names, loaded once."""
-    if "/" in spec.partition(":")[0] or os.path.exists(spec):
-        spec = f'rclicks:weights="{spec}"'
-    made: Clickability = registry.make("clickability", spec)
-    return made
 
 
 def _rgb(user: User, z: int) -> NDArray[np.uint8]:

@@ -84,7 +84,7 @@ def test_uniform_clicks_are_anywhere_and_distant_ones_deep() -> None:
 
 def test_groups_are_more_and_more_likely_clicks() -> None:
     truth = box(NOTHING.shape, (2, 7), (2, 18), (2, 18))
-    depth = ClickabilityClick().click_model.probability(None, truth, truth, SPACING)
+    depth = ClickabilityClick().map.probability(None, truth, truth, SPACING)
     seen = [
         np.mean([depth[tuple(first(ClickabilityClick(group=str(g)), truth, NOTHING, seed=s)[:3])] for s in range(20)])
         for g in (1, 5, 10)
@@ -122,9 +122,9 @@ def test_the_paper_clicks_beside_the_error_too() -> None:
 
     class Everywhere(ClickabilityClick):
         @property
-        def click_model(self) -> object:  # type: ignore[override]
+        def map(self) -> object:  # type: ignore[override]
             class Ones:
-                looks, weights_sha256 = False, ""
+                looks, other_weights = False, ""
                 probability = staticmethod(lambda image, target, error, spacing_mm: np.ones(error.shape))
 
             return Ones()

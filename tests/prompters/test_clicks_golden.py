@@ -96,7 +96,7 @@ class Stored(Clickability):
 def stored(monkeypatch: pytest.MonkeyPatch) -> Callable[[NDArray[np.float32]], None]:
     """Make a map the only clickability model."""
     monkeypatch.setattr(clickability, "_rgb", lambda user, z: None)
-    return lambda map: monkeypatch.setattr(clickability, "_click_model", lambda spec: Stored(map))
+    return lambda map: monkeypatch.setattr(clickability, "click_model", lambda spec: Stored(map))
 
 
 TRAJECTORIES = sorted(key.rpartition("/")[0] for key in GROUPS.files if key.endswith("/clicks"))

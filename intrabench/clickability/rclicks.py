@@ -1,0 +1,140 @@
+"""The published clickability model of RClicks, or the same network with weights of one's own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.clickability.base import Clickability
+from intrabench.errors import IntraBenchError
+from intrabench.models import weights
+from intrabench.specs import switch
+
+
+@dataclass(eq=False)
+class RClicks(Clickability):
+    """Where people click, learnt from 475,544 clicks on natural images (Antonov et al., NeurIPS 2024).
+
+    Trained on photographs only: its authors expect other clicks on medical images. weights: a file that
+    `intrabench.clickability.training` wrote, instead of the published one in the folder of weights. size: rows and
+    columns that the network sees, if not those that the training noted beside its file, or the published 416.
+    antialias: resize as torchvision does from 0.17 on; RClicks pins 0.16.
+    """
+
+    name = "rclicks"
+    looks = True
+
+    weights: str = switch("")
+    device: str = switch("cpu")
+    size: int | None = switch(None)
+    antialias: bool = switch(False)
+
+    def probability(
+        self,
+        image: NDArray[np.uint8] | None,
+        target: NDArray[np.bool_],
+        error: NDArray[np.bool_],
+        spacing_mm: Sequence[float] = (1.0, 1.0),
+    ) -> NDArray[np.floating]:
+        """How likely a click is, ``(y, x)``, from 0 to 1 and not normalised; it is not 0 outside of the error.
+
+        image: RGB ``(y, x, 3)``; target and error: ``(y, x)``. The network sees pixels and knows no spacing.
+
+        Raises:
+            IntraBenchError: the weights are absent, damaged or do not fit.
+            FloatingPointError: the network answered with values that are not finite.
+            ValueError: the shapes do not fit together.
+        """
+        import torch
+
+        from intrabench.clickability.letterbox import Letterbox, network_input
+
+        if image is None:
+            raise ValueError("rclicks needs the image")
+        images, masks = network_input(image, target, error, self.side)
+        box = Letterbox((image.shape[0], image.shape[1]), self.side)
+        with torch.inference_mode():
+            square = self.network(images[None].to(self.device), masks[None].to(self.device))[0, 0].cpu()
+            found: NDArray[np.float32] = box.undo(square, self.antialias).numpy()
+        if not np.isfinite(found).all():
+            raise FloatingPointError(f"the network with the weights {self.file} answered with NaN or infinite values")
+        return found
+
+    @property
+    def file(self) -> Path:
+        """The checkpoint.
+
+        Raises:
+            IntraBenchError: it is not here, with what to do.
+        """
+        if self.weights:
+            given = Path(self.weights).expanduser()
+            if not given.is_file():
+                raise IntraBenchError(f"rclicks:weights={self.weights} is no file; give the path of a checkpoint")
+            return given
+        entry = weights.get(self.name)
+        if weights.find(entry.id) is None:
+            raise IntraBenchError(
+                f"the weights {entry.id} are not here; put {entry.file} into {weights.folder()} or give "
+                f"rclicks:weights=PATH (it is at {' or '.join(entry.pages)})"
+            )
+        return weights.locate(entry.id)
+
+    @property
+    def other_weights(self) -> str:
+        """The beginning of the checkpoint's sha256, unless it is the published one.
+
+        Raises:
+            IntraBenchError: it is not here, with what to do.
+        """
+        sha256 = weights.sha256_of_path(self.file)
+        return "" if weights.is_registered(self.name, sha256) else sha256[:12]
+
+    @cached_property
+    def side(self) -> int:
+        """Rows and columns of the square that the network sees.
+
+        Raises:
+            IntraBenchError: the training's note is damaged.
+        """
+        from intrabench.clickability.letterbox import SIZE
+        from intrabench.clickability.training import HISTORY
+
+        note = self.file.with_name(HISTORY)
+        if self.size is not None or not self.weights or not note.exists():
+            return self.size or SIZE
+        try:
+            return int(json.loads(note.read_text("utf-8"))["settings"]["size"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise IntraBenchError(f"{note} is damaged; restore it or give rclicks:weights=PATH,size=PIXELS") from error
+
+    @cached_property
+    def network(self) -> Any:
+        """The network with its weights, loaded at the first use.
+
+        Raises:
+            IntraBenchError: the file is absent, damaged, or not exactly of this network.
+        """
+        import torch
+
+        from intrabench.models.checkpoints import check, read, unwrapped
+        from intrabench.models.networks.segnext import SegNeXtClickability
+
+        with torch.random.fork_rng(devices=[]):  # initial weights are overwritten: leave the global stream alone
+            network = SegNeXtClickability()
+        state = unwrapped(read(self.file), weights.get(self.name))
+        try:
+            check(state, network.state_dict())
+        except ValueError as error:
+            raise IntraBenchError(
+                f"{self.file} is no checkpoint of rclicks ({error}); give one that was trained here, or the published"
+            ) from error
+        network.load_state_dict(state)
+        return network.eval().requires_grad_(False).to(self.device)

@@ -1,0 +1,218 @@
+"""Training the network of RClicks on clicks, by its published recipe, in steps that can be taken up again.
+
+Recipe: scripts/train_click_model.py of https://github.com/emb-ai/rclicks. What it leaves to chance is drawn here from
+streams of the seed and the epoch, so that a training that was interrupted ends with the weights of one that was not.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader
+
+from intrabench.clickability.click_map import SIGMA, SoftMask
+from intrabench.clickability.examples import Example, Prepared, kld, similarity
+from intrabench.clickability.letterbox import SIZE
+from intrabench.errors import IntraBenchError
+from intrabench.models.networks.segnext import SegNeXtClickability
+from intrabench.randomness import stream
+
+WEIGHTS, STATE, HISTORY = "clickability_model.pth", "training.pth", "training.json"
+"""The best epoch's weights; what it takes to go on; settings and figures of each epoch, for people."""
+WARM_UP = 0.1
+"""Share of the steps in which the learning rate rises."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train; the defaults are the published ones.
+
+    lr: the highest rate of Adam. size: rows and columns of the network's input. sigma, soft_mask: see `click_map`.
+    device and workers (processes that prepare examples, 0 for none) do not belong to what is learnt.
+    """
+
+    epochs: int = 20
+    batch: int = 16
+    lr: float = 0.01
+    size: int = SIZE
+    sigma: float = SIGMA
+    soft_mask: SoftMask = "code"
+    seed: int = 0
+    device: str = "cpu"
+    workers: int = 0
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """Figures of one epoch: mean loss in training; KLD and SIM on the validation examples; wall time."""
+
+    epoch: int
+    loss: float
+    kld: float
+    sim: float
+    seconds: float
+
+
+def train(
+    examples: Sequence[Example],
+    validation: Sequence[Example],
+    folder: Path,
+    settings: Settings | None = None,
+    told: Callable[[Epoch], None] = lambda _: None,
+) -> Path:
+    """Train until all epochs are done, going on where `folder` left off; the file with the weights of the best epoch.
+
+    The best has the highest mean SIM on the validation examples. The file is a plain state dict, which
+    ``RClicks(weights=PATH)`` takes. On the CPU of one machine the same examples and settings give the same
+    weights. Sequences may read their examples when asked. `told` hears of each epoch.
+
+    Raises:
+        IntraBenchError: no examples, the folder holds a training with other settings or half of one, or the loss is no
+            longer finite.
+    """
+    if not len(examples) or not len(validation):
+        raise IntraBenchError("training needs at least one example to learn from and one to validate with")
+    settings = settings or Settings()
+    folder.mkdir(parents=True, exist_ok=True)
+    training = _Training(settings, {"examples": len(examples), "validation": len(validation)})
+    training.take_up(folder / STATE)
+    while len(training.history) < settings.epochs:
+        began = time.perf_counter()
+        loss = training.learn(examples)
+        found = training.validate(validation)
+        best = found[1] > max((epoch.sim for epoch in training.history), default=-math.inf)
+        training.history.append(Epoch(len(training.history), loss, *found, time.perf_counter() - began))
+        training.save(folder, best)
+        told(training.history[-1])
+    return folder / WEIGHTS
+
+
+def learning_rate(step: int, steps: int, highest: float) -> float:
+    """The rate at a step: linear from 0, then a cosine that would reach 0 only a warm-up after the last step.
+
+    As timm's CosineLRScheduler with ``warmup_prefix`` and ``t_initial`` of all steps; the published loop is one step
+    behind it.
+    """
+    rising = int(WARM_UP * steps)
+    if step < rising:
+        return highest * step / rising
+    return highest * (1 + math.cos(math.pi * (step - rising) / steps)) / 2
+
+
+@dataclass
+class _Training:
+    """Network, optimiser and what happened so far."""
+
+    settings: Settings
+    numbers: dict[str, int]
+    history: list[Epoch] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        with self._randomness("weights"):
+            self.network = SegNeXtClickability().to(self.settings.device)
+        self.optimiser = torch.optim.Adam(self.network.parameters(), lr=self.settings.lr)
+
+    def learn(self, examples: Sequence[Example]) -> float:
+        """One epoch over all examples, in a new order; the mean loss of its steps."""
+        epoch = len(self.history)
+        order = stream("clickability order", self.settings.seed, epoch).permutation(len(examples)).tolist()
+        prepared = replace(self._prepared(examples), flips=("clickability flips", self.settings.seed, epoch))
+        self.network.train()
+        losses = []
+        with self._randomness("epoch", epoch):
+            loader = DataLoader(prepared, self.settings.batch, sampler=order, num_workers=self.settings.workers)
+            for number, (images, masks, true) in enumerate(loader):
+                step, steps = epoch * len(loader) + number, self.settings.epochs * len(loader)
+                self.optimiser.param_groups[0]["lr"] = learning_rate(step, steps, self.settings.lr)
+                loss = kld(self._predicted(images, masks), true.to(self.settings.device))
+                self.optimiser.zero_grad()
+                torch.autograd.backward(loss)
+                self.optimiser.step()
+                losses.append(loss.item())
+        mean = sum(losses) / len(losses)
+        if not math.isfinite(mean):
+            raise IntraBenchError(f"the loss is not finite in epoch {epoch}; train with a lower learning rate")
+        return mean
+
+    @torch.inference_mode()
+    def validate(self, examples: Sequence[Example]) -> tuple[float, float]:
+        """Mean KLD and SIM over examples."""
+        self.network.eval()
+        divergence, alike = 0.0, 0.0
+        with self._randomness("validation"):
+            loader = DataLoader(self._prepared(examples), self.settings.batch, num_workers=self.settings.workers)
+            for images, masks, true in loader:
+                predicted = self._predicted(images, masks).cpu()
+                divergence += kld(predicted, true).item() * len(true)
+                alike += similarity(predicted, true).sum().item()
+        return divergence / len(examples), alike / len(examples)
+
+    def take_up(self, path: Path) -> None:
+        """Go on from the file of an earlier training, if there is one.
+
+        Raises:
+            IntraBenchError: it cannot be read, was not made with these settings, or lacks the file of weights.
+        """
+        from intrabench.models.checkpoints import read
+
+        if not path.exists():
+            return
+        state = read(path)
+        if state.get("identity") != self._identity():
+            raise IntraBenchError(
+                f"{path} is of a training with other settings or examples; give them again, or another folder"
+            )
+        if not path.with_name(WEIGHTS).exists():
+            raise IntraBenchError(f"{path} has lost {WEIGHTS}, which lay beside it; delete it to train anew")
+        self.network.load_state_dict(state["network"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.history = [Epoch(**epoch) for epoch in state["history"]]
+
+    def save(self, folder: Path, best: bool) -> None:
+        """Write the state, last, and before it what follows from it: a crash between them repeats the epoch."""
+        network = self.network.state_dict()
+        history = [asdict(epoch) for epoch in self.history]
+        if best:
+            _atomically(folder / WEIGHTS, lambda path: torch.save(network, path))
+        told = json.dumps({"settings": asdict(self.settings), **self.numbers, "epochs": history}, indent=1)
+        _atomically(folder / HISTORY, lambda path: path.write_text(told, "utf-8"))
+        state = {"identity": self._identity(), "history": history, "network": network}
+        state["optimiser"] = self.optimiser.state_dict()
+        _atomically(folder / STATE, lambda path: torch.save(state, path))
+
+    def _identity(self) -> dict[str, Any]:
+        told = asdict(self.settings) | self.numbers
+        return {key: value for key, value in told.items() if key not in ("device", "workers")}
+
+    def _prepared(self, examples: Sequence[Example]) -> Prepared:
+        return Prepared(examples, self.settings.size, self.settings.sigma, self.settings.soft_mask)
+
+    def _predicted(self, images: Tensor, masks: Tensor) -> Tensor:
+        return self.network(images.to(self.settings.device), masks.to(self.settings.device))
+
+    @contextmanager
+    def _randomness(self, *purpose: str | int) -> Iterator[None]:
+        """Inside, torch draws from a stream of the seed and the purpose; outside, nobody notices."""
+        device = torch.device(self.settings.device)
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            torch.manual_seed(int(stream("clickability", self.settings.seed, *purpose).integers(2**62)))
+            yield
+
+
+def _atomically(path: Path, write: Callable[[Path], Any]) -> None:
+    from intrabench.datasets.fetch.download import writing
+
+    part = path.with_name(path.name + ".part")
+    with writing(path):
+        write(part)
+        os.replace(part, path)

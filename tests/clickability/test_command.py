@@ -1,0 +1,133 @@
+"""`intrabench clickability evaluate|train` on a folder of pictures, a file of clicks and a folder of masks."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from PIL import Image
+
+from intrabench.clickability.base import click_model
+from intrabench.clickability.clicks_csv import read_clicks
+from intrabench.clickability.distance import Distance
+from intrabench.clickability.evaluation import evaluate, means
+from intrabench.clickability.rclicks import RClicks
+from intrabench.models.networks import mscan
+from tests.clickability.simulated import examples
+from tests.conftest import Said
+
+SIDE = 40
+EXAMPLES = examples(6, SIDE, "command")  # every second one is of a first click
+
+
+@pytest.fixture
+def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A folder of pictures, their clicks, and the masks that were corrected, as options."""
+    monkeypatch.setattr(mscan, "DEPTHS", (1, 1, 1, 1))
+    for folder in ("set/images", "set/masks", "previous"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "set/dataset.toml").write_text('name = "seen"\n[labels]\n"*" = "object"\n')
+    with (tmp_path / "clicks.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["dataset", "full_stem", "click_type", "device", "x", "y", "w", "h"])
+        for number, one in enumerate(EXAMPLES):
+            name = f"p{number}"
+            Image.fromarray(one.pixels()).save(tmp_path / f"set/images/{name}.png")
+            Image.fromarray(one.target.astype(np.uint8)).save(tmp_path / f"set/masks/{name}.png")
+            stem = name if number % 2 == 0 else f"{name}_ritm_fn"
+            Image.fromarray(np.uint8(255) * (one.target & ~one.error)).save(tmp_path / f"previous/{stem}.png")
+            for y, x in one.clicks:
+                rows.writerow(["seen", stem, "fn" if number % 2 else "first", "pc", x, y, SIDE, SIDE])
+    return ["--clicks", str(tmp_path / "clicks.csv"), "--dataset", str(tmp_path / "set")]
+
+
+def masks(tmp_path: Path) -> list[str]:
+    return ["--masks", str(tmp_path / "previous")]
+
+
+def test_evaluate(say: Callable[..., Said], words: list[str], tmp_path: Path) -> None:
+    said = say(
+        "clickability", "evaluate", *words, *masks(tmp_path), "-m", "distance", "-m", "uniform", "--format", "csv"
+    )
+    assert said.code == 0, said.err
+    found = pl.read_csv(io.StringIO(said.out))
+    assert found.height == 2 * 3 * 5  # models, click types and all of them, metrics
+    given = {f"p{n}" if n % 2 == 0 else f"p{n}_ritm_fn": one for n, one in enumerate(EXAMPLES)}
+    expected = means(
+        evaluate(
+            read_clicks(tmp_path / "clicks.csv"),
+            lambda entry: (
+                given[entry.full_stem].pixels(),
+                given[entry.full_stem].target,
+                given[entry.full_stem].error,
+            ),
+            Distance(),
+        )
+    )
+    both = found.filter(model="distance").join(expected, on=["dataset", "click_type", "metric"], suffix="_own")
+    assert both.height == 15
+    np.testing.assert_allclose(both["value"], both["value_own"])
+    assert both.filter(click_type="fn")["stems"].to_list() == [3] * 5
+    without = say("clickability", "evaluate", *words, "-m", "uniform", "--format", "csv")
+    assert set(pl.read_csv(io.StringIO(without.out))["click_type"]) == {"first", "all"}
+
+
+def test_train_resume_and_click(say: Callable[..., Said], words: list[str], tmp_path: Path) -> None:
+    folder = tmp_path / "trained"
+    small = ["--folder", str(folder), "--size", "64", "--batch", "2", "--lr", "0.003", "--validation", "0.4"]
+    said = say("clickability", "train", *words, *masks(tmp_path), *small, "--epochs", "2")
+    assert said.code == 0, said.err
+    assert said.err.count("epoch ") == 2
+    again = say("clickability", "train", *words, *masks(tmp_path), *small, "--epochs", "2")
+    assert (again.code, again.err.count("epoch ")) == (0, 0)
+    path = folder / "clickability_model.pth"
+    assert said.out == f"{path}: use it as --prompter clickability:model={path}\n"
+    run = [
+        "run",
+        "-m",
+        "grabcut",
+        "-d",
+        str(tmp_path / "set"),
+        "--cases",
+        "p0",
+        "--rounds",
+        "1",
+        "--out",
+        str(tmp_path / "r"),
+    ]
+    ran = say(*run, "-p", f"clickability:model={path}:size=64")
+    assert ran.code == 2  # a path takes no parameters
+    ran = say(*run, "-p", f"clickability:model={path},group=10")
+    assert ran.code == 0, ran.err
+    rows = pl.read_parquet(tmp_path / "r" / "rows" / "*.parquet")
+    assert rows["status"].unique().to_list() == ["ok"]
+    assert rows["prompter"][0].endswith(f",weights={RClicks(weights=str(path)).other_weights}")
+    again = say(*run, "-p", rows["prompter"][0])
+    assert "1 of them finished before" in again.err
+    path.write_bytes(path.read_bytes() + b" ")
+    click_model.cache_clear()
+    assert "leave weights=" in say(*run, "-p", rows["prompter"][0]).err
+
+
+def test_wrong_words(say: Callable[..., Said], words: list[str], tmp_path: Path) -> None:
+    for more, sentence in (
+        (["-m", "distanc"], "no clickability model 'distanc', did you mean 'distance'?"),
+        (["-m", "uniform", "--masks", str(tmp_path / "none")], "is no folder; give the folder that holds STEM.png"),
+        (["-m", "uniform", "--masks", str(tmp_path / "set")], "has no p1_ritm_fn.png, the mask that was corrected"),
+    ):
+        said = say("clickability", "evaluate", *words, *more)
+        assert (said.code, sentence in said.err) == (2, True), said.err
+    said = say("clickability", "evaluate", *words[:3], "phantom", "-m", "uniform")
+    assert said.err.rstrip().endswith("has no first clicks on phantom; it is about seen")
+    train = ["clickability", "train", *words, "--folder", str(tmp_path / "t")]
+    assert "is no file and no share; give, for example, 0.25" in say(*train, "--validation", "half").err
+    assert "leaves 3 entries to learn from and 0 to validate with" in say(*train, "--validation", "0").err
+    (tmp_path / "set/images/p0.png").unlink()
+    (tmp_path / "set/masks/p0.png").unlink()
+    said = say("clickability", "evaluate", *words, "-m", "uniform")
+    assert "seen has no picture p0, which was clicked as p0" in said.err
