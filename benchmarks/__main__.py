@@ -17,6 +17,7 @@ NAMES = (
     "loading",
     "contours",
     "gpu",
+    "statistics",
 )
 
 

@@ -1,8 +1,9 @@
-"""Seconds and peak memory of the statistics of 1,008,000 rows: table, intervals, ranking, curves and areas.
+"""Seconds and peak memory of the statistics of 1,008,000 rows, from the table to areas under curves; and of the report.
 
 Run with `python -m benchmarks statistics`. 20 lines on 10 data sets of 60 cases with 7 classes of 2 instances, 6 rounds
 each, in random order. The statistics run in a process of their own that reads the rows from Parquet; its peak holds the
-rows themselves. The means alone are set against the same means in plain pandas, where that is installed.
+rows themselves. The means alone are set against the same means in plain pandas, where that is installed. The report,
+without pictures, is written from a results folder in a third process.
 """
 
 from __future__ import annotations
@@ -94,6 +95,18 @@ def measure(path: str) -> None:
     _against_pandas(given, means)
 
 
+def measure_report(results: str) -> None:
+    """Print the seconds of the report of a results folder, and the peak memory."""
+    from intrabench.engine.environment import peak_memory_mb
+    from intrabench.results.report.page import write_report
+
+    path = Path(results) / "report.html"
+    start = time.perf_counter()
+    write_report(Path(results), path, targets=0)
+    seconds, size = time.perf_counter() - start, path.stat().st_size / 2**20
+    print(f"  {'report without pictures':42} {seconds:6.2f} s, peak {peak_memory_mb():.0f} MiB, {size:.1f} MiB written")
+
+
 def _against_pandas(given: pl.DataFrame, means: pl.DataFrame) -> None:
     """The same means from the same rows in plain pandas."""
     try:
@@ -115,12 +128,14 @@ def _against_pandas(given: pl.DataFrame, means: pl.DataFrame) -> None:
 
 
 def main() -> None:
-    """Make the rows, then measure in a fresh process."""
+    """Make the rows, then measure in fresh processes."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "rows.parquet"
+        path = Path(folder) / "rows" / "run.parquet"
+        path.parent.mkdir()
         rows().write_parquet(path)
-        command = f"from benchmarks.statistics import measure; measure({str(path)!r})"
-        subprocess.run([sys.executable, "-c", command], check=True)
+        for name, given in (("measure", path), ("measure_report", folder)):
+            command = f"from benchmarks.statistics import {name}; {name}({str(given)!r})"
+            subprocess.run([sys.executable, "-c", command], check=True)
 
 
 if __name__ == "__main__":

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Mask
+from intrabench.mask import Mask, grow
 from intrabench.prompters.base import Refinement, User
-from intrabench.prompters.errors import Errors, depths
+from intrabench.prompters.errors import Errors, depth_steps, depths
 from intrabench.prompts import Click, Prompts, Turn
 from intrabench.specs import switch
 
@@ -23,18 +24,52 @@ Space = Literal["volume", "slice"]
 
 @dataclass(frozen=True, eq=False)
 class Worse:
-    """The kind of error that reaches deeper, missed or too much: what the next click is about.
+    """A kind of error, missed or too much: what the next click may be about.
 
-    depth: of each voxel of `mask`, 0 where the user has clicked. label: 1 for a click on what is missed.
+    label: 1 for a click on what is missed. planar: whether it lies in one slice, and only that counts.
     """
 
+    user: User
     mask: Mask
-    depth: NDArray[np.float32]
     label: int
+    planar: bool
+
+    @cached_property
+    def depth(self) -> NDArray[np.float32]:
+        """Of each voxel of `mask`, 0 where the user has clicked."""
+        return self._depths(self.mask)
+
+    @cached_property
+    def bounds(self) -> tuple[float, float]:
+        """Two numbers between which the greatest depth lies, much faster than the depths where the error is large.
+
+        Every fourth voxel alone gives the upper one; the lower one is a depth that is reached near the deepest of them.
+        """
+        coarse = depths(Mask((0, 0, 0), self.mask.array[::4, ::4, ::4]), self.user.target.spacing_mm, planar=self.planar)
+        if coarse.any():
+            steps = depth_steps(self.user.target.spacing_mm, planar=self.planar)
+            high = 4 * float(coarse.max() + np.hypot.reduce(steps))
+            at = np.add(self.mask.start, 4 * np.array(np.unravel_index(int(coarse.argmax()), coarse.shape)))
+            margin = [0] * (3 - len(steps)) + [int(high / step) for step in steps]
+            near = grow((*at, *(at + 1)), margin, self.user.target.shape)
+            window = Mask(near[:3], self.mask.crop(near))
+            if window.array.size < self.mask.array.size:
+                return float(self._depths(window).max()), high
+        exact = float(self.depth.max(initial=0))
+        return exact, exact
 
     def deepest(self) -> NDArray[np.intp]:
         """The deepest voxel ``z, y, x``, the first of several in z, y, x order."""
         return np.array(np.unravel_index(int(self.depth.argmax()), self.depth.shape)) + self.mask.start
+
+    def is_deeper(self, other: Worse) -> bool:
+        """Whether it reaches deeper than `other`."""
+        if self.bounds[0] > other.bounds[1] or self.bounds[1] < other.bounds[0]:
+            return self.bounds > other.bounds
+        return bool(self.depth.max(initial=0) > other.depth.max(initial=0))
+
+    def _depths(self, mask: Mask) -> NDArray[np.float32]:
+        return unclicked(self.user, depths(mask, self.user.target.spacing_mm, planar=self.planar), mask.start)
 
 
 @dataclass(frozen=True)
@@ -70,12 +105,9 @@ def worse_errors(user: User, mask: Mask, *, planar: bool) -> Worse | None:
     errors = Errors.of(user.target, mask)
     if planar and user.target.shape[0] > 1:
         errors = _on_one_slice(user, errors)
-    missed, excess = (
-        Worse(wrong, unclicked(user, depths(wrong, user.target.spacing_mm, planar=planar), wrong.start), label)
-        for wrong, label in ((errors.negatives, 1), (errors.positives, 0))
-    )
-    chosen = missed if missed.depth.max(initial=0) > excess.depth.max(initial=0) else excess
-    return chosen if chosen.depth.any() else None
+    missed, excess = Worse(user, errors.negatives, 1, planar), Worse(user, errors.positives, 0, planar)
+    chosen = missed if missed.is_deeper(excess) else excess
+    return chosen if chosen.bounds[0] > 0 or chosen.depth.any() else None
 
 
 def click(voxel: NDArray[np.integer], label: int) -> Turn:
@@ -94,7 +126,8 @@ def _on_one_slice(user: User, errors: Errors) -> Errors:
 
 def unclicked(user: User, values: NDArray[T], start: Sequence[int]) -> NDArray[T]:
     """Values ``(z, y, x)`` of the voxels from `start` on, now 0 where the user has clicked."""
-    for turn in user.given:
-        at = turn.prompts.clicked_points[:, :3] - np.asarray(start)
+    clicked = [turn.prompts.clicked_points[:, :3] for turn in user.given]
+    if clicked:
+        at = np.concatenate(clicked) - np.asarray(start)
         values[tuple(at[((at >= 0) & (at < values.shape)).all(axis=1)].T)] = 0
     return values

@@ -87,8 +87,12 @@ def depths(mask: Mask, spacing_mm: tuple[float, float, float], *, planar: bool) 
     import edt
 
     voxels = np.ascontiguousarray(mask.array).view(np.uint8)
-    steps: tuple[float, ...] = spacing_mm[1:] if planar else spacing_mm
-    if len(set(steps)) == 1:
-        steps = (1.0,) * len(steps)
+    steps = depth_steps(spacing_mm, planar=planar)
     found = np.asarray(edt.edt(voxels[0] if planar and len(voxels) else voxels, anisotropy=steps, black_border=True))
     return (found if set(steps) == {1.0} else found.round(3)).reshape(mask.array.shape)
+
+
+def depth_steps(spacing_mm: tuple[float, float, float], *, planar: bool) -> tuple[float, ...]:
+    """How far the voxels lie apart, in the unit of `depths`, along ``z, y, x`` or ``y, x``."""
+    steps: tuple[float, ...] = spacing_mm[1:] if planar else spacing_mm
+    return (1.0,) * len(steps) if len(set(steps)) == 1 else steps

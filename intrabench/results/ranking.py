@@ -76,7 +76,7 @@ def pairs(scored: pl.DataFrame, by: Sequence[str], *, more_is_better: bool = Tru
     """Every two lines (the columns of the second end in `_other`): rank-biserial correlation and Wilcoxon's test.
 
     Of the differences on their common cases, means over targets, all data sets together; positive where the first is
-    better. `p_holm` is corrected over all pairs.
+    better. `p_holm` is corrected over all pairs that have common cases; others are not there. The smallest `p` first.
     """
     cases = scored.group_by(*by, "dataset", "case").agg(pl.col("value").mean()).drop_nulls("value")
     lines = cases.select(by).unique().sort(by).with_row_index("_line")
@@ -86,7 +86,8 @@ def pairs(scored: pl.DataFrame, by: Sequence[str], *, more_is_better: bool = Tru
     tests = []
     for first, second in combinations(range(lines.height), 2):
         one, other = values[~np.isnan(values[:, [first, second]]).any(axis=1)][:, [first, second]].T
-        tests.append((first, second, len(one), *signed_rank(difference(one, other))))
+        if one.size:
+            tests.append((first, second, one.size, *signed_rank(difference(one, other))))
     kinds = {
         "_line": pl.UInt32,
         "_line_other": pl.UInt32,

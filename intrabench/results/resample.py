@@ -152,18 +152,25 @@ def _weights(dataset: str, cases: int, draws: int) -> Iterator[Array]:
 def _means(weights: Array, groups: Sequence[tuple[Array, Array]]) -> Array:
     """(draws, cases) weights to the (draws, lines) means over the groups that a draw holds; NaN where it holds none."""
     total, present = np.zeros((2, len(weights), groups[0][0].shape[1]))
+    some = max(1, _BLOCK // total.size)  # one large product takes a tenth of the time of many small ones
     with np.errstate(invalid="ignore", divide="ignore"):
-        for sums, counts in groups:
-            count = weights @ counts
-            total += np.where(count > 0, _weighted(weights, sums) / count, 0)
-            present += count > 0
+        for start in range(0, len(groups), some):
+            sums, counts = (np.stack(part, axis=1) for part in zip(*groups[start : start + some], strict=True))
+            count = _product(weights, counts)
+            total += np.where(count > 0, _weighted(weights, sums) / count, 0).sum(axis=1)
+            present += (count > 0).sum(axis=1)
         return total / present
 
 
 def _weighted(weights: Array, sums: Array) -> Array:
-    """`weights @ sums`, where an infinite value counts only in the draws that hold it."""
+    """`_product`, where an infinite value counts only in the draws that hold it."""
     finite = np.isfinite(sums)
     if finite.all():
-        return weights @ sums
-    above, below = (weights @ (sums == extreme) > 0 for extreme in (np.inf, -np.inf))
-    return weights @ np.where(finite, sums, 0) + np.where(above, np.inf, 0) - np.where(below, np.inf, 0)
+        return _product(weights, sums)
+    above, below = (_product(weights, sums == extreme) > 0 for extreme in (np.inf, -np.inf))
+    return _product(weights, np.where(finite, sums, 0)) + np.where(above, np.inf, 0) - np.where(below, np.inf, 0)
+
+
+def _product(weights: Array, cells: Array) -> Array:
+    """(draws, cases) by (cases, groups, lines): the (draws, groups, lines) sums over cases."""
+    return (weights @ cells.reshape(len(cells), -1)).reshape(len(weights), *cells.shape[1:])

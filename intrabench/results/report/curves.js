@@ -81,14 +81,15 @@
   // Names beside the curves' last points, at the first place that nothing else covers; what finds none is listed below.
   function label(svg, series, scale, width) {
     const taken = series.flatMap((one) => covered(one.points).map(([x, y]) => [x - 5, y - 5, x + 5, y + 5]));
+    taken.push([LEFT, TOP, LEFT + 32, TOP + 12]); // the name of the axis
     const left = [];
     for (const one of [...series].sort((a, b) => a.end.py - b.end.py)) {
       const text = draw("text", { "aria-hidden": "true" }, svg, one.name);
       const { width: wide } = text.getBBox(), high = 12, { px, py } = one.end;
-      const free = [0, -13, 13, -26, 26].flatMap((shift) => [[px + 9, py + shift], [px - 9 - wide, py + shift], [px - wide / 2, py + shift]])
+      const free = [0, -13, 13].flatMap((shift) => [[px + 9, py + shift], [px - 9 - wide, py + shift], [px - wide / 2, py + shift]])
         .map(([x, y]) => [x, y - high / 2, x + wide, y + high / 2])
         .find((box) => box[0] >= LEFT && box[2] <= width && box[1] >= 0 && box[3] <= HEIGHT - BOTTOM &&
-          !taken.some((other) => box[0] < other[2] && box[2] > other[0] && box[1] < other[3] && box[3] > other[1]));
+          !taken.some((other) => box[0] - 3 < other[2] && box[2] + 3 > other[0] && box[1] < other[3] && box[3] > other[1]));
       if (!free) { text.remove(); left.push(one); continue; }
       taken.push(free);
       text.setAttribute("x", free[0]), text.setAttribute("y", free[1] + high - 2);
@@ -184,6 +185,7 @@
 
   function redraw() {
     for (const figure of panels.querySelectorAll("figure")) figure.remove();
+    tip.hidden = true;
     const dataset = controls.dataset.selectedIndex, effort = Number(controls.effort.value);
     const [facet, other] = controls.facet.value === "model" ? ["model", "prompter"] : ["prompter", "model"];
     const named = data.lines.map((line) => ({ facet: line[facet], name: line[other] + (line.notes ? ` (${line.notes})` : ""), points: [] }));
@@ -195,6 +197,8 @@
     const every = drawn.flatMap((line) => line.points); // all panels have one scale, to be compared
     for (const title of unique(drawn.map((line) => line.facet))) panel(title, drawn.filter((line) => line.facet === title), names, effort, every);
     section.querySelector(".empty").hidden = drawn.length > 0;
+    const others = data.datasets.length > 1 ? "other data sets and efforts" : "other efforts";
+    section.querySelector(".paper").textContent = `Data set: ${data.datasets[dataset]}. The file itself also draws ${others}.`;
   }
 
   let width = 0;

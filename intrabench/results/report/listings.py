@@ -1,4 +1,4 @@
-"""The tables of the report that list things: failures, runs."""
+"""The tables of the report that list things: pairs of lines, failures, runs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,27 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.results.report.grid import Grid, number, word
+from intrabench.results.report.grid import Cell, Grid, digits_of, number, word
 from intrabench.results.store import FAILED
+
+
+def pair_grid(pairs: pl.DataFrame, lines: pl.DataFrame, seen: set[int], most: int = 200) -> tuple[Grid, int]:
+    """The tests of every two lines, the smallest p first; and how many pairs are left out.
+
+    pairs: `ranking.pairs` by line. seen: lines trained on any of the data.
+    """
+    names = dict(lines.select("line", "name").iter_rows())
+
+    def name(line: int) -> Cell:
+        return Cell(names[line], names[line], mark="†" if line in seen else "")
+
+    listed = [
+        [name(pair["line"]), name(pair["line_other"]), number(pair["cases"])]
+        + [number(pair["rank_biserial"], 2), _probability(pair["p_holm"])]
+        for pair in pairs.head(most).iter_rows(named=True)
+    ]
+    heads = ["First line", "Second line", "Cases", "Rank-biserial", "p, corrected"]
+    return Grid("pairs", heads, listed, headed=2), max(pairs.height - most, 0)
 
 
 def failure_grid(rows: pl.DataFrame, most: int = 200) -> tuple[Grid, int]:
@@ -39,6 +58,11 @@ def run_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
         told = [word(record.get(name)) for name in ("run_id", "state", "command")]
         rows.append([told[0], *times, told[1], *numbers, told[2]])
     return Grid("runs", ["Run", "Started, UTC", "Ended", "State", "Computed", "Failed", "Command"], rows)
+
+
+def _probability(p: float) -> Cell:
+    """Three decimals, of which a small one would be nothing but zeros."""
+    return Cell("<\u00a00.001" if p < 0.001 else digits_of(p, 3), p)
 
 
 def _several(names: Sequence[str], most: int = 3) -> str:

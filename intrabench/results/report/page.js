@@ -25,4 +25,8 @@ for (const button of document.querySelectorAll("table.sortable th button")) {
 }
 
 // Paper has no folds.
-addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((part) => (part.open = true)));
+const unfolded = [];
+addEventListener("beforeprint", () => {
+  for (const part of document.querySelectorAll("details:not([open])")) (part.open = true), unfolded.push(part);
+});
+addEventListener("afterprint", () => unfolded.splice(0).forEach((part) => (part.open = false)));

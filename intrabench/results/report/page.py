@@ -16,14 +16,13 @@ from intrabench.datasets.base import Dataset
 from intrabench.errors import IntraBenchError
 from intrabench.results.aggregate import AGGREGATIONS, Aggregation
 from intrabench.results.origin import dataset_of
-from intrabench.results.ranking import ranking
+from intrabench.results.ranking import Ranking, pairs, ranking
 from intrabench.results.report import credits, facts, tables
 from intrabench.results.report.chosen import chosen
 from intrabench.results.report.commands import command
 from intrabench.results.report.curve_data import curve_data
-from intrabench.results.report.grid import Grid
 from intrabench.results.report.lines import with_lines
-from intrabench.results.report.listings import failure_grid, run_grid
+from intrabench.results.report.listings import failure_grid, pair_grid, run_grid
 from intrabench.results.report.strata import strata
 from intrabench.results.report.viewer import views
 from intrabench.results.resample import intervals
@@ -38,6 +37,9 @@ _UNUSED = (
     *("fp_voxels", "fn_voxels", "pred_voxels"),
 )
 """Columns that would only take memory, of which a million rows need much."""
+
+_BREAKS = re.compile(r"([:,+/](?=\w)|=(?=\w{6}))")
+"""Where specs may go on in the next line; not within ``n=3``."""
 
 _CONTENTS = {
     "summary": "Summary",
@@ -105,14 +107,12 @@ def _tables(
     others = {name: scores(scored, name, policy=policy) for name in ("iou", "nsd", "hd95")}  # of the last states alone
     failures, left_out = failure_grid(rows)
     played = steps(rows, policy=policy)
-    ranked, notes = _ranking(scored, lines, how, {line for line, _ in seen})
     return {
         "effort": tables.effort_grid(scored, lines, intervals(scored, ["line"], how), set(seen)),
         "metrics": tables.metric_grid({"dice": scored, **others}, lines, how),
         "curves": curve_data(played, lines, how),
         "progress": tables.progress_grid(played, lines, how),
-        "ranking": ranked,
-        "ranking_notes": notes,
+        **_ranking(scored, lines, how, {line for line, _ in seen}),
         "sizes": tables.size_grid(strata(scored), lines),
         "failures": failures,
         "failures_left_out": left_out,
@@ -120,29 +120,46 @@ def _tables(
     }
 
 
-def _ranking(
-    scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, seen: set[int]
-) -> tuple[Grid | None, list[str]]:
-    """The table of ranks and what is to be said about it; no table where no line has all data sets."""
+def _ranking(scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, seen: set[int]) -> dict[str, Any]:
+    """The table of ranks, what is to be said about it, and the tests of every two lines.
+
+    No table where no line has all data sets, and neither it nor tests where protocols mean different things.
+    """
+    ranked, notes, tested = None, [], pl.DataFrame()
     try:
         check_mixable(scored)
+        tested = pairs(scored, ["line"])
         found = ranking(scored, ["line"], how)
+        ranked, notes = tables.ranking_grid(found, lines, seen), _about_ranks(found, lines)
     except IntraBenchError as error:
-        return None, [str(error)]
-    notes = [] if found.tau is None else [f"Kendall's tau between the rankings of draws and this one: {found.tau:.2f}."]
-    left = found.left_out.join(lines, on="line")
-    notes += [f"Not ranked, for lack of {', '.join(row['missing'])}: {row['name']}." for row in left.to_dicts()]
-    return tables.ranking_grid(found, lines, seen), notes
+        notes = [str(error)]
+    listed, left_out = pair_grid(tested, lines, seen)
+    return {"ranking": ranked, "ranking_notes": notes, "pairs": listed, "pairs_left_out": left_out}
+
+
+def _about_ranks(found: Ranking, lines: pl.DataFrame) -> list[str]:
+    """How stable the ranks are, and which lines have none, those that lack the same data sets together."""
+    told = [] if found.tau is None else [f"Kendall's tau between the rankings of draws and this one: {found.tau:.2f}."]
+    left = found.left_out.join(lines, on="line", maintain_order="left")
+    for (missing,), group in left.group_by("missing", maintain_order=True):
+        told.append(f"Not ranked, for lack of {', '.join(missing)}: {'; '.join(group['name'])}.")
+    return told
 
 
 def _viewer(
     results: Path, rows: pl.DataFrame, scored: pl.DataFrame, datasets: Mapping[str, Dataset | str], targets: int
 ) -> dict[str, Any]:
     shown = list(views(results, rows, chosen(scored, targets), datasets))
-    problems = {f"{view['dataset']}, case {view['case']}: {view['problem']}" for view in shown if "problem" in view}
+    problems: dict[tuple[str, str], set[str]] = {}
+    for view in shown:
+        if "problem" in view:
+            problems.setdefault((view["dataset"], view["problem"]), set()).add(view["case"])
     return {
         "views": [view | {"id": f"view{n}"} for n, view in enumerate(shown) if "problem" not in view],
-        "view_problems": [without_home(problem) for problem in sorted(problems)],
+        "view_problems": [
+            without_home(f"{dataset}, case{'s' * (len(cases) > 1)} {', '.join(sorted(cases))}: {problem}")
+            for (dataset, problem), cases in sorted(problems.items())
+        ],
     }
 
 
@@ -173,7 +190,7 @@ def _render(content: Mapping[str, Any]) -> str:
 
     loader = PackageLoader("intrabench.results", "report")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
-    environment.filters["breakable"] = lambda text: Markup(re.sub(r"([:=,+/])(?=\w)", r"\1<wbr>", str(escape(text))))
+    environment.filters["breakable"] = lambda text: Markup(_BREAKS.sub(r"\1<wbr>", str(escape(text))))
     page = environment.get_template("page.html.jinja")
     here = files("intrabench.results.report")
     names = ("page.css", "page.js", "curves.js", "plane.js", "viewer.js")

@@ -117,6 +117,9 @@
     if (Math.max(...now.factor) > 1) parts.push(`Shown in voxels of ${[...now.spacing].reverse().map((mm) => mm.toFixed(1)).join(" × ")} mm.`);
     if (now.played > now.sessions.length) parts.push(`${now.sessions.length} of ${now.played} sessions on this target are here.`);
     state.textContent = parts.join(" ");
+    const others = targetBox.length - 1;
+    section.querySelector(".paper").textContent = `Target: ${targetBox.selectedOptions[0].text}, of ${now.dataset}. ` +
+      `The file itself also shows ${others ? `${others} other target${others > 1 ? "s" : ""}, ` : ""}all slices, rounds and answers.`;
   }
 
   // Goes from prompt to prompt of the round: their slices are otherwise hard to find.
@@ -148,9 +151,5 @@
 
   targetBox.addEventListener("change", chooseTarget);
   form.addEventListener("submit", (event) => event.preventDefault());
-  new IntersectionObserver((seen, observer) => {
-    if (!seen.some((one) => one.isIntersecting)) return;
-    observer.disconnect();
-    chooseTarget();
-  }, { rootMargin: "50%" }).observe(section);
+  chooseTarget(); // at once, because what was never scrolled to may be printed
 })();

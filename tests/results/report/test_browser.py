@@ -35,7 +35,7 @@ def address(played: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     return path.as_uri()
 
 
-@pytest.fixture(params=[("light", 1280), ("dark", 1280), ("light", 360)], ids=str)
+@pytest.fixture(params=[("light", 1280), ("dark", 1280), ("light", 360), ("dark", 360)], ids=str)
 def page(request: pytest.FixtureRequest, chromium: Any, address: str) -> Iterator[Any]:
     """The report, opened from disk; whatever the browser complains of fails the test."""
     scheme, width = request.param
@@ -198,9 +198,52 @@ def test_everything_can_be_reached_by_tab_and_is_seen_to_be(page: Any) -> None:
     assert {"target", "session", "range", "show-answer", "dataset", "facet", "Next prompt"} <= reached
 
 
+def test_pairs_unfold_and_sort(page: Any) -> None:
+    table = page.locator("#pairs")
+    assert not table.is_visible()
+    page.get_by_text("Every two lines").click()
+    assert table.locator("tbody tr").count() == 10  # of the five lines with values
+    column = "[...document.querySelectorAll('#pairs tbody tr')].map(row => Number(row.cells[{}].dataset.value))"
+    assert page.evaluate(column.format(4)) == sorted(page.evaluate(column.format(4)))  # as written
+    table.get_by_role("button", name="Rank-biserial").click()
+    effects = page.evaluate(column.format(3))
+    assert effects == sorted(effects, reverse=True)
+    assert max(map(abs, effects)) <= 1
+
+
+def test_a_longer_table_than_its_frame_scrolls_inside_it(page: Any) -> None:
+    page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate(
+        "[...document.querySelectorAll('.wide')].every(frame => frame.getBoundingClientRect().right <= innerWidth"
+        " && frame.getBoundingClientRect().height <= 0.86 * innerHeight)"
+    )
+
+
 def test_it_prints(page: Any) -> None:
+    until(page, "document.getElementById('state').textContent !== ''")  # without anyone having scrolled there
+    unfolded = "[...document.querySelectorAll('details')].map(part => part.open)"
+    page.get_by_text("Other metrics").click()
+    before = page.evaluate(unfolded)
     page.emulate_media(media="print", color_scheme="light")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.evaluate("[...document.querySelectorAll('details')].every(part => part.open)")
+    assert all(page.evaluate(unfolded))
     assert not page.locator("nav").is_visible()
+    assert not any(page.locator(".controls").nth(n).is_visible() for n in range(2))
+    assert page.locator("#curves .paper").inner_text().startswith("Data set: phantom:")
+    shown = page.locator("#viewer .paper").inner_text()
+    assert shown.startswith("Target: worst: ")
+    assert "The file itself also shows 2 other targets, all slices, rounds and answers." in shown
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    heads = "[...document.querySelectorAll('th button')].map(head => getComputedStyle(head).display)"
+    assert set(page.evaluate(heads)) == {"contents"}  # a button in a head is not repeated on the next page
+    page.emulate_media(media="screen")
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(unfolded) == before
+
+
+def test_no_table_is_wider_than_the_paper(page: Any) -> None:
+    page.emulate_media(media="print", color_scheme="light")
+    page.set_viewport_size({"width": 1031, "height": 700})  # 273 mm, A4 on its side without margins
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate("[...document.querySelectorAll('table')].every(table => table.offsetWidth <= innerWidth)")

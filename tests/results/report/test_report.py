@@ -204,6 +204,21 @@ def test_lines_that_lack_sessions_are_told(tmp_path: Path) -> None:
     assert "Too few cases to say much: d (2), e (1)." in text
 
 
+def test_lines_without_a_rank_are_told_together(tmp_path: Path) -> None:
+    lacking = (rows({"dice": 0.5, "prompter": prompter}) for prompter in "qr")
+    both = rows({"dice": 0.5}, {"dice": 0.5, "dataset": "e"})
+    page, _ = report(store(tmp_path / "results", both, *lacking, rows({"dice": 0.5, "prompter": "s", "dataset": "e"})))
+    assert "Not ranked, for lack of e: q, m; r, m." in page.text
+    assert "Not ranked, for lack of d: s, m." in page.text
+
+
+def test_targets_that_cannot_be_shown_are_told_together(tmp_path: Path) -> None:
+    given = rows(*({"dice": 0.1 * case, "case": str(case), "dataset": "no_such_set"} for case in range(3)))
+    page, _ = report(store(tmp_path / "results", given))
+    assert "no_such_set, cases 0, 1, 2: there is no dataset 'no_such_set'" in page.text
+    assert page.text.count("no_such_set, case") == 1
+
+
 def test_a_run_that_did_not_end_makes_it_partial(results: Path) -> None:
     (results / "runs").mkdir()
     record = {
