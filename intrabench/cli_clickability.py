@@ -67,6 +67,7 @@ def clickability_train(
     batch: Annotated[int, typer.Option(min=1)] = 16,
     lr: Annotated[float, typer.Option(help="Highest learning rate.")] = 0.01,
     size: Annotated[int, typer.Option(min=64, help="Rows and columns of the network's input.")] = 416,
+    sigma: Annotated[float, typer.Option(help="Width of a click, pixels of 1920 x 1080.")] = 5.0,
     device: str = "cpu",
     workers: Annotated[int, typer.Option(min=0, help="Processes that prepare examples.")] = 0,
     seed: Seed = 0,
@@ -78,7 +79,7 @@ def clickability_train(
     scenes, entries = _scenes(clicks, dataset, masks)
     learnt, kept = divided(entries, validation, seed)
     typer.echo(f"{len(learnt)} entries to learn from, {len(kept)} to validate with", err=True)
-    settings = Settings(epochs, batch, lr, size, seed=seed, device=device, workers=workers)
+    settings = Settings(epochs, batch, lr, size, sigma, seed=seed, device=device, workers=workers)
     path = train(
         Examples(learnt, scenes),
         Examples(kept, scenes),

@@ -45,7 +45,9 @@ class Worse:
 
         Every fourth voxel alone gives the upper one; the lower one is a depth that is reached near the deepest of them.
         """
-        coarse = depths(Mask((0, 0, 0), self.mask.array[::4, ::4, ::4]), self.user.target.spacing_mm, planar=self.planar)
+        coarse = depths(
+            Mask((0, 0, 0), self.mask.array[::4, ::4, ::4]), self.user.target.spacing_mm, planar=self.planar
+        )
         if coarse.any():
             steps = depth_steps(self.user.target.spacing_mm, planar=self.planar)
             high = 4 * float(coarse.max() + np.hypot.reduce(steps))

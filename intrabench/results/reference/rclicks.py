@@ -66,14 +66,17 @@ def published(dataset: str, checkpoint: str) -> Published | None:
 
 
 def checkpoint_of(spec: str) -> str | None:
-    """The file of the weights that the spec of our model takes, without suffix; None where the paper has not it."""
+    """The file of the weights that the spec of our model takes, without suffix; None where the paper has not it.
+
+    Always the best of three masks, as published, is ``multimask=best``; the authors' own policy stands beside it, too.
+    """
     try:
         name, given = parse(spec)
     except IntraBenchError:
         return None
-    if name == "sam" and given.keys() <= {"size"}:
+    if name == "sam" and given.keys() <= {"size", "multimask"}:
         return _SAM.get(given.get("size", "b"))
-    if name == "sam2" and given.keys() <= {"size", "version"}:
+    if name == "sam2" and given.keys() <= {"size", "version", "multimask"}:
         version, size = _VERSIONS.get(given.get("version", "2.1")), _SAM2.get(given.get("size", "t"))
         return f"{version}_hiera_{size}" if version and size else None
     return None

@@ -19,6 +19,7 @@ from intrabench.results.origin import dataset_of
 from intrabench.results.ranking import Ranking, pairs, ranking
 from intrabench.results.report import credits, facts, tables
 from intrabench.results.report.chosen import chosen
+from intrabench.results.report.clicking import click_grid
 from intrabench.results.report.commands import command
 from intrabench.results.report.curve_data import curve_data
 from intrabench.results.report.lines import with_lines
@@ -47,6 +48,7 @@ _CONTENTS = {
     "curves": "Curves",
     "ranking-section": "Ranking",
     "sizes-section": "Sizes",
+    "clicking-section": "Where people click",
     "viewer": "Targets",
     "failures-section": "Failures",
     "sources": "Licences and citations",
@@ -114,6 +116,7 @@ def _tables(
         "progress": tables.progress_grid(played, lines, how),
         **_ranking(scored, lines, how, {line for line, _ in seen}),
         "sizes": tables.size_grid(strata(scored), lines),
+        "clicking": click_grid(rows, policy),
         "failures": failures,
         "failures_left_out": left_out,
         "told": f"{how.told}; {policy.told()}",
