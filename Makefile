@@ -10,7 +10,7 @@ demo: .venv/.demo
 		--dataset spine_ct --dataset spine_mr
 
 test: .venv/.dev
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-slow: .venv/.dev
 	$(BIN)/python -m pytest -m slow

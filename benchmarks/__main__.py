@@ -9,6 +9,7 @@ NAMES = (
     "overhead",
     "refinement",
     "click",
+    "clickability",
     "surface",
     "startup",
     "memory",

@@ -38,7 +38,7 @@ def clickability_evaluate(
     import polars as pl
 
     from intrabench.clickability.base import click_model
-    from intrabench.clickability.evaluation import evaluate, means
+    from intrabench.clickability.evaluation import evaluate, means, wide
     from intrabench.console import print_frame
     from intrabench.results.formats import formatted
 
@@ -50,10 +50,12 @@ def clickability_evaluate(
         for spec, one in models.items()
     ]
     table = pl.concat(found).sort("dataset", "click_type", "metric", maintain_order=True)
-    if format == "text":
-        print_frame(table, f"{len(entries)} entries of {clicks.name}; 95 % intervals over entries")
-    else:
+    if format == "csv":
         typer.echo(formatted(table, format), nl=False)
+    elif format == "text":
+        print_frame(wide(table), f"{len(entries)} entries of {clicks.name}; 95 % intervals over entries")
+    else:
+        typer.echo(formatted(wide(table), format), nl=False)
 
 
 @clickability_app.command("train")

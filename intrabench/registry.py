@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -130,15 +130,25 @@ def _all(room: Room) -> Iterator[Entry]:
 
 
 def _scan(path: Path, origin: str, load: Callable[[], Any]) -> Iterator[Entry]:
-    """Top-level classes of a file with ``name = "..."``, read without running it."""
+    """The classes of a file, read without running it."""
+    state = path.stat()
+    for name, summary, cls in _classes(path, state.st_mtime_ns, state.st_size):
+        yield Entry(name, summary, origin, partial(_attribute, load, cls))
+
+
+@cache
+def _classes(path: Path, mtime_ns: int, size: int) -> list[tuple[str, str, str]]:
+    """Name, summary and class of each top-level class with ``name = "..."``; a file is read anew once it changes."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except (SyntaxError, UnicodeDecodeError) as error:
         raise IntraBenchError(f"{path} is no valid Python ({error}); repair it or move it away") from error
-    for node in tree.body:
-        name = _class_name(node)
-        if isinstance(node, ast.ClassDef) and name:
-            yield Entry(name, _first_line(ast.get_docstring(node)), origin, partial(_attribute, load, node.name))
+    named = [(node, _class_name(node)) for node in tree.body]
+    return [
+        (name, _first_line(ast.get_docstring(node)), node.name)
+        for node, name in named
+        if isinstance(node, ast.ClassDef) and name
+    ]
 
 
 def _attribute(load: Callable[[], Any], name: str) -> type[Any]:

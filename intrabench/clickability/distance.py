@@ -34,4 +34,5 @@ class Distance(Clickability):
             return np.ones(error.shape, np.float32)
         voxels = np.ascontiguousarray(error).view(np.uint8)
         depth = np.asarray(edt.edt(voxels, anisotropy=tuple(spacing_mm), black_border=False))
-        return depth / max(float(depth.max()), np.finfo(np.float32).tiny)
+        depth /= max(float(depth.max()), np.finfo(np.float32).tiny)
+        return depth

@@ -71,6 +71,21 @@ def means(evaluated: pl.DataFrame) -> pl.DataFrame:
     return found.select("dataset", "click_type", "metric", "value", "low", "high", pl.col("cases").alias("stems"))
 
 
+def wide(table: pl.DataFrame) -> pl.DataFrame:
+    """`means` of several models (column ``model``) with a column per metric, for people: ``0.230 [0.218, 0.241]``."""
+    digits = {"pde": 6}
+    cell = pl.struct("metric", "value", "low", "high").map_elements(
+        lambda one: _cell(one["value"], one["low"], one["high"], digits.get(one["metric"], 3)), pl.String
+    )
+    keys = ["dataset", "click_type", "model", "stems"]
+    return table.with_columns(cell=cell).pivot("metric", index=keys, values="cell").select(*keys, *METRICS)
+
+
+def _cell(value: float, low: float | None, high: float | None, digits: int) -> str:
+    within = "" if low is None or high is None else f" [{low:.{digits}f}, {high:.{digits}f}]"
+    return f"{value:.{digits}f}{within}"
+
+
 def _row(
     entry: RealClicks, scene: Scene, clickability: Clickability, seed: int, bootstraps: int
 ) -> dict[str, str | int | float]:

@@ -54,7 +54,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class Epoch:
-    """Figures of one epoch: mean loss in training; KLD and SIM on the validation examples; wall time."""
+    """Figures of one epoch: mean loss in training; KLD and SIM on the validation examples; wall time.
+
+    KLD and SIM are NaN where an answer was; such an epoch is never the best.
+    """
 
     epoch: int
     loss: float
@@ -90,10 +93,15 @@ def train(
         began = time.perf_counter()
         loss = training.learn(examples)
         found = training.validate(validation)
-        best = found[1] > max((epoch.sim for epoch in training.history), default=-math.inf)
+        known = [epoch.sim for epoch in training.history if math.isfinite(epoch.sim)]
+        best = found[1] > max(known, default=-math.inf)
         training.history.append(Epoch(len(training.history), loss, *found, time.perf_counter() - began))
         training.save(folder, best)
         told(training.history[-1])
+    if not (folder / WEIGHTS).exists():
+        raise IntraBenchError(
+            f"no epoch of {folder} gave finite maps; train with a lower learning rate in a new folder"
+        )
     return folder / WEIGHTS
 
 
@@ -172,7 +180,7 @@ class _Training:
             raise IntraBenchError(
                 f"{path} is of a training with other settings or examples; give them again, or another folder"
             )
-        if not path.with_name(WEIGHTS).exists():
+        if not path.with_name(WEIGHTS).exists() and any(math.isfinite(one["sim"]) for one in state["history"]):
             raise IntraBenchError(f"{path} has lost {WEIGHTS}, which lay beside it; delete it to train anew")
         self.network.load_state_dict(state["network"])
         self.optimiser.load_state_dict(state["optimiser"])

@@ -110,11 +110,12 @@ class ClickabilityClick(Refinement):
 
 
 def _rgb(user: User, z: int) -> NDArray[np.uint8]:
-    """A slice as people see it, ``(y, x, 3)``: photos as they are, scans in the window of MedSAM."""
-    from intrabench.models.intensity import slice_images
+    """A slice as people see it, ``(y, x, 3)``: photos as they are, CT in a soft-tissue window, others in their own."""
+    from intrabench.models.intensity import Policy, slice_images
 
     if user.image is None:
         raise ValueError("this clickability model looks at the image, and there is none here")
-    image = slice_images(user.image.array, "modality", user.image.modality)(z)
+    policy: Policy = "ct_soft" if user.image.modality.startswith("CT") else "slice_positive"
+    image = slice_images(user.image.array, policy)(z)
     colours = image if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2)
     return np.ascontiguousarray(colours[..., :3]).astype(np.uint8)

@@ -11,7 +11,7 @@ import pytest
 from intrabench.clickability.click_metrics import click_metrics
 from intrabench.clickability.clicks_csv import RealClicks
 from intrabench.clickability.distance import Distance
-from intrabench.clickability.evaluation import METRICS, Scene, evaluate, means
+from intrabench.clickability.evaluation import METRICS, Scene, evaluate, means, wide
 from intrabench.clickability.uniform import Uniform
 from intrabench.errors import IntraBenchError
 from intrabench.randomness import stream
@@ -99,3 +99,14 @@ def test_the_frame_is_typed() -> None:
     found = evaluate(ENTRIES[:1], scene, Uniform(), bootstraps=2)
     assert found.schema["clicks"] == pl.Int64
     assert all(found.schema[metric] == pl.Float64 for metric in METRICS)
+
+
+def test_a_table_for_people() -> None:
+    table = means(evaluate(ENTRIES, scene, Uniform())).with_columns(model=pl.lit("uniform"))
+    shown = wide(table)
+    assert shown.columns == ["dataset", "click_type", "model", "stems", *METRICS]
+    (line,) = shown.filter(click_type="first").to_dicts()
+    (nss,) = table.filter(click_type="first", metric="nss").to_dicts()
+    assert line["nss"] == f"{nss['value']:.3f} [{nss['low']:.3f}, {nss['high']:.3f}]"
+    (pde,) = table.filter(click_type="fn", metric="pde").to_dicts()
+    assert shown.filter(click_type="fn")["pde"].item() == f"{pde['value']:.6f}"  # one entry has no interval

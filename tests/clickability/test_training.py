@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,10 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from intrabench.clickability import training
 from intrabench.clickability.base import Clickability
 from intrabench.clickability.click_map import click_map
+from intrabench.clickability.click_metrics import click_metrics
 from intrabench.clickability.distance import Distance
 from intrabench.clickability.examples import Example, Prepared, kld, similarity
 from intrabench.clickability.rclicks import RClicks
@@ -176,9 +178,37 @@ def test_what_cannot_be_learnt_from_is_said(tmp_path: Path) -> None:
     assert not list((tmp_path / "new").iterdir())
 
 
+@pytest.mark.usefixtures("shallow")
+def test_an_epoch_with_maps_that_are_not_finite_is_never_the_best(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learnt, nan = examples(2, 32, "learnt"), float("nan")
+    found = iter([(nan, nan), (1.0, 0.3), (nan, nan), (1.0, 0.2)])
+    monkeypatch.setattr(training._Training, "validate", lambda self, examples: next(found))
+    kept: list[bytes] = []
+
+    def remember(epoch: Epoch) -> None:
+        path = tmp_path / "clickability_model.pth"
+        kept.append(path.read_bytes() if path.exists() else b"")
+
+    train(learnt, learnt, tmp_path, replace(SMALL, epochs=4), remember)
+    assert not kept[0]
+    assert kept[1]
+    assert kept[1] == kept[2] == kept[3]
+
+
+@pytest.mark.usefixtures("shallow")
+def test_without_any_finite_map_there_are_no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    learnt = examples(2, 32, "learnt")
+    monkeypatch.setattr(training._Training, "validate", lambda self, examples: (float("nan"), float("nan")))
+    for _ in range(2):  # and again when it is repeated
+        with pytest.raises(IntraBenchError, match="gave finite maps; train with a lower learning rate"):
+            train(learnt, learnt, tmp_path, replace(SMALL, epochs=1))
+
+
 @pytest.mark.slow
 def test_a_trained_network_knows_better_than_the_distance_where_people_click(tmp_path: Path) -> None:
-    """About five minutes on one core; on 24 instances that it has not seen.
+    """About five minutes on one core; on 24 instances that it has not seen, in every metric of click models.
 
     Measured: KLD 0.16 against 1.12 of the distance, SIM 0.82 against 0.42, NSS 6.7 against 3.2.
     """
@@ -187,19 +217,20 @@ def test_a_trained_network_knows_better_than_the_distance_where_people_click(tmp
     held_out = examples(24, 64, "test")
     trained = figures(RClicks(weights=str(path)), held_out)
     distance = figures(Distance(), held_out)
-    assert trained["kld"] < 0.5 * distance["kld"]
-    assert trained["sim"] > 1.5 * distance["sim"]
-    assert trained["nss"] > 1.5 * distance["nss"]
+    for lower in ("kld", "pl1", "wd"):
+        assert trained[lower] < 0.7 * distance[lower]
+    for higher in ("sim", "ks", "nss", "pde"):
+        assert trained[higher] > 1.5 * distance[higher]
 
 
 def figures(model: Clickability, held_out: list[Example]) -> dict[str, float]:
-    """Mean KLD, SIM and NSS of a model's maps, those of the training's click maps."""
+    """Mean KLD and SIM of a model's maps, those of the training's click maps, and the metrics of click models."""
     found = []
     for example in held_out:
         shown = model.probability(example.pixels(), example.target, example.error).astype(np.float32)
         true = click_map(example.clicks, example.error, 60)
         maps = [torch.from_numpy(array)[None, None] for array in (shown, true)]
-        normalised = (shown - shown.mean()) / shown.std()
-        y, x = example.clicks.T
-        found.append((float(kld(*maps)), float(similarity(*maps)), float(normalised[y, x].mean())))
-    return dict(zip(("kld", "sim", "nss"), np.mean(found, axis=0).tolist(), strict=True))
+        random = np.random.default_rng(0)
+        measured = asdict(click_metrics(shown, example.target, example.clicks, random))
+        found.append({"kld": float(kld(*maps)), "sim": float(similarity(*maps)), **measured})
+    return {name: float(np.mean([one[name] for one in found])) for name in found[0]}

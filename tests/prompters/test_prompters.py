@@ -36,9 +36,12 @@ SPECS = [
     "points_slice:n=3,negatives=true",
     "box_interp:n=3,jitter_px=1",
     "box_volume:jitter_mm=2",
+    "click_deepest",
+    "clickability:group=2",
 ]
 PROPAGATED = ["point_prop:points=5", "box_prop"]
-REFINED = [f"box_interp:n=3+{name}" for name in ("scribble", "click_slice", "click_volume", "click_center")]
+CORRECTIONS = ("scribble", "click_slice", "click_volume", "click_center", "click_deepest", "clickability")
+REFINED = [f"box_interp:n=3+{name}" for name in CORRECTIONS]
 HAND = "box_interp:n=3+hand:jitter_mm=1.5,box_slack=0.1"
 
 

@@ -71,7 +71,7 @@ def test_our_specs(spec: str) -> None:
 @pytest.mark.parametrize(
     "spec",
     [
-        *("sam", "sam:size=b", "sam:size=l", "sam:size=h", "sam2", "sam2:version=2.0"),
+        *("sam", "sam:size=b", "sam:size=l", "sam:size=h", "sam2", "sam2:version=2.0", "sam:multimask=best"),
         *(f"sam2:size={size},version={version}" for size in ("t", "s", "b+", "l") for version in ("2.0", "2.1")),
     ],
 )
