@@ -11,6 +11,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+Image = NDArray[np.uint8] | None
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.floating]
+Spacing = Sequence[float]
+
 
 class Clickability(ABC):
     """A subclass is a dataclass with a `name`, its parameters, and `probability`.
@@ -28,13 +33,7 @@ class Clickability(ABC):
         return ""
 
     @abstractmethod
-    def probability(
-        self,
-        image: NDArray[np.uint8] | None,
-        target: NDArray[np.bool_],
-        error: NDArray[np.bool_],
-        spacing_mm: Sequence[float] = (1.0, 1.0),
-    ) -> NDArray[np.floating]:
+    def probability(self, image: Image, target: Bools, error: Bools, spacing_mm: Spacing = (1.0, 1.0)) -> Floats:
         """How likely a click is on each pixel, 0 or more, of the shape of `error`; it need not be normalised.
 
         image: RGB ``(y, x, 3)``, None unless it `looks`. target, error: ``(y, x)`` or ``(z, y, x)``, on which the

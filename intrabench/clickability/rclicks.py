@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.clickability.base import Clickability
+from intrabench.clickability.base import Bools, Clickability, Floats, Image, Spacing
 from intrabench.errors import IntraBenchError
 from intrabench.models import weights
 from intrabench.specs import switch
@@ -36,13 +35,7 @@ class RClicks(Clickability):
     size: int | None = switch(None)
     antialias: bool = switch(False)
 
-    def probability(
-        self,
-        image: NDArray[np.uint8] | None,
-        target: NDArray[np.bool_],
-        error: NDArray[np.bool_],
-        spacing_mm: Sequence[float] = (1.0, 1.0),
-    ) -> NDArray[np.floating]:
+    def probability(self, image: Image, target: Bools, error: Bools, spacing_mm: Spacing = (1.0, 1.0)) -> Floats:
         """How likely a click is, ``(y, x)``, from 0 to 1 and not normalised; it is not 0 outside of the error.
 
         image: RGB ``(y, x, 3)``; target and error: ``(y, x)``. The network sees pixels and knows no spacing.

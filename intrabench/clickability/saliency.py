@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.clickability.base import Clickability
+from intrabench.clickability.base import Bools, Clickability, Floats, Image, Spacing
 from intrabench.specs import switch
 
 _EXPANSION = 1.4  # of the error's box, along each side
@@ -31,13 +30,7 @@ class Saliency(Clickability):
     def saliency(self, crop: NDArray[np.uint8]) -> NDArray[np.floating]:
         """How much each pixel of a crop ``(y, x, 3)`` draws the eye, 0 or more, ``(y, x)``."""
 
-    def probability(
-        self,
-        image: NDArray[np.uint8] | None,
-        target: NDArray[np.bool_],
-        error: NDArray[np.bool_],
-        spacing_mm: Sequence[float] = (1.0, 1.0),
-    ) -> NDArray[np.floating]:
+    def probability(self, image: Image, target: Bools, error: Bools, spacing_mm: Spacing = (1.0, 1.0)) -> Floats:
         """The saliency of the error's box, 1.4 times as long and wide, times the error; its sum is 1.
 
         Where that is 0 on all of the error, every wrong pixel is as likely as any other.

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from intrabench.clickability.base import Clickability
+from intrabench.clickability.base import Bools, Clickability, Floats, Image, Spacing
 
 
 @dataclass(frozen=True)
@@ -17,12 +15,6 @@ class Uniform(Clickability):
 
     name = "uniform"
 
-    def probability(
-        self,
-        image: NDArray[np.uint8] | None,
-        target: NDArray[np.bool_],
-        error: NDArray[np.bool_],
-        spacing_mm: Sequence[float] = (1.0, 1.0),
-    ) -> NDArray[np.floating]:
+    def probability(self, image: Image, target: Bools, error: Bools, spacing_mm: Spacing = (1.0, 1.0)) -> Floats:
         """1 on the error, 0 elsewhere."""
         return error.astype(np.float32)

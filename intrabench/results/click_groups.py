@@ -112,8 +112,8 @@ def groups_told(metric: str) -> str:
     """What `group_table` shows, in words."""
     return (
         f"{told(metric)}: mean over targets of the baseline clicker (base) and of groups of clicks (sample, spread); "
-        "dsb: sample against base, dgr: the least against the most likely clicks, dhh: their halves; noc in percent; "
-        "nsr: spread over sample in percent"
+        "dsb: sample against base, dgr: the least against the most likely clicks, dhh: their halves, pair by pair or "
+        "merged; noc in percent; nsr: spread over sample in percent"
     )
 
 

@@ -9,20 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-import polars as pl
 from numpy.typing import ArrayLike
 
 from intrabench.errors import IntraBenchError
 from intrabench.results.resample import Array
 
-Halves = Literal["code", "paper"]
-"""How the less probable half of the groups is compared with the more probable: the first group of either, the second
-and so on, and then the mean (code), or the mean of either half (paper). It matters to ratios only."""
-
-THRESHOLD, LIMIT = 0.9, 20
 _EPSILON = 1e-9  # what RClicks adds to a mean that noise is divided by
 
 
@@ -31,8 +24,10 @@ class Robustness:
     """One line of the tables.
 
     base: of the baseline strategy. sample: mean over the groups. spread: their standard deviation (of groups, not of a
-    sample of them). Differences: dsb of sample and base, dgr of the first and the last group, dhh of `Halves`; for
-    clicks in percent of the latter, for scores and failures as they are. nsr: spread over sample, percent.
+    sample of them). Differences: dsb of sample and base, dgr of the first and the last group, dhh of the less and the
+    more probable half, pair by pair, as the published code has it; of clicks in percent of the latter, of scores and
+    failures as they are. dhh_merged: of the means of both halves, as the paper has it; the same but for clicks. nsr:
+    spread over sample, percent.
     """
 
     base: float
@@ -41,6 +36,7 @@ class Robustness:
     dsb: float
     dgr: float
     dhh: float
+    dhh_merged: float | None = None
     nsr: float | None = None
 
 
@@ -56,37 +52,21 @@ class UserNoise:
     nsr: float | None = None
 
 
-def noc(ious: ArrayLike, threshold: float = THRESHOLD, limit: int = LIMIT) -> Array:
-    """(..., rounds) IoU after each click to the (...) number of the first that reaches `threshold`, `limit` if none."""
-    reached = np.asarray(ious, float)[..., :limit] >= threshold
-    return np.where(reached.any(axis=-1), reached.argmax(axis=-1) + 1, limit).astype(float)
-
-
-def iou_auc(ious: ArrayLike) -> Array:
-    """(..., rounds) to the (...) area under the curve from the first click on, divided by its width: 0 to 1."""
-    values = np.asarray(ious, float)
-    return (values[..., 1:] + values[..., :-1]).mean(axis=-1) / 2
-
-
-def nof(clicks: ArrayLike, limit: int = LIMIT) -> Array:
-    """(instances, ...) `noc` to the (...) numbers of failures, among them successes with the very last click."""
-    return np.asarray(np.count_nonzero(np.asarray(clicks) == limit, axis=0), float)
-
-
-def noc_robustness(groups: ArrayLike, base: ArrayLike, definition: Halves = "code") -> Robustness:
-    """Of `noc` in groups (instances, groups), from the least to the most probable, and of the baseline (instances).
+def noc_robustness(groups: ArrayLike, base: ArrayLike) -> Robustness:
+    """Of numbers of clicks in groups (instances, groups), from the least to the most probable, and of the baseline.
 
     Ratios are of single instances, and then averaged: easy instances weigh most.
 
     Raises:
-        ValueError: the shapes do not fit, or there is no click.
+        ValueError: the shapes do not fit.
+        IntraBenchError: somewhere there is no click.
     """
     clicks, baseline = _shaped(groups, base)
     if (clicks <= 0).any() or (baseline <= 0).any():
-        raise ValueError("a ratio of numbers of clicks needs at least one click everywhere")
+        raise IntraBenchError(
+            "numbers of clicks are compared by their ratios, and somewhere it is 0; count interactions"
+        )
     less, more = _halves(clicks)
-    if definition == "paper":
-        less, more = less.mean(axis=1), more.mean(axis=1)
     sample = clicks.mean(axis=1)
     return Robustness(
         base=float(baseline.mean()),
@@ -95,11 +75,14 @@ def noc_robustness(groups: ArrayLike, base: ArrayLike, definition: Halves = "cod
         dsb=_percent(sample, baseline),
         dgr=_percent(clicks[:, 0], clicks[:, -1]),
         dhh=_percent(less, more),
+        dhh_merged=_percent(less.mean(axis=1), more.mean(axis=1)),
     )
 
 
 def auc_robustness(groups: ArrayLike, base: ArrayLike) -> Robustness:
-    """Of `iou_auc` in groups (instances, groups) and of the baseline (instances); its nsr is NSR@20 of Table 12.
+    """Of scores in groups (instances, groups) and of the baseline (instances).
+
+    Of `curves.rclicks_auc` nsr is NSR@20 of Table 12.
 
     Raises:
         ValueError: the shapes do not fit.
@@ -141,27 +124,6 @@ def shared_noise(models: Sequence[Sequence[ArrayLike]]) -> float:
     return 100 * float(_noise(mean, spread).mean())
 
 
-def arranged(values: pl.DataFrame) -> tuple[Array, Array]:
-    """Groups (instances, groups) and base (instances) of rows ``instance``, ``group`` and ``value``, sorted by both.
-
-    group: 0 is the baseline strategy, 1 the least probable clicks.
-
-    Raises:
-        IntraBenchError: an instance lacks a group that others have, or has it twice.
-    """
-    instances, groups = values["instance"].n_unique(), values["group"].unique().sort().to_list()
-    if groups != list(range(len(groups))) or len(values) != instances * len(groups):
-        raise IntraBenchError(
-            "robustness needs one value of each instance for the baseline (group 0) and for every group from 1 on, and "
-            f"these are {len(values)} values of {instances} instances in the groups {', '.join(map(str, groups))}; run "
-            "what is missing"
-        )
-    if values.select("instance", "group").is_duplicated().any():
-        raise IntraBenchError("an instance has two values of one group; average its trajectories first")
-    table = values.sort("instance", "group")["value"].to_numpy().astype(float).reshape(instances, len(groups))
-    return table[:, 1:], table[:, 0]
-
-
 def _shaped(groups: ArrayLike, base: ArrayLike) -> tuple[Array, Array]:
     values, baseline = np.asarray(groups, float), np.asarray(base, float)
     if values.ndim != 2 or not values.size or values.shape[1] < 2 or baseline.shape != values.shape[:1]:
@@ -183,7 +145,7 @@ def _differences(groups: Array, base: float, spread: float, nsr: float | None = 
     less, more = _halves(groups)
     sample = float(groups.mean())
     halves = float(less.mean() - more.mean())
-    return Robustness(base, sample, spread, sample - base, float(groups[0] - groups[-1]), halves, nsr)
+    return Robustness(base, sample, spread, sample - base, float(groups[0] - groups[-1]), halves, halves, nsr)
 
 
 def _moments(ious: Sequence[ArrayLike]) -> Array:

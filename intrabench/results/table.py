@@ -186,7 +186,9 @@ def readable(frame: pl.DataFrame) -> pl.DataFrame:
         versions = frame.group_by("model").agg(pl.col("model_version", "weights_sha256").n_unique())
         dropped += [name for name in ("model_version", "weights_sha256") if versions[name].max() == 1]
     dropped += [name for name in ("failed", "not_applicable") if name in frame and frame[name].sum() == 0]
-    dropped += [name for name in ("dof", "nsr") if name in frame and (name == "dof" or frame[name].is_null().all())]
+    dropped += [name for name in ("nsr", "dhh_merged") if name in frame and frame[name].is_null().all()]
+    dropped += ["dhh_merged"] if "dhh_merged" in frame and frame["dhh"].equals(frame["dhh_merged"]) else []
+    dropped += ["dof"] if "dof" in frame else []
     if "seconds_human" in frame and frame.width - frame.columns.index("seconds_human") <= 3:
         dropped.append("average")  # of a single data set
     if {"protocol", "prompter"} <= set(frame.columns):

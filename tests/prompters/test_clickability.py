@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 import intrabench
 from intrabench import registry
+from intrabench.clickability.base import click_model
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.prompters.base import Clock, Refinement, User
@@ -166,6 +167,7 @@ def test_a_model_of_ones_own_looks_at_the_slice(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(registry, "_plugins", {room: {} for room in registry.ROOMS})
     (tmp_path / "bright.py").write_text(PLUGIN)
     registry.add_plugin(tmp_path / "bright.py")
+    click_model.cache_clear()
     scan = np.zeros((3, 16, 16, 3), np.uint8)
     scan[1, 5, 7] = 200
     truth = box((3, 16, 16), (1, 2), (3, 9), (3, 9))
@@ -173,6 +175,20 @@ def test_a_model_of_ones_own_looks_at_the_slice(tmp_path: Path, monkeypatch: pyt
     assert first(ClickabilityClick(model="bright"), truth, np.zeros_like(truth), image=volume) == [1, 5, 7, 1]
     dark = Volume.from_canonical(np.zeros_like(scan), SPACING)
     assert truth[tuple(first(ClickabilityClick(model="bright"), truth, np.zeros_like(truth), image=dark)[:3])]
+
+
+def test_the_model_in_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_plugins", {room: {} for room in registry.ROOMS})
+    text = (Path(__file__).parents[2] / "docs" / "clickability.md").read_text()
+    (tmp_path / "of_the_docs.py").write_text(text.split("```python\n")[1].split("```")[0])
+    registry.add_plugin(tmp_path / "of_the_docs.py")
+    scan = np.zeros((1, 16, 16, 3), np.uint8)
+    scan[0, 5, 7], scan[0, 12, 12] = 90, 255
+    truth = box((1, 16, 16), (0, 1), (3, 9), (3, 9))
+    click_model.cache_clear()
+    given = first(ClickabilityClick(model="bright"), truth, truth & False, image=Volume.from_canonical(scan))
+    assert given == [0, 5, 7, 1]
+    click_model.cache_clear()
 
 
 def test_refinements_that_begin() -> None:

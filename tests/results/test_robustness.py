@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import fields
 
 import numpy as np
 import polars as pl
 import pytest
 
 from intrabench.errors import IntraBenchError
+from intrabench.results.click_groups import PUBLISHED_METRIC, group_table
+from intrabench.results.measures import measured
 from intrabench.results.robustness import (
-    arranged,
+    Robustness,
     auc_robustness,
-    iou_auc,
-    noc,
     noc_robustness,
-    nof,
     nof_robustness,
     shared_noise,
     user_noise,
 )
 from tests.conftest import GOLDEN
+from tests.results import made
 
 FOLDER = GOLDEN / "rclicks"
 Curves = dict[str, np.ndarray]
@@ -38,16 +39,47 @@ def users(stored: Curves, name: str) -> list[np.ndarray]:
     return np.split(stored[name], np.cumsum(stored["user_lengths"])[:-1])
 
 
+def sessions(groups: np.ndarray, base: np.ndarray) -> pl.DataFrame:
+    """IoUs (instances, groups, clicks) and (instances, clicks) as the rows of sessions."""
+    prompters = ["click_deepest", *(f"clickability:model=distance,group={n + 1}" for n in range(groups.shape[1]))]
+    played = np.concatenate([base[:, None], groups], axis=1)
+    return made.rows(
+        *(
+            {
+                "case": f"{instance:02}",
+                "prompter": prompters[group],
+                "round": click,
+                "iou": played[instance, group, click],
+                "interactions": click + 1.0,
+            }
+            for instance, group, click in np.ndindex(played.shape)
+        )
+    )
+
+
 def test_single_sessions_as_in_the_notebook(stored: Curves) -> None:
-    clicks = noc(stored["ious"])
+    rows = sessions(stored["ious"], stored["base"])
+
+    def found(metric: str) -> tuple[np.ndarray, np.ndarray]:
+        scored = measured(rows, metric).sort("case")
+        base = scored.filter(prompter="click_deepest")["value"].to_numpy()
+        groups = [
+            scored.filter(pl.col("prompter").str.ends_with(f"group={n + 1}"))["value"].to_numpy() for n in range(10)
+        ]
+        return np.stack(groups, axis=1), base
+
+    clicks, base = found("noc:threshold=0.9,metric=iou")
     np.testing.assert_array_equal(clicks, stored["noc_groups"])
-    np.testing.assert_array_equal(nof(clicks), stored["nof_groups"])
-    np.testing.assert_array_equal(noc(stored["base"]), stored["noc_base"])
-    np.testing.assert_allclose(iou_auc(stored["ious"]), stored["auc_groups"], atol=1e-12)
-    np.testing.assert_allclose(iou_auc(stored["base"]), stored["auc_base"], atol=1e-12)
-    lower = [noc(stored["base"], threshold) for threshold in (0.8, 0.85, 0.9)]
-    np.testing.assert_allclose([one.mean() for one in lower], stored["base_noc_at_80_85_90"])
-    np.testing.assert_array_equal([nof(one) for one in lower], stored["base_over_max_80_85_90"])
+    np.testing.assert_array_equal(base, stored["noc_base"])
+    areas, base = found("rclicks_auc")
+    np.testing.assert_allclose(areas, stored["auc_groups"], atol=1e-12)
+    np.testing.assert_allclose(base, stored["auc_base"], atol=1e-12)
+    for place, threshold in enumerate((0.8, 0.85, 0.9)):
+        _, clicks = found(f"noc:threshold={threshold},metric=iou")
+        assert clicks.mean() == pytest.approx(stored["base_noc_at_80_85_90"][place])
+        groups, failures = found(f"nof:threshold={threshold},metric=iou,ritm=true")
+        assert failures.sum() == stored["base_over_max_80_85_90"][place]
+    np.testing.assert_array_equal(groups.sum(axis=0), stored["nof_groups"])
 
 
 @pytest.mark.parametrize("model", ["mA", "mB"])
@@ -55,8 +87,12 @@ def test_tables_as_in_the_notebook(stored: Curves, model: str) -> None:
     """Model mB has all IoUs times 0.97; the notebook's ratios are not in percent yet."""
     factor = {"mA": 1.0, "mB": 0.97}[model]
     ious, base = np.clip(stored["ious"] * factor, 0, 1), np.clip(stored["base"] * factor, 0, 1)
-    clicks, areas = noc_robustness(noc(ious), noc(base)), auc_robustness(iou_auc(ious), iou_auc(base))
-    failures = nof_robustness(noc(ious) == 20, noc(base) == 20)
+    rows = sessions(ious, base)
+    clicks, areas, failures = (
+        Robustness(**{field.name: line[field.name] for field in fields(Robustness)})
+        for metric in (PUBLISHED_METRIC, "rclicks_auc", f"nof{PUBLISHED_METRIC[3:]},ritm=true")
+        for line in group_table(rows, metric).to_dicts()
+    )
     real, simulated = (user_noise([one * factor for one in users(stored, f"{kind}_concat")]) for kind in USERS)
     found = {
         "NoC Base@20": clicks.base,
@@ -102,25 +138,8 @@ def test_noise_of_all_models_as_in_the_notebook(stored: Curves) -> None:
 
 
 def test_halves_as_the_paper_says(stored: Curves) -> None:
-    found = noc_robustness(noc(stored["ious"]), noc(stored["base"]), definition="paper")
-    assert found.dhh == pytest.approx(19.58, abs=0.005)
-
-
-def test_when_the_threshold_is_reached() -> None:
-    rises = np.full((4, 20), 0.5)
-    rises[1, 19] = 0.9  # exactly, with the last click
-    rises[2, 3] = 0.95  # and falls again
-    rises[3] = np.nan
-    np.testing.assert_array_equal(noc(rises), [20, 20, 4, 20])
-    assert nof(noc(rises)) == 3
-    np.testing.assert_array_equal(noc(rises, limit=3), [3, 3, 3, 3])
-    np.testing.assert_array_equal(noc(rises, threshold=0.5), [1, 1, 1, 20])
-
-
-def test_areas() -> None:
-    assert iou_auc([0.0, 1.0]) == 0.5
-    assert iou_auc([0.2, 0.4, 0.4]) == pytest.approx((0.3 + 0.4) / 2)
-    assert np.isnan(iou_auc([np.nan, 1.0]))
+    found = noc_robustness(stored["noc_groups"], stored["noc_base"])
+    assert found.dhh_merged == pytest.approx(19.58, abs=0.005)
 
 
 def test_one_instance_by_hand() -> None:
@@ -129,7 +148,7 @@ def test_one_instance_by_hand() -> None:
     assert found.dsb == pytest.approx(75)
     assert found.dgr == pytest.approx(500)
     assert found.dhh == pytest.approx(100 * (1 + 3) / 2)  # 6 to 3 and 4 to 1
-    assert noc_robustness([[6, 4, 3, 1]], [2], "paper").dhh == pytest.approx(150)  # 5 to 2
+    assert found.dhh_merged == pytest.approx(150)  # 5 to 2
 
 
 def test_ratios_are_of_instances_and_differences_of_means() -> None:
@@ -155,40 +174,14 @@ def test_nan_is_not_hidden() -> None:
 
 def test_the_middle_of_an_odd_number_of_groups_is_in_neither_half() -> None:
     assert auc_robustness([[0.1, 0.9, 0.4]], [0.5]).dhh == pytest.approx(-0.3)
-    assert noc_robustness([[6, 1, 4]], [1]).dhh == noc_robustness([[6, 1, 4]], [1], "paper").dhh == 50
+    assert noc_robustness([[6, 1, 4]], [1]).dhh == noc_robustness([[6, 1, 4]], [1]).dhh_merged == 50
 
 
 def test_wrong_arrays() -> None:
-    with pytest.raises(ValueError, match="at least one click"):
+    with pytest.raises(IntraBenchError, match="somewhere it is 0; count interactions"):
         noc_robustness([[1, 2]], [0])
     for groups, base in (([[1]], [1]), ([[1, 2]], [1, 1]), ([1, 2], [1]), (np.empty((0, 2)), [])):
         with pytest.raises(ValueError, match=r"groups must be \(instances, groups\)"):
             auc_robustness(groups, base)
     with pytest.raises(ValueError, match="no clicks"):
         user_noise([[0.5], []])
-
-
-def rows(*values: tuple[str, int, float]) -> pl.DataFrame:
-    return pl.DataFrame(values, schema=["instance", "group", "value"], orient="row")
-
-
-def test_rows_become_arrays() -> None:
-    groups, base = arranged(rows(("b", 1, 4), ("b", 0, 5), ("a", 2, 3), ("a", 1, 2), ("a", 0, 1), ("b", 2, 6)))
-    np.testing.assert_array_equal(groups, [[2, 3], [4, 6]])
-    np.testing.assert_array_equal(base, [1, 5])
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        (
-            rows(("a", 0, 1), ("a", 1, 2), ("b", 0, 1)),
-            "3 values of 2 instances in the groups 0, 1; run what is missing",
-        ),
-        (rows(("a", 1, 1), ("a", 2, 2)), "for the baseline"),
-        (rows(("a", 0, 1), ("a", 0, 1), ("b", 0, 1), ("b", 1, 1)), "two values of one group"),
-    ],
-)
-def test_rows_that_are_missing_or_double(given: pl.DataFrame, words: str) -> None:
-    with pytest.raises(IntraBenchError, match=words):
-        arranged(given)
