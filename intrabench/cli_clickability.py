@@ -40,9 +40,10 @@ def clickability_evaluate(
     from intrabench.clickability.base import click_model
     from intrabench.clickability.evaluation import evaluate, means, wide
     from intrabench.console import print_frame
-    from intrabench.results.formats import formatted
+    from intrabench.results.formats import check_format, formatted
 
     add_plugins(plugin)
+    check_format(format)
     scenes, entries = _scenes(clicks, dataset, masks)
     models = {spec: click_model(spec) for spec in model}
     found = [
@@ -67,17 +68,22 @@ def clickability_train(
     masks: Masks = None,
     epochs: Annotated[int, typer.Option(min=1)] = 20,
     batch: Annotated[int, typer.Option(min=1)] = 16,
-    lr: Annotated[float, typer.Option(help="Highest learning rate.")] = 0.01,
+    lr: Annotated[float, typer.Option(min=1e-9, help="Highest learning rate.")] = 0.01,
     size: Annotated[int, typer.Option(min=64, help="Rows and columns of the network's input.")] = 416,
-    sigma: Annotated[float, typer.Option(help="Width of a click, pixels of 1920 x 1080.")] = 5.0,
+    sigma: Annotated[float, typer.Option(min=0.01, help="Width of a click, pixels of 1920 x 1080.")] = 5.0,
     device: str = "cpu",
     workers: Annotated[int, typer.Option(min=0, help="Processes that prepare examples.")] = 0,
     seed: Seed = 0,
+    plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Fit the network of RClicks to clicks, by the published recipe; the best epoch's weights are kept."""
     from intrabench.clickability.scenes import Examples, divided
     from intrabench.clickability.training import Settings, train
+    from intrabench.engine.requirements import pick_device
+    from intrabench.specs import quoted
 
+    add_plugins(plugin)
+    device = pick_device(device, ("cpu", "cuda"))
     scenes, entries = _scenes(clicks, dataset, masks)
     learnt, kept = divided(entries, validation, seed)
     typer.echo(f"{len(learnt)} entries to learn from, {len(kept)} to validate with", err=True)
@@ -92,7 +98,7 @@ def clickability_train(
             err=True,
         ),
     )
-    typer.echo(f"{path}: use it as --prompter clickability:model={path}")
+    typer.echo(f"{path}: use it as --prompter clickability:model={quoted(str(path))}")
 
 
 def _scenes(clicks: Path, specs: list[str], masks: Path | None) -> tuple[Scenes, list[RealClicks]]:

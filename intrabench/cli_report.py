@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -9,12 +10,14 @@ import typer
 
 from intrabench.cli_results import Out, tell_damage
 from intrabench.cli_shared import Plugins, add_plugins
+from intrabench.errors import IntraBenchError
 
 Metric = Annotated[
     str,
     typer.Option(
         "--metric",
-        help="dice, iou, nsd, hd95, seconds (of the machine); auc, noc:threshold=0.9, nof, regressions, cvpr25_auc",
+        help="dice, iou, nsd, hd95, boundary_iou, seconds (of the machine); "
+        "auc, noc:threshold=0.9, nof, regressions, cvpr25_auc, rclicks_auc",
     ),
 ]
 Round = Annotated[int | None, typer.Option("--round", help="State after this round. Default: the last.")]
@@ -69,10 +72,26 @@ def table(
     folder = results_folder(out)
     layout = replace(layout_of(metric, by, columns, round, aggregation, failed, empty), root=folder)
     rows = stored_rows(folder, protocol)
-    if groups:
-        frame = group_table(rows, layout.metric, layout.round, layout.policy)
-    elif reference and protocol.startswith("rclicks"):
-        frame = beside_published(group_table(rows, PUBLISHED_METRIC, layout.round, layout.policy))
+    heading = layout.told()
+    clicks_beside = reference == "paper" and protocol == "rclicks@1"
+    if groups or clicks_beside:
+        _refuse(
+            "--groups" if groups else "--reference with rclicks@1",
+            {
+                "--by": by,
+                "--columns": columns != "dataset",
+                "--aggregation": aggregation != "protocol",
+                "--per-round": per_round,
+                "--interval": interval,
+                "--counts": counts,
+                "--metric": clicks_beside and metric not in ("dice", PUBLISHED_METRIC),
+                "--round": clicks_beside and round is not None,
+                "--reference": bool(reference) and not clicks_beside,
+            },
+        )
+        chosen = PUBLISHED_METRIC if clicks_beside else layout.metric
+        frame, heading = group_table(rows, chosen, layout.round, layout.policy), groups_told(chosen)
+        frame = beside_published(frame) if clicks_beside else frame
     elif reference:
         frame = referenced(rows, layout, reference)
     elif interval or counts:
@@ -83,12 +102,19 @@ def table(
     if csv or format != "text":
         typer.echo(formatted(frame, "csv" if csv else format), nl=False)
     else:
-        print_frame(frame, groups_told(layout.metric) if groups else layout.told())
+        print_frame(frame, heading)
         for told in seen_in_training(rows):
             typer.echo(told)
     if partial := is_partial(folder):
         typer.echo(partial, err=True)
     tell_damage(folder)
+
+
+def _refuse(option: str, others: Mapping[str, object]) -> None:
+    """Refuse options that would be ignored beside another."""
+    given = [name for name, value in others.items() if value]
+    if given:
+        raise IntraBenchError(f"{option} does not go with {', '.join(given)}; leave one of them out")
 
 
 def compare(

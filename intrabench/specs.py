@@ -96,8 +96,14 @@ def _text(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, float):
         return repr(value).removesuffix(".0")
-    text = "x".join(str(part) for part in value) if isinstance(value, tuple) else str(value)
-    return f'"{text}"' if "," in text else text
+    return quoted("x".join(str(part) for part in value) if isinstance(value, tuple) else str(value))
+
+
+def quoted(text: str) -> str:
+    """A value as specs write it: in quotes where it would not be read back otherwise."""
+    if not any(letter in text for letter in ",+'\""):
+        return text
+    return f"'{text}'" if '"' in text else f'"{text}"'
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 
 from intrabench.errors import IntraBenchError
-from intrabench.specs import build, full_spec, nearest, parse, short_spec
+from intrabench.specs import build, full_spec, nearest, parse, quoted, short_spec, split
 
 
 @dataclass(frozen=True)
@@ -66,3 +66,10 @@ def test_written_back() -> None:
 def test_nearest() -> None:
     assert nearest("box_intrep", ["box_interp", "box_slice"]) == ", did you mean 'box_interp'?"
     assert nearest("zzz", ["box_interp"]) == ""
+
+
+@pytest.mark.parametrize("text", ["a,b", "a+b", "it's", 'a"b', "plain", "a=b", "name:key=value"])
+def test_values_are_written_so_that_they_are_read_back(text: str) -> None:
+    spec = f"name:key={quoted(text)}"
+    assert split(spec) == [spec]
+    assert parse(spec) == ("name", {"key": text})

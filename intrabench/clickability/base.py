@@ -50,7 +50,8 @@ def click_model(spec: str) -> Clickability:
     """
     from intrabench import registry
 
-    if "/" in spec.partition(":")[0] or os.path.exists(spec):
+    name = spec.partition(":")[0]
+    if "/" in name or (os.path.isfile(spec) and name not in registry.entries("clickability")):
         spec = f'rclicks:weights="{spec}"'
     made: Clickability = registry.make("clickability", spec)
     return made

@@ -98,7 +98,9 @@ def _row(
     random = stream("click_metrics", seed, entry.dataset, entry.full_stem)
     try:
         found = click_metrics(clickability.probability(image, target, error), target, entry.clicks, random, bootstraps)
-    except ValueError as problem:
+    except IntraBenchError:
+        raise
+    except Exception as problem:  # a model of the user's own may fail in any way
         raise IntraBenchError(
             f"{clickability.name} cannot be compared with the clicks of {entry.full_stem} ({problem}); mend the model "
             "or leave out this entry"

@@ -35,6 +35,10 @@ class RClicks(Clickability):
     size: int | None = switch(None)
     antialias: bool = switch(False)
 
+    def __post_init__(self) -> None:
+        if self.size is not None and self.size < 32:
+            raise ValueError(f"size={self.size} is too small for the network; give 32 or more")
+
     def probability(self, image: Image, target: Bools, error: Bools, spacing_mm: Spacing = (1.0, 1.0)) -> Floats:
         """How likely a click is, ``(y, x)``, from 0 to 1 and not normalised; it is not 0 outside of the error.
 
@@ -82,13 +86,16 @@ class RClicks(Clickability):
 
     @property
     def other_weights(self) -> str:
-        """The beginning of the checkpoint's sha256, unless it is the published one.
+        """The beginning of the checkpoint's sha256 unless it is the published one, and its size unless it is 416.
 
         Raises:
             IntraBenchError: it is not here, with what to do.
         """
+        from intrabench.clickability.letterbox import SIZE
+
         sha256 = weights.sha256_of_path(self.file)
-        return "" if weights.is_registered(self.name, sha256) else sha256[:12]
+        own = "" if weights.is_registered(self.name, sha256) else sha256[:12]
+        return own if self.side == SIZE else f"{own}at{self.side}"
 
     @cached_property
     def side(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +17,7 @@ from intrabench.clickability.examples import Example
 from intrabench.datasets import store
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.convert.photo import read_photo
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, broken
 from intrabench.randomness import stream
 from intrabench.target import Target
 
@@ -76,7 +77,12 @@ class Scenes:
                 f"{self.masks} has no {entry.full_stem}.png, the mask that was corrected; give the folder of the "
                 "published masks by --masks"
             )
-        return read_photo(path).array[0, :, :, 0] > _HALF
+        mask = read_photo(path).array[0, :, :, 0]
+        if 0 < mask.max() <= _HALF:
+            raise IntraBenchError(
+                f"{path} has no value above {_HALF}; save masks as 0 and 255, or as such probabilities"
+            )
+        return mask > _HALF
 
 
 class Examples(Sequence[Example]):
@@ -84,6 +90,14 @@ class Examples(Sequence[Example]):
 
     def __init__(self, entries: Sequence[RealClicks], scene_of: Callable[[RealClicks], Scene]) -> None:
         self._entries, self._scene_of = entries, scene_of
+
+    @property
+    def identity(self) -> str:
+        """A hash of which entries these are, and of their clicks."""
+        told = hashlib.sha256()
+        for entry in self._entries:
+            told.update(f"{entry.dataset} {entry.full_stem} {entry.clicks.tolist()}".encode())
+        return told.hexdigest()[:16]
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -103,7 +117,10 @@ def divided(entries: Sequence[RealClicks], validation: str, seed: int = 0) -> tu
     """
     path = Path(validation)
     if path.is_file():
-        held = set(path.read_text(encoding="utf-8").split())
+        try:
+            held = {line.strip() for line in path.read_text(encoding="utf-8").splitlines()}
+        except UnicodeDecodeError as error:
+            raise broken(path, error) from error
     else:
         try:
             share = float(validation)

@@ -86,8 +86,11 @@ def train(
     if not len(examples) or not len(validation):
         raise IntraBenchError("training needs at least one example to learn from and one to validate with")
     settings = settings or Settings()
+    if folder.exists() and not folder.is_dir():
+        raise IntraBenchError(f"{folder} is a file; give a folder for the weights and what it takes to go on")
     folder.mkdir(parents=True, exist_ok=True)
-    training = _Training(settings, {"examples": len(examples), "validation": len(validation)})
+    given = {"examples": examples, "validation": validation}
+    training = _Training(settings, {name: [len(one), getattr(one, "identity", "")] for name, one in given.items()})
     training.take_up(folder / STATE)
     while len(training.history) < settings.epochs:
         began = time.perf_counter()
@@ -122,7 +125,7 @@ class _Training:
     """Network, optimiser and what happened so far."""
 
     settings: Settings
-    numbers: dict[str, int]
+    data: dict[str, list[Any]]
     history: list[Epoch] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -192,14 +195,14 @@ class _Training:
         history = [asdict(epoch) for epoch in self.history]
         if best:
             _atomically(folder / WEIGHTS, lambda path: torch.save(network, path))
-        told = json.dumps({"settings": asdict(self.settings), **self.numbers, "epochs": history}, indent=1)
+        told = json.dumps({"settings": asdict(self.settings), **self.data, "epochs": history}, indent=1)
         _atomically(folder / HISTORY, lambda path: path.write_text(told, "utf-8"))
         state = {"identity": self._identity(), "history": history, "network": network}
         state["optimiser"] = self.optimiser.state_dict()
         _atomically(folder / STATE, lambda path: torch.save(state, path))
 
     def _identity(self) -> dict[str, Any]:
-        told = asdict(self.settings) | self.numbers
+        told = asdict(self.settings) | self.data
         return {key: value for key, value in told.items() if key not in ("device", "workers")}
 
     def _prepared(self, examples: Sequence[Example]) -> Prepared:

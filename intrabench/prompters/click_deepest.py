@@ -120,11 +120,11 @@ def click(voxel: NDArray[np.integer], label: int) -> Turn:
 
 
 def _on_one_slice(user: User, errors: Errors) -> Errors:
-    """The errors in one axial slice, drawn with the probability of its wrong voxels among all of them."""
+    """The errors in one axial slice, drawn by its wrong voxels among all of them; what was clicked does not count."""
     wrong = errors.both
-    if not wrong.any():
-        return errors
-    areas = np.count_nonzero(wrong.array, axis=(1, 2))
+    areas = np.count_nonzero(unclicked(user, wrong.array.copy(), wrong.start), axis=(1, 2))
+    if not areas.any():
+        return Errors(Mask.empty(), Mask.empty())
     return errors.on_slice(wrong.start[0] + int(user.rng("slice").choice(len(areas), p=areas / areas.sum())))
 
 

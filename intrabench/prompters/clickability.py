@@ -69,7 +69,8 @@ class ClickabilityClick(Refinement):
         box = self._window(user, worse.mask, planar)
         weights = self._weights(user, worse, box, planar)
         if self.group != "all":
-            weights = group_of(weights, int(self.group), self.mass, int(np.prod(user.target.shape)))
+            pixels = int(np.prod(user.target.shape[1:])) if planar else 0  # nobody published volumes
+            weights = group_of(weights, int(self.group), self.mass, pixels)
         if not weights.any():  # the model expects no click on this error
             return click(worse.deepest(), worse.label)
         return click(np.add(draw(weights, self._uniform(user), self.mass), box[:3]), worse.label)
@@ -89,6 +90,8 @@ class ClickabilityClick(Refinement):
         plane = 0 if planar else slice(None)
         spacing_mm = user.target.spacing_mm[1:] if planar else user.target.spacing_mm
         found = np.asarray(self.map.probability(image, target[plane], error[plane], spacing_mm))
+        if found.shape != error[plane].shape or not (np.isfinite(found).all() and (found >= 0).all()):
+            raise ValueError(f"{self.model} must give a finite number of 0 or more for each pixel of the error's shape")
         if self.definition == "paper":
             sigma = _PAPER_SIGMA * np.hypot(*user.target.shape[1:])
             found = found * ndimage.gaussian_filter(error[plane].astype(np.float32), sigma)
@@ -104,8 +107,9 @@ class ClickabilityClick(Refinement):
         """
         if self.draws == "own":
             return float(user.rng("click").random())
-        before = sum(other.instance < user.target.instance for other in user.target.siblings) * _PUBLISHED_CLICKS
-        stream = np.random.RandomState(_PUBLISHED_SEED + user.seed)
+        me = user.target.label, user.target.instance
+        before = sum((other.label, other.instance) < me for other in user.target.siblings) * _PUBLISHED_CLICKS
+        stream = np.random.RandomState((_PUBLISHED_SEED + user.seed) % 2**32)
         return float(stream.random_sample(before + user.round + 1)[-1])
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, astuple, dataclass, fields
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from intrabench.clickability.sampling import GROUPS
 from intrabench.errors import IntraBenchError
@@ -13,7 +14,8 @@ from intrabench.results.measures import measured, told
 from intrabench.results.reference.rclicks import DATASETS, published
 from intrabench.results.robustness import Robustness, auc_robustness, noc_robustness, nof_robustness
 from intrabench.results.scores import IDENTITY, Policy
-from intrabench.specs import parse, split
+from intrabench.specs import parse, quoted, split
+from intrabench.target import WHOLE_CASE
 
 _CLICKER, _BASELINE = "clickability", "click_deepest"
 
@@ -67,13 +69,15 @@ def group_table(
     Raises:
         IntraBenchError: no model was played with two groups of clicks of one click model.
     """
-    scored = measured(rows, metric, round, policy).drop_nulls("value")
+    scored = measured(rows, metric, round, policy).filter(pl.col("target") != WHOLE_CASE).drop_nulls("value")
+    if scored.is_empty():
+        raise IntraBenchError(f"no session has a {metric}; choose a metric that the protocol measures")
     each = [*LINE, "dataset", "case", "target"]
     values = scored.group_by(*each, "prompter").agg(pl.col("value").mean(), pl.col("seed").n_unique())
     found = {name: clicks for name in values["prompter"].unique() if (clicks := clicks_of(name))}
     kind, lines = metric.partition(":")[0], []
     for key, one in _families(values, found):
-        wide = one.pivot("group", index=each, values="value").drop_nulls()
+        wide = one.pivot("group", index=each, values="value").drop_nulls(cs.matches(r"^\d+$"))
         groups = sorted(int(name) for name in wide.columns if name not in (*each, "0"))
         if len(groups) < 2 or wide.is_empty():
             continue
@@ -105,30 +109,33 @@ def _families(values: pl.DataFrame, found: dict[str, Clicks]) -> list[tuple[tupl
 
 
 def _spec(name: str, given: dict[str, str]) -> str:
-    return name + (":" + ",".join(f"{key}={value}" for key, value in given.items()) if given else "")
+    return name + (":" + ",".join(f"{key}={quoted(value)}" for key, value in given.items()) if given else "")
 
 
 def groups_told(metric: str) -> str:
     """What `group_table` shows, in words."""
+    number = "number" if metric.partition(":")[0] == "nof" else "mean"
     return (
-        f"{told(metric)}: mean over targets of the baseline clicker (base) and of groups of clicks (sample, spread); "
-        "dsb: sample against base, dgr: the least against the most likely clicks, dhh: their halves, pair by pair or "
-        "merged; noc in percent; nsr: spread over sample in percent"
+        f"{told(metric)}: {number} over targets of the baseline clicker (base) and of groups of clicks (sample, "
+        "spread); dsb: sample against base, dgr: the least against the most likely clicks, dhh: their halves, pair by "
+        "pair or merged; noc in percent; nsr: spread over sample in percent"
     )
 
 
 def beside_published(table: pl.DataFrame) -> pl.DataFrame:
-    """`group_table` of the clicks to an IoU of 0.9 with the numbers of RClicks' Table 9 below ours, where it has the
-    network and the data set; ``source`` says which is which.
+    """`group_table` of `PUBLISHED_METRIC` and, below, the lines of RClicks' Table 9 for its models and data sets.
+
+    ``source`` says which is which. The published clicks are those of RClicks' network, whatever ours are.
 
     Raises:
         IntraBenchError: it has none of them.
     """
     printed = []
-    for line in table.iter_rows(named=True):
-        known = published(line["dataset"], line["model"])
+    for dataset, model in table.select("dataset", "model").unique().sort("dataset", "model").iter_rows():
+        known = published(dataset, model)
         if known is not None:
-            printed.append(line | asdict(known.noc) | {"targets": None, "trajectories": 1, "groups": GROUPS})
+            line = {"dataset": dataset, "model": model, "clicks": "of the published network", "groups": GROUPS}
+            printed.append(dict.fromkeys(table.columns) | line | asdict(known.noc))
     if not printed:
         raise IntraBenchError(
             "none of these results stands in RClicks: it has sam and sam2 among our models, and the data sets "
@@ -136,4 +143,4 @@ def beside_published(table: pl.DataFrame) -> pl.DataFrame:
         )
     theirs = pl.DataFrame(printed, schema=table.schema).with_columns(source=pl.lit("published"))
     both = pl.concat([table.with_columns(source=pl.lit("ours")), theirs])
-    return both.sort("model", "clicks", "dataset", "source")
+    return both.sort("model", "dataset", "source", "clicks")

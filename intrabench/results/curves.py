@@ -68,8 +68,8 @@ def auc(played: Steps, against: str = "interactions", budget: float = 20) -> pl.
     an area of 0.
     """
     _check_bounded(played)
-    if budget <= 0:
-        raise IntraBenchError(f"there is no area over {budget:g} {against}; give a budget above 0")
+    if not 0 < budget < np.inf:
+        raise IntraBenchError(f"there is no area over {budget:g} {against}; give a finite budget above 0")
     start = np.minimum(played.effort(against), budget)
     end = np.where(np.roll(played.first, -1), budget, np.roll(start, -1))
     area = np.bincount(played.session, played.value * (end - start), minlength=played.sessions.height)

@@ -19,11 +19,16 @@ _TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciic
 
 def formatted(frame: pl.DataFrame, format: str) -> str:
     """The frame as `format`, one of `FORMATS`; numbers as `texts` writes them, but for CSV, which keeps all digits."""
-    if format not in FORMATS:
+    check_format(format)
+    return FORMATS[format](frame)
+
+
+def check_format(format: str) -> None:
+    """Refuse a format that is neither in `FORMATS` nor ``text``."""
+    if format not in (*FORMATS, "text"):
         raise IntraBenchError(
             f"there is no format {format!r}{nearest(format, FORMATS)}; known are {', '.join(FORMATS)}"
         )
-    return FORMATS[format](frame)
 
 
 def texts(values: list[Any]) -> list[str]:

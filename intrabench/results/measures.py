@@ -90,6 +90,10 @@ class Clicks:
     against: str = "interactions"
     limit: float = 20
 
+    def __post_init__(self) -> None:
+        if not (0 < self.threshold <= 1 and self.limit > 0):
+            raise ValueError("give a threshold above 0 and up to 1, and a limit above 0")
+
     @property
     def told(self) -> str:
         return f"{self.against} until {self.metric} is {self.threshold:g}, {self.limit:g} where it takes more"

@@ -82,7 +82,7 @@ def noc_robustness(groups: ArrayLike, base: ArrayLike) -> Robustness:
 def auc_robustness(groups: ArrayLike, base: ArrayLike) -> Robustness:
     """Of scores in groups (instances, groups) and of the baseline (instances).
 
-    Of `curves.rclicks_auc` nsr is NSR@20 of Table 12.
+    Infinite scores have no differences: what they enter is NaN. Of `curves.rclicks_auc` nsr is NSR@20 of Table 12.
 
     Raises:
         ValueError: the shapes do not fit.
@@ -125,7 +125,9 @@ def shared_noise(models: Sequence[Sequence[ArrayLike]]) -> float:
 
 
 def _shaped(groups: ArrayLike, base: ArrayLike) -> tuple[Array, Array]:
-    values, baseline = np.asarray(groups, float), np.asarray(base, float)
+    values, baseline = (
+        np.where(np.isfinite(one), one, np.nan) for one in (np.asarray(groups, float), np.asarray(base, float))
+    )
     if values.ndim != 2 or not values.size or values.shape[1] < 2 or baseline.shape != values.shape[:1]:
         raise ValueError(
             f"groups must be (instances, groups), at least two of them, and base (instances), not {values.shape} and "

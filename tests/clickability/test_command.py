@@ -131,3 +131,30 @@ def test_wrong_words(say: Callable[..., Said], words: list[str], tmp_path: Path)
     (tmp_path / "set/masks/p0.png").unlink()
     said = say("clickability", "evaluate", *words, "-m", "uniform")
     assert "seen has no picture p0, which was clicked as p0" in said.err
+
+
+def test_what_training_refuses(say: Callable[..., Said], words: list[str], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    train = ["clickability", "train", *words, "--validation", "0.4", "--size", "64", "--epochs", "1"]
+    for more, sentence in (
+        (["--folder", str(tmp_path / "file")], "is a file; give a folder"),
+        (["--folder", str(tmp_path / "t"), "--device", "foo"], "--device foo is unknown"),
+    ):
+        said = say(*train, *more)
+        assert (said.code, sentence in said.err) == (2, True), said.err
+    assert say(*train, "--folder", str(tmp_path / "t")).code == 0
+    clicks = tmp_path / "clicks.csv"
+    clicks.write_text(clicks.read_text().replace(",pc,", ",mobile,"))
+    assert say(*train, "--folder", str(tmp_path / "t")).code == 0  # the same clicks
+    rows = clicks.read_text().splitlines()
+    clicks.write_text("\n".join(rows[:-1]) + "\n")
+    assert "with other settings or examples" in say(*train, "--folder", str(tmp_path / "t")).err
+
+
+def test_masks_of_zeros_and_ones_are_no_masks_of_probabilities(
+    say: Callable[..., Said], words: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "previous" / "p1_ritm_fn.png"
+    Image.fromarray(np.array(Image.open(path)) // 255).save(path)
+    said = say("clickability", "evaluate", *words, *masks(tmp_path), "-m", "uniform")
+    assert (said.code, "has no value above 127" in said.err) == (2, True)

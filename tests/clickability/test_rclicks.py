@@ -63,7 +63,8 @@ def test_the_published_file_is_found_in_the_folder_of_weights(checkpoint: Path, 
     assert found.min() >= 0
     assert found.max() <= 1
     assert model.file == folder / "clickability_model.pth"
-    assert model.other_weights == RClicks(weights=str(checkpoint)).other_weights == ""  # the same file
+    assert RClicks().other_weights == RClicks(weights=str(checkpoint)).other_weights == ""  # the same file
+    assert model.other_weights == "at32"
     other = folder / "other.pth"
     other.write_bytes(b"other")
     assert RClicks(weights=str(other)).other_weights == sha256(b"other").hexdigest()[:12]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 import intrabench
 from intrabench import registry
 from intrabench.clickability.base import click_model
+from intrabench.clickability.uniform import Uniform
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.prompters.base import Clock, Refinement, User
@@ -63,6 +64,16 @@ def test_no_voxel_is_clicked_twice_and_then_it_ends() -> None:
             given.append(turn)
         assert sorted(turn.prompts.points[0].tolist() for turn in given) == [[4, 4, x, 1] for x in (4, 5, 6)]
         assert refinement.correct(user, Mask.of(truth)) is None
+
+
+def test_what_was_clicked_does_not_draw_anybody_to_its_slice() -> None:
+    truth = box(NOTHING.shape, (1, 2), (0, 1), (0, 1)) | box(NOTHING.shape, (6, 7), (0, 1), (0, 1))
+    for seed in range(20):
+        given: list[Turn] = []
+        user = User(make_target(truth, SPACING), component="c", given=given, seed=seed)
+        while (turn := ClickDeepest(space="slice").correct(user, Mask.empty())) is not None:
+            given.append(turn)
+        assert sorted(int(turn.prompts.points[0, 0]) for turn in given) == [1, 6]
 
 
 def test_slices_are_chosen_by_the_area_of_their_errors() -> None:
@@ -147,7 +158,13 @@ def test_published_draws_run_through_the_targets_of_an_image() -> None:
     )
     refinement = ClickabilityClick(draws="published")
     numbers = np.random.RandomState(42).random_sample(25)
-    for target, round, expected in ((targets[0], 0, 0), (targets[0], 3, 3), (targets[1], 4, 24)):
+    kidney, liver = with_siblings(
+        [Target("image", label, 1, Mask.of(truth), (1, 10, 20), (1.0, 1.0, 1.0)) for label in ("kidney", "liver")]
+    )
+    for target, round, expected in (
+        *((targets[0], 0, 0), (targets[0], 3, 3), (targets[1], 4, 24)),
+        *((kidney, 1, 1), (liver, 1, 21)),
+    ):
         assert refinement._uniform(User(target, clock=Clock(round))) == numbers[expected]
 
 
@@ -189,6 +206,24 @@ def test_the_model_in_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     given = first(ClickabilityClick(model="bright"), truth, truth & False, image=Volume.from_canonical(scan))
     assert given == [0, 5, 7, 1]
     click_model.cache_clear()
+
+
+def test_maps_that_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    truth = box(NOTHING.shape, (2, 7), (2, 9), (2, 9))
+    for wrong in (np.nan, -1.0):
+        monkeypatch.setattr(
+            Uniform, "probability", lambda self, i, t, error, s, wrong=wrong: np.full(error.shape, wrong)
+        )
+        with pytest.raises(ValueError, match="uniform must give a finite number of 0 or more for each pixel"):
+            first(ClickabilityClick(model="uniform"), truth, NOTHING)
+
+
+def test_a_folder_called_like_a_model_hides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "distance").mkdir()
+    (tmp_path / "uniform").write_text("")
+    click_model.cache_clear()
+    assert [click_model(name).name for name in ("distance", "uniform")] == ["distance", "uniform"]
 
 
 def test_refinements_that_begin() -> None:

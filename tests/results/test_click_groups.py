@@ -10,7 +10,7 @@ import pytest
 from intrabench.errors import IntraBenchError
 from intrabench.prompters.combined import make_prompter
 from intrabench.protocols.rclicks_paper import ROWS
-from intrabench.results.click_groups import PUBLISHED_METRIC, beside_published, clicks_of, group_table
+from intrabench.results.click_groups import PUBLISHED_METRIC, beside_published, clicks_of, group_table, groups_told
 from intrabench.results.reference.rclicks import published
 from tests.results import made
 
@@ -90,6 +90,10 @@ def test_beside_the_published() -> None:
     known = published("tetris", "sam:size=h")
     assert known is not None
     assert found["source"].to_list() == ["ours", "published"]
+    assert found["clicks"].to_list() == [
+        "clickability:model=distance,mass=single,draws=published",
+        "of the published network",
+    ]
     assert found["base"].to_list()[1] == known.noc.base == 2.66
     assert found["dgr"].to_list()[1] == known.noc.dgr
     with pytest.raises(IntraBenchError, match="none of these results stands in RClicks"):
@@ -99,3 +103,32 @@ def test_beside_the_published() -> None:
 def test_nothing_to_compare() -> None:
     with pytest.raises(IntraBenchError, match="no model was played with two groups of clicks"):
         group_table(pl.concat([sessions("clickability:group=1", 0.5), sessions("click_deepest", 0.5)]))
+
+
+def test_cases_that_could_not_be_prepared_are_no_targets() -> None:
+    rows = pl.concat([sessions("clickability:group=1", 0.2), sessions("clickability:group=10", 0.4)])
+    whole = rows.with_columns(target=pl.lit("*"), case=pl.lit("9"), status=pl.lit("error"), dice=pl.lit(0.0))
+    (line,) = group_table(pl.concat([rows, whole])).to_dicts()
+    assert (line["targets"], line["sample"]) == (1, pytest.approx(0.3))
+
+
+def test_specs_that_need_quotes_and_rows_of_older_versions() -> None:
+    found = clicks_of("clickability:model=\"rclicks:size=64,weights='a+b.pth'\",group=2".replace("'", ""))
+    assert found is not None
+    assert found.clicks == 'clickability:model="rclicks:size=64,weights=a+b.pth"'
+    rows = pl.concat([sessions("clickability:group=1", 0.2), sessions("clickability:group=10", 0.4)])
+    assert group_table(rows.with_columns(model_version=pl.lit(None, pl.String)))["targets"].to_list() == [1]
+
+
+def test_metrics_that_were_not_measured_or_have_no_end() -> None:
+    rows = pl.concat([sessions("clickability:group=1", 0.2), sessions("clickability:group=10", 0.4)])
+    with pytest.raises(IntraBenchError, match="no session has a boundary_iou; choose a metric"):
+        group_table(rows, "boundary_iou")
+    endless = rows.with_columns(hd95_mm=pl.lit(float("inf")))
+    assert group_table(endless, "hd95").select("sample", "dgr").row(0) == (None, None)
+    assert "number over targets" in groups_told("nof")
+    for spec in ("noc:threshold=nan", "noc:limit=0", "noc:threshold=2"):
+        with pytest.raises(IntraBenchError, match="give a threshold above 0 and up to 1, and a limit above 0"):
+            group_table(rows, spec)
+    with pytest.raises(IntraBenchError, match="finite budget"):
+        group_table(rows, "auc:budget=inf")

@@ -100,3 +100,11 @@ def test_wrong_words(table: Callable[..., Said], words: tuple[str, ...], told: s
 
 def test_identity_is_what_lines_are_by_default() -> None:
     assert Layout().by == IDENTITY
+
+
+def test_options_that_would_be_ignored_are_refused(table: Callable[..., Said]) -> None:
+    said = table("--groups", "--by", "model", "--counts", "--reference", "paper")
+    assert (said.code, said.err) == (
+        2,
+        "error: --groups does not go with --by, --counts, --reference; leave one of them out\n",
+    )
