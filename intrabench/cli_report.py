@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from intrabench.cli_results import Out, tell_damage
 from intrabench.cli_shared import Plugins, add_plugins
 from intrabench.errors import IntraBenchError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from intrabench.results.table import Layout
 
 Metric = Annotated[
     str,
@@ -53,61 +58,60 @@ def table(
     """Tabulate effort against a metric."""
     from dataclasses import replace
 
-    from intrabench.console import print_frame
     from intrabench.results.annotated import annotated_table
-    from intrabench.results.click_groups import PUBLISHED_METRIC, beside_published, group_table, groups_told
-    from intrabench.results.formats import formatted
     from intrabench.results.soundness import is_partial
-    from intrabench.results.table import (
-        effort_table,
-        layout_of,
-        readable,
-        referenced,
-        round_table,
-        seen_in_training,
-        stored_rows,
-    )
+    from intrabench.results.table import effort_table, layout_of, referenced, round_table, stored_rows
     from intrabench.workspace import results_folder
 
     folder = results_folder(out)
     layout = replace(layout_of(metric, by, columns, round, aggregation, failed, empty), root=folder)
-    rows = stored_rows(folder, protocol)
-    heading = layout.told()
-    clicks_beside = reference == "paper" and protocol == "rclicks@1"
-    if groups or clicks_beside:
-        _refuse(
-            "--groups" if groups else "--reference with rclicks@1",
-            {
-                "--by": by,
-                "--columns": columns != "dataset",
-                "--aggregation": aggregation != "protocol",
-                "--per-round": per_round,
-                "--interval": interval,
-                "--counts": counts,
-                "--metric": clicks_beside and metric not in ("dice", PUBLISHED_METRIC),
-                "--round": clicks_beside and round is not None,
-                "--reference": bool(reference) and not clicks_beside,
-            },
-        )
-        chosen = PUBLISHED_METRIC if clicks_beside else layout.metric
-        frame, heading = group_table(rows, chosen, layout.round, layout.policy), groups_told(chosen)
-        frame = beside_published(frame) if clicks_beside else frame
+    rows, heading = stored_rows(folder, protocol), layout.told()
+    published_clicks = reference == "paper" and protocol == "rclicks@1"
+    if groups or published_clicks:
+        ignored = {"--by": by, "--columns": columns != "dataset", "--aggregation": aggregation != "protocol"}
+        ignored |= {"--per-round": per_round, "--interval": interval, "--counts": counts}
+        ignored |= {"--reference": bool(reference) and not published_clicks}
+        _refuse("--groups" if groups else "--reference of rclicks@1", ignored)
+        frame, heading = _group_table(rows, layout, published_clicks)
     elif reference:
         frame = referenced(rows, layout, reference)
     elif interval or counts:
         frame = annotated_table(rows, layout, interval=interval, counts=counts)
     else:
         frame = round_table(rows, layout) if per_round else effort_table(rows, layout)
-    frame = frame if csv or format == "csv" else readable(frame)
-    if csv or format != "text":
-        typer.echo(formatted(frame, "csv" if csv else format), nl=False)
-    else:
-        print_frame(frame, heading)
-        for told in seen_in_training(rows):
-            typer.echo(told)
+    _show(frame, heading, rows, "csv" if csv else format)
     if partial := is_partial(folder):
         typer.echo(partial, err=True)
     tell_damage(folder)
+
+
+def _group_table(rows: pl.DataFrame, layout: Layout, published: bool) -> tuple[pl.DataFrame, str]:
+    """What `--groups` shows, or the published table beside ours, and its heading."""
+    from intrabench.results.click_groups import PUBLISHED_METRIC, beside_published, group_table, groups_told
+
+    metric = PUBLISHED_METRIC if published else layout.metric
+    if published:
+        _refuse(
+            "--reference of rclicks@1",
+            {"--metric": layout.metric not in ("dice", metric), "--round": layout.round is not None},
+        )
+    table = group_table(rows, metric, layout.round, layout.policy)
+    return (beside_published(table) if published else table), groups_told(metric)
+
+
+def _show(frame: pl.DataFrame, heading: str, rows: pl.DataFrame, format: str) -> None:
+    """Print a table, and below it what was trained on the data."""
+    from intrabench.console import print_frame
+    from intrabench.results.formats import formatted
+    from intrabench.results.table import readable, seen_in_training
+
+    frame = frame if format == "csv" else readable(frame)
+    if format != "text":
+        typer.echo(formatted(frame, format), nl=False)
+        return
+    print_frame(frame, heading)
+    for told in seen_in_training(rows):
+        typer.echo(told)
 
 
 def _refuse(option: str, others: Mapping[str, object]) -> None:

@@ -7,7 +7,6 @@ https://github.com/emb-ai/rclicks.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,8 +58,8 @@ class RealClicks:
     shape: tuple[int, int]
 
 
-def read_clicks(path: Path, datasets: Sequence[str] | None = None) -> list[RealClicks]:
-    """All entries of the file, in its order, or those of some of `datasets` (our names).
+def read_clicks(path: Path) -> list[RealClicks]:
+    """All entries of the file, in its order; data sets go by our names.
 
     Clicks beside the picture are moved to its border. Where the file lacks the columns of stems, they are taken from
     `full_stem`.
@@ -69,8 +68,6 @@ def read_clicks(path: Path, datasets: Sequence[str] | None = None) -> list[RealC
         IntraBenchError: the file is missing, cannot be read, or is not of this kind.
     """
     rows = _checked(_rows(path), path).with_columns(pl.col("dataset").replace(DATASETS))
-    if datasets is not None:
-        rows = rows.filter(pl.col("dataset").is_in(datasets))
     entries = rows.group_by("dataset", "full_stem", maintain_order=True).agg(pl.exclude("dataset", "full_stem"))
     return [_entry(row, path) for row in entries.iter_rows(named=True)]
 

@@ -63,8 +63,6 @@ def test_tetris_is_made_smaller() -> None:
 def test_only_some_data_sets() -> None:
     path = written("GrabCut,a,,,first,a,pc,1,2,9,9", "Silhouette_Mask,a,,,first,a,pc,1,2,9,9")
     assert [one.dataset for one in read_clicks(path)] == ["grabcut", "Silhouette_Mask"]
-    assert [one.dataset for one in read_clicks(path, ["grabcut"])] == ["grabcut"]
-    assert read_clicks(path, ["tetris"]) == []
 
 
 @pytest.mark.parametrize(

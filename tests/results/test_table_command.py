@@ -108,3 +108,13 @@ def test_options_that_would_be_ignored_are_refused(table: Callable[..., Said]) -
         2,
         "error: --groups does not go with --by, --counts, --reference; leave one of them out\n",
     )
+
+
+def test_the_published_clicks_take_no_metric_of_ones_own(say: Callable[..., Said]) -> None:
+    store = Store(Path("intrabench-results"), "run")
+    given = rows({"dice": 0.5}, protocol="rclicks@1", model="sam", dataset="tetris", prompter="click_deepest")
+    store.write_part([{k: v for k, v in row.items() if v is not None} for row in given.to_dicts()], [])
+    asked = ("table", "--protocol", "rclicks@1", "--reference", "paper")
+    said = say(*asked, "--metric", "auc", "--round", "3")
+    assert said.err == "error: --reference of rclicks@1 does not go with --metric, --round; leave one of them out\n"
+    assert "no model was played with two groups of clicks" in say(*asked).err

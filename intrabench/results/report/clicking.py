@@ -18,9 +18,10 @@ _KEYS = (*LINE, "clicks", "dataset")
 def click_grid(rows: pl.DataFrame, policy: Policy) -> Grid | None:
     """A row per model, click model and data set; None where nothing was played with groups of clicks."""
     try:
-        tables = [group_table(rows, metric, policy=policy) for metric in METRICS]
+        group_table(rows, policy=policy)
     except IntraBenchError:
         return None
+    tables = [group_table(rows, metric, policy=policy) for metric in METRICS]
     heads = ["Model", "Clicks", "Data set", "Targets"]
     lines = {
         tuple(row[key] for key in _KEYS): [
