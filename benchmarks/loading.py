@@ -21,7 +21,7 @@ from typing import Any
 import nibabel as nib
 import numpy as np
 
-from intrabench.datasets import store
+from intrabench.datasets.cases import store
 from intrabench.datasets.phantom import Phantom
 
 PHANTOM = Phantom((300, 512, 512), spacing=(1.0, 0.8, 0.8), instances=100)
@@ -32,7 +32,8 @@ CHILD = """
 import sys
 from pathlib import Path
 from intrabench.engine import environment
-import pydicom, highdicom, nibabel, scipy.ndimage, intrabench.datasets.store as store, intrabench.registry as registry
+import pydicom, highdicom, nibabel, scipy.ndimage
+import intrabench.datasets.cases.store as store, intrabench.registry as registry
 import intrabench.datasets.convert.dicom_series, intrabench.datasets.convert.rtstruct
 dataset = registry.make("datasets", sys.argv[1])
 before = environment.peak_memory_mb()

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intrabench.models.slice_model import SliceItem, SliceModel, SliceResult
+from intrabench.models.parts.slice_model import SliceItem, SliceModel, SliceResult
 
 
 @dataclass(eq=False)

@@ -20,15 +20,15 @@ import nibabel as nib
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.datasets import store as cases
 from intrabench.datasets.base import Dataset, DatasetCard, Files
-from intrabench.datasets.fetch.transfer import Progress
+from intrabench.datasets.cases import store as cases
 from intrabench.engine.job import Job
 from intrabench.engine.local import LocalRun
+from intrabench.engine.units import Runner
+from intrabench.fetch.transfer import Progress
 from intrabench.mask import Mask
-from intrabench.models.base import Answer, Failure, Model, OpenImage, Request
+from intrabench.models.base import Answer, Failure, Model, Predictor, Request
 from intrabench.models.box_fill import fill
-from intrabench.plan import Contender
 from intrabench.prompters.combined import make_prompter
 from intrabench.protocols import protocol
 from intrabench.results.store import Store
@@ -82,12 +82,12 @@ class Instant(Model):
     dims = 2
     accepts = frozenset({"point", "box2d", "box3d"})
 
-    def open(self, volume: Volume) -> AbstractContextManager[OpenImage]:
+    def open(self, volume: Volume) -> AbstractContextManager[Predictor]:
         """Nothing to encode."""
         return nullcontext(_Instant())
 
 
-class _Instant(OpenImage):
+class _Instant(Predictor):
     def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
         return [Answer(_around(request)) for request in requests]
 
@@ -114,15 +114,15 @@ class _Quiet:
 
 def ours(dataset: Six, prompter: str, folder: Path, model: Model | None = None, rounds: int = 0) -> float:
     """Seconds per instance: the play of all sessions and the writing of their part."""
-    contender = Contender(model or Instant())
-    job = Job((contender,), (make_prompter(prompter),), (dataset,), (0,), protocol("overlap@1"), rounds)
+    runner = Runner(model or Instant())
+    job = Job((runner,), (make_prompter(prompter),), (dataset,), (0,), protocol("overlap@1"), rounds)
     run = LocalRun(job, Store(folder, "bench"), _Quiet())
     (group,) = run.groups()
     scene = cases.open_case(dataset, "six")
     volume = scene.volume
     targets = {target.id: target for target in scene.targets()}
     started = time.perf_counter()
-    with contender.model.open(volume) as image:
+    with runner.model.open(volume) as image:
         run.play_waves(group.units, targets, image, volume)
     return (time.perf_counter() - started) / len(VOXELS)
 

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from benchmarks.overhead import SIZES, VOXELS, Six, best, ellipsoids, ours
-from intrabench.datasets import store as cases
+from intrabench.datasets.cases import store as cases
 from intrabench.mask import Mask, Region
-from intrabench.models.base import Answer, Failure, Model, OpenImage, Request
+from intrabench.models.base import Answer, Failure, Model, Predictor, Request
 from intrabench.prompts import Prompts
 from intrabench.results.store import read_rows
 from intrabench.volume import Volume
@@ -55,13 +55,13 @@ class Stub(Model):
     flaw: float = 0.0
     truths: Sequence[Mask] = field(default=(), init=False)  # no parameter: nobody wants them in the spec
 
-    def open(self, volume: Volume) -> AbstractContextManager[OpenImage]:
+    def open(self, volume: Volume) -> AbstractContextManager[Predictor]:
         """Nothing to encode."""
         return nullcontext(_OpenStub(self.truths, self.flaw))
 
 
 @dataclass(eq=False)
-class _OpenStub(OpenImage):
+class _OpenStub(Predictor):
     truths: Sequence[Mask]
     flaw: float
 

@@ -61,13 +61,13 @@ def rows() -> pl.DataFrame:
 def measure(path: str) -> None:
     """Print the seconds of each statistic of the rows in a file, and the peak memory."""
     from intrabench.engine.environment import peak_memory_mb
-    from intrabench.results.aggregate import AGGREGATIONS, aggregate
-    from intrabench.results.curves import auc, curve
-    from intrabench.results.ranking import ranking
-    from intrabench.results.resample import intervals
-    from intrabench.results.scores import IDENTITY, scores
-    from intrabench.results.steps import steps
-    from intrabench.results.table import effort_table
+    from intrabench.report.table import effort_table
+    from intrabench.statistics.aggregate import AGGREGATIONS, aggregate
+    from intrabench.statistics.curves import auc, curve
+    from intrabench.statistics.ranking import ranking
+    from intrabench.statistics.resample import intervals
+    from intrabench.statistics.scores import IDENTITY, scores
+    from intrabench.statistics.steps import steps
 
     how = AGGREGATIONS["protocol"]
     given = pl.read_parquet(path)
@@ -98,7 +98,7 @@ def measure(path: str) -> None:
 def measure_report(results: str) -> None:
     """Print the seconds of the report of a results folder, and the peak memory."""
     from intrabench.engine.environment import peak_memory_mb
-    from intrabench.results.report.page import write_report
+    from intrabench.report.page.page import write_report
 
     path = Path(results) / "report.html"
     start = time.perf_counter()

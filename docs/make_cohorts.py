@@ -4,7 +4,8 @@ Run with the commons' index, which the package idc-index-data carries (here vers
 
     python docs/make_cohorts.py .../idc_index_data/idc_index.parquet
 
-writes intrabench/datasets/cohorts/*.csv. A case has one series of labels and those images that it may belong to.
+writes intrabench/datasets/families/cohorts/*.csv. A case has one series of labels and those images that it may
+belong to.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import polars as pl
 
-COHORTS = Path(__file__).parents[1] / "intrabench" / "datasets" / "cohorts"
+COHORTS = Path(__file__).parents[1] / "intrabench" / "datasets" / "families" / "cohorts"
 KIND, ABOUT, STUDY = pl.col("Modality"), pl.col("SeriesDescription").fill_null(""), "StudyInstanceUID"
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from intrabench import registry
+from intrabench.cli.describe import data_size
 from intrabench.datasets.base import Dataset
-from intrabench.describe import data_size
-from intrabench.models import weights
+from intrabench.models.weights import registry as weights
 
 FOLDER = Path(__file__).parent
 HEAD = """# Data sets

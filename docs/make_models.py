@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from intrabench import registry
-from intrabench.models import weights
-from intrabench.models.recipe import Recipe
-from intrabench.models.weights import Weights
+from intrabench.models.parts.recipe import Recipe
+from intrabench.models.weights import registry as weights
+from intrabench.models.weights.registry import Weights
 
 FOLDER = Path(__file__).parent
 HEAD = """# Models
@@ -24,14 +24,14 @@ check NAME` tries a model on a synthetic scan. Weights are fetched by `intrabenc
 `INTRABENCH_WEIGHTS` says, or are given by `--weights PATH`; each is compared with its sha256 and with the network key
 by key. `--weights random` runs the network untrained, and every row says so.
 
-A prompt that a model does not take is converted by one table for all models (`intrabench/adapt.py`), which the column
-`adapted` records: scribbles become points, for example, and a 2D box becomes its centre where a 3D model takes points
-only.
+A prompt that a model does not take is converted by one table for all models (`intrabench/play/adapt.py`). The column
+`adapted` records it: scribbles become points, for example, and a 2D box becomes its centre where a 3D model takes
+points only.
 
 **Policies** are the named steps around a network. `policy=official` is what its authors do, `policy=radioactive` what
 the code behind the IntraBench paper does. Single steps can be replaced: `sam:threshold=0.5,feedback=none`. Intensity:
-see `intrabench/models/intensity.py`; resize: `intrabench/models/resize.py`; multimask and feedback:
-`intrabench/models/recipe.py`. For scans the authors of SAM, SAM 2 and SAM-Med2D say nothing about intensities;
+see `intrabench/models/parts/intensity.py`; resize: `intrabench/models/parts/resize.py`; multimask and feedback:
+`intrabench/models/parts/recipe.py`. For scans the authors of SAM, SAM 2 and SAM-Med2D say nothing about intensities;
 official then means the percentiles of the volume.
 
 **Trained on** lists those data sets, of the ones that IntraBench knows by name, that the authors say they trained on.

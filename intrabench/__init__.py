@@ -1,4 +1,8 @@
-"""IntraBench: measure promptable segmentation models on 3D radiology volumes the way a clinician would use them."""
+"""IntraBench: measure promptable segmentation models on 3D radiology volumes the way a clinician would use them.
+
+Everything that a plug-in needs is here, ``from intrabench import Prompter, Turn, Click, points``; it is imported on
+first use, so that ``import intrabench`` costs nothing.
+"""
 
 from __future__ import annotations
 
@@ -13,22 +17,80 @@ if TYPE_CHECKING:
     from intrabench.api import prompter as prompter
     from intrabench.api import run as run
     from intrabench.api import table as table
+    from intrabench.clickability.base import Clickability as Clickability
+    from intrabench.datasets.base import Dataset as Dataset
+    from intrabench.datasets.base import DatasetCard as DatasetCard
+    from intrabench.datasets.base import Files as Files
     from intrabench.errors import IntraBenchError as IntraBenchError
+    from intrabench.mask import Mask as Mask
+    from intrabench.mask import Region as Region
+    from intrabench.mask import box_slices as box_slices
+    from intrabench.models.base import Answer as Answer
+    from intrabench.models.base import Failure as Failure
+    from intrabench.models.base import Model as Model
+    from intrabench.models.base import Predictor as Predictor
+    from intrabench.models.base import Request as Request
+    from intrabench.models.base import VolumeModel as VolumeModel
+    from intrabench.models.parts.crop_model import CropModel as CropModel
+    from intrabench.models.parts.network_model import NetworkModel as NetworkModel
+    from intrabench.models.parts.slice_model import SliceModel as SliceModel
+    from intrabench.prompters.base import Prompter as Prompter
+    from intrabench.prompters.base import Refinement as Refinement
+    from intrabench.prompters.base import Turns as Turns
+    from intrabench.prompters.base import User as User
+    from intrabench.prompters.slices import tight_box as tight_box
+    from intrabench.prompts import Click as Click
+    from intrabench.prompts import DrawBox2D as DrawBox2D
+    from intrabench.prompts import DrawBox3D as DrawBox3D
+    from intrabench.prompts import DrawScribble as DrawScribble
+    from intrabench.prompts import MarkExtent as MarkExtent
+    from intrabench.prompts import Prompts as Prompts
+    from intrabench.prompts import Scribble as Scribble
+    from intrabench.prompts import Turn as Turn
+    from intrabench.prompts import box3d as box3d
+    from intrabench.prompts import boxes as boxes
+    from intrabench.prompts import points as points
+    from intrabench.specs import switch as switch
+    from intrabench.target import Target as Target
+    from intrabench.target import targets_of as targets_of
+    from intrabench.volume import Volume as Volume
+    from intrabench.volume import read_image as read_image
+    from intrabench.volume import read_labels as read_labels
 
-_EXPORTS = {
-    "run": "intrabench.api",
-    "table": "intrabench.api",
-    "model": "intrabench.api",
-    "prompter": "intrabench.api",
-    "dataset": "intrabench.api",
-    "IntraBenchError": "intrabench.errors",
+_PLACES = {
+    "api": ("dataset", "model", "prompter", "run", "table"),
+    "clickability.base": ("Clickability",),
+    "datasets.base": ("Dataset", "DatasetCard", "Files"),
+    "errors": ("IntraBenchError",),
+    "mask": ("Mask", "Region", "box_slices"),
+    "models.base": ("Answer", "Failure", "Model", "Predictor", "Request", "VolumeModel"),
+    "models.parts.crop_model": ("CropModel",),
+    "models.parts.network_model": ("NetworkModel",),
+    "models.parts.slice_model": ("SliceModel",),
+    "prompters.base": ("Prompter", "Refinement", "Turns", "User"),
+    "prompters.slices": ("tight_box",),
+    "prompts": (
+        *("Click", "DrawBox2D", "DrawBox3D", "DrawScribble", "MarkExtent"),
+        *("Prompts", "Scribble", "Turn", "box3d", "boxes", "points"),
+    ),
+    "specs": ("switch",),
+    "target": ("Target", "targets_of"),
+    "volume": ("Volume", "read_image", "read_labels"),
 }
+"""Which names come from where, by module."""
 
-__all__ = ["IntraBenchError", "__version__", "dataset", "model", "prompter", "run", "table"]
+_MODULES = {name: f"intrabench.{module}" for module, names in _PLACES.items() for name in names}
+
+__all__ = ["__version__", *sorted(_MODULES)]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
-    """Import on first use, so that ``import intrabench`` costs nothing."""
-    if name in _EXPORTS:
-        return getattr(import_module(_EXPORTS[name]), name)
+    """Import on first use."""
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'intrabench' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The names that can be imported from here."""
+    return __all__

@@ -1,5 +1,5 @@
 """``python -m intrabench``."""
 
-from intrabench.cli import main
+from intrabench.cli.main import main
 
 main()

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from intrabench.datasets.base import Dataset
-    from intrabench.datasets.fetch.transfer import Progress
     from intrabench.engine.job import Options
     from intrabench.engine.local import Reporter, Summary
+    from intrabench.fetch.transfer import Progress
     from intrabench.models.base import Model
     from intrabench.prompters.base import Prompter
 
@@ -86,7 +86,7 @@ def run(
 
 def table(out: str | Path | None = None, *, metric: str = "dice") -> pl.DataFrame:
     """Effort against `metric`: one line per prompter and model, one column per data set, from a results folder."""
-    from intrabench.results.table import Layout, stored_table
+    from intrabench.report.table import Layout, stored_table
 
     return stored_table(results_folder(None if out is None else Path(out)), Layout(metric))
 
@@ -106,8 +106,8 @@ def execute(options: Options, folder: Path, reporter: Reporter) -> tuple[Summary
         with manifest.kept(run.store, run.summary):
             return run.run(), job.rounds
     finally:
-        for contender in job.contenders:
-            contender.close()
+        for runner in job.runners:
+            runner.close()
 
 
 def rows_of(summary: Summary, folder: Path, rounds: int) -> pl.DataFrame:

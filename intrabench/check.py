@@ -14,7 +14,7 @@ from intrabench.datasets.phantom import Phantom
 from intrabench.engine.environment import memory_mb
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
-from intrabench.models.base import Answer, Failure, Model, OpenImage, Request
+from intrabench.models.base import Answer, Failure, Model, Predictor, Request
 from intrabench.prompts import Lasso, PromptKind, Prompts, Scribble, Turn, boxes, points
 from intrabench.prompts import box3d as box3d_prompts
 from intrabench.target import Target
@@ -200,7 +200,7 @@ def _alone(model: Model, volume: Volume, request: Request) -> Answer:
         return _answer(image, request)
 
 
-def _answer(image: OpenImage, request: Request) -> Answer:
+def _answer(image: Predictor, request: Request) -> Answer:
     (answer,) = image.segment([request])
     if isinstance(answer, Failure):
         raise Broken(answer.message)

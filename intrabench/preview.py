@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from intrabench.datasets import store
-from intrabench.datasets.stored_case import Scene
+from intrabench.datasets.base import Dataset
+from intrabench.datasets.cases import store
+from intrabench.datasets.cases.selection import select_cases, select_targets
+from intrabench.datasets.cases.stored_case import StoredCase
 from intrabench.engine.job import Job, Options, make_job
 from intrabench.errors import IntraBenchError
+from intrabench.models.base import Model
 from intrabench.pictures import Picture
-from intrabench.play import play
+from intrabench.play.lockstep import play
+from intrabench.play.session import Session
 from intrabench.prompters.base import Prompter, User
 from intrabench.prompts import Prompts, Turn
 from intrabench.protocols import Protocol
-from intrabench.selection import select_cases, select_targets
-from intrabench.session import Session
-from intrabench.specs import short_spec
 from intrabench.target import Target
 from intrabench.volume import Volume
 
@@ -55,32 +55,32 @@ def preview(
             hand=hand,
         )
     )
-    scene, found = _find(job.datasets[0], case, target)
-    what = f"{job.datasets[0].spec} / {found.case} / {found.id}   seed {seed}"
+    stored, found = _find(job.datasets[0], case, target)
+    what = f"{job.datasets[0].short_spec} / {found.case} / {found.id}   seed {seed}"
     if model is None:
         lines = (f"{job.prompters[0].spec}   {what}",)
-        yield _write(Picture(scene.volume, found, [_first(job, found, scene.volume)], lines=lines), path)
+        yield _write(Picture(stored.volume, found, [_first(job, found, stored.volume)], lines=lines), path)
         return
-    yield from _rounds(job, found, scene.volume, what, path)
+    yield from _rounds(job, found, stored.volume, what, path)
 
 
-def _find(dataset: Any, case: str | None, target: str | None) -> tuple[Scene, Target]:
-    """The scene and the target that were asked for."""
+def _find(dataset: Dataset, case: str | None, target: str | None) -> tuple[StoredCase, Target]:
+    """The stored and the target that were asked for."""
     case = select_cases(dataset, [case] if case else [])[0]
     index = store.prepare(dataset, case)
     chosen = select_targets(index, [target] if target else [])
     if not chosen:
         raise IntraBenchError(
-            f"--target {target} fits none of {dataset.spec}, case {case}; it has "
+            f"--target {target} fits none of {dataset.short_spec}, case {case}; it has "
             f"{', '.join(info.id for info in index.targets)}"
         )
-    scene = store.open_case(dataset, case)
-    return scene, scene.targets([chosen[0].id])[0]
+    stored = store.open_case(dataset, case)
+    return stored, stored.targets([chosen[0].id])[0]
 
 
 def _first(job: Job, target: Target, volume: Volume) -> Prompts:
     prompter = job.prompters[0]
-    user = User(target, job.datasets[0].spec, job.seeds[0], volume, prompter.spec)
+    user = User(target, job.datasets[0].short_spec, job.seeds[0], volume, prompter.spec)
     try:
         return next(prompter.interact(user)).prompts
     except Exception as error:  # a prompter of the user's own may fail in any way
@@ -91,15 +91,15 @@ def _first(job: Job, target: Target, volume: Volume) -> Prompts:
 
 def _rounds(job: Job, target: Target, volume: Volume, what: str, path: Path) -> Iterator[Path]:
     """Play a session and draw it round by round."""
-    prompter, model = job.prompters[0], job.contenders[0].model
-    who = f"{prompter.spec}   {short_spec(model)}"
+    prompter, model = job.prompters[0], job.runners[0].model
+    who = f"{prompter.spec}   {model.short_spec}"
     session = played(
-        model, prompter, target, volume, job.protocol, job.rounds, dataset=job.datasets[0].spec, seed=job.seeds[0]
+        model, prompter, target, volume, job.protocol, job.rounds, dataset=job.datasets[0].short_spec, seed=job.seeds[0]
     )
     for row, mask in zip(session.rows, session.masks, strict=True):
         if row["dice"] is None or row["error"]:
             raise IntraBenchError(
-                f"round {row['round']} of {prompter.spec} with {short_spec(model)} ended as {row['status']} "
+                f"round {row['round']} of {prompter.spec} with {model.short_spec} ended as {row['status']} "
                 f"({row['error']}); try another model or prompter"
             )
         state = f"round {row['round']}   Dice {row['dice']:.3f}   {row['interactions']:g} interactions so far"
@@ -109,7 +109,7 @@ def _rounds(job: Job, target: Target, volume: Volume, what: str, path: Path) -> 
 
 
 def played(
-    model: Any,
+    model: Model,
     prompter: Prompter,
     target: Target,
     volume: Volume,

@@ -16,6 +16,14 @@ Ints = NDArray[Any]
 """Integers; anything else is converted by `Prompts`."""
 
 
+@dataclass(frozen=True)
+class Abilities:
+    """What a model takes: its dimension (2: slice by slice, 3: the volume) and the kinds of prompts."""
+
+    dims: int
+    accepts: frozenset[PromptKind]
+
+
 @dataclass(frozen=True, eq=False)
 class Scribble:
     """A stroke: voxels ``z, y, x`` in drawing order, label 1 (target) or 0 (background)."""

@@ -14,13 +14,17 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from intrabench import specs
 from intrabench.errors import IntraBenchError
 from intrabench.workspace import current
+
+if TYPE_CHECKING:
+    from intrabench.clickability.base import Clickability
+    from intrabench.datasets.base import Dataset
 
 Room = Literal["models", "prompters", "datasets", "clickability"]
 ROOMS: dict[Room, str] = {
@@ -60,9 +64,7 @@ def entries(room: Room) -> dict[str, Entry]:
 def make(room: Room, spec: str) -> Any:
     """The object that a spec names, ``name:key=value,...``; a data set may also be a path, ``PATH:key=value,...``."""
     if room == "datasets" and _is_path(spec):
-        from intrabench.datasets.folder.folder import open_folder
-
-        return open_folder(spec)
+        return _folder(spec)
     name, arguments = specs.parse(spec)
     return specs.build(find(room, name).load(), arguments, spec)
 
@@ -75,6 +77,34 @@ def find(room: Room, name: str) -> Entry:
             f"there is no {ROOMS[room]} {name!r}{specs.nearest(name, known)}; `intrabench list {room}` shows all"
         )
     return known[name]
+
+
+@lru_cache(maxsize=8)
+def click_model(spec: str) -> Clickability:
+    """The clickability model that a spec or the path of a checkpoint of `rclicks` names, loaded once.
+
+    Raises:
+        IntraBenchError: there is none, or its weights are not here.
+    """
+    name = spec.partition(":")[0]
+    if "/" in name or (os.path.isfile(spec) and name not in entries("clickability")):
+        spec = f'rclicks:weights="{spec}"'
+    made: Clickability = make("clickability", spec)
+    return made
+
+
+def _folder(spec: str) -> Dataset:
+    """A folder of the user's as a data set; none may be called like one that is known by name."""
+    from intrabench.datasets.folder.folder import open_folder
+    from intrabench.datasets.folder.rules import FILE
+
+    folder = open_folder(spec)
+    if folder.name in entries("datasets"):
+        raise IntraBenchError(
+            f"{spec.partition(':')[0]} would be called like the data set {folder.name} of intrabench; "
+            f"write another name in its {FILE}"
+        )
+    return folder
 
 
 def _is_path(spec: str) -> bool:

@@ -70,7 +70,7 @@ def build(cls: type[T], arguments: Mapping[str, str], spec: str) -> T:
         raise IntraBenchError(f"{spec!r}: {error}") from error
 
 
-def full_spec(obj: Any) -> str:
+def spec_of(obj: Any) -> str:
     """The spec with every parameter, defaults too but for switches: what keys and random streams are made from."""
     written = [f for f in fields(obj) if f.init and not _is_off(obj, f)]
     return _write(obj, [(f.name, getattr(obj, f.name)) for f in written])
@@ -80,7 +80,7 @@ def _is_off(obj: Any, parameter: Any) -> bool:
     return bool(parameter.metadata.get("switch")) and bool(getattr(obj, parameter.name) == parameter.default)
 
 
-def short_spec(obj: Any) -> str:
+def short_spec_of(obj: Any) -> str:
     """The spec with those parameters that differ from their defaults: what people read."""
     changed = [f for f in fields(obj) if f.init and (f.default is MISSING or getattr(obj, f.name) != f.default)]
     return _write(obj, [(f.name, getattr(obj, f.name)) for f in changed])

@@ -36,7 +36,7 @@ class TargetInfo:
 class Target:
     """One instance of one case: its mask, cropped to its box, in a volume of `shape` ``(z, y, x)``.
 
-    `ignore` marks voxels that no metric counts; `siblings` are the other targets of the scene.
+    `ignore` marks voxels that no metric counts; `siblings` are the other targets of the case.
     """
 
     case: str

@@ -1,7 +1,8 @@
-"""A workspace: a folder with ``intrabench.toml`` whose own classes are known by name and where results go."""
+"""A workspace: a folder with ``intrabench.toml`` whose own classes are known by name; where results and data go."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import tomllib
 from dataclasses import dataclass
@@ -44,6 +45,16 @@ def results_folder(out: Path | None = None) -> Path:
         return out
     workspace = current()
     return workspace.results if workspace else Path.cwd() / "intrabench-results"
+
+
+def data_root() -> Path:
+    """Where data live: the folder in INTRABENCH_DATA, else ``intrabench`` in the user's cache folder."""
+    chosen = os.environ.get("INTRABENCH_DATA")
+    if chosen:
+        return Path(chosen).expanduser()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("intrabench", appauthor=False)
 
 
 def make_workspace(folder: Path) -> None:

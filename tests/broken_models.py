@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from intrabench.mask import Mask
-from intrabench.models.base import Answer, Failure, Model, OpenImage, Request, VolumeModel
+from intrabench.models.base import Answer, Failure, Model, Predictor, Request, VolumeModel
 from intrabench.models.box_fill import BoxFill
 from intrabench.volume import Volume
 
@@ -105,11 +105,11 @@ class Together(Model):
     answers: Callable[[Volume, Sequence[Request]], list[Any]] = field(default=lambda volume, requests: [])
 
     @contextmanager
-    def open(self, volume: Volume) -> Iterator[OpenImage]:
+    def open(self, volume: Volume) -> Iterator[Predictor]:
         yield Opened(self, volume)
 
 
-class Opened(OpenImage):
+class Opened(Predictor):
     def __init__(self, model: Together, volume: Volume) -> None:
         self.model, self.volume = model, volume
 

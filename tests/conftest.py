@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from intrabench import registry
-from intrabench.cli import main
+from intrabench.cli.main import main
 from intrabench.mask import Mask
 from intrabench.target import Target
 from tests.server import Server, serving

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 import intrabench
-from intrabench.datasets import store
-from intrabench.datasets.fetch.download import DownloadError
+from intrabench.datasets.cases import store
+from intrabench.fetch.download import DownloadError
 
 EXPECTED = {
     "spine_ct": {"vertebra.21": 0.57, "vertebra.22": 0.59, "vertebra.23": 0.64},

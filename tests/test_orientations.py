@@ -11,9 +11,9 @@ import pytest
 
 import intrabench
 from intrabench.mask import Mask
-from intrabench.play import play
+from intrabench.play.lockstep import play
+from intrabench.play.session import Session
 from intrabench.protocols import protocol
-from intrabench.session import Session
 from intrabench.target import Target
 from intrabench.volume import Grid, Volume
 from tests.prompters.paint import Paint

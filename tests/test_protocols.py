@@ -10,19 +10,18 @@ import pytest
 
 import intrabench
 from intrabench import registry
-from intrabench.adapt import Abilities
-from intrabench.cli import main
-from intrabench.datasets import store
-from intrabench.effort import cost
+from intrabench.cli.main import main
+from intrabench.datasets.cases import store
 from intrabench.engine.dry_run import describe as dry_run
 from intrabench.engine.job import Options, make_job
+from intrabench.engine.units import Runner
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.metrics.score import METRICS
-from intrabench.plan import Contender
+from intrabench.play.effort import cost
 from intrabench.prompters.base import User
 from intrabench.prompters.combined import make_prompter
-from intrabench.prompts import Turn
+from intrabench.prompts import Abilities, Turn
 from intrabench.protocols import PROTOCOLS, chosen_rows, protocol, row_names, stopping
 from intrabench.target import Target
 
@@ -97,8 +96,8 @@ def names(models: str | list[str], *only: str) -> dict[str, set[str]]:
     models = [models] if isinstance(models, str) else models
     job = make_job(Options(models=models, datasets=[SMALL], protocol="intrabench@1", only=only))
     return {
-        contender.spec: {job.rows[prompter.spec].name for prompter in job.prompters_for(contender.model)}
-        for contender in job.contenders
+        runner.short_spec: {job.rows[prompter.spec].name for prompter in job.prompters_for(runner.model)}
+        for runner in job.runners
     }
 
 
@@ -170,7 +169,7 @@ def test_units_are_made_for_each_model(data: Path) -> None:
     job = make_job(options)
     (dataset,) = job.datasets
     index = store.prepare(dataset, "case-1")
-    counts = [len(job.units(dataset, "case-1", contender, index)) for contender in job.contenders]
+    counts = [len(job.units(dataset, "case-1", runner, index)) for runner in job.runners]
     assert counts == [10, 5]
     assert dry_run(options, Path("out"))[:2] == [
         "random_walker: 10 sessions on cpu, 0 finished",
@@ -182,7 +181,7 @@ def test_a_prompter_takes_the_place_of_rows() -> None:
     asked = Options(models=["box_fill"], datasets=[SMALL], prompters=["box_volume"], protocol="intrabench@1")
     job = make_job(asked)
     assert [prompter.spec for prompter in job.prompters] == ["box_volume"]
-    assert job.prompters_for(job.contenders[0].model) == list(job.prompters)  # though "3D Box" is for 3D models
+    assert job.prompters_for(job.runners[0].model) == list(job.prompters)  # though "3D Box" is for 3D models
     assert (job.rounds, job.protocol.metrics) == (5, PAPER.metrics)
 
 
@@ -198,7 +197,7 @@ def test_the_hand_and_the_stop_rule_go_with_rows() -> None:
     job = make_job(options)
     assert {spec: row.name for spec, row in job.rows.items()} == {"box_prop+hand:jitter_mm=2": "B Prop"}
     assert job.protocol == stopping(PAPER, "interactions=9")
-    assert len(job.prompters_for(Contender(registry.make("models", "box_fill")).model)) == 1
+    assert len(job.prompters_for(Runner(registry.make("models", "box_fill")).model)) == 1
 
 
 def test_what_is_wrong_is_said_in_one_sentence() -> None:
@@ -235,7 +234,7 @@ def test_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 
 def test_info_lists_rows_and_notes() -> None:
-    from intrabench.describe import describe
+    from intrabench.cli.describe import describe
 
     lines = describe("intrabench@1").splitlines()
     assert "  3B Inter                                  Table 3, 2D  box_interp:n=3" in lines

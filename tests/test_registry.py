@@ -116,7 +116,7 @@ def test_listing_imports_neither_torch_nor_a_model(words: str) -> None:
     code = (
         "import sys\n"
         f"sys.argv = ['intrabench', *{words.split()!r}]\n"
-        "from intrabench.cli import main\n"
+        "from intrabench.cli.main import main\n"
         "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
         f"heavy = {heavy!r} & set(sys.modules)\n"
         "assert not heavy, heavy\n"

@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 
 from intrabench.errors import IntraBenchError
-from intrabench.specs import build, full_spec, nearest, parse, quoted, short_spec, split
+from intrabench.specs import build, nearest, parse, quoted, short_spec_of, spec_of, split
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,10 @@ def test_build_checks_types_and_names() -> None:
 
 def test_written_back() -> None:
     thing = Thing(text="a,b", on=True)
-    assert full_spec(thing) == 'thing:n=3,size=1.5,kind=a,on=true,text="a,b"'
-    assert short_spec(thing) == 'thing:on=true,text="a,b"'
-    assert short_spec(Thing()) == "thing"
-    for write in (full_spec, short_spec):
+    assert spec_of(thing) == 'thing:n=3,size=1.5,kind=a,on=true,text="a,b"'
+    assert short_spec_of(thing) == 'thing:on=true,text="a,b"'
+    assert short_spec_of(Thing()) == "thing"
+    for write in (spec_of, short_spec_of):
         name, arguments = parse(write(thing))
         assert (name, build(Thing, arguments, "again")) == ("thing", thing)
 

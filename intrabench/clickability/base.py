@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -39,19 +37,3 @@ class Clickability(ABC):
         image: RGB ``(y, x, 3)``, None unless it `looks`. target, error: ``(y, x)`` or ``(z, y, x)``, on which the
         click is made; the error is what is missed or what is too much, never both.
         """
-
-
-@lru_cache(maxsize=8)
-def click_model(spec: str) -> Clickability:
-    """The model that a spec or the path of a checkpoint of `rclicks` names, loaded once.
-
-    Raises:
-        IntraBenchError: there is none, or its weights are not here.
-    """
-    from intrabench import registry
-
-    name = spec.partition(":")[0]
-    if "/" in name or (os.path.isfile(spec) and name not in registry.entries("clickability")):
-        spec = f'rclicks:weights="{spec}"'
-    made: Clickability = registry.make("clickability", spec)
-    return made

@@ -14,10 +14,10 @@ from intrabench.clickability.click_metrics import BOOTSTRAPS, ClickMetrics, clic
 from intrabench.clickability.clicks_csv import RealClicks
 from intrabench.errors import IntraBenchError
 from intrabench.randomness import stream
-from intrabench.results.aggregate import aggregation
-from intrabench.results.resample import AVERAGE, intervals
+from intrabench.statistics.aggregate import aggregation
+from intrabench.statistics.resample import AVERAGE, intervals
 
-Scene = tuple[NDArray[np.uint8], NDArray[np.bool_], NDArray[np.bool_]]
+ClickedImage = tuple[NDArray[np.uint8], NDArray[np.bool_], NDArray[np.bool_]]
 """The picture ``(y, x, 3)``, the whole target ``(y, x)``, and the error ``(y, x)`` that the clicks correct."""
 
 METRICS = tuple(field.name for field in fields(ClickMetrics))
@@ -35,7 +35,7 @@ SCHEMA = {
 
 def evaluate(
     entries: Iterable[RealClicks],
-    scene_of: Callable[[RealClicks], Scene],
+    scene_of: Callable[[RealClicks], ClickedImage],
     clickability: Clickability,
     seed: int = 0,
     bootstraps: int = BOOTSTRAPS,
@@ -87,7 +87,7 @@ def _cell(value: float, low: float | None, high: float | None, digits: int) -> s
 
 
 def _row(
-    entry: RealClicks, scene: Scene, clickability: Clickability, seed: int, bootstraps: int
+    entry: RealClicks, scene: ClickedImage, clickability: Clickability, seed: int, bootstraps: int
 ) -> dict[str, str | int | float]:
     image, target, error = scene
     if not image.shape[:2] == target.shape == error.shape == entry.shape:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from intrabench.clickability.base import Bools, Clickability, Floats, Image, Spacing
 from intrabench.errors import IntraBenchError
-from intrabench.models import weights
+from intrabench.models.weights import registry as weights
 from intrabench.specs import switch
 
 
@@ -124,8 +124,8 @@ class RClicks(Clickability):
         """
         import torch
 
-        from intrabench.models.checkpoints import check, read, unwrapped
         from intrabench.models.networks.segnext import SegNeXtClickability
+        from intrabench.models.parts.checkpoints import check, read, unwrapped
 
         with torch.random.fork_rng(devices=[]):  # initial weights are overwritten: leave the global stream alone
             network = SegNeXtClickability()

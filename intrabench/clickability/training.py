@@ -174,7 +174,7 @@ class _Training:
         Raises:
             IntraBenchError: it cannot be read, was not made with these settings, or lacks the file of weights.
         """
-        from intrabench.models.checkpoints import read
+        from intrabench.models.parts.checkpoints import read
 
         if not path.exists():
             return
@@ -221,7 +221,7 @@ class _Training:
 
 
 def _atomically(path: Path, write: Callable[[Path], Any]) -> None:
-    from intrabench.datasets.fetch.download import writing
+    from intrabench.fetch.download import writing
 
     part = path.with_name(path.name + ".part")
     with writing(path):

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import ClassVar
 
 from intrabench import specs
-from intrabench.datasets.fetch.archive import member_names, open_members
-from intrabench.datasets.fetch.remote import RemoteFile
-from intrabench.datasets.fetch.source import Source
-from intrabench.datasets.fetch.transfer import DownloadError, Progress
 from intrabench.errors import IntraBenchError
+from intrabench.fetch.archive import member_names, open_members
+from intrabench.fetch.remote import RemoteFile
+from intrabench.fetch.source import Source
+from intrabench.fetch.transfer import DownloadError, Progress
 from intrabench.target import Target
 from intrabench.volume import Volume
+from intrabench.workspace import data_root
 
 Watch = Callable[[str], AbstractContextManager[Progress]]
 """Shows the progress of the download that is named, while the context lasts."""
@@ -165,18 +166,18 @@ class Dataset(ABC):
 
     @property
     def spec(self) -> str:
-        """``name:key=value,...`` with the parameters that differ from their defaults."""
-        return specs.short_spec(self)
+        """``name:key=value,...`` with every parameter: what keys are made from."""
+        return specs.spec_of(self)
 
     @property
-    def full_spec(self) -> str:
-        """``name:key=value,...`` with every parameter."""
-        return specs.full_spec(self)
+    def short_spec(self) -> str:
+        """``name:key=value,...`` with the parameters that differ from their defaults: what people read."""
+        return specs.short_spec_of(self)
 
     @property
     def argument(self) -> str:
-        """What a command takes to have it: its spec, for a folder its path."""
-        return self.spec
+        """What a command takes to have it: its short spec, for a folder its path."""
+        return self.short_spec
 
 
 class NotFetched(IntraBenchError):
@@ -189,8 +190,6 @@ def published_names(dataset: Dataset, source: Source) -> list[str]:
     Raises:
         NotFetched: it is not in the downloads folder yet.
     """
-    from intrabench.datasets.store import data_root
-
     path = source.place(data_root() / "downloads")
     if not path.exists():
         raise NotFetched(

@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 
 from intrabench.datasets.base import Dataset, DatasetCard, Files
-from intrabench.datasets.fetch.package import PackageSource
 from intrabench.errors import IntraBenchError
+from intrabench.fetch.package import PackageSource
 from intrabench.target import Target, targets_of
 from intrabench.volume import Array, Grid, Volume, read_grid_array, read_image
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from intrabench.datasets.base import DatasetCard
-from intrabench.datasets.fetch.remote import RemoteFile
-from intrabench.datasets.photo_set import FBRS, PAGE, UNPINNED, PhotoSet
+from intrabench.datasets.families.photo_set import FBRS, PAGE, UNPINNED, PhotoSet
+from intrabench.fetch.remote import RemoteFile
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from intrabench.datasets.base import Dataset, DatasetCard, Files
 from intrabench.datasets.convert.registration import rigid
 from intrabench.datasets.convert.resample import onto_grid
 from intrabench.datasets.convert.segments import targets_from
-from intrabench.datasets.fetch.remote import RemoteFile
 from intrabench.errors import IntraBenchError
+from intrabench.fetch.remote import RemoteFile
 from intrabench.target import Target
 from intrabench.volume import Volume, read_grid_array, read_image
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from intrabench.datasets.base import DatasetCard
-from intrabench.datasets.cohort import cohort
 from intrabench.datasets.convert.instances import Instances
 from intrabench.datasets.convert.segments import Segment, targets_from
-from intrabench.datasets.idc_set import IDC, SHARED, IdcSet, named
+from intrabench.datasets.families.cohort import cohort
+from intrabench.datasets.families.idc_set import IDC, SHARED, IdcSet, named
 from intrabench.target import Target
 from intrabench.volume import Volume
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from intrabench.datasets.base import DatasetCard
-from intrabench.datasets.radiomics import CAVEATS, CITATION, HOMEPAGE, LABELS, LICENCE, RULE, TumourSample
+from intrabench.datasets.families.radiomics import CAVEATS, CITATION, HOMEPAGE, LABELS, LICENCE, RULE, TumourSample
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from intrabench.datasets.base import Dataset, DatasetCard, Files
 from intrabench.datasets.convert.instances import Instances
 from intrabench.datasets.convert.segments import targets_from
 from intrabench.datasets.convert.spreadsheet import read_table
-from intrabench.datasets.fetch.remote import RemoteFile
 from intrabench.errors import IntraBenchError
+from intrabench.fetch.remote import RemoteFile
 from intrabench.mask import Mask
 from intrabench.target import Target
 from intrabench.volume import Array, Volume, check_intensities, read_grid_array

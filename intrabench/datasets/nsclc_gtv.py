@@ -8,7 +8,7 @@ from intrabench.datasets.base import Dataset, DatasetCard, Files
 from intrabench.datasets.convert.dicom_series import read_series
 from intrabench.datasets.convert.rtstruct import read_rtstruct
 from intrabench.datasets.convert.segments import targets_from
-from intrabench.datasets.fetch.package import PackageSource
+from intrabench.fetch.package import PackageSource
 from intrabench.target import Target
 from intrabench.volume import Volume
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from intrabench.datasets.base import Dataset, DatasetCard, Files
-from intrabench.datasets.fetch.remote import RemoteFile
+from intrabench.fetch.remote import RemoteFile
 from intrabench.target import Target, targets_of
 from intrabench.volume import Volume, read_image, read_labels
 

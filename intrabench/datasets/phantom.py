@@ -117,7 +117,7 @@ class Phantom(Dataset):
             room = [axis for axis in range(3) if size[axis] // (counts[axis] + 1) > GAP]
             if not room:
                 raise IntraBenchError(
-                    f"{self.spec}: {self.instances} instances do not fit into shape={self.shape}; "
+                    f"{self.short_spec}: {self.instances} instances do not fit into shape={self.shape}; "
                     "ask for fewer or for a larger shape"
                 )
             counts[max(room, key=lambda axis: size[axis] * self.spacing[axis] / counts[axis])] += 1

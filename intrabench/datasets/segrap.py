@@ -7,8 +7,8 @@ from typing import Literal
 
 from intrabench.datasets.base import Dataset, DatasetCard, Files
 from intrabench.datasets.convert.segments import targets_from
-from intrabench.datasets.fetch.remote import RemoteFile
 from intrabench.errors import IntraBenchError
+from intrabench.fetch.remote import RemoteFile
 from intrabench.mask import Mask
 from intrabench.target import Target
 from intrabench.volume import Volume, read_image, read_labels

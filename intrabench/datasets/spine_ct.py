@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from intrabench.datasets.base import DatasetCard
-from intrabench.datasets.spine import CITATION, HOMEPAGE, INSTANCES, LABELS, LICENCE, SpineSample
+from intrabench.datasets.families.spine import CITATION, HOMEPAGE, INSTANCES, LABELS, LICENCE, SpineSample
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from intrabench.datasets import store as cases
 from intrabench.datasets.base import Dataset
+from intrabench.datasets.cases import store as cases
+from intrabench.datasets.cases.selection import check_targets
 from intrabench.engine.job import Job, Options, make_job
 from intrabench.results.store import finished_sessions
-from intrabench.selection import check_targets
 
 
 def describe(options: Options, folder: Path) -> list[str]:
@@ -18,8 +18,8 @@ def describe(options: Options, folder: Path) -> list[str]:
     try:
         return _described(job, folder)
     finally:
-        for contender in job.contenders:
-            contender.close()
+        for runner in job.runners:
+            runner.close()
 
 
 def _described(job: Job, folder: Path) -> list[str]:
@@ -33,16 +33,16 @@ def _described(job: Job, folder: Path) -> list[str]:
         check_targets([index for index in indexes.values() if index], job.targets)
     done = finished_sessions(folder, job.rounds) if folder.is_dir() else set()
     total = finished = 0
-    for contender in job.contenders:
+    for runner in job.runners:
         keys = [
             unit.key
             for (dataset, case), index in indexes.items()
             if index is not None
-            for unit in job.units(dataset, case, contender, index)
+            for unit in job.units(dataset, case, runner, index)
         ]
         here = sum(key in done for key in keys)
         total, finished = total + len(keys), finished + here
-        lines.append(f"{contender.spec}: {len(keys)} sessions on {contender.device}, {here} finished")
+        lines.append(f"{runner.short_spec}: {len(keys)} sessions on {runner.device}, {here} finished")
     lines.append(f"in all {total} sessions, {finished} finished, {total - finished} to do; results in {folder}")
     if unknown:
         lines.append(
@@ -54,12 +54,12 @@ def _described(job: Job, folder: Path) -> list[str]:
 def _data(dataset: Dataset, selected: Sequence[str]) -> list[str]:
     """What the cases are made from and is to be fetched: archives by name, what belongs to single cases in sum."""
     missing = cases.to_download(dataset, selected)
-    lines = [
-        f"{dataset.spec}: {source.title}, {source.megabytes:.1f} MB, {'to download' if source in missing else 'here'}"
-        for source in dataset.sources()
-    ]
+    lines = []
+    for source in dataset.sources():
+        state = "to download" if source in missing else "here"
+        lines.append(f"{dataset.short_spec}: {source.title}, {source.megabytes:.1f} MB, {state}")
     own = [source for source in missing if source not in dataset.sources()]
     if own:
         gigabytes = sum(source.megabytes for source in own) / 1000
-        lines.append(f"{dataset.spec}: up to {gigabytes:.1f} GB to download for {len(selected)} cases")
+        lines.append(f"{dataset.short_spec}: up to {gigabytes:.1f} GB to download for {len(selected)} cases")
     return lines

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from intrabench import registry
-from intrabench.datasets import store as cases
-from intrabench.datasets.stored_case import CaseIndex
+from intrabench.datasets.base import Dataset
+from intrabench.datasets.cases.selection import select_cases, select_targets
+from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.requirements import check_requirements, pick_device
+from intrabench.engine.units import Runner, Unit
 from intrabench.errors import IntraBenchError
-from intrabench.models import weights
-from intrabench.models.base import Runtime
-from intrabench.models.network_model import NetworkModel
-from intrabench.models.weights import RANDOM
-from intrabench.plan import Contender, Unit
+from intrabench.models.base import Model, Runtime
+from intrabench.models.parts.network_model import NetworkModel
+from intrabench.models.weights import registry as weights
+from intrabench.models.weights.registry import RANDOM
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.combined import Combined, make_prompter
 from intrabench.protocols import ROUNDS, Protocol, chosen_rows, protocol, stopping
 from intrabench.protocols.row import Row
-from intrabench.selection import select_cases, select_targets
-from intrabench.specs import full_spec, short_spec
+from intrabench.target import TargetInfo
+from intrabench.workspace import data_root
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +32,9 @@ class Job:
     rows: by prompter spec, the protocol's row that it stands for. Such a prompter meets only the models that suit it.
     """
 
-    contenders: tuple[Contender, ...]
-    prompters: tuple[Any, ...]
-    datasets: tuple[Any, ...]
+    runners: tuple[Runner, ...]
+    prompters: tuple[Prompter, ...]
+    datasets: tuple[Dataset, ...]
     seeds: tuple[int, ...]
     protocol: Protocol
     rounds: int
@@ -44,31 +44,31 @@ class Job:
     save_masks: bool = False
     rows: Mapping[str, Row] = field(default_factory=dict)
 
-    def prompters_for(self, model: Any) -> list[Any]:
+    def prompters_for(self, model: Model) -> list[Prompter]:
         """The prompters that a model is to meet."""
         return [p for p in self.prompters if p.spec not in self.rows or self.rows[p.spec].suits(model.abilities)]
 
-    def selected(self) -> list[tuple[Any, str]]:
+    def selected(self) -> list[tuple[Dataset, str]]:
         """The cases of the job, ``(data set, case)``."""
-        chosen: dict[tuple[str, str], tuple[Any, str]] = {}
+        chosen: dict[tuple[str, str], tuple[Dataset, str]] = {}
         for dataset in self.datasets:
             for case in select_cases(dataset, self.cases):
-                if (dataset.spec, case) in chosen:
+                if (dataset.short_spec, case) in chosen:
                     raise IntraBenchError(
-                        f"two data sets are called {dataset.spec} and have a case {case}, so their rows would be mixed "
-                        "up; give one of the folders another name in its dataset.toml"
+                        f"two data sets are called {dataset.short_spec} and have a case {case}, so their rows would be "
+                        "mixed up; give one of the folders another name in its dataset.toml"
                     )
-                chosen[dataset.spec, case] = dataset, case
+                chosen[dataset.short_spec, case] = dataset, case
         return list(chosen.values())
 
-    def units(self, dataset: Any, case: str, contender: Contender, index: CaseIndex | None) -> list[Unit]:
+    def units(self, dataset: Dataset, case: str, runner: Runner, index: CaseIndex | None) -> list[Unit]:
         """The units of one case and model, ordered by target; without an index one unit stands for the case."""
-        listed: Sequence[Any] = [None] if index is None else select_targets(index, self.targets)
+        listed: Sequence[TargetInfo | None] = [None] if index is None else select_targets(index, self.targets)
         image_hash = "" if index is None else index.image_hash
         return [
-            Unit(self.protocol.id, contender, prompter, dataset, case, info, seed, image_hash, self.strict)
+            Unit(self.protocol.id, runner, prompter, dataset, case, info, seed, image_hash, self.strict)
             for info in listed
-            for prompter in self.prompters_for(contender.model)
+            for prompter in self.prompters_for(runner.model)
             for seed in self.seeds
         ]
 
@@ -114,10 +114,10 @@ def make_job(options: Options) -> Job:
     if rounds is None:
         rounds = ROUNDS if refined else 0
     datasets = _distinct([registry.make("datasets", spec) for spec in options.datasets])
-    models = {full_spec(model): (spec, model) for spec in options.models for model in [_model(spec, options)]}
+    models = {model.spec: (spec, model) for spec in options.models for model in [_model(spec, options)]}
     _check_rows([model for _, model in models.values()], rows, preset)
     return Job(
-        _contenders(models.values(), options),
+        _runners(models.values(), options),
         prompters,
         datasets,
         tuple(dict.fromkeys(options.seeds)),
@@ -162,22 +162,22 @@ def _prompter(spec: str, row: Row | None, preset: Protocol) -> Prompter:
         raise IntraBenchError(f"row {row.name} of {preset.id}: {error}; or choose rows without it by --only") from error
 
 
-def _check_rows(models: Sequence[Any], rows: Mapping[str, Row], preset: Protocol) -> None:
+def _check_rows(models: Sequence[Model], rows: Mapping[str, Row], preset: Protocol) -> None:
     """Refuse a model that none of the rows suits."""
     for model in models:
         if rows and not any(row.suits(model.abilities) for row in rows.values()):
             raise IntraBenchError(
-                f"none of the chosen rows of {preset.id} suits model {short_spec(model)}, which works in {model.dims}D "
+                f"none of the chosen rows of {preset.id} suits model {model.short_spec}, which works in {model.dims}D "
                 f"and takes {', '.join(sorted(model.accepts))}; choose others by --only, or give --prompter"
             )
 
 
-def _distinct(objects: Sequence[Any]) -> tuple[Any, ...]:
+def _distinct(objects: Sequence[Dataset]) -> tuple[Dataset, ...]:
     """Each spec once, however it was written."""
-    return tuple({thing.full_spec: thing for thing in objects}.values())
+    return tuple({thing.spec: thing for thing in objects}.values())
 
 
-def _model(spec: str, options: Options) -> Any:
+def _model(spec: str, options: Options) -> Model:
     model = registry.make("models", spec)
     if options.python is None:
         check_requirements(model)
@@ -198,15 +198,15 @@ def _check(options: Options) -> None:
         raise IntraBenchError("--weights names one file, so it goes with one --model; run the models one by one")
 
 
-def _contenders(models: Iterable[tuple[str, Any]], options: Options) -> tuple[Contender, ...]:
+def _runners(models: Iterable[tuple[str, Model]], options: Options) -> tuple[Runner, ...]:
     """All models with their runtimes; if one cannot be had, no process of another is left behind."""
-    made: list[Contender] = []
+    made: list[Runner] = []
     try:
         for spec, model in models:
             made.append(_equipped(spec, model, options))
     except BaseException:
-        for contender in made:
-            contender.close()
+        for runner in made:
+            runner.close()
         raise
     return tuple(made)
 
@@ -218,7 +218,7 @@ def given_weights(text: str | Path | None) -> Path | None:
     return Path(text).absolute() if Path(text) == Path(RANDOM) else Path(text)
 
 
-def contender(spec: str, options: Options) -> Contender:
+def runner(spec: str, options: Options) -> Runner:
     """The model that a spec names, with the runtime that the options ask for.
 
     Raises:
@@ -228,7 +228,7 @@ def contender(spec: str, options: Options) -> Contender:
     return _equipped(spec, _model(spec, options), options, load=False)
 
 
-def _equipped(spec: str, model: Any, options: Options, load: bool = True) -> Contender:
+def _equipped(spec: str, model: Model, options: Options, load: bool = True) -> Runner:
     if _random(options) and model.weights is not None and not isinstance(model, NetworkModel):
         raise IntraBenchError(f"model {model.name} cannot run untrained; leave --weights random out, or give a path")
     if options.weights is not None and not _random(options) and model.weights is None:
@@ -243,18 +243,18 @@ def _equipped(spec: str, model: Any, options: Options, load: bool = True) -> Con
         memory_mb=options.memory_mb,
         weights=None if _random(options) else options.weights,
         random=_random(options),
-        embeddings=cases.data_root() / "embeddings" if options.cache_embeddings else None,
+        embeddings=data_root() / "embeddings" if options.cache_embeddings else None,
         compile=options.compile,
     )
     if options.python is not None:
         from intrabench.engine.remote import RemoteModel
 
-        return Contender(model, device, RemoteModel(options.python, spec, model.runtime, options.plugins))
+        return Runner(model, device, RemoteModel(options.python, spec, model.runtime, options.plugins))
     if model.weights is not None and not model.runtime.random:
         weights.locate(model.weights, model.runtime.weights)  # absent weights are told now, not per target
         if model.runtime.weights is not None and load:
             model.load()  # a file brought by hand may be anything
-    return Contender(model, device)
+    return Runner(model, device)
 
 
 def _random(options: Options) -> bool:

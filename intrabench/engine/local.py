@@ -11,20 +11,20 @@ from typing import Any, Protocol
 
 from filelock import FileLock, Timeout
 
-from intrabench.datasets import store as cases
-from intrabench.datasets.base import NotFetched
-from intrabench.datasets.fetch.transfer import Progress
-from intrabench.datasets.get import fetch_shared
-from intrabench.datasets.stored_case import CaseIndex, Scene
+from intrabench.datasets.base import Dataset, NotFetched
+from intrabench.datasets.cases import store as cases
+from intrabench.datasets.cases.get import fetch_shared
+from intrabench.datasets.cases.selection import check_targets
+from intrabench.datasets.cases.stored_case import CaseIndex, StoredCase
 from intrabench.engine.environment import peak_gpu_mb, peak_memory_mb, versions_hash
 from intrabench.engine.job import Job
+from intrabench.engine.units import Runner, Unit
 from intrabench.errors import IntraBenchError, NotApplicable
-from intrabench.models.base import Failure, OpenImage, failure_of
-from intrabench.plan import Contender, Unit
-from intrabench.play import play, waves
+from intrabench.fetch.transfer import Progress
+from intrabench.models.base import Failure, Predictor, failure_of
+from intrabench.play.lockstep import play, waves
+from intrabench.play.session import Session
 from intrabench.results.store import FAILED, Store
-from intrabench.selection import check_targets
-from intrabench.session import Session
 from intrabench.target import Target
 from intrabench.volume import Volume
 
@@ -49,15 +49,15 @@ class Reporter(Protocol):
 class Group:
     """The units that share an opened image: one case and one model."""
 
-    dataset: Any
+    dataset: Dataset
     case: str
-    contender: Contender
+    runner: Runner
     units: Sequence[Unit]
 
     @property
     def lock_name(self) -> str:
         """Name of the lock that says who is playing the group."""
-        parts = (self.dataset.spec, self.case, *self.contender.identity)
+        parts = (self.dataset.short_spec, self.case, *self.runner.identity)
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16] + ".lock"
 
 
@@ -79,7 +79,7 @@ class LocalRun:
         self.job, self.store, self.reporter = job, store, reporter
         self.summary = Summary()
         self._unprepared: list[tuple[Unit, str]] = []
-        self._scene: tuple[Any, str, Scene] | None = None  # the last one, which the next model needs too
+        self._stored: tuple[Dataset, str, StoredCase] | None = None  # the last one, which the next model needs too
 
     def run(self) -> Summary:
         """Play all that is missing; what is finished is kept whenever it ends."""
@@ -104,13 +104,13 @@ class LocalRun:
         for dataset, case in self.job.selected():
             index, problem = self._prepare(dataset, case)
             indexes += [index] if index else []
-            for contender in self.job.contenders:
-                units = self.job.units(dataset, case, contender, index)
+            for runner in self.job.runners:
+                units = self.job.units(dataset, case, runner, index)
                 if index is None:
                     self._unprepared += [(unit, problem) for unit in units]
                     continue
-                groups += [Group(dataset, case, contender, units)] if units else []
-                whole = self.job.units(dataset, case, contender, None)
+                groups += [Group(dataset, case, runner, units)] if units else []
+                whole = self.job.units(dataset, case, runner, None)
                 self._write_mended([unit for unit in whole if unit.key in failed_before])
         if not self._unprepared:
             check_targets(indexes, self.job.targets)
@@ -126,18 +126,18 @@ class LocalRun:
             except Exception:  # `select_cases` tells what is wrong
                 continue
 
-    def _prepare(self, dataset: Any, case: str) -> tuple[CaseIndex | None, str]:
+    def _prepare(self, dataset: Dataset, case: str) -> tuple[CaseIndex | None, str]:
         try:
             if cases.index(dataset, case) is None:
                 for source in cases.to_download(dataset, [case]):
-                    self.reporter.say(f"{dataset.spec}: needs {source.title} ({source.megabytes:.1f} MB)")
+                    self.reporter.say(f"{dataset.short_spec}: needs {source.title} ({source.megabytes:.1f} MB)")
             index = cases.prepare(dataset, case, watch=self.reporter.watch)
         except Exception as error:  # any file may be broken in any way; the other cases go on
             problem = str(error) if isinstance(error, IntraBenchError) else f"{type(error).__name__}: {error}"
-            self.reporter.say(f"{dataset.spec}, case {case}: {problem}")
+            self.reporter.say(f"{dataset.short_spec}, case {case}: {problem}")
             return None, problem
         if not index.targets:
-            self.reporter.say(f"{dataset.spec}, case {case} has no targets, so nothing can be prompted; it is left out")
+            self.reporter.say(f"{dataset.short_spec}, case {case} has no targets and is left out")
         return index, ""
 
     def _claim(self, group: Group, wait: bool) -> bool:
@@ -169,12 +169,12 @@ class LocalRun:
         with ExitStack() as stack:
             started = time.perf_counter()
             try:
-                scene = self._opened(group)
-                volume = scene.volume  # read here, once
-                if volume.array.ndim > 3 and group.contender.model.grey_only:
+                stored = self._opened(group)
+                volume = stored.volume  # read here, once
+                if volume.array.ndim > 3 and group.runner.model.grey_only:
                     raise NotApplicable("the model takes one grey value per voxel, this image has channels")
-                targets = {target.id: target for target in scene.targets(_ids(units))}
-                image = stack.enter_context(group.contender.open(volume))
+                targets = {target.id: target for target in stored.targets(_ids(units))}
+                image = stack.enter_context(group.runner.open(volume))
             except NotApplicable as reason:
                 self._write_inapplicable(units, str(reason))
                 return
@@ -186,15 +186,15 @@ class LocalRun:
                 return
             self.play_waves(units, targets, image, volume)
 
-    def _opened(self, group: Group) -> Scene:
-        """The scene of a group; groups of one image follow each other, so it is read once."""
-        if self._scene is None or self._scene[:2] != (group.dataset, group.case):
-            self._scene = None  # two volumes at once would be one too many
-            self._scene = group.dataset, group.case, cases.open_case(group.dataset, group.case)
-        return self._scene[2]
+    def _opened(self, group: Group) -> StoredCase:
+        """The stored of a group; groups of one image follow each other, so it is read once."""
+        if self._stored is None or self._stored[:2] != (group.dataset, group.case):
+            self._stored = None  # two volumes at once would be one too many
+            self._stored = group.dataset, group.case, cases.open_case(group.dataset, group.case)
+        return self._stored[2]
 
     def play_waves(
-        self, units: Sequence[Unit], targets: Mapping[str, Target], image: OpenImage, volume: Volume
+        self, units: Sequence[Unit], targets: Mapping[str, Target], image: Predictor, volume: Volume
     ) -> None:
         """Play units against their opened image, wave by wave, and keep each wave."""
         for wave in waves(units, [unit.target.slices if unit.target else 1 for unit in units]):
@@ -210,9 +210,9 @@ class LocalRun:
             unit.key,
             target,
             unit.prompter,
-            unit.contender.model.abilities,
+            unit.runner.model.abilities,
             job.protocol,
-            dataset=unit.dataset.spec,
+            dataset=unit.dataset.short_spec,
             seed=unit.seed,
             rounds=job.rounds,
             image=volume,
@@ -242,7 +242,9 @@ class LocalRun:
 
     def _fail(self, group: Group, units: Sequence[Unit], failure: Failure) -> None:
         """Rows for units whose image could not be opened."""
-        self.reporter.say(f"{group.dataset.spec}, case {group.case}, {group.contender.spec}: {failure.message}")
+        self.reporter.say(
+            f"{group.dataset.short_spec}, case {group.case}, {group.runner.short_spec}: {failure.message}"
+        )
         self._write_failed([(unit, failure.status, failure.message) for unit in units])
 
     def _write_failed(self, failed: Sequence[tuple[Unit, str, str]]) -> None:

@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
 
-from intrabench.datasets import store as cases
-from intrabench.datasets.fetch.checksum import noted
+from intrabench.datasets.cases import store as cases
 from intrabench.engine.environment import versions, versions_hash
 from intrabench.engine.hardware import commit, hardware
 from intrabench.errors import IntraBenchError
-from intrabench.models import weights
+from intrabench.fetch.checksum import noted
+from intrabench.models.weights import registry as weights
 from intrabench.results.runs import FINISHED, LOCK, unfinished, without_home, work_of
 
 if TYPE_CHECKING:
     from intrabench.engine.job import Job, Options
     from intrabench.engine.local import Summary
-    from intrabench.plan import Contender
+    from intrabench.engine.units import Runner
     from intrabench.results.store import Store
 
 
@@ -52,7 +52,7 @@ class Manifest:
             "versions": versions(),
             "hardware": hardware(),
             "hardware_hash": _hash(hardware()),
-            "weights": [_weights(one) for one in self._job.contenders if one.model.weights is not None],
+            "weights": [_weights(one, one.model.weights) for one in self._job.runners if one.model.weights],
         }
 
     @contextmanager
@@ -96,9 +96,9 @@ def _now() -> str:
     return datetime.now(UTC).isoformat()
 
 
-def _weights(contender: Contender) -> dict[str, str]:
+def _weights(runner: Runner, id: str) -> dict[str, str]:
     """What a model's weights are, and where they came from."""
-    entry, runtime = weights.get(contender.model.weights), contender.model.runtime
+    entry, runtime = weights.get(id), runner.model.runtime
     if runtime.random:
         source = "nobody trained them"
     elif runtime.weights is not None:
@@ -107,24 +107,24 @@ def _weights(contender: Contender) -> dict[str, str]:
         path = weights.find(entry.id)
         fetched = noted(path) if path else None
         source = fetched.source if fetched else next(iter(entry.sources), "by hand")
-    return {"model": contender.spec, "id": entry.id, "sha256": contender.weights_sha256, "source": source}
+    return {"model": runner.short_spec, "id": entry.id, "sha256": runner.weights_sha256, "source": source}
 
 
 def _datasets(job: Job) -> list[dict[str, Any]]:
     """The data sets of a job and what of them is prepared, with a hash over the images and targets."""
-    prepared: dict[str, list[Any]] = {dataset.full_spec: [] for dataset in job.datasets}
+    prepared: dict[str, list[Any]] = {dataset.spec: [] for dataset in job.datasets}
     with suppress(IntraBenchError):  # what is wrong with the choice of cases was said already
         for dataset, case in job.selected():
             with suppress(Exception):  # a case that may be broken in any way has its failed row
                 if index := cases.index(dataset, case):
                     hashes = [target.content_hash for target in index.targets]
-                    prepared[dataset.full_spec].append([case, index.image_hash, hashes])
+                    prepared[dataset.spec].append([case, index.image_hash, hashes])
     return [
         {
-            "spec": dataset.spec,
+            "spec": dataset.short_spec,
             "version": dataset.version,
             "licence": dataset.card.licence,
-            "cases": len(found := prepared[dataset.full_spec]),
+            "cases": len(found := prepared[dataset.spec]),
             "targets": sum(len(hashes) for _, _, hashes in found),
             "images_hash": _hash(found),
         }

@@ -22,7 +22,7 @@ import numpy as np
 
 from intrabench.engine.worker import KEY
 from intrabench.errors import IntraBenchError
-from intrabench.models.base import Answer, Failure, OpenImage, Request
+from intrabench.models.base import Answer, Failure, Predictor, Request
 from intrabench.volume import Volume
 
 _BOOTSTRAP = """
@@ -72,13 +72,13 @@ class RemoteModel:
         return self._connection is not None
 
     @contextmanager
-    def open(self, volume: Volume) -> Iterator[OpenImage]:
+    def open(self, volume: Volume) -> Iterator[Predictor]:
         """Open one image over there; its voxels are shared, not sent."""
         memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
         with tempfile.TemporaryDirectory(prefix="intrabench-", dir=memory) as folder:
             path = Path(folder) / "volume.npy"
             np.save(path, volume.array)
-            image = OpenRemote(self, {"array": path, "grid": volume.grid, "modality": volume.modality})
+            image = RemotePredictor(self, {"array": path, "grid": volume.grid, "modality": volume.modality})
             image.open()
             yield image
 
@@ -174,7 +174,7 @@ class RemoteModel:
         return f"the worker process ended with {how}" + (f": {said[-1]}" if said else "")
 
 
-class OpenRemote(OpenImage):
+class RemotePredictor(Predictor):
     """An image that is opened in the other process."""
 
     def __init__(self, model: RemoteModel, image: dict[str, Any]) -> None:

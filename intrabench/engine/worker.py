@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from intrabench.errors import IntraBenchError
-from intrabench.models.base import Answer, Failure, OpenImage, Request, failure_of
+from intrabench.models.base import Answer, Failure, Predictor, Request, failure_of
 from intrabench.volume import Grid, Volume
 
 KEY = "INTRABENCH_WORKER_KEY"
@@ -33,7 +33,7 @@ class Worker:
 
     def __init__(self) -> None:
         self.model: Any = None
-        self.image: OpenImage | None = None
+        self.image: Predictor | None = None
         self.memories: dict[int, Any] = {}
         self._numbers = count(1)
         self._opened = ExitStack()
@@ -47,7 +47,7 @@ class Worker:
         """Make the model that a spec names and load its weights; returns what they are called."""
         from intrabench import registry
         from intrabench.engine.requirements import check_requirements
-        from intrabench.models.weights import identity
+        from intrabench.models.weights.registry import identity
 
         for plugin in plugins:
             registry.add_plugin(plugin)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from intrabench.adapt import Abilities
 from intrabench.mask import Mask, Region
-from intrabench.prompts import PromptKind, Turn, counting
+from intrabench.prompts import Abilities, PromptKind, Turn, counting
+from intrabench.specs import short_spec_of, spec_of
 from intrabench.volume import Volume
 
 WHOLE = Region()
@@ -85,7 +85,7 @@ class Failure:
     seconds: float = 0.0
 
 
-class OpenImage(ABC):
+class Predictor(ABC):
     """One image, encoded at most once, whatever the number of requests."""
 
     @abstractmethod
@@ -113,6 +113,16 @@ class Model(ABC):
     runtime: Runtime = Runtime()
 
     @property
+    def spec(self) -> str:
+        """``name:key=value,...`` with every parameter: what keys are made from."""
+        return spec_of(self)
+
+    @property
+    def short_spec(self) -> str:
+        """``name:key=value,...`` with the parameters that differ from their defaults: what people read."""
+        return short_spec_of(self)
+
+    @property
     def weights(self) -> str | None:
         """The entry of the weights registry that it needs; None when there are no weights."""
         return None
@@ -126,7 +136,7 @@ class Model(ABC):
         """Load the weights now instead of when the first image is opened; refuses a file that does not fit."""
 
     @abstractmethod
-    def open(self, volume: Volume) -> AbstractContextManager[OpenImage]:
+    def open(self, volume: Volume) -> AbstractContextManager[Predictor]:
         """Open one image, in canonical geometry; closing releases what was kept for it."""
 
 
@@ -149,14 +159,14 @@ class VolumeModel(Model):
     def segment_one(self, volume: Volume, request: Request) -> Answer:
         """Answer one request. Raise TimeoutError for a time limit; any exception becomes a failed row."""
 
-    def open(self, volume: Volume) -> AbstractContextManager[OpenImage]:
+    def open(self, volume: Volume) -> AbstractContextManager[Predictor]:
         """Open one image without encoding anything."""
         from contextlib import nullcontext
 
         return nullcontext(_OneByOne(self, volume))
 
 
-class _OneByOne(OpenImage):
+class _OneByOne(Predictor):
     def __init__(self, model: VolumeModel, volume: Volume) -> None:
         self.model, self.volume = model, volume
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.models.intensity import Policy, slice_images
-from intrabench.models.slice_model import Floats, SliceItem, SliceModel, SliceResult
+from intrabench.models.parts.intensity import Intensity, slice_images
+from intrabench.models.parts.slice_model import Floats, SliceItem, SliceModel, SliceResult
 from intrabench.volume import Volume
 
 
@@ -28,7 +28,7 @@ class GrabCut(SliceModel):
     requires = ("cv2",)
     accepts = frozenset({"point", "box2d"})
 
-    intensity: Policy = "volume"
+    intensity: Intensity = "volume"
     iterations: int = 5
     radius: int = 2
     reach: int = 20

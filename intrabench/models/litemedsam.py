@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from numpy.typing import NDArray
 
-from intrabench.models import resize
-from intrabench.models.recipe import Recipe
-from intrabench.models.sam_family import SamFamily, bilinear
-from intrabench.models.slice_model import Floats
+from intrabench.models.parts import resize
+from intrabench.models.parts.recipe import Recipe
+from intrabench.models.parts.sam_family import SamFamily, bilinear
+from intrabench.models.parts.slice_model import Floats
 
 
 @dataclass(eq=False)

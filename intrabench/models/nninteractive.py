@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask, box_slices
-from intrabench.models import weights
-from intrabench.models.allocator import keep_freed_memory
-from intrabench.models.base import Answer, Failure, Model, OpenImage, Request, failure_of
-from intrabench.models.nninteractive_marks import Mark, marks
+from intrabench.models.base import Answer, Failure, Model, Predictor, Request, failure_of
+from intrabench.models.parts.allocator import keep_freed_memory
+from intrabench.models.parts.nninteractive_marks import Mark, marks
+from intrabench.models.weights import registry as weights
 from intrabench.prompts import Turn
 from intrabench.volume import Volume
 
@@ -66,7 +66,7 @@ class NnInteractive(Model):
         """Load the network and its weights now."""
         _ = self.parts
 
-    def open(self, volume: Volume) -> AbstractContextManager[OpenImage]:
+    def open(self, volume: Volume) -> AbstractContextManager[Predictor]:
         """Open one image with a session of its own.
 
         Raises:
@@ -136,7 +136,7 @@ class NnInteractive(Model):
             torch.backends.cudnn.benchmark = benchmark
 
 
-class _OneImage(OpenImage):
+class _OneImage(Predictor):
     """One image in one session of the package, which stays where the last answer left it."""
 
     def __init__(self, session: Any, volume: Volume) -> None:

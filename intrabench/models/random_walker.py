@@ -20,7 +20,7 @@ from scipy.special import expit
 
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Request, VolumeModel
-from intrabench.models.neighbourhood import Array, Bools, Frame, Hints, Labels
+from intrabench.models.parts.neighbourhood import Array, Bools, Frame, Hints, Labels
 from intrabench.volume import Volume
 
 _BINS = 64

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from intrabench.models.networks.sam import Size, build_sam
-from intrabench.models.recipe import Recipe
-from intrabench.models.sam_family import SamFamily
+from intrabench.models.parts.recipe import Recipe
+from intrabench.models.parts.sam_family import SamFamily
 
 
 @dataclass(eq=False)

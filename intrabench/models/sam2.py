@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from intrabench.models import resize
-from intrabench.models.network_model import NetworkModel
 from intrabench.models.networks.sam2 import Backend, Size, Version, build_sam2
-from intrabench.models.recipe import Recipe
-from intrabench.models.sam_family import SamFamily, bilinear
-from intrabench.models.slice_model import Floats
+from intrabench.models.parts import resize
+from intrabench.models.parts.network_model import NetworkModel
+from intrabench.models.parts.recipe import Recipe
+from intrabench.models.parts.sam_family import SamFamily, bilinear
+from intrabench.models.parts.slice_model import Floats
 
 
 @dataclass(eq=False)

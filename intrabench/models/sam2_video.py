@@ -12,15 +12,15 @@ import torch
 from numpy.typing import NDArray
 
 from intrabench.mask import Mask
-from intrabench.models import resize
 from intrabench.models.base import Answer, Request
-from intrabench.models.crop_model import CropModel, Floats, OpenCrops
-from intrabench.models.intensity import slice_images
 from intrabench.models.networks.sam2 import SIDE, prepare
 from intrabench.models.networks.sam2_video import SlicePrompt, propagate
+from intrabench.models.parts import resize
+from intrabench.models.parts.crop_model import CropModel, Floats, OpenCrops
+from intrabench.models.parts.intensity import slice_images
+from intrabench.models.parts.sam_family import bilinear
+from intrabench.models.parts.slice_model import clipped
 from intrabench.models.sam2 import Sam2Choice, as_points
-from intrabench.models.sam_family import bilinear
-from intrabench.models.slice_model import clipped
 from intrabench.prompts import Prompts
 from intrabench.specs import switch
 from intrabench.volume import Volume

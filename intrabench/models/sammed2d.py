@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from intrabench.models.recipe import Recipe
-from intrabench.models.sam_family import SamFamily
+from intrabench.models.parts.recipe import Recipe
+from intrabench.models.parts.sam_family import SamFamily
 
 
 @dataclass(eq=False)

@@ -12,9 +12,9 @@ from torch.nn import functional
 
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Request
-from intrabench.models.crop_model import CropModel, Floats, OpenCrops
-from intrabench.models.intensity import percentiles
-from intrabench.models.recipe import Policy
+from intrabench.models.parts.crop_model import CropModel, Floats, OpenCrops
+from intrabench.models.parts.intensity import percentiles
+from intrabench.models.parts.recipe import Policy
 from intrabench.specs import switch
 from intrabench.volume import Volume
 

@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from intrabench.models import resize
-from intrabench.models.intensity import slice_images
-from intrabench.models.network_model import NetworkModel
-from intrabench.models.recipe import Recipe, WithRecipe
-from intrabench.models.sam_family import bilinear
-from intrabench.models.slice_model import Floats, SliceItem, SliceModel, SliceResult
+from intrabench.models.parts import resize
+from intrabench.models.parts.intensity import slice_images
+from intrabench.models.parts.network_model import NetworkModel
+from intrabench.models.parts.recipe import Recipe, WithRecipe
+from intrabench.models.parts.sam_family import bilinear
+from intrabench.models.parts.slice_model import Floats, SliceItem, SliceModel, SliceResult
 from intrabench.volume import Volume
 
 SIDE = 128

@@ -10,8 +10,8 @@ import torch
 
 from intrabench.mask import Box
 from intrabench.models.base import Answer, Request
-from intrabench.models.crop_model import CropModel, Floats, OpenCrops
-from intrabench.models.recipe import Policy
+from intrabench.models.parts.crop_model import CropModel, Floats, OpenCrops
+from intrabench.models.parts.recipe import Policy
 from intrabench.volume import Volume
 
 
@@ -45,16 +45,16 @@ class SegVol(CropModel):
         return build_segvol()
 
     def prepared(self, volume: Volume) -> Any:
-        """The scene: the foreground, its intensities from 0 to 1.
+        """The crop: the foreground, its intensities from 0 to 1.
 
         Raises:
             ValueError: the image has channels.
         """
-        from intrabench.models.networks.segvol_zoom import Scene
+        from intrabench.models.networks.segvol_zoom import Crop
 
         if volume.array.ndim != 3:
             raise ValueError("SegVol takes grey volumes, not colour images")
-        return Scene.of(volume.array)
+        return Crop.of(volume.array)
 
     def encode(self, crop: Floats) -> Floats:
         """A window ``(32, 256, 256)`` to its embedding ``(768, 8, 16, 16)``."""

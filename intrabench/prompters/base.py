@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from intrabench.mask import Mask
 from intrabench.prompts import Prompts, Turn
 from intrabench.randomness import stream
-from intrabench.specs import full_spec, switch
+from intrabench.specs import spec_of, switch
 from intrabench.target import Target
 from intrabench.volume import Volume
 
@@ -73,7 +73,7 @@ class Prompter(ABC):
     @property
     def spec(self) -> str:
         """``name:key=value,...`` with every parameter."""
-        return full_spec(self)
+        return spec_of(self)
 
     def preview(
         self, mask: NDArray[np.generic], spacing_mm: Sequence[float] = (1.0, 1.0, 1.0), seed: int = 0
@@ -115,4 +115,4 @@ class Refinement(ABC):
     @property
     def spec(self) -> str:
         """``name:key=value,...`` with every parameter."""
-        return full_spec(self)
+        return spec_of(self)

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from intrabench.clickability.base import Clickability, click_model
+from intrabench.clickability.base import Clickability
 from intrabench.clickability.sampling import GROUPS, Mass, draw, group_of
 from intrabench.mask import Box, Mask, grow
 from intrabench.prompters.base import Refinement, User
 from intrabench.prompters.click_deepest import Space, Worse, click, is_planar, unclicked, worse_errors
 from intrabench.prompts import Turn
+from intrabench.registry import click_model
 from intrabench.specs import switch
 
 _PAPER_SIGMA = 0.01  # of the image's diagonal
@@ -115,11 +116,11 @@ class ClickabilityClick(Refinement):
 
 def _rgb(user: User, z: int) -> NDArray[np.uint8]:
     """A slice as people see it, ``(y, x, 3)``: photos as they are, CT in a soft-tissue window, others in their own."""
-    from intrabench.models.intensity import Policy, slice_images
+    from intrabench.models.parts.intensity import Intensity, slice_images
 
     if user.image is None:
         raise ValueError("this clickability model looks at the image, and there is none here")
-    policy: Policy = "ct_soft" if user.image.modality.startswith("CT") else "slice_positive"
-    image = slice_images(user.image.array, policy)(z)
+    intensity: Intensity = "ct_soft" if user.image.modality.startswith("CT") else "slice_positive"
+    image = slice_images(user.image.array, intensity)(z)
     colours = image if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2)
     return np.ascontiguousarray(colours[..., :3]).astype(np.uint8)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from intrabench.prompters.base import User
 from intrabench.prompts import Prompts, Scribble, Turn
-from intrabench.specs import full_spec, switch
+from intrabench.specs import spec_of, switch
 
 Floats = NDArray[np.float64]
 
@@ -38,7 +38,7 @@ class Hand:
     @property
     def spec(self) -> str:
         """``hand:key=value,...`` with what is not zero."""
-        return full_spec(self)
+        return spec_of(self)
 
     @property
     def steady(self) -> bool:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from intrabench.effort import Effort
 from intrabench.errors import IntraBenchError
+from intrabench.play.effort import Effort
 from intrabench.protocols import intrabench_paper, rclicks_paper
 from intrabench.protocols.row import Row
-from intrabench.specs import build, full_spec, nearest, parse, switch
+from intrabench.specs import build, nearest, parse, spec_of, switch
 
 
 @dataclass(frozen=True)
@@ -130,4 +130,4 @@ def stopping(preset: Protocol, words: str) -> Protocol:
     stop = build(Stop, arguments, f"--stop {words}")
     if not 0 <= stop.dice <= 1 or stop.interactions < 0 or stop.seconds < 0:
         raise IntraBenchError(f"--stop {words}: expected dice from 0 to 1, interactions and seconds of 0 or more")
-    return preset if stop == preset.stop else replace(preset, id=f"{preset.id}+{full_spec(stop)}", stop=stop)
+    return preset if stop == preset.stop else replace(preset, id=f"{preset.id}+{spec_of(stop)}", stop=stop)

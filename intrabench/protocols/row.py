@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from intrabench.adapt import Abilities
-from intrabench.prompts import PromptKind
+from intrabench.prompts import Abilities, PromptKind
 from intrabench.specs import split
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from intrabench.datasets import store
+from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from intrabench.results.origin import dataset_of
 from intrabench.results.store import read_masks, read_rows

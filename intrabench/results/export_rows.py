@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.datasets.fetch.download import writing
 from intrabench.errors import IntraBenchError
+from intrabench.fetch.download import writing
 from intrabench.protocols import PROTOCOLS
 from intrabench.results.store import read_rows, read_turns
 

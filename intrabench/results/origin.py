@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from intrabench import registry
+from intrabench.datasets.base import Dataset
 from intrabench.errors import IntraBenchError
 from intrabench.results.runs import at_home
 
 
-def dataset_of(results: Path, row: Mapping[str, Any]) -> Any:
+def dataset_of(results: Path, row: Mapping[str, Any]) -> Dataset:
     """The data set of a row, as its run had it: a folder's name does not say where it lies.
 
     Raises:
@@ -23,7 +24,7 @@ def dataset_of(results: Path, row: Mapping[str, Any]) -> Any:
             made = registry.make("datasets", spec)
         except IntraBenchError:  # a folder that was moved; another of the run's may still be the one
             continue
-        if made.spec == row["dataset"]:
+        if made.short_spec == row["dataset"]:
             return made
     return registry.make("datasets", row["dataset"])
 

@@ -11,7 +11,7 @@ import pytest
 from intrabench.clickability.click_metrics import click_metrics
 from intrabench.clickability.clicks_csv import RealClicks
 from intrabench.clickability.distance import Distance
-from intrabench.clickability.evaluation import METRICS, Scene, evaluate, means, wide
+from intrabench.clickability.evaluation import METRICS, ClickedImage, evaluate, means, wide
 from intrabench.clickability.uniform import Uniform
 from intrabench.errors import IntraBenchError
 from intrabench.randomness import stream
@@ -25,7 +25,7 @@ def entry(name: str, click_type: str = "first", dataset: str = "grabcut") -> Rea
     return RealClicks(dataset, name, name, "", "", click_type, clicks, ("pc",) * 6, SHAPE)
 
 
-def scene(one: RealClicks) -> Scene:
+def scene(one: RealClicks) -> ClickedImage:
     target = np.zeros(SHAPE, dtype=bool)
     target[8:20, 10:30] = True
     error = target.copy()
@@ -85,7 +85,7 @@ def test_what_cannot_be_evaluated() -> None:
     with pytest.raises(IntraBenchError, match="clicks of a were made on 10 x 12 pixels, but its picture has 30 x 40"):
         evaluate([replace(ENTRIES[0], shape=(10, 12))], scene, Uniform())
 
-    def nothing_wrong(one: RealClicks) -> Scene:
+    def nothing_wrong(one: RealClicks) -> ClickedImage:
         image, target, error = scene(one)
         return image, target, error & ~error
 

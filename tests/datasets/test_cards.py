@@ -8,8 +8,8 @@ import pytest
 
 from intrabench import registry
 from intrabench.datasets.base import Dataset, NotFetched
-from intrabench.datasets.photo_set import PhotoSet
-from intrabench.models import weights
+from intrabench.datasets.families.photo_set import PhotoSet
+from intrabench.models.weights import registry as weights
 
 SHIPPED = [entry.load()() for entry in registry.entries("datasets").values() if entry.origin == "intrabench"]
 TEN = {

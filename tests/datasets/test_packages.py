@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from intrabench import registry
-from intrabench.datasets import store
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.brain_mni import place
-from intrabench.datasets.fetch.download import DownloadError
-from intrabench.datasets.stored_case import Scene
+from intrabench.datasets.cases import store
+from intrabench.datasets.cases.stored_case import StoredCase
 from intrabench.errors import IntraBenchError
+from intrabench.fetch.download import DownloadError
 from intrabench.volume import Array, Grid
 
 NAMES = ("spine_ct", "spine_mr", "brain_mni", "lung_tumour", "brain_tumour", "nsclc_gtv")
@@ -50,7 +50,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(os.environ.get("INTRABENCH_DATA") or tmp_path_factory.mktemp("data"))
 
 
-def scene(root: Path, spec: str, case: str) -> Scene:
+def scene(root: Path, spec: str, case: str) -> StoredCase:
     """A prepared case; skips only where no package index can be reached."""
     dataset: Dataset = registry.make("datasets", spec)
     try:

@@ -148,10 +148,10 @@ def test_specs_go_both_ways() -> None:
     spec = "phantom:shape=32x40x48,spacing=2.5x0.75x1,orientation=LPI,instances=4,scans=2,seed=7,noise=12.5"
     phantom = registry.make("datasets", spec)
     assert phantom == Phantom((32, 40, 48), (2.5, 0.75, 1.0), "LPI", 4, 2, 7, 12.5)
-    assert registry.make("datasets", phantom.full_spec) == phantom
     assert registry.make("datasets", phantom.spec) == phantom
-    assert registry.make("datasets", "phantom").spec == "phantom"
-    assert Phantom(spacing=(1, 1, 1)).full_spec == registry.make("datasets", "phantom:spacing=1x1x1").full_spec
+    assert registry.make("datasets", phantom.short_spec) == phantom
+    assert registry.make("datasets", "phantom").short_spec == "phantom"
+    assert Phantom(spacing=(1, 1, 1)).spec == registry.make("datasets", "phantom:spacing=1x1x1").spec
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ import pytest
 from PIL import Image
 
 from intrabench import registry
-from intrabench.datasets import store
-from intrabench.datasets.photo_set import PhotoSet
-from intrabench.datasets.stored_case import Scene
+from intrabench.datasets.cases import store
+from intrabench.datasets.cases.stored_case import StoredCase
+from intrabench.datasets.families.photo_set import PhotoSet
 from intrabench.errors import IntraBenchError
 from intrabench.volume import Array
 
@@ -70,7 +70,7 @@ def read(content: bytes) -> Array:
     return found
 
 
-def prepared(dataset: PhotoSet, case: str) -> Scene:
+def prepared(dataset: PhotoSet, case: str) -> StoredCase:
     store.prepare(dataset, case)
     return store.open_case(dataset, case)
 

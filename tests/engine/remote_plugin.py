@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from intrabench.mask import Mask
-from intrabench.models.base import Answer, Model, OpenImage, Request, VolumeModel
+from intrabench.models.base import Answer, Model, Predictor, Request, VolumeModel
 from intrabench.models.box_fill import BoxFill
 from intrabench.volume import Volume
 
@@ -116,7 +116,7 @@ class Exhausted(Model):
     opening: bool = False
 
     @contextmanager
-    def open(self, volume: Volume) -> Iterator[OpenImage]:
+    def open(self, volume: Volume) -> Iterator[Predictor]:
         if self.opening:
             raise MemoryError("no room to open it")
         note("images", f"open {volume.shape[0]}")
@@ -124,7 +124,7 @@ class Exhausted(Model):
         note("images", f"close {volume.shape[0]}")
 
 
-class Full(OpenImage):
+class Full(Predictor):
     """Has no room for any request."""
 
     def segment(self, requests: Sequence[Request]) -> list[Any]:

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 import intrabench
-from intrabench.datasets import store as cases
+from intrabench.datasets.cases import store as cases
 from intrabench.engine import remote
 from intrabench.engine.remote import RemoteModel
 from intrabench.mask import Mask

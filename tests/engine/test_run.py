@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 import intrabench
-from intrabench.datasets import store as cases
+from intrabench.datasets.cases import store as cases
 from intrabench.errors import IntraBenchError
 from intrabench.results.export import export
 from intrabench.results.store import read_rows, read_turns
@@ -169,7 +169,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from intrabench.datasets.base import Dataset, DatasetCard
-from intrabench.datasets import store as cases
+from intrabench.datasets.cases import store as cases
 from intrabench.errors import IntraBenchError
 from intrabench.target import targets_of
 from intrabench.volume import Volume

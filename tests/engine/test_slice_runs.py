@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from intrabench.models.slice_model import SliceModel, SliceResult
+from intrabench.models.parts.slice_model import SliceModel, SliceResult
 
 
 @dataclass(eq=False)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from intrabench.models import weights
-from intrabench.models.weights import Weights
+from intrabench.models.weights import registry as weights
+from intrabench.models.weights.registry import Weights
 
 Own = Callable[..., Weights]
 

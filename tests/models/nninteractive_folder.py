@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from intrabench.models.random_weights import random_state
+from intrabench.models.parts.random_weights import random_state
 
 CHANNELS = 8  # the image, the previous mask, and positive and negative boxes or lassos, points, scribbles
 CONFIGURATION = "3d_fullres"

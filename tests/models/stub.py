@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from intrabench.models.base import Answer, Request, Runtime
-from intrabench.models.recipe import Policy, Recipe
-from intrabench.models.sam_family import SamFamily
-from intrabench.models.slice_model import SliceItem
+from intrabench.models.parts.recipe import Policy, Recipe
+from intrabench.models.parts.sam_family import SamFamily
+from intrabench.models.parts.slice_model import SliceItem
 from intrabench.prompts import Prompts, Turn
 
 SIDE = 32

@@ -16,10 +16,11 @@ pytest.importorskip("cv2")
 import torch
 
 from intrabench.errors import IntraBenchError
-from intrabench.models import resize, weights
 from intrabench.models.base import Answer, Request, Runtime
 from intrabench.models.litemedsam import LiteMedSAM
-from intrabench.models.slice_model import SliceItem
+from intrabench.models.parts import resize
+from intrabench.models.parts.slice_model import SliceItem
+from intrabench.models.weights import registry as weights
 from intrabench.prompts import Turn, boxes
 from intrabench.registry import make
 from intrabench.volume import Volume

@@ -20,12 +20,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from intrabench.adapt import adapt
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Request, Runtime
 from intrabench.models.nninteractive import NnInteractive
-from intrabench.models.nninteractive_marks import marks
+from intrabench.models.parts.nninteractive_marks import marks
+from intrabench.play.adapt import adapt
 from intrabench.prompts import Click, DrawBox3D, Lasso, Prompts, Scribble, Turn, box3d, boxes, points
 from intrabench.registry import make
 from intrabench.volume import Volume

@@ -7,7 +7,7 @@ import pytest
 
 from intrabench.mask import Mask, Region
 from intrabench.models.base import Answer, Failure, Request
-from intrabench.models.neighbourhood import Frame, Hints
+from intrabench.models.parts.neighbourhood import Frame, Hints
 from intrabench.models.random_walker import RandomWalker
 from intrabench.prompts import Prompts, Scribble, Turn, box3d, boxes, points
 from intrabench.volume import Volume

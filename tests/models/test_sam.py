@@ -14,13 +14,13 @@ pytest.importorskip("segment_anything")
 import torch
 from torch.nn import functional
 
-from intrabench.models import resize
 from intrabench.models.base import Runtime
 from intrabench.models.medsam import MedSAM
+from intrabench.models.parts import resize
+from intrabench.models.parts.sam_family import MEAN, STD
+from intrabench.models.parts.slice_model import SliceItem
 from intrabench.models.sam import SAM
-from intrabench.models.sam_family import MEAN, STD
 from intrabench.models.scribbleprompt_sam import ScribblePromptSAM
-from intrabench.models.slice_model import SliceItem
 from intrabench.volume import Volume
 from tests.models.networks.parity import FOLDER, close, fixture
 from tests.models.stub import item

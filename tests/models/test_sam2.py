@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from intrabench.models import resize
 from intrabench.models.base import Runtime
 from intrabench.models.networks.sam2 import LENGTH
+from intrabench.models.parts import resize
+from intrabench.models.parts.slice_model import SliceItem
 from intrabench.models.sam2 import SAM2, as_points
-from intrabench.models.slice_model import SliceItem
 from intrabench.registry import make
 from intrabench.volume import Volume
 from tests.models.networks.parity import close, fixture

@@ -9,10 +9,10 @@ pytest.importorskip("segment_anything")
 
 import torch
 
-from intrabench.models import resize
 from intrabench.models.base import Runtime
+from intrabench.models.parts import resize
+from intrabench.models.parts.slice_model import SliceItem
 from intrabench.models.sammed2d import SAMMed2D
-from intrabench.models.slice_model import SliceItem
 from intrabench.volume import Volume
 from tests.models.networks.parity import close, fixture
 from tests.models.stub import item

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from intrabench.models.base import Failure
+from intrabench.models.parts.slice_model import SliceItem
 from intrabench.models.scribbleprompt_unet import SIDE, ScribblePromptUNet
-from intrabench.models.slice_model import SliceItem
 from intrabench.prompts import boxes, points
 from intrabench.volume import Volume
 from tests.models.networks.parity import close, filled, fixture

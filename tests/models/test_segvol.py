@@ -19,7 +19,7 @@ from intrabench.models.networks.segvol import WINDOW
 from intrabench.models.segvol import SegVol
 from intrabench.prompts import Prompts, Turn, box3d, boxes, points
 from intrabench.registry import make
-from intrabench.specs import full_spec
+from intrabench.specs import spec_of
 from intrabench.volume import Volume
 from tests.models.stub import answers, request
 
@@ -148,7 +148,7 @@ def test_the_policy_sets_the_seed(image: Any, monkeypatch: pytest.MonkeyPatch, p
     image.model.policy = policy
     answers(image, [request("a", points([(20, 30, 40)])), request("b", points([(20, 30, 40)]))])
     assert seeds == [seed, seed]
-    assert full_spec(make("models", f"segvol:policy={policy}")) == f"segvol:policy={policy}"
+    assert spec_of(make("models", f"segvol:policy={policy}")) == f"segvol:policy={policy}"
 
 
 OUTSIDE = [

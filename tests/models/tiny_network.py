@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from intrabench.models.network_model import NetworkModel
-from intrabench.models.slice_model import Floats, SliceItem, SliceModel, SliceResult
+from intrabench.models.parts.network_model import NetworkModel
+from intrabench.models.parts.slice_model import Floats, SliceItem, SliceModel, SliceResult
 from intrabench.volume import Volume
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from intrabench.mask import Mask, Region
-from intrabench.models.base import Answer, Failure, Model, OpenImage, Request
+from intrabench.models.base import Answer, Failure, Model, Predictor, Request
 from intrabench.volume import Volume
 
 
@@ -22,11 +22,11 @@ class Paint(Model):
     accepts = frozenset({"point", "box2d"})
     radius: float = 2.5
 
-    def open(self, volume: Volume) -> AbstractContextManager[OpenImage]:
+    def open(self, volume: Volume) -> AbstractContextManager[Predictor]:
         return nullcontext(_Canvas(volume.shape, self.radius))
 
 
-class _Canvas(OpenImage):
+class _Canvas(Predictor):
     def __init__(self, shape: tuple[int, int, int], radius: float) -> None:
         self.shape, self.radius, self.requests = shape, radius, list[Request]()
 

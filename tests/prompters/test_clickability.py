@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 import intrabench
 from intrabench import registry
-from intrabench.clickability.base import click_model
 from intrabench.clickability.uniform import Uniform
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
@@ -18,6 +17,7 @@ from intrabench.prompters.base import Clock, Refinement, User
 from intrabench.prompters.click_deepest import ClickDeepest
 from intrabench.prompters.clickability import ClickabilityClick
 from intrabench.prompts import Turn, points
+from intrabench.registry import click_model
 from intrabench.target import Target, with_siblings
 from intrabench.volume import Volume
 from tests.conftest import make_target

@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 import intrabench
-from intrabench.effort import effort_of_round
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.models.base import Request
-from intrabench.play import play
+from intrabench.play.effort import effort_of_round
+from intrabench.play.lockstep import play
+from intrabench.play.session import Session
 from intrabench.prompters.base import Clock, Refinement, User
 from intrabench.prompters.combined import Combined
 from intrabench.prompters.errors import deepest, largest_component
 from intrabench.prompts import Click, DrawBox2D, Prompts, Turn, boxes
 from intrabench.protocols import protocol, stopping
-from intrabench.session import Session
 from intrabench.target import Target
 from intrabench.volume import Volume
 from tests.conftest import make_target

@@ -14,8 +14,8 @@ from filelock import FileLock
 import intrabench
 from intrabench.errors import IntraBenchError
 from intrabench.results.runs import read_record
-from intrabench.results.soundness import check_mixable, is_partial
 from intrabench.results.store import Store, damaged_parts, finished_sessions, read_rows, read_turns
+from intrabench.statistics.soundness import check_mixable, is_partial
 from tests.engine.test_run import lasting
 from tests.results.made import rows
 

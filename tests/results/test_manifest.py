@@ -20,9 +20,9 @@ from typing import Any
 import pytest
 
 import intrabench
-from intrabench.datasets import store as cases
+from intrabench.datasets.cases import store as cases
 from intrabench.engine import hardware
-from intrabench.models import weights
+from intrabench.models.weights import registry as weights
 from intrabench.results.runs import at_home, read_record, read_records, without_home
 from tests.conftest import Said
 
@@ -66,7 +66,7 @@ def test_it_pins_the_data(data: Path) -> None:
     indexes = [cases.index(dataset, case) for case in dataset.cases()]
     content = [[i.case, i.image_hash, [target.content_hash for target in i.targets]] for i in indexes if i]
     assert told == {
-        "spec": dataset.spec,
+        "spec": dataset.short_spec,
         "version": dataset.version,
         "licence": dataset.card.licence,
         "cases": 2,

@@ -17,7 +17,7 @@ import typer
 from typer.testing import CliRunner
 
 import intrabench
-from intrabench.cli_results import add_results
+from intrabench.cli.results import add_results
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.results.merge import merge

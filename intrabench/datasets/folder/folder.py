@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from intrabench import registry, specs
+from intrabench import specs
 from intrabench.datasets.base import Dataset, DatasetCard, Files
 from intrabench.datasets.convert.segments import targets_from
 from intrabench.datasets.folder.layout import Layout
@@ -65,13 +65,13 @@ class Folder(Dataset):
         return DatasetCard(**told, caveats=self.layout.notes)
 
     @property
-    def spec(self) -> str:
+    def short_spec(self) -> str:
         """The name, and the channel unless it is 0: where the folder lies is no part of what it is."""
         return f"{self.name}:channel={self.channel}" if self.channel else self.name
 
     @property
-    def full_spec(self) -> str:
-        """As `spec`, with a hash of the place, so that two folders of one name are kept apart in the store."""
+    def spec(self) -> str:
+        """As `short_spec`, with a hash of the place, so that two folders of one name are kept apart in the store."""
         place = f"{self.path.resolve()} {Path(self.label).resolve() if self.label else ''}"
         return f"{self.name}:channel={self.channel},place={hashlib.sha256(place.encode()).hexdigest()[:8]}"
 
@@ -134,8 +134,4 @@ def open_folder(spec: str) -> Folder:
     if folder.channel < 0:
         raise IntraBenchError(f"{spec!r}: channels count from 0; give channel=0 or more")
     folder.cases()  # what is wrong with the place is told at once
-    if folder.name in registry.entries("datasets"):
-        raise IntraBenchError(
-            f"{name} would be called like the data set {folder.name} of intrabench; write another name in its {FILE}"
-        )
     return folder

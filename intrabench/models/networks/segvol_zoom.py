@@ -2,7 +2,7 @@
 
 Du et al., "SegVol", NeurIPS 2024, https://github.com/BAAI-DCAI/SegVol. Everything is in voxels ``(z, y, x)`` of the
 canonical array. Boxes are half-open as everywhere here; only those that the network gets include their last voxel.
-"Scene" is the part of a volume that is looked at, "frame" the scene resized to 32 x 256 x 256 voxels.
+"Crop" is the part of a volume that is looked at, "frame" the crop resized to 32 x 256 x 256 voxels.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from intrabench.models.networks.segvol import WINDOW, upscaled
 POINTS = 5
 """How many points each window gets."""
 Encode = Callable[[Box | None, Tensor], Tensor]
-"""From an image ``(1, 1, 32, 256, 256)`` to its embedding. The key tells it from the others of the scene, to cache by:
-the box of the scene's voxels that it shows, or None for the frame."""
+"""From an image ``(1, 1, 32, 256, 256)`` to its embedding. The key tells it from the others of the crop, to cache by:
+the box of the crop's voxels that it shows, or None for the frame."""
 Decode = Callable[[Tensor, Tensor | None, Tensor | None, Tensor | None], Tensor]
 """`SegVol.decode`: from embedding, points, labels and boxes (all three on the CPU) to logits ``(1, 1, 32, 64, 64)``."""
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class Crop:
     """The bright part of a volume. image: float32 in [0, 1]. start: its first voxel in the volume."""
 
     image: NDArray[np.float32]
     start: Index
 
     @classmethod
-    def of(cls, volume: NDArray[np.generic]) -> Scene:
+    def of(cls, volume: NDArray[np.generic]) -> Crop:
         """Voxels above the mean are the foreground; its percentiles 0.05 and 99.95 become 0 and 1, zeros are cut off.
 
-        Without contrast in the foreground the scene is the whole volume, all zeros. Two steps of the original are left
+        Without contrast in the foreground the crop is the whole volume, all zeros. Two steps of the original are left
         out because later ones undo them: the z-score before the scaling, the padding before zeros are cut off.
         """
         values = volume.astype(np.float32, copy=False)
@@ -54,7 +54,7 @@ class Scene:
         return cls((np.clip(values[box_slices(box)], low, high) - low) / (high - low), box[:3])
 
     def frame(self) -> Tensor:
-        """The scene in the frame, ``(1, 1, 32, 256, 256)``."""
+        """The crop in the frame, ``(1, 1, 32, 256, 256)``."""
         return functional.interpolate(torch.from_numpy(self.image)[None, None], WINDOW, mode="nearest-exact")
 
 
@@ -66,15 +66,15 @@ class Prompts(NamedTuple):
     box: Tensor | None = None
 
     @classmethod
-    def of(cls, scene: Scene, points: NDArray[np.integer] | None = None, box: Sequence[int] | None = None) -> Prompts:
+    def of(cls, crop: Crop, points: NDArray[np.integer] | None = None, box: Sequence[int] | None = None) -> Prompts:
         """From rows ``z, y, x, label`` and a half-open box of the volume; what lies outside moves to the edge."""
-        sides, window = np.array(scene.image.shape), np.array(WINDOW)
+        sides, window = np.array(crop.image.shape), np.array(WINDOW)
         fed: list[Tensor | None] = [None, None, None]
         if points is not None and len(points):
-            places = (2 * (points[:, :3].astype(np.int64) - scene.start) + 1) * window // (2 * sides)  # of centres
+            places = (2 * (points[:, :3].astype(np.int64) - crop.start) + 1) * window // (2 * sides)  # of centres
             fed[:2] = torch.tensor(places.clip(0, window - 1)[None]).float(), torch.tensor(points[None, :, 3]).float()
         if box is not None:
-            ends = np.reshape(box, (2, 3)) - scene.start
+            ends = np.reshape(box, (2, 3)) - crop.start
             # like a mask resized by "nearest-exact": the first and last i with (i + 1/2) * side / window in the box
             first, last = -((sides - 2 * ends * window) // (2 * sides)) - [[0], [1]]
             middle = ends.sum(axis=0) * window // (2 * sides)  # for a box so thin that the frame does not show it
@@ -84,27 +84,27 @@ class Prompts(NamedTuple):
 
 
 @torch.no_grad()
-def segment(scene: Scene, prompts: Prompts, encode: Encode, decode: Decode, generator: torch.Generator) -> Mask:
+def segment(crop: Crop, prompts: Prompts, encode: Encode, decode: Decode, generator: torch.Generator) -> Mask:
     """The mask in the volume: what the windows show around all that the frame shows; empty if that is nothing."""
-    logits = upscaled(decode(encode(None, scene.frame()), *prompts))
-    roi = region(logits, scene.image.shape)
+    logits = upscaled(decode(encode(None, crop.frame()), *prompts))
+    roi = region(logits, crop.image.shape)
     if roi is None:
         return Mask.empty()
-    found = zoom_in(scene, roi, logits, prompts, encode, decode, generator) > 0
-    return Mask.of(found.cpu().numpy(), np.add(roi[:3], scene.start).tolist())
+    found = zoom_in(crop, roi, logits, prompts, encode, decode, generator) > 0
+    return Mask.of(found.cpu().numpy(), np.add(roi[:3], crop.start).tolist())
 
 
-def in_scene(logits: Tensor, shape: Sequence[int], box: Box) -> Tensor:
-    """What values of the frame are in `box` of a scene of `shape`."""
+def in_crop(logits: Tensor, shape: Sequence[int], box: Box) -> Tensor:
+    """What values of the frame are in `box` of a crop of `shape`."""
     for axis, rows in enumerate(_rows(shape)):
         logits = logits.index_select(axis, rows[box[axis] : box[axis + 3]].to(logits.device))
     return logits
 
 
 def region(logits: Tensor, shape: Sequence[int]) -> Box | None:
-    """The box in a scene of `shape` around what the frame's logits found, grown to a window; None if there is nothing.
+    """The box in a crop of `shape` around what the frame's logits found, grown to a window; None if there is nothing.
 
-    A side that lacks an odd number of voxels stays one short, and what an edge of the scene cuts off is not added at
+    A side that lacks an odd number of voxels stays one short, and what an edge of the crop cuts off is not added at
     the other end: both as in the original.
     """
     found = logits > 0
@@ -124,7 +124,7 @@ def region(logits: Tensor, shape: Sequence[int]) -> Box | None:
 
 
 def windows(roi: Box) -> list[Box]:
-    """Boxes that cover a box of the scene, as large as a window if it is; each half a window on, the last one flush."""
+    """Boxes that cover a box of the crop, as large as a window if it is; each half a window on, the last one flush."""
     spans = []
     for axis, window in enumerate(WINDOW):
         start, end = roi[axis], roi[axis + 3]
@@ -134,15 +134,21 @@ def windows(roi: Box) -> list[Box]:
 
 
 def zoom_in(
-    scene: Scene, roi: Box, logits: Tensor, prompts: Prompts, encode: Encode, decode: Decode, generator: torch.Generator
+    crop: Crop,
+    roi: Box,
+    logits: Tensor,
+    prompts: Prompts,
+    encode: Encode,
+    decode: Decode,
+    generator: torch.Generator,
 ) -> Tensor:
-    """Logits in the shape of `roi`, a box of the scene; the mean where windows overlap. `logits` are the frame's.
+    """Logits in the shape of `roi`, a box of the crop; the mean where windows overlap. `logits` are the frame's.
 
     Each window gets points drawn from those asked for, if there are any, and a box: around what the frame's logits
     found in it, or, if it is the only window, the one asked for. The original refuses points together with a box.
     """
-    shape = scene.image.shape
-    found = in_scene(logits > 0, shape, roi)
+    shape = crop.image.shape
+    found = in_crop(logits > 0, shape, roi)
     target_points = _target_points(prompts, shape)
     cube = torch.zeros(WINDOW, dtype=torch.bool)
     if prompts.box is not None:
@@ -155,13 +161,13 @@ def zoom_in(
         margin = (np.array(WINDOW) - sides) // 2  # a smaller window stands between zeros, the smaller half before it
         place = box_slices((*margin.tolist(), *(margin + sides).tolist()))
         image = torch.zeros(1, 1, *WINDOW)
-        image[0, 0][place] = torch.from_numpy(scene.image[box_slices(box)])
+        image[0, 0][place] = torch.from_numpy(crop.image[box_slices(box)])
         # below, points and the box asked for lack the margin: the original forgets it
         inside_window = ((target_points >= torch.tensor(box[:3])) & (target_points < torch.tensor(box[3:]))).all(dim=1)
         voxels = target_points[inside_window] - torch.tensor(box[:3])
         points, labels = (None, None) if prompts.points is None else drawn(voxels, generator)
         if prompts.box is not None and len(boxes) == 1:
-            corners = _bounds(in_scene(cube, shape, roi))
+            corners = _bounds(in_crop(cube, shape, roi))
         elif (corners := _bounds(found[inside])) is not None:
             corners = tuple(np.add(corners, np.tile(margin, 2)).tolist())
         fed = torch.tensor([corners or (-1,) * 6]).float()  # no special value: to the network a box like any other
@@ -171,9 +177,9 @@ def zoom_in(
 
 
 def _target_points(prompts: Prompts, shape: Sequence[int]) -> Tensor:
-    """The voxels ``(k, 3)`` of a scene of `shape` that the frame's target points stand for, in C order.
+    """The voxels ``(k, 3)`` of a crop of `shape` that the frame's target points stand for, in C order.
 
-    In a scene smaller than the frame there may be none for a point: the original loses it, here it is the nearest one.
+    In a crop smaller than the frame there may be none for a point: the original loses it, here it is the nearest one.
     """
     if prompts.points is None or prompts.labels is None:
         return torch.zeros(0, 3, dtype=torch.long)
@@ -202,7 +208,7 @@ def drawn(voxels: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
 
 
 def _rows(shape: Sequence[int]) -> list[Tensor]:
-    """For each axis and each voxel of the scene along it the frame's voxel that it takes its value from."""
+    """For each axis and each voxel of the crop along it the frame's voxel that it takes its value from."""
     # asked of torch itself, which computes this in single precision and now and then is one off the exact fraction
     frame = [torch.arange(side)[None, None].float() for side in WINDOW]
     return [functional.interpolate(rows, side)[0, 0].long() for rows, side in zip(frame, shape, strict=True)]

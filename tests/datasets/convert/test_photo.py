@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from intrabench.datasets.cases.stored_case import StoredCase, read_index, write_case
 from intrabench.datasets.convert.photo import IGNORED, Coding, photo_case, photo_targets, read_ids, read_photo
 from intrabench.datasets.convert.photo_pairs import paired
 from intrabench.datasets.convert.photo_size import resize_ids, resize_photo, within
-from intrabench.datasets.stored_case import Scene, read_index, write_case
 from intrabench.errors import IntraBenchError
 from intrabench.volume import Array, Volume
 
@@ -116,7 +116,7 @@ def test_the_store_keeps_colours_numbers_and_what_is_ignored(tmp_path: Path) -> 
     write_case(tmp_path, "one", volume, photo_targets(ids, "one", volume), {})
     index = read_index(tmp_path, "again")
     assert index is not None
-    scene = Scene(tmp_path, index, "again")
+    scene = StoredCase(tmp_path, index, "again")
     assert scene.volume.array.dtype == np.uint8
     assert np.array_equal(scene.volume.array, COLOURS[None])
     assert np.array_equal(scene.volume.affine, volume.affine)

@@ -11,7 +11,7 @@ import pytest
 
 import intrabench
 from intrabench import registry
-from intrabench.datasets import store
+from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from tests.conftest import Said
 from tests.datasets.folder.made import found, labels, nnunet, pair, same, save
@@ -181,7 +181,7 @@ def test_paths_and_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         registry.make("datasets", "./phantom")
     rule(tmp_path / "phantom", 'name = "mine"')
     dataset = registry.make("datasets", "phantom/:channel=0")
-    assert (dataset.name, dataset.spec, dataset.argument) == ("mine", "mine", "phantom")
+    assert (dataset.name, dataset.short_spec, dataset.argument) == ("mine", "mine", "phantom")
     with pytest.raises(IntraBenchError, match="there is no parameter 'chanel', did you mean 'channel'"):
         registry.make("datasets", "phantom/:chanel=1")
     with pytest.raises(IntraBenchError, match="channels count from 0"):

@@ -12,7 +12,7 @@ import SimpleITK as sitk
 from PIL import Image
 
 from intrabench import registry
-from intrabench.datasets import store
+from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from tests.datasets.convert.dicom_files import uid, write_ct, write_rtstruct, write_seg
 from tests.datasets.folder.made import AFFINE, SHAPE, found, image, labels, nnunet, pair, same, save
@@ -32,7 +32,7 @@ def load(spec: str | Path, case: str) -> None:
 def test_nnunet(tmp_path: Path) -> None:
     root = nnunet(tmp_path / "Dataset007_Liver")
     dataset = registry.make("datasets", str(root))
-    assert (dataset.name, dataset.spec, dataset.card.modality) == ("Dataset007_Liver", "Dataset007_Liver", "CT")
+    assert (dataset.name, dataset.short_spec, dataset.card.modality) == ("Dataset007_Liver", "Dataset007_Liver", "CT")
     assert dataset.cases() == ("case_000", "case_001")
     assert same(found(root, "case_001"), THREE)
     volume = store.open_case(dataset, "case_001").volume
@@ -53,7 +53,7 @@ def test_nnunet_of_version_1_with_all_channels_in_one_file(tmp_path: Path) -> No
     save(root / "labelsTr" / "b_01.nii.gz", labels())
     save(root / "labelsTr" / "._b_01.nii.gz", labels())  # macOS
     dataset = registry.make("datasets", f"{root}:channel=1")
-    assert (dataset.spec, dataset.card.modality, dataset.card.title) == ("Task01:channel=1", "T1", "BRATS")
+    assert (dataset.short_spec, dataset.card.modality, dataset.card.title) == ("Task01:channel=1", "T1", "BRATS")
     assert (dataset.card.licence, dataset.card.citation) == ("CC-BY-SA 4.0", "somebody")
     assert dataset.card.caveats == ("one of the channels FLAIR, T1 is used: T1",)
     assert list(found(f"{root}:channel=1", "b_01")) == ["edema.1", "core.1", "else.1"]
@@ -170,7 +170,7 @@ def test_images_beside_their_labels(tmp_path: Path) -> None:
 def test_one_image_and_its_label(tmp_path: Path) -> None:
     scan, drawn = save(tmp_path / "p1" / "scan.nii.gz", image()), save(tmp_path / "elsewhere" / "seg.nii", labels())
     spec = f"{scan}:label={drawn}"
-    assert registry.make("datasets", spec).spec == "p1"
+    assert registry.make("datasets", spec).short_spec == "p1"
     assert same(found(spec, "scan"), PLAIN)
     with pytest.raises(IntraBenchError, match=r"is a single file without labels; give these too, .*:label=FILE"):
         registry.make("datasets", str(scan))

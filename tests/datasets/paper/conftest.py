@@ -17,11 +17,11 @@ import polars as pl
 import pydicom
 import pytest
 
-from intrabench.datasets import cohort as pinned
-from intrabench.datasets.fetch import places
-from intrabench.datasets.fetch.remote import RemoteFile
-from tests.datasets.fetch.test_idc import listing
+from intrabench.datasets.families import cohort as pinned
+from intrabench.fetch import places
+from intrabench.fetch.remote import RemoteFile
 from tests.datasets.paper.miniatures import made
+from tests.fetch.test_idc import listing
 from tests.server import Server, answer
 
 MAKER = Path(__file__).parents[3] / "docs" / "make_cohorts.py"

@@ -15,8 +15,8 @@ import numpy as np
 import SimpleITK as sitk
 
 from intrabench import registry
-from intrabench.datasets import store
 from intrabench.datasets.base import Dataset
+from intrabench.datasets.cases import store
 from intrabench.volume import Array
 from tests.datasets.convert.dicom_files import uid, write_ct
 

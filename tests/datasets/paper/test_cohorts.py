@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from intrabench.datasets import colorectal_livermets, hcc_tace
-from intrabench.datasets.cohort import cohort
-from intrabench.datasets.fetch.idc import IdcSeries
+from intrabench.datasets.families.cohort import cohort
+from intrabench.fetch.idc import IdcSeries
 from tests.conftest import Said
 from tests.datasets.paper.conftest import Commons, make_cohorts
 from tests.datasets.paper.miniatures import made

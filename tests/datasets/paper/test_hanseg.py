@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from intrabench.datasets import hanseg, store
+from intrabench.datasets import hanseg
+from intrabench.datasets.cases import store
 from intrabench.volume import Array
 from tests.conftest import Said
 from tests.datasets.paper.conftest import Publish

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from intrabench.models.random_weights import random_state
+from intrabench.models.parts.random_weights import random_state
 from tests.conftest import GOLDEN
 
 FOLDER = GOLDEN / "models"

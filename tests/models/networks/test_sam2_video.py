@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from intrabench.models.networks.sam2 import LENGTH, build_sam2, unpack
 from intrabench.models.networks.sam2_video import REACH, SlicePrompt, Tracked, propagate, walk
-from intrabench.models.random_weights import random_state
+from intrabench.models.parts.random_weights import random_state
 from tests.models.networks.parity import close, fixture
 from tests.models.networks.test_sam2 import BACKENDS, built
 

@@ -11,7 +11,16 @@ from torch.nn import functional
 
 from intrabench.mask import box_slices
 from intrabench.models.networks.segvol import WINDOW, build_segvol, upscaled
-from intrabench.models.networks.segvol_zoom import Prompts, Scene, drawn, in_scene, region, segment, windows, zoom_in
+from intrabench.models.networks.segvol_zoom import (
+    Crop,
+    Prompts,
+    drawn,
+    in_crop,
+    region,
+    segment,
+    windows,
+    zoom_in,
+)
 from tests.models.networks.parity import close, filled, fixture
 
 SHAPE = (40, 270, 262)
@@ -61,15 +70,15 @@ def network() -> Any:
 
 
 @pytest.fixture(scope="module")
-def scene() -> Scene:
-    return Scene(fixture("segvol")["volume_u8"] / np.float32(255), (0, 0, 0))
+def crop() -> Crop:
+    return Crop(fixture("segvol")["volume_u8"] / np.float32(255), (0, 0, 0))
 
 
 @pytest.fixture(scope="module")
-def embedding(network: Any, scene: Scene) -> torch.Tensor:
+def embedding(network: Any, crop: Crop) -> torch.Tensor:
     """Of the frame."""
     with torch.inference_mode():
-        return network.encode(scene.frame())
+        return network.encode(crop.frame())
 
 
 def asked(mode: str) -> Prompts:
@@ -83,7 +92,7 @@ def asked(mode: str) -> Prompts:
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["box", "point"])
 @torch.inference_mode()
-def test_zoom_is_the_official_one(network: Any, scene: Scene, embedding: torch.Tensor, mode: str) -> None:
+def test_zoom_is_the_official_one(network: Any, crop: Crop, embedding: torch.Tensor, mode: str) -> None:
     golden = {key.removeprefix(f"{mode}_"): value for key, value in fixture("segvol_zoom").items() if mode in key}
     model, prompts = Recorder(network), asked(mode)
 
@@ -93,10 +102,10 @@ def test_zoom_is_the_official_one(network: Any, scene: Scene, embedding: torch.T
     roi = region(frame, SHAPE)
     assert roi == (*golden["roi"][:3], *np.minimum(golden["roi"][3:] + 1, SHAPE))
     assert [1, 1, *np.subtract(roi[3:], roi[:3])] == golden["crop_shape"].tolist()
-    found = in_scene(frame, SHAPE, roi) > 0
+    found = in_crop(frame, SHAPE, roi) > 0
     assert int(found.sum()) == pytest.approx(int(golden["global_fg"]), rel=1e-3)
 
-    logits = zoom_in(scene, roi, frame, prompts, model.encode, model.decode, torch.Generator().manual_seed(0))
+    logits = zoom_in(crop, roi, frame, prompts, model.encode, model.decode, torch.Generator().manual_seed(0))
     assert len(windows(roi)) == len(model.fed) == golden["n_windows"]
     np.testing.assert_allclose(model.sums, golden["win_sum"], rtol=1e-5)
     close(torch.cat([fed[2] for fed in model.fed]), golden["win_boxes"])
@@ -107,7 +116,7 @@ def test_zoom_is_the_official_one(network: Any, scene: Scene, embedding: torch.T
     else:
         assert all(fed[:2] == (None, None) for fed in model.fed)
 
-    final = in_scene(frame, SHAPE, WHOLE)
+    final = in_crop(frame, SHAPE, WHOLE)
     assert not (final > 0)[roi[3] :].any()
     final[box_slices(roi)] = logits
     close(final[::2, ::8, ::8], golden["zoomin_logits_s"], atol=1e-3)
@@ -116,11 +125,11 @@ def test_zoom_is_the_official_one(network: Any, scene: Scene, embedding: torch.T
 
 
 @torch.inference_mode()
-def test_zoom_with_one_window_is_the_official_one(network: Any, scene: Scene) -> None:
+def test_zoom_with_one_window_is_the_official_one(network: Any, crop: Crop) -> None:
     golden, model = fixture("segvol_zoom1"), Recorder(network)
     roi = (*golden["slices"][:, 0].tolist(), *golden["slices"][:, 1].tolist())
     prompts = Prompts(box=torch.from_numpy(golden["box"]))
-    logits = zoom_in(scene, roi, torch.zeros(WINDOW), prompts, model.encode, model.decode, torch.Generator())
+    logits = zoom_in(crop, roi, torch.zeros(WINDOW), prompts, model.encode, model.decode, torch.Generator())
     assert len(model.fed) == golden["n_windows"]
     close(model.fed[0][2], golden["win_box"])
     np.testing.assert_allclose(model.sums, golden["win_sum"], rtol=1e-5)
@@ -131,14 +140,14 @@ def test_zoom_with_one_window_is_the_official_one(network: Any, scene: Scene) ->
 def test_scene_scales_the_foreground_and_cuts_off_the_rest() -> None:
     volume = np.zeros((6, 8, 10), dtype=np.int16)
     volume[2:5, 3:7, 4:8] = np.arange(100, 148).reshape(3, 4, 4)
-    scene = Scene.of(volume)
+    crop = Crop.of(volume)
     low, high = np.percentile(np.arange(100, 148), (0.05, 99.95))
-    assert scene.start == (2, 3, 4)
-    assert scene.image.shape == (3, 4, 4)
-    assert scene.image.dtype == np.float32
-    assert scene.image[0, 0, 0] == 0  # 100 lies below the percentile 0.05
-    assert scene.image[-1, -1, -1] == 1
-    np.testing.assert_allclose(scene.image[1, 0, 0], (116 - low) / (high - low), rtol=1e-5)
+    assert crop.start == (2, 3, 4)
+    assert crop.image.shape == (3, 4, 4)
+    assert crop.image.dtype == np.float32
+    assert crop.image[0, 0, 0] == 0  # 100 lies below the percentile 0.05
+    assert crop.image[-1, -1, -1] == 1
+    np.testing.assert_allclose(crop.image[1, 0, 0], (116 - low) / (high - low), rtol=1e-5)
 
 
 def test_scene_does_what_the_official_steps_do() -> None:
@@ -149,14 +158,14 @@ def test_scene_does_what_the_official_steps_do() -> None:
     padded = np.pad(scaled, [(12, 11), (118, 118), (112, 113)])  # to 32 x 256 x 256
     where = np.argwhere(padded > 0)
     z, y, x = (slice(first, last + 1) for first, last in zip(where.min(axis=0), where.max(axis=0), strict=True))
-    scene = Scene.of(volume)
-    np.testing.assert_allclose(scene.image, padded[z, y, x], atol=1e-5)
-    assert scene.start == (z.start - 12, y.start - 118, x.start - 112)
+    crop = Crop.of(volume)
+    np.testing.assert_allclose(crop.image, padded[z, y, x], atol=1e-5)
+    assert crop.start == (z.start - 12, y.start - 118, x.start - 112)
 
 
 def test_scene_does_not_mind_where_the_zero_of_intensity_is() -> None:
     volume = np.random.default_rng(4).integers(0, 200, (5, 12, 12)).astype(np.int16)
-    above, below = Scene.of(volume), Scene.of(volume - 1000)
+    above, below = Crop.of(volume), Crop.of(volume - 1000)
     np.testing.assert_allclose(above.image, below.image, atol=1e-4)
     assert above.start == below.start
 
@@ -164,17 +173,17 @@ def test_scene_does_not_mind_where_the_zero_of_intensity_is() -> None:
 @pytest.mark.parametrize("value", [0, -1000, 7])
 @pytest.mark.parametrize("dtype", [np.int16, np.float32])
 def test_scene_of_a_constant_volume_is_all_of_it(value: int, dtype: Any) -> None:
-    scene = Scene.of(np.full((3, 5, 7), value + (0.1 if dtype == np.float32 else 0), dtype=dtype))
-    assert scene.start == (0, 0, 0)
-    assert scene.image.shape == (3, 5, 7)
-    assert not scene.image.any()
-    assert scene.frame().shape == (1, 1, *WINDOW)
+    crop = Crop.of(np.full((3, 5, 7), value + (0.1 if dtype == np.float32 else 0), dtype=dtype))
+    assert crop.start == (0, 0, 0)
+    assert crop.image.shape == (3, 5, 7)
+    assert not crop.image.any()
+    assert crop.frame().shape == (1, 1, *WINDOW)
 
 
 def test_points_go_where_their_centres_lie_and_into_the_frame() -> None:
-    scene = Scene(np.zeros((64, 128, 512), dtype=np.float32), (10, 20, 30))
+    crop = Crop(np.zeros((64, 128, 512), dtype=np.float32), (10, 20, 30))
     points = np.array([[10, 20, 30, 1], [13, 21, 35, 0], [73, 147, 541, 1], [0, 500, 31, 0]])
-    prompts = Prompts.of(scene, points)
+    prompts = Prompts.of(crop, points)
     # halved, doubled, halved; the doubled voxel 1 fills 2 and 3, between which its centre lies
     assert prompts.points.tolist() == [[[0, 1, 0], [1, 3, 2], [31, 255, 255], [0, 255, 0]]]
     assert prompts.labels.tolist() == [[1, 0, 1, 0]]
@@ -183,7 +192,7 @@ def test_points_go_where_their_centres_lie_and_into_the_frame() -> None:
 
 @pytest.mark.parametrize("shape", [(40, 270, 262), (64, 128, 512), (5, 33, 700), (32, 256, 256)])
 def test_boxes_are_bounds_of_the_resized_mask(shape: tuple[int, int, int]) -> None:
-    scene = Scene(np.zeros(shape, dtype=np.float32), (3, 0, 1))
+    crop = Crop(np.zeros(shape, dtype=np.float32), (3, 0, 1))
     rng = np.random.default_rng(5)
     for _ in range(5):
         low = [int(rng.integers(0, side - side // 3)) for side in shape]
@@ -191,20 +200,20 @@ def test_boxes_are_bounds_of_the_resized_mask(shape: tuple[int, int, int]) -> No
         mask = torch.zeros(1, 1, *shape)
         mask[0, 0][box_slices((*low, *high))] = 1
         places = functional.interpolate(mask, WINDOW, mode="nearest-exact")[0, 0].nonzero()
-        prompts = Prompts.of(scene, box=np.add((*low, *high), (3, 0, 1) * 2).tolist())
+        prompts = Prompts.of(crop, box=np.add((*low, *high), (3, 0, 1) * 2).tolist())
         assert prompts.box.tolist() == [[*places.min(dim=0)[0].tolist(), *places.max(dim=0)[0].tolist()]]
         assert prompts.points is prompts.labels is None
 
 
 def test_thin_and_stray_boxes_still_have_a_voxel() -> None:
-    scene = Scene(np.zeros((320, 256, 256), dtype=np.float32), (0, 0, 0))
-    assert Prompts.of(scene, box=(6, 10, 20, 7, 11, 22)).box.tolist() == [[0, 10, 20, 0, 10, 21]]
-    assert Prompts.of(scene, box=(-50, 300, -9, -40, 310, 300)).box.tolist() == [[0, 255, 0, 0, 255, 255]]
+    crop = Crop(np.zeros((320, 256, 256), dtype=np.float32), (0, 0, 0))
+    assert Prompts.of(crop, box=(6, 10, 20, 7, 11, 22)).box.tolist() == [[0, 10, 20, 0, 10, 21]]
+    assert Prompts.of(crop, box=(-50, 300, -9, -40, 310, 300)).box.tolist() == [[0, 255, 0, 0, 255, 255]]
 
 
 def test_without_points_there_are_none() -> None:
-    scene = Scene(np.zeros((4, 4, 4), dtype=np.float32), (0, 0, 0))
-    assert Prompts.of(scene, np.zeros((0, 4), dtype=np.int64)) == (None, None, None)
+    crop = Crop(np.zeros((4, 4, 4), dtype=np.float32), (0, 0, 0))
+    assert Prompts.of(crop, np.zeros((0, 4), dtype=np.int64)) == (None, None, None)
 
 
 @pytest.mark.parametrize("shape", [(40, 270, 262), (82, 300, 130), (20, 100, 511), (7, 256, 1)])
@@ -212,7 +221,7 @@ def test_values_of_the_frame_in_a_box_are_those_of_the_whole_resized(shape: tupl
     frame = torch.randn(WINDOW, generator=torch.Generator().manual_seed(1))
     box = (*(side // 3 for side in shape), *(side - side // 5 for side in shape))
     whole = functional.interpolate(frame[None, None], shape, mode="nearest")[0, 0]
-    assert torch.equal(in_scene(frame, shape, box), whole[box_slices(box)])
+    assert torch.equal(in_crop(frame, shape, box), whole[box_slices(box)])
 
 
 def logits_with(*boxes: tuple[int, int, int, int, int, int]) -> torch.Tensor:
@@ -249,7 +258,7 @@ def test_region_does_what_the_official_steps_do(shape: tuple[int, int, int]) -> 
 
 def test_there_is_no_region_where_the_scene_shows_nothing() -> None:
     assert region(logits_with(), SHAPE) is None
-    # a scene of half the frame's height shows the frame's even rows only
+    # a crop of half the frame's height shows the frame's even rows only
     assert region(logits_with((3, 51, 60, 5, 52, 70)), (32, 128, 256)) is None
     assert region(logits_with((3, 50, 60, 5, 51, 70)), (32, 128, 256)) is not None
 
@@ -290,9 +299,9 @@ def test_five_points_are_drawn() -> None:
 
 
 def segmented(volume: np.ndarray, level: float, **prompts: Any) -> tuple[Recorder, Any]:
-    model, scene = Recorder(Threshold(level)), Scene.of(volume)
-    asked = Prompts.of(scene, **prompts)
-    return model, segment(scene, asked, model.encode, model.decode, torch.Generator().manual_seed(0))
+    model, crop = Recorder(Threshold(level)), Crop.of(volume)
+    asked = Prompts.of(crop, **prompts)
+    return model, segment(crop, asked, model.encode, model.decode, torch.Generator().manual_seed(0))
 
 
 @pytest.mark.parametrize("shape", [(12, 100, 90), (40, 300, 260)])
@@ -324,12 +333,12 @@ def test_a_constant_volume_can_be_asked() -> None:
 
 
 def test_windows_get_the_box_of_what_was_found_in_them_or_none() -> None:
-    scene = Scene(np.zeros((40, 256, 300), dtype=np.float32), (0, 0, 0))
+    crop = Crop(np.zeros((40, 256, 300), dtype=np.float32), (0, 0, 0))
     frame = logits_with((0, 10, 20, 4, 30, 40), (0, 10, 250, 4, 30, 256))
     model = Recorder(Threshold(0.5))
     roi = (0, 0, 0, 40, 40, 300)
-    prompts = Prompts.of(scene, np.array([[2, 20, 30, 1], [2, 25, 290, 1], [2, 5, 5, 0]]))
-    zoom_in(scene, roi, frame, prompts, model.encode, model.decode, torch.Generator())
+    prompts = Prompts.of(crop, np.array([[2, 20, 30, 1], [2, 25, 290, 1], [2, 5, 5, 0]]))
+    zoom_in(crop, roi, frame, prompts, model.encode, model.decode, torch.Generator())
     assert list(model.embeddings) == windows(roi)
     assert [box[:3] for box in model.embeddings] == [(0, 0, 0), (0, 0, 44), (8, 0, 0), (8, 0, 44)]
     boxes = [fed[2].tolist()[0] for fed in model.fed]
@@ -346,11 +355,11 @@ def test_windows_get_the_box_of_what_was_found_in_them_or_none() -> None:
 def test_embeddings_can_be_kept_by_key() -> None:
     volume = np.random.default_rng(8).integers(0, 200, (36, 60, 70))
     model = Recorder(Threshold(0.5))
-    scene = Scene.of(volume)
-    prompts = Prompts.of(scene, box=(5, 5, 5, 40, 40, 40))
-    first = segment(scene, prompts, model.encode, model.decode, torch.Generator())
+    crop = Crop.of(volume)
+    prompts = Prompts.of(crop, box=(5, 5, 5, 40, 40, 40))
+    first = segment(crop, prompts, model.encode, model.decode, torch.Generator())
     keys = list(model.embeddings)
-    second = segment(scene, prompts, model.encode, model.decode, torch.Generator())
+    second = segment(crop, prompts, model.encode, model.decode, torch.Generator())
     assert list(model.embeddings) == keys
     assert keys[0] is None
     assert len(keys) > 2

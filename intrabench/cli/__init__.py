@@ -1,0 +1,1 @@
+"""The command line: parse, call, print; one file per group of commands."""

@@ -1,0 +1,122 @@
+"""The command line's part about models of where people click."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from intrabench.cli.shared import Plugins, add_plugins
+from intrabench.errors import IntraBenchError
+
+if TYPE_CHECKING:
+    from intrabench.clickability.clicked_images import ClickedImages
+    from intrabench.clickability.clicks_csv import RealClicks
+
+clickability_app = typer.Typer(help="Models of where people click: evaluate, train.", no_args_is_help=True)
+
+Clicks = Annotated[Path, typer.Option("--clicks", help="File of clicks as RClicks publishes them (clicks.csv).")]
+Datasets = Annotated[list[str], typer.Option("--dataset", "-d", help="Pictures that were clicked: spec or folder.")]
+Masks = Annotated[
+    Path | None, typer.Option("--masks", help="Masks that were corrected, STEM.png. Without: first clicks alone.")
+]
+Seed = Annotated[int, typer.Option("--seed", help="Of all that is drawn.")]
+
+
+@clickability_app.command("evaluate")
+def clickability_evaluate(
+    clicks: Clicks,
+    dataset: Datasets,
+    model: Annotated[list[str], typer.Option("--model", "-m", help="Clickability models or checkpoints.")],
+    masks: Masks = None,
+    seed: Seed = 0,
+    format: Annotated[str, typer.Option("--format", help="text, csv, markdown, latex or html")] = "text",
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
+    """Compare models of where people click with real clicks: PL1 and WD (lower is better), KS, NSS, PDE (higher)."""
+    import polars as pl
+
+    from intrabench.cli.console import print_frame
+    from intrabench.clickability.evaluation import evaluate, means, wide
+    from intrabench.registry import click_model
+    from intrabench.report.formats import check_format, formatted
+
+    add_plugins(plugin)
+    check_format(format)
+    scenes, entries = _scenes(clicks, dataset, masks)
+    models = {spec: click_model(spec) for spec in model}
+    found = [
+        means(evaluate(entries, scenes, one, seed)).insert_column(0, pl.lit(spec).alias("model"))
+        for spec, one in models.items()
+    ]
+    table = pl.concat(found).sort("dataset", "click_type", "metric", maintain_order=True)
+    if format == "csv":
+        typer.echo(formatted(table, format), nl=False)
+    elif format == "text":
+        print_frame(wide(table), f"{len(entries)} entries of {clicks.name}; 95 % intervals over entries")
+    else:
+        typer.echo(formatted(wide(table), format), nl=False)
+
+
+@clickability_app.command("train")
+def clickability_train(
+    clicks: Clicks,
+    dataset: Datasets,
+    folder: Annotated[Path, typer.Option("--folder", help="Where weights and state go; repeat to go on.")],
+    validation: Annotated[str, typer.Option(help="Share of pictures to validate with, or a file of names.")] = "0.25",
+    masks: Masks = None,
+    epochs: Annotated[int, typer.Option(min=1)] = 20,
+    batch: Annotated[int, typer.Option(min=1)] = 16,
+    lr: Annotated[float, typer.Option(min=1e-9, help="Highest learning rate.")] = 0.01,
+    size: Annotated[int, typer.Option(min=64, help="Rows and columns of the network's input.")] = 416,
+    sigma: Annotated[float, typer.Option(min=0.01, help="Width of a click, pixels of 1920 x 1080.")] = 5.0,
+    device: str = "cpu",
+    workers: Annotated[int, typer.Option(min=0, help="Processes that prepare examples.")] = 0,
+    seed: Seed = 0,
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
+    """Fit the network of RClicks to clicks, by the published recipe; the best epoch's weights are kept."""
+    from intrabench.clickability.clicked_images import Examples, divided
+    from intrabench.clickability.training import Settings, train
+    from intrabench.engine.requirements import pick_device
+    from intrabench.specs import quoted
+
+    add_plugins(plugin)
+    device = pick_device(device, ("cpu", "cuda"))
+    scenes, entries = _scenes(clicks, dataset, masks)
+    learnt, kept = divided(entries, validation, seed)
+    typer.echo(f"{len(learnt)} entries to learn from, {len(kept)} to validate with", err=True)
+    settings = Settings(epochs, batch, lr, size, sigma, seed=seed, device=device, workers=workers)
+    path = train(
+        Examples(learnt, scenes),
+        Examples(kept, scenes),
+        folder,
+        settings,
+        lambda e: typer.echo(
+            f"epoch {e.epoch}: loss {e.loss:.4f}, validation KLD {e.kld:.4f}, SIM {e.sim:.4f}, {e.seconds:.0f} s",
+            err=True,
+        ),
+    )
+    typer.echo(f"{path}: use it as --prompter clickability:model={quoted(str(path))}")
+
+
+def _scenes(clicks: Path, specs: list[str], masks: Path | None) -> tuple[ClickedImages, list[RealClicks]]:
+    """Where scenes come from, and the entries of the file that have one."""
+    from intrabench import registry
+    from intrabench.clickability.clicked_images import ClickedImages
+    from intrabench.clickability.clicks_csv import read_clicks
+
+    if masks is not None and not masks.is_dir():
+        raise IntraBenchError(f"--masks {masks} is no folder; give the folder that holds STEM.png")
+    made = [registry.make("datasets", spec) for spec in specs]
+    scenes = ClickedImages({dataset.short_spec: dataset for dataset in made}, masks)
+    read = read_clicks(clicks)
+    entries = scenes.wanted(read)
+    if not entries:
+        known = sorted({entry.dataset for entry in read})
+        raise IntraBenchError(
+            f"{clicks} has no {'first clicks' if masks is None else 'clicks'} on {', '.join(scenes.datasets)}; it is "
+            f"about {', '.join(known)}"
+        )
+    return scenes, entries

@@ -1,0 +1,156 @@
+"""The command line's part about data sets."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from intrabench.cli.shared import Cases, Json, Plugins, add_plugins, show, show_table
+from intrabench.errors import IntraBenchError
+
+data_app = typer.Typer(help="Data sets: fetch, list, check, verify, remove.", no_args_is_help=True)
+
+Names = Annotated[list[str], typer.Argument(help="Data set specs or paths of folders.")]
+Root = Annotated[Path | None, typer.Option("--root", help="Data folder, in place of INTRABENCH_DATA.")]
+
+
+@data_app.command("get")
+def data_get(
+    names: Names,
+    cases: Cases = [],  # noqa: B006
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Cases at once.")] = 1,
+    root: Root = None,
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
+    """Fetch and convert data sets; what is there already is left alone."""
+    from intrabench import registry
+    from intrabench.cli.console import Downloads
+    from intrabench.datasets.cases.get import fetch_shared, get
+    from intrabench.datasets.cases.selection import select_cases
+
+    _use(root)
+    add_plugins(plugin)
+    failed = 0
+    with Downloads() as downloads:
+        for name in names:
+            dataset = registry.make("datasets", name)
+            downloads.say(f"{name}: licence {dataset.card.licence}")
+            try:
+                fetch_shared(dataset, downloads.watch)
+                for case, outcome in get(dataset, select_cases(dataset, cases), jobs, downloads.watch):
+                    if isinstance(outcome, IntraBenchError):
+                        downloads.say(f"{name}, case {case}: {outcome}")
+                        failed += 1
+                    else:
+                        typer.echo(f"{name}, case {case}: {len(outcome.targets)} targets")
+            except IntraBenchError as error:
+                downloads.say(f"{name}: {error}")
+                failed += 1
+    if failed:
+        raise typer.Exit(1)
+
+
+@data_app.command("list")
+def data_list(
+    name: Annotated[str | None, typer.Argument()] = None,
+    json: Json = False,
+    root: Root = None,
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
+    """List data sets, or the cases and targets of one."""
+    from intrabench.cli.describe import datasets, targets_of
+
+    _use(root)
+    add_plugins(plugin)
+    if name is None:
+        show_table(datasets(), json)
+    else:
+        show(targets_of(name), json)
+
+
+@data_app.command("urls")
+def data_urls(names: Names, cases: Cases = [], plugin: Plugins = []) -> None:  # noqa: B006
+    """Print where the files of data sets come from, one address a line."""
+    from intrabench import registry
+    from intrabench.datasets.cases.selection import select_cases
+
+    add_plugins(plugin)
+    for name in names:
+        dataset = registry.make("datasets", name)
+        sources = list(dataset.sources())
+        if not sources or cases:
+            sources += [source for case in select_cases(dataset, cases) for source in dataset.case_sources(case)]
+        for source in sources:
+            typer.echo("\t".join([source.title, *source.urls()]))
+
+
+@data_app.command("check")
+def data_check(names: Names, cases: Cases = [], json: Json = False, root: Root = None, plugin: Plugins = []) -> None:  # noqa: B006
+    """Tell what data sets or folders hold, and all that is suspicious; stores nothing. Exit code 1: unusable cases."""
+    from dataclasses import asdict
+
+    from intrabench import registry
+    from intrabench.datasets.cases.data_check import closing, lines_of, look_at, opening
+    from intrabench.datasets.cases.selection import select_cases
+
+    _use(root)
+    add_plugins(plugin)
+    unusable = 0
+    for name in names:
+        dataset = registry.make("datasets", name)
+        found = []
+        if not json:
+            typer.echo(opening(dataset))
+        for one in look_at(dataset, select_cases(dataset, cases)):
+            found.append(one)
+            if not json:
+                typer.echo("\n".join(lines_of(one)))
+        if json:
+            show([asdict(one) for one in found], json)
+        else:
+            typer.echo("\n".join(closing(dataset, found)))
+        unusable += sum(bool(one.problem) for one in found)
+    if unusable:
+        raise typer.Exit(1)
+
+
+@data_app.command("verify")
+def data_verify(names: Names, root: Root = None, plugin: Plugins = []) -> None:  # noqa: B006
+    """Check the stored files of data sets against their checksums."""
+    from intrabench import registry
+    from intrabench.datasets.cases import store
+
+    _use(root)
+    add_plugins(plugin)
+    problems = [f"{name}: {text}" for name in names for text in store.verify(registry.make("datasets", name))]
+    for problem in problems:
+        typer.echo(problem, err=True)
+    if problems:
+        raise typer.Exit(1)
+    typer.echo(f"{', '.join(names)}: all files are as they should be")
+
+
+@data_app.command("remove")
+def data_remove(names: Names, root: Root = None, plugin: Plugins = []) -> None:  # noqa: B006
+    """Delete the downloads and converted cases of data sets; downloads that others need too stay."""
+    from intrabench import registry
+    from intrabench.datasets.cases import store
+
+    _use(root)
+    add_plugins(plugin)
+    removed = [registry.make("datasets", name) for name in names]
+    kept = [registry.make("datasets", name) for name in registry.entries("datasets")]
+    downloads = store.downloads_of()
+    for dataset in removed:
+        others = [other for other in kept if other.name not in {one.name for one in removed}]
+        shared = {source.place(downloads) for other in others for source in other.sources()}
+        typer.echo(f"{dataset.short_spec}: {store.remove(dataset, shared) / 1e6:.1f} MB freed")
+
+
+def _use(root: Path | None) -> None:
+    """Let `root` be the data folder of this process and those that it starts."""
+    if root is not None:
+        os.environ["INTRABENCH_DATA"] = str(root)

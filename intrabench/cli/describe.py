@@ -1,0 +1,142 @@
+"""What ``info`` and ``data list`` tell."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import MISSING, asdict, fields
+from textwrap import wrap
+from typing import Any
+
+from intrabench import registry, specs
+from intrabench.errors import IntraBenchError
+from intrabench.protocols import PROTOCOLS, Protocol
+from intrabench.protocols.row import Row
+from intrabench.specs import nearest
+
+
+def describe(name: str) -> str:
+    """Everything that is known about a name, for people."""
+    bare, _, parameters = name.partition(":")
+    if bare in PROTOCOLS:
+        return _protocol(PROTOCOLS[bare])
+    found = [(room, registry.entries(room)[bare]) for room in registry.ROOMS if bare in registry.entries(room)]
+    if not found:
+        known = [*PROTOCOLS, *(other for room in registry.ROOMS for other in registry.entries(room))]
+        raise IntraBenchError(f"nothing is called {bare!r}{nearest(bare, known)}; `intrabench list models` shows some")
+    return "\n\n".join(_describe(room, entry, parameters) for room, entry in found)
+
+
+def _protocol(preset: Protocol) -> str:
+    told = asdict(preset)
+    told.pop("rows")
+    lines = [f"{key}: {value}" for key, value in told.items()]
+    return "\n".join([*lines, *_rows(preset.rows)])
+
+
+def _rows(rows: Sequence[Row]) -> list[str]:
+    """A line for each row, then each note once."""
+    if not rows:
+        return []
+    width = max(len(row.name) for row in rows)
+    notes: dict[str, list[str]] = {}
+    for row in rows:
+        notes.setdefault(row.note, []).append(row.name)
+    lines = ["", "rows (run without --prompter, each for the models that take its prompts; --only GLOB chooses):"]
+    for row in rows:
+        dims = f", {row.dims}D" if row.dims else ""
+        lines.append(f"  {row.name:<{width}}  Table {row.table}{dims}  {row.prompter}")
+    for note, names in notes.items():
+        lines += (
+            ["", f"{', '.join(names)}:", *wrap(note, 118, initial_indent="  ", subsequent_indent="  ")] if note else []
+        )
+    return lines
+
+
+def _describe(room: registry.Room, entry: registry.Entry, parameters: str) -> str:
+    cls = entry.load()
+    lines = [f"{entry.name} ({registry.ROOMS[room]}, from {entry.origin})", "", inspect.cleandoc(cls.__doc__ or ""), ""]
+    lines += ["parameters:"] if fields(cls) else ["no parameters"]
+    for field in fields(cls):
+        default = "" if field.default is MISSING else f" = {field.default}"
+        lines.append(f"  {field.name}: {getattr(field.type, '__name__', field.type)}{default}")
+    if room == "models":
+        lines += [
+            "",
+            f"accepts: {', '.join(sorted(cls.accepts))}; works in {cls.dims}D; devices: {', '.join(cls.devices)}",
+        ]
+        lines += [f"needs: pip install 'intrabench[{cls.extra}]'"] if cls.extra else []
+        model = registry.make("models", f"{entry.name}:{parameters}" if parameters else entry.name)
+        lines += _weights(model.weights) if model.weights else []
+    if room == "datasets":
+        lines += ["", *(f"{key}: {_flat(value)}" for key, value in asdict(cls.card).items())]
+    return "\n".join(lines)
+
+
+def _weights(name: str) -> list[str]:
+    from intrabench.models.weights import registry as weights
+
+    return [f"weights {key}: {_flat(value)}" for key, value in asdict(weights.get(name)).items() if value]
+
+
+def _flat(value: Any) -> str:
+    return "; ".join(str(part) for part in value) if isinstance(value, tuple | list) else str(value)
+
+
+def datasets() -> list[dict[str, Any]]:
+    """One line for each data set: what it is, how large, under which licence, and how many of its cases are here."""
+    from intrabench.datasets.cases import store
+
+    rows = []
+    for name, entry in registry.entries("datasets").items():
+        dataset = specs.build(entry.load(), {}, name)
+        card = dataset.card
+        known = card.cases or _count(dataset)
+        here = store.stored_cases(dataset)
+        rows.append(
+            {
+                "name": name,
+                "paper": card.paper or "-",
+                "modality": card.modality.partition(",")[0],
+                "cases": known or "?",
+                "targets": card.targets or "?",
+                "size": data_size(dataset.megabytes()),
+                "here": "yes" if known and here >= known else f"{here} cases" if here else "no",
+                "licence": card.licence.partition(";")[0].partition(" (")[0],
+            }
+        )
+    return rows
+
+
+def _count(dataset: Any) -> int:
+    """The number of cases, 0 where it is not known before a download."""
+    try:
+        return len(dataset.cases())
+    except IntraBenchError:
+        return 0
+
+
+def data_size(megabytes: float) -> str:
+    """Megabytes as people write them; a dash for nothing."""
+    if not megabytes:
+        return "-"
+    return f"{megabytes / 1000:.1f} GB" if megabytes >= 1000 else f"{max(megabytes, 1):.0f} MB"
+
+
+def targets_of(spec: str) -> list[dict[str, Any]]:
+    """Cases and targets of a data set, one line each; cases that are not fetched yet say so."""
+    from intrabench.datasets.cases import store
+    from intrabench.datasets.cases.selection import select_cases
+
+    dataset = registry.make("datasets", spec)
+    rows: list[dict[str, Any]] = []
+    for case in select_cases(dataset, []):
+        index = store.index(dataset, case)
+        if index is None:
+            rows.append({"case": case, "target": f"not fetched yet; run: intrabench data get {spec}"})
+        else:
+            rows += [
+                {"case": case, "target": info.id, "voxels": info.voxels, "slices": info.slices}
+                for info in index.targets
+            ]
+    return rows

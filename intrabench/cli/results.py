@@ -1,0 +1,131 @@
+"""The command line's part about sharing results: export, merge, verify."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from intrabench.cli.shared import Plugins, add_plugins
+
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", help="Results folder. Default: results/ of a workspace, else intrabench-results/."),
+]
+
+
+def add_results(app: typer.Typer) -> None:
+    """Give `app` the commands of this file."""
+    app.add_typer(export_app, name="export")
+    app.command()(merge)
+    app.command()(verify)
+
+
+export_app = typer.Typer(help="Results in the formats of others: rows, masks.", no_args_is_help=True)
+
+
+@export_app.command("rows")
+def export_rows(
+    file: Annotated[Path, typer.Argument(help="FILE.csv, FILE.parquet or FILE.jsonl")],
+    out: Out = None,
+    turns: Annotated[bool, typer.Option("--turns", help="Also what users gave, to FILE.turns.csv.")] = False,
+) -> None:
+    """Write the rows as CSV, Parquet or JSON lines, one per session and round."""
+    from intrabench.results.export_rows import export_rows as write
+    from intrabench.workspace import results_folder
+
+    folder = results_folder(out)
+    for path, count in write(folder, file, turns=turns).items():
+        typer.echo(f"wrote {count} lines to {path}")
+    tell_damage(folder)
+
+
+@export_app.command("masks")
+def export_masks(
+    folder: Annotated[Path, typer.Argument(help="Where the NIfTI files go.")],
+    out: Out = None,
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
+    """Write the masks of a run with --save-masks as NIfTI on the original grid of each scan."""
+    add_plugins(plugin)
+    from intrabench.results.export import export as write
+    from intrabench.workspace import results_folder
+
+    typer.echo(f"wrote {write(results_folder(out), folder)} masks to {folder}")
+    tell_damage(results_folder(out))
+
+
+def merge(
+    sources: Annotated[list[Path], typer.Argument(metavar="FROM...", help="Results folders, of several machines.")],
+    out: Annotated[Path, typer.Option("--out", help="Results folder that gets what it lacks of them.")],
+    newest: Annotated[
+        bool, typer.Option("--newest", help="Where results contradict each other, the newest count.")
+    ] = False,
+) -> None:
+    """Copy the rows, turns, masks and records of several results folders into one; nothing in there is overwritten.
+
+    Results that contradict each other are listed and, without --newest, nothing is copied (exit code 1).
+    """
+    from intrabench.results.merge import merge as copy
+
+    merged = copy(sources, out, newest=newest)
+    for head, told in (
+        ("contradiction", merged.conflicts),
+        ("rounding", merged.rounding),
+        ("package versions differ", merged.versions),
+        ("damaged", merged.damaged),
+    ):
+        for line in told[:LISTED]:
+            typer.echo(f"{head}: {line}", err=True)
+        if len(told) > LISTED:
+            typer.echo(f"{head}: {len(told) - LISTED} more", err=True)
+    if merged.conflicts and not newest:
+        typer.echo(f"nothing was copied to {out}; with --newest the newest results count", err=True)
+    else:
+        typer.echo(f"copied {merged.copied} files to {out}, {merged.skipped} were there already")
+    if merged.damaged or (merged.conflicts and not newest):
+        raise typer.Exit(1)
+
+
+LISTED = 20
+"""Lines of each kind that `merge` prints."""
+
+
+def verify(
+    results: Annotated[Path | None, typer.Argument(help="Results folder. Default: as for `intrabench run`.")] = None,
+    sample: Annotated[int, typer.Option("--sample", help="How many sessions.")] = 20,
+    seed: Annotated[int, typer.Option("--seed", help="Chooses them.")] = 0,
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
+    """Compute random finished sessions again and compare. Exit code 1: some differ, or none could be verified.
+
+    Rows of training-free models must be equal; those of networks up to 0.001 Dice or one voxel. Nothing is downloaded.
+    """
+    from collections import Counter
+
+    from intrabench.engine.verify import verify as verdicts
+    from intrabench.workspace import results_folder
+
+    add_plugins(plugin)
+    folder = results_folder(results)
+    words = {"equal": "ok", "rounding": "ok, up to rounding", "differs": "DIFFERS", "unknown": "cannot be verified"}
+    counts: Counter[str] = Counter()
+    for verdict in verdicts(folder, sample, seed):
+        counts[verdict.found] += 1
+        typer.echo(f"{words[verdict.found]:<18}  {verdict.told}")
+    typer.echo(", ".join(f"{counts[found]} {word}" for found, word in words.items() if counts[found]))
+    tell_damage(folder)
+    if counts["differs"] or not counts["equal"] + counts["rounding"]:
+        raise typer.Exit(1)
+
+
+def tell_damage(folder: Path) -> None:
+    """Name the damaged parts of a results folder; if there are any, this is the end, with exit code 1."""
+    from intrabench.results.store import damaged_parts
+
+    damaged = damaged_parts(folder)
+    for told in damaged:
+        typer.echo(told, err=True)
+    if damaged:
+        raise typer.Exit(1)

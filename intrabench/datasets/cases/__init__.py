@@ -1,0 +1,1 @@
+"""Converted cases: fetched, prepared, indexed, chosen."""

@@ -1,0 +1,192 @@
+"""What a data set holds and what is suspicious about it, before anything is run; nothing is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import nibabel as nib
+import numpy as np
+
+from intrabench.datasets.base import Dataset, Files
+from intrabench.datasets.cases import store
+from intrabench.datasets.cases.stored_case import image_hash
+from intrabench.datasets.folder.folder import Folder
+from intrabench.errors import IntraBenchError
+from intrabench.mask import box_slices
+from intrabench.target import Target
+from intrabench.volume import Array, Volume
+
+TINY = 5
+"""A component of fewer voxels is rather a slip of the pen than anatomy."""
+_DARK = 0.1
+"""A target with more than this part of its voxels at the lowest value of the image reaches beyond what was imaged."""
+_USUAL_MM = (0.01, 20.0)
+"""Spacings of medical scans; others are mostly in another unit."""
+
+
+@dataclass(frozen=True)
+class TargetFound:
+    """A target; `tiny` counts those of its 26-connected components that have fewer than `TINY` voxels."""
+
+    id: str
+    label: str
+    voxels: int
+    ml: float
+    slices: int
+    components: int
+    tiny: int
+
+
+@dataclass(frozen=True)
+class CaseFound:
+    """A case: `shape` and `spacing_mm` along ``(z, y, x)``, and the `orientation` of the file's axes, such as LPS.
+
+    warnings: what is suspicious. problem: why the case cannot be used; then nothing else is known. Both in sentences.
+    """
+
+    case: str
+    shape: tuple[int, ...] = ()
+    spacing_mm: tuple[float, ...] = ()
+    orientation: str = ""
+    image_hash: str = ""
+    targets: tuple[TargetFound, ...] = ()
+    warnings: tuple[str, ...] = ()
+    problem: str = ""
+
+
+def look_at(dataset: Dataset, cases: Iterable[str]) -> Iterator[CaseFound]:
+    """Load cases one after the other, in the memory of one; what cannot be loaded says why."""
+    for case in cases:
+        try:
+            yield _found(dataset, case)
+        except IntraBenchError as error:
+            yield CaseFound(case, problem=str(error))
+        except Exception as error:  # any file may be broken in any way; the other cases go on
+            yield CaseFound(case, problem=f"{type(error).__name__}: {error}")
+
+
+def warnings_of(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
+    """What is suspicious about a data set as a whole: its layout, labels that are missing, cases that are alike."""
+    warnings = list(dataset.layout.notes) if isinstance(dataset, Folder) else []
+    usable = [one for one in found if not one.problem]
+    labels = {target.label for one in usable for target in one.targets}
+    absent = [label for label in dataset.promised() if label not in labels] if isinstance(dataset, Folder) else []
+    warnings += [f"the label {label} occurs in no case" for label in absent]
+    by_image: dict[str, list[str]] = {}
+    for one in usable:
+        by_image.setdefault(one.image_hash, []).append(one.case)
+    warnings += [f"cases {', '.join(same)} have the same image" for same in by_image.values() if len(same) > 1]
+    for what in ("orientation", "spacing_mm"):
+        kinds = sorted({getattr(one, what) for one in usable})
+        if len(kinds) > 1:
+            warnings.append(f"{what} differs between cases, from {_told(kinds[0])} to {_told(kinds[-1])}")
+    return warnings
+
+
+def opening(dataset: Dataset) -> str:
+    """What a data set is, as a line."""
+    kind = f"{dataset.argument}: {dataset.layout.kind}" if isinstance(dataset, Folder) else dataset.short_spec
+    card = dataset.card
+    return f"{kind}, {card.title}, modality {card.modality or 'not stated'}, licence {card.licence}"
+
+
+def lines_of(one: CaseFound) -> list[str]:
+    """A case as lines: what it is, then a line for each target."""
+    if one.problem:
+        return [f"{one.case}: CANNOT BE USED: {one.problem}"]
+    size = f"{_told(one.shape)} voxels of {_told(one.spacing_mm)} mm (z, y, x)"
+    lines = [f"{one.case}: {size}, file in {one.orientation}"]
+    width = max((len(target.id) for target in one.targets), default=0)
+    return lines + [
+        f"  {target.id:<{width}}  {target.voxels:>9} voxels  {target.ml:>10.3f} ml  {target.slices:>4} slices  "
+        f"{target.components:>3} component{'s'[: target.components != 1]}"
+        for target in one.targets
+    ]
+
+
+def closing(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
+    """How many cases and targets there are, as lines, then the warnings, each once with the cases that it is about."""
+    sizes: dict[str, list[int]] = {}
+    for target in (target for one in found for target in one.targets):
+        sizes.setdefault(target.label, []).append(target.voxels)
+    lost = sum(bool(one.problem) for one in found)
+    unusable = f", {lost} of them cannot be used" if lost else ""
+    lines = [f"cases: {len(found)}{unusable}; targets: {sum(map(len, sizes.values()))}"]
+    lines += [f"  {label}: {len(all_)}, {min(all_)} to {max(all_)} voxels" for label, all_ in sorted(sizes.items())]
+    about: dict[str, list[str]] = {}
+    for one in found:
+        for warning in one.warnings:
+            about.setdefault(warning, []).append(one.case)
+    for warning, cases in about.items():
+        more = f" and {len(cases) - 3} more" if len(cases) > 3 else ""
+        lines.append(f"warning: {', '.join(cases[:3])}{more}: {warning}")
+    return lines + [f"warning: {warning}" for warning in warnings_of(dataset, found)]
+
+
+def _found(dataset: Dataset, case: str) -> CaseFound:
+    volume, targets, notes = _read(dataset, case)
+    counted = tuple(_counted(target) for target in targets)
+    warnings = [*notes, *_about_image(volume, dataset.card.modality, notes)]
+    warnings += [] if targets else ["there is no target, so nothing can be prompted"]
+    lowest = volume.array.min()
+    for target, count in zip(targets, counted, strict=True):
+        warnings += _about_target(volume.array, lowest, target, count)
+    return CaseFound(
+        case,
+        volume.shape,
+        volume.spacing_mm,
+        "".join(nib.aff2axcodes(volume.grid.affine)),
+        image_hash(volume),
+        counted,
+        tuple(warnings),
+    )
+
+
+def _read(dataset: Dataset, case: str) -> tuple[Volume, Sequence[Target], Sequence[str]]:
+    if isinstance(dataset, Folder):
+        return dataset.read(case)
+    with TemporaryDirectory() as folder:
+        return *dataset.load(case, Files(store.downloads_of(), Path(folder) / "unpacked")), ()
+
+
+def _counted(target: Target) -> TargetFound:
+    from scipy import ndimage
+
+    numbered, components = ndimage.label(target.mask.array, np.ones((3, 3, 3)))
+    sizes = np.bincount(numbered.ravel())[1:]
+    slices = len(target.mask.occupied_slices)
+    tiny = int(np.count_nonzero(sizes < TINY))
+    return TargetFound(
+        target.id, target.label, target.mask.voxels, round(target.volume_ml, 3), slices, components, tiny
+    )
+
+
+def _about_image(volume: Volume, modality: str, notes: Sequence[str]) -> list[str]:
+    warnings = []
+    axes = volume.affine[:3, :3] / np.linalg.norm(volume.affine[:3, :3], axis=0)
+    if np.abs(axes.T @ axes - np.eye(3)).max() > 1e-3 and not any("tilt" in note for note in notes):
+        warnings.append("the axes are not at right angles (gantry tilt?)")
+    if not all(_USUAL_MM[0] <= length <= _USUAL_MM[1] for length in volume.spacing_mm):
+        warnings.append(f"a spacing of {_told(volume.spacing_mm)} mm is unusual; is it in millimetres?")
+    if modality.startswith("CT") and volume.array.min() >= 0:
+        warnings.append("no value is below 0, as in a CT in Hounsfield units, which models expect of CT")
+    return warnings
+
+
+def _about_target(image: Array, lowest: float, target: Target, found: TargetFound) -> list[str]:
+    warnings = []
+    if found.tiny:
+        warnings.append(f"{target.id}: {found.tiny} of {found.components} components have fewer than {TINY} voxels")
+    if image.ndim == 3:
+        inside = image[box_slices(target.mask.box)][target.mask.array]
+        dark = np.count_nonzero(inside == lowest) / inside.size
+        if dark > _DARK:
+            warnings.append(f"{target.id}: {dark:.0%} of the voxels have the lowest value of the image, as if outside")
+    return warnings
+
+
+def _told(value: str | Sequence[float]) -> str:
+    return value if isinstance(value, str) else " x ".join(f"{number:g}" for number in value)

@@ -1,0 +1,76 @@
+"""Fetching and converting whole data sets, several cases at once, as far as they go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
+
+from intrabench.datasets.base import Dataset, Files, Watch
+from intrabench.datasets.cases import store
+from intrabench.datasets.cases.stored_case import CaseIndex
+from intrabench.errors import IntraBenchError
+from intrabench.fetch.download import DownloadError, ask_for_space, writing
+
+PATIENCE = 5
+
+
+def fetch_shared(dataset: Dataset, watch: Watch) -> None:
+    """Fetch what all cases are made from; only then some data sets know their cases.
+
+    Raises:
+        IntraBenchError: it is not to be had, or does not fit on the disk.
+    """
+    downloads = store.downloads_of()
+    _ask_for_space(dataset, [])
+    problems = []
+    for source in dataset.sources():
+        try:
+            Files(downloads, downloads, watch).fetch(source)
+        except IntraBenchError as error:  # the others may be had, and whoever brings files by hand needs to know of all
+            problems.append(str(error))
+    if problems:
+        raise IntraBenchError(" ".join(problems))
+
+
+def get(
+    dataset: Dataset, cases: Sequence[str], jobs: int, watch: Watch
+) -> Iterator[tuple[str, CaseIndex | IntraBenchError]]:
+    """Prepare cases, `jobs` at a time, and give each as it is finished, with its index or with why it has none.
+
+    Raises:
+        IntraBenchError: several in a row could not be downloaded, so that the others would hardly be either.
+    """
+    _ask_for_space(dataset, cases)
+    with ThreadPoolExecutor(jobs) as pool:
+        running = {pool.submit(_telling, partial(store.prepare, dataset, case, watch=watch)): case for case in cases}
+        try:
+            in_vain = 0
+            for done in as_completed(running):
+                yield running[done], done.result()
+                in_vain = in_vain + 1 if isinstance(done.result(), DownloadError) else 0
+                if in_vain == PATIENCE and len(cases) > PATIENCE:
+                    raise IntraBenchError(
+                        f"{PATIENCE} cases in a row could not be downloaded, so the others were not tried; "
+                        "run again later"
+                    )
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _telling(work: Callable[[], CaseIndex]) -> CaseIndex | IntraBenchError:
+    try:
+        return work()
+    except IntraBenchError as error:
+        return error
+    except Exception as error:  # any file may be broken in any way; the other cases go on
+        return IntraBenchError(f"{type(error).__name__}: {error}")
+
+
+def _ask_for_space(dataset: Dataset, cases: Sequence[str]) -> None:
+    """Refuse downloads that the disk has no room for, all together, before the first."""
+    folder = store.downloads_of()
+    needed = sum(source.megabytes for source in store.to_download(dataset, cases))
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    ask_for_space(folder / dataset.name, int(needed * 1e6))

@@ -1,0 +1,129 @@
+"""Which cases and targets a run takes: what ``--cases`` and ``--targets`` mean."""
+
+from __future__ import annotations
+
+import fnmatch
+import operator
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from intrabench.datasets.base import Dataset
+from intrabench.datasets.cases.stored_case import CaseIndex
+from intrabench.errors import IntraBenchError
+from intrabench.specs import nearest
+from intrabench.target import TargetInfo
+
+_BOUND = re.compile(r"\s*(ml|voxels|slices)\s*(<=|>=|<|>|=)\s*(\d+(?:\.\d*)?|\.\d+)\s*")
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "=": operator.eq,
+    ">=": operator.ge,
+    ">": operator.gt,
+}
+
+
+def select_cases(dataset: Dataset, wanted: Sequence[str]) -> list[str]:
+    """The cases that are wanted (nothing given: all), in the data set's order.
+
+    wanted: names and globs; ``first:N``; ``subset:NAME``, a choice that the data set names; ``@FILE``, a text file with
+    one of these a line, ``#`` for remarks. A case is taken if any of them fits.
+
+    Raises:
+        IntraBenchError: something that is wanted does not exist.
+    """
+    try:
+        names = list(dataset.cases())
+    except IntraBenchError:
+        raise
+    except Exception as error:  # a data set of the user's own may fail in any way
+        raise IntraBenchError(
+            f"data set {dataset.short_spec} cannot name its cases ({type(error).__name__}: {error}); "
+            "check its parameters and files"
+        ) from error
+    if not names:
+        raise IntraBenchError(f"data set {dataset.short_spec} has no cases; check its parameters and files")
+    if not wanted:
+        return names
+    chosen = {case for pattern in _from_files(wanted) for case in _cases(dataset, names, pattern)}
+    return [name for name in names if name in chosen]
+
+
+def select_targets(index: CaseIndex, wanted: Sequence[str]) -> list[TargetInfo]:
+    """The targets of a case that are wanted (nothing given: all).
+
+    wanted: globs of ids (``label.instance``) or labels, any of which must fit; and bounds such as ``ml>=1``,
+    ``voxels<500`` or ``slices>5``, all of which must hold.
+    """
+    ml = float(index.spacing_mm[0] * index.spacing_mm[1] * index.spacing_mm[2]) / 1000
+    return [info for info in index.targets if _is_wanted(info, ml, wanted)]
+
+
+def check_targets(indexes: Iterable[CaseIndex], wanted: Sequence[str]) -> None:
+    """Refuse a part of ``--targets`` that fits no target at all."""
+    listed = list(indexes)
+    names = {name for index in listed for info in index.targets for name in (info.id, info.label)}
+    for pattern in wanted:
+        if not any(select_targets(index, [pattern]) for index in listed):
+            raise IntraBenchError(
+                f"--targets {pattern!r} fits no target of the chosen cases{nearest(pattern, names)}; "
+                "`intrabench data list NAME` shows them"
+            )
+
+
+def _is_wanted(info: TargetInfo, ml_per_voxel: float, wanted: Sequence[str]) -> bool:
+    sizes = {"ml": info.voxels * ml_per_voxel, "voxels": info.voxels, "slices": info.slices}
+    globs = []
+    for pattern in wanted:
+        if bound := _BOUND.fullmatch(pattern):
+            size, compare, value = bound.groups()
+            if not _COMPARE[compare](sizes[size], float(value)):
+                return False
+        else:
+            globs.append(pattern)
+    return not globs or any(_fits(name, glob) for glob in globs for name in (info.id, info.label))
+
+
+def _from_files(wanted: Sequence[str]) -> list[str]:
+    found = []
+    for pattern in wanted:
+        if not pattern.startswith("@"):
+            found.append(pattern)
+            continue
+        try:
+            lines = Path(pattern[1:]).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise IntraBenchError(f"--cases {pattern}: {pattern[1:]} is no text file; give one case a line") from error
+        kept = [line.partition("#")[0].strip() for line in lines]
+        found += [line for line in kept if line]
+    if not found:
+        raise IntraBenchError(f"--cases {' '.join(wanted)} names no case; give one case a line")
+    return found
+
+
+def _cases(dataset: Dataset, names: Sequence[str], pattern: str) -> Sequence[str]:
+    kind, colon, value = pattern.partition(":")
+    if colon and kind == "first" and pattern not in names:
+        if not value.isdecimal() or int(value) == 0:
+            raise IntraBenchError(f"--cases {pattern} is no number of cases; write first:5")
+        return names[: int(value)]
+    if colon and kind == "subset" and pattern not in names:
+        subsets = dataset.subsets()
+        if value not in subsets:
+            raise IntraBenchError(
+                f"--cases: data set {dataset.name} has no subset {value!r}{nearest(value, subsets)}; "
+                f"it has {', '.join(subsets)}"
+            )
+        return list(subsets[value])
+    found = [name for name in names if _fits(name, pattern)]
+    if not found:
+        raise IntraBenchError(
+            f"--cases: data set {dataset.name} has nothing that fits {pattern!r}{nearest(pattern, names)}; "
+            f"it has {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}"
+        )
+    return found
+
+
+def _fits(name: str, pattern: str) -> bool:
+    return name == pattern or fnmatch.fnmatchcase(name, pattern)

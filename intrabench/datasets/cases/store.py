@@ -1,0 +1,203 @@
+"""The canonical store: cases converted once, under one root folder, whole or not at all.
+
+``<root>/downloads`` keeps the archives, ``<root>/cases/<data set>/<case>`` what was made from them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Collection, Sequence
+from dataclasses import fields
+from pathlib import Path
+from urllib.parse import quote
+
+from intrabench.datasets.base import Dataset, Files, Watch
+from intrabench.datasets.cases.stored_case import CaseIndex, StoredCase, read_index, write_case
+from intrabench.errors import IntraBenchError
+from intrabench.fetch.download import writing
+from intrabench.fetch.source import Source
+from intrabench.specs import nearest
+from intrabench.workspace import data_root
+
+
+def index(dataset: Dataset, case: str, root: Path | None = None) -> CaseIndex | None:
+    """What is known of a prepared case, from its index alone; None when it must be prepared (first, or again).
+
+    Raises:
+        IntraBenchError: the index is damaged.
+    """
+    found = read_index(_folder(dataset, case, root), _remedy(dataset))
+    if found is None:
+        return None
+    files = dataset.local_files(case)
+    now, named = _state(files), {str(path.resolve()) for path in files}
+    # a file of the user's that is away (a drive not mounted) leaves a case that is complete as it is
+    same = found.inputs.keys() <= named and all(found.inputs.get(name) == state for name, state in now.items())
+    return found if same else None
+
+
+def prepare(dataset: Dataset, case: str, root: Path | None = None, watch: Watch | None = None) -> CaseIndex:
+    """Make sure that a case is in the store: fetched, converted, checked. Does nothing when it is there and whole.
+
+    Raises:
+        IntraBenchError: no such case, a download that fails, or data that cannot be used.
+    """
+    known = dataset.cases()
+    if case not in known:
+        raise IntraBenchError(
+            f"data set {dataset.short_spec} has no case {case!r}{nearest(case, known)}; "
+            f"`intrabench data list {dataset.argument}` shows all"
+        )
+    ready = _whole(dataset, case, root)
+    if ready is not None:
+        return ready
+    from filelock import FileLock
+
+    folder = _folder(dataset, case, root)
+    with writing(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_name(f".{folder.name}.lock")):
+        # another process may have made it while we waited
+        return _whole(dataset, case, root) or _convert(dataset, case, folder, root or data_root(), watch)
+
+
+def open_case(dataset: Dataset, case: str, root: Path | None = None) -> StoredCase:
+    """A prepared case, for its image and its targets.
+
+    Raises:
+        IntraBenchError: it was not prepared, or is damaged.
+    """
+    found = index(dataset, case, root)
+    if found is None:
+        raise IntraBenchError(f"case {case} of {dataset.short_spec} is not in the store; {_remedy(dataset)}")
+    return StoredCase(_folder(dataset, case, root), found, _remedy(dataset), dataset.card.modality)
+
+
+def to_download(dataset: Dataset, cases: Sequence[str] = (), root: Path | None = None) -> list[Source]:
+    """What all cases, and these cases, are made from and is not in the downloads folder yet."""
+    downloads = downloads_of(root)
+    listed = [*dataset.sources(), *(source for case in cases for source in dataset.case_sources(case))]
+    return [source for source in dict.fromkeys(listed) if not source.is_here(downloads)]
+
+
+def stored_cases(dataset: Dataset, root: Path | None = None) -> int:
+    """How many cases of a data set are in the store, without reading any."""
+    return sum(1 for _ in _home(dataset, root).glob("[!.]*/case.json"))
+
+
+def downloads_of(root: Path | None = None) -> Path:
+    """The folder of what was fetched."""
+    return (root or data_root()) / "downloads"
+
+
+def verify(dataset: Dataset, root: Path | None = None) -> list[str]:
+    """Compare downloads and stored cases with their checksums; one sentence for each that differs."""
+    problems = [text for source in dataset.sources() for text in source.problems(downloads_of(root))]
+    stored: list[CaseIndex] = []
+    for case in dataset.cases():
+        problems += [text for source in dataset.case_sources(case) for text in source.problems(downloads_of(root))]
+        try:
+            found = index(dataset, case, root)
+            if found is not None:
+                stored.append(found)
+                problems += open_case(dataset, case, root).problems()
+        except IntraBenchError as error:
+            problems.append(str(error))
+    if not stored and not problems:
+        problems.append(f"nothing of {dataset.short_spec} is in the store; {_remedy(dataset)}")
+    if len(stored) == len(dataset.cases()):
+        problems += _miscounted(dataset, stored)
+    return problems
+
+
+def _miscounted(dataset: Dataset, stored: Sequence[CaseIndex]) -> list[str]:
+    """Whether the card promises another number of cases or targets than a whole data set has."""
+    if dataset.short_spec != dataset.name:  # the card tells of the data set without parameters
+        return []
+    found = {"cases": sum(bool(one.targets) for one in stored), "targets": sum(len(one.targets) for one in stored)}
+    return [
+        f"{dataset.short_spec} has {count} {what} where its card says {expected}; its source or conversion has changed"
+        for what, count in found.items()
+        if (expected := getattr(dataset.card, what)) is not None and expected != count
+    ]
+
+
+def remove(dataset: Dataset, shared: Collection[Path] = (), root: Path | None = None) -> int:
+    """Delete the converted cases of a data set and its downloads, and say how many bytes that freed.
+
+    shared: downloads that other data sets need too; they stay.
+    """
+    downloads = downloads_of(root)
+    listed = [*dataset.sources(), *(source for case in dataset.cases() for source in dataset.case_sources(case))]
+    paths = {source.place(downloads) for source in listed} - set(shared)
+    beside = [path.with_name(path.name + end) for path in paths for end in (".json", ".lock", ".part")]
+    freed = 0
+    for path in [_home(dataset, root), *paths, *beside]:
+        freed += sum(file.stat().st_size for file in [path, *path.rglob("*")] if file.is_file())
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    return freed
+
+
+def _whole(dataset: Dataset, case: str, root: Path | None) -> CaseIndex | None:
+    """The index of a case whose files are all there in full length; else None, for it to be made again."""
+    try:
+        found = index(dataset, case, root)
+    except IntraBenchError:
+        return None
+    folder = _folder(dataset, case, root)
+    if found is None or any(_size(folder / name) != size for name, size in found.sizes.items()):
+        return None
+    return found
+
+
+def _convert(dataset: Dataset, case: str, folder: Path, root: Path, watch: Watch | None) -> CaseIndex:
+    """Convert into a folder beside the case's own, then rename: under the lock, so leftovers of a crash are ours."""
+    part, old = folder.with_name(f".{folder.name}.part"), folder.with_name(f".{folder.name}.old")
+    shutil.rmtree(part, ignore_errors=True)
+    state = _state(dataset.local_files(case))  # before reading: a change in between makes it stale, never wrong
+    files = Files(downloads_of(root), part / "unpacked", watch)
+    try:
+        with writing(part):
+            part.mkdir()
+        volume, targets = dataset.load(case, files)
+        with writing(part):
+            shutil.rmtree(files.unpacked, ignore_errors=True)
+            made = write_case(part, case, volume, targets, state)
+            shutil.rmtree(old, ignore_errors=True)
+            if folder.exists():
+                folder.rename(old)
+            part.rename(folder)
+            shutil.rmtree(old, ignore_errors=True)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return made
+
+
+def _home(dataset: Dataset, root: Path | None) -> Path:
+    """The folder of all cases of a data set."""
+    key = f"{dataset.name}-{dataset.version}"
+    if fields(dataset):
+        key += "-" + hashlib.sha256(dataset.spec.encode()).hexdigest()[:8]
+    return (root or data_root()) / "cases" / key
+
+
+def _folder(dataset: Dataset, case: str, root: Path | None) -> Path:
+    name = quote(case, safe=" ()+,=@[]")
+    if name.startswith("."):  # such names are our own: locks and unfinished cases
+        name = "%2E" + name[1:]
+    return _home(dataset, root) / name
+
+
+def _remedy(dataset: Dataset) -> str:
+    return f"run `intrabench data get {dataset.argument}` again"
+
+
+def _state(paths: tuple[Path, ...]) -> dict[str, list[int]]:
+    """Size and time of change of those files that are there."""
+    stats = {str(path.resolve()): path.stat() for path in paths if path.exists()}
+    return {name: [stat.st_size, stat.st_mtime_ns] for name, stat in stats.items()}
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else -1

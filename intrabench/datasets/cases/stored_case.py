@@ -1,0 +1,230 @@
+"""One case as it lies in the store: ``image.nii.gz``, ``targets.npz`` and its index, ``case.json``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import nibabel as nib
+import numpy as np
+
+from intrabench.errors import IntraBenchError
+from intrabench.mask import Box, Mask, intersection
+from intrabench.specs import nearest
+from intrabench.target import Target, TargetInfo
+from intrabench.volume import Array, Grid, Volume, check_intensities, write_nifti
+
+FORMAT = 1
+IMAGE, TARGETS, INDEX = "image.nii.gz", "targets.npz", "case.json"
+
+
+@dataclass(frozen=True)
+class CaseIndex:
+    """All that is known of a case without opening its image.
+
+    shape and spacing_mm are canonical, ``(z, y, x)``; file_shape and affine (to RAS mm) are those of the original grid.
+    sizes holds the bytes of the stored files, inputs the state of the user's files that they were made from.
+    """
+
+    case: str
+    shape: tuple[int, int, int]
+    spacing_mm: tuple[float, float, float]
+    file_shape: tuple[int, int, int]
+    affine: tuple[tuple[float, ...], ...]
+    image_hash: str
+    targets: tuple[TargetInfo, ...]
+    sizes: Mapping[str, int]
+    inputs: Mapping[str, Sequence[int]]
+
+    @property
+    def grid(self) -> Grid:
+        """The grid of the original file, where results go back to."""
+        return Grid(self.file_shape, np.array(self.affine, dtype=np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class StoredCase:
+    """A prepared case: its index, and its image and targets when they are asked for."""
+
+    folder: Path
+    index: CaseIndex
+    remedy: str
+    modality: str = ""
+
+    @cached_property
+    def volume(self) -> Volume:
+        """The scan, canonical, on its original grid; read once.
+
+        Raises:
+            IntraBenchError: the stored image is missing or damaged.
+        """
+        path, grid = self.folder / IMAGE, self.index.grid
+        try:
+            stored: Any = nib.load(path)
+            array: Array = stored.dataobj.get_unscaled()
+        except Exception as error:  # a damaged file fails in the header, in gzip or in zlib
+            raise damaged(path, self.remedy) from error
+        if array.shape[:3] != grid.shape:
+            raise damaged(path, self.remedy)
+        return Volume(grid.to_canonical(array), grid, self.modality)
+
+    def targets(self, ids: Iterable[str] | None = None) -> list[Target]:
+        """The targets called `ids` (``label.instance``; None: all) in the order of the index; only they are unpacked.
+
+        Raises:
+            IntraBenchError: an id that the case does not have, or a damaged file.
+        """
+        infos = self.index.targets
+        known = [info.id for info in infos]
+        wanted = set(known if ids is None else ids)
+        for unknown in sorted(wanted - set(known)):
+            raise IntraBenchError(
+                f"case {self.index.case} has no target {unknown!r}{nearest(unknown, known)}; it has {', '.join(known)}"
+            )
+        path = self.folder / TARGETS
+        try:
+            with np.load(path) as bits:
+                return [self._target(bits, number) for number, info in enumerate(infos) if info.id in wanted]
+        except Exception as error:  # zip, zlib and numpy each have their own for damaged files
+            raise damaged(path, self.remedy) from error
+
+    def _target(self, bits: Mapping[str, Array], number: int) -> Target:
+        infos = self.index.targets
+        info = infos[number]
+        ignored = f"{number}.ignore"
+        return Target(
+            self.index.case,
+            info.label,
+            info.instance,
+            _unpack(info.box, bits[str(number)]),
+            self.index.shape,
+            self.index.spacing_mm,
+            _unpack(bits[f"{ignored}.box"].tolist(), bits[ignored]) if ignored in bits else Mask.empty(),
+            infos[:number] + infos[number + 1 :],
+        )
+
+    def problems(self) -> list[str]:
+        """What no longer is as it was stored, one sentence each: reads everything."""
+        found = []
+        if image_hash(self.volume) != self.index.image_hash:
+            found.append(str(damaged(self.folder / IMAGE, self.remedy)))
+        if tuple(target.info() for target in self.targets()) != self.index.targets:
+            found.append(str(damaged(self.folder / TARGETS, self.remedy)))
+        return found
+
+
+def write_case(
+    folder: Path, case: str, volume: Volume, targets: Sequence[Target], inputs: Mapping[str, Sequence[int]]
+) -> CaseIndex:
+    """Write a case into `folder`, the index last.
+
+    Raises:
+        IntraBenchError: an image that no model can be measured on, or targets that do not fit it.
+    """
+    volume = replace(volume, array=_storable(volume.array))
+    check_intensities(volume.array, f"the image of case {case}")
+    fitted = _fitted(case, volume, targets)
+    write_nifti(folder / IMAGE, volume.array, volume.grid)
+    np.savez_compressed(folder / TARGETS, **_bits(fitted))
+    index = CaseIndex(
+        case,
+        volume.shape,
+        volume.spacing_mm,
+        volume.grid.shape,
+        tuple(tuple(row) for row in volume.grid.affine.tolist()),
+        image_hash(volume),
+        tuple(target.info() for target in fitted),
+        {name: (folder / name).stat().st_size for name in (IMAGE, TARGETS)},
+        inputs,
+    )
+    (folder / INDEX).write_text(json.dumps({"format": FORMAT, **asdict(index)}, indent=1), encoding="utf-8")
+    return index
+
+
+def read_index(folder: Path, remedy: str) -> CaseIndex | None:
+    """The index of the case in `folder`; None when there is no case, or one of another version of the format.
+
+    Raises:
+        IntraBenchError: the index cannot be read.
+    """
+    path = folder / INDEX
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        if stored.pop("format") != FORMAT:
+            return None
+        infos = tuple(TargetInfo(**{**entry, "box": tuple(entry["box"])}) for entry in stored.pop("targets"))
+        for name in ("shape", "spacing_mm", "file_shape"):
+            stored[name] = tuple(stored[name])
+        return CaseIndex(**{**stored, "affine": tuple(tuple(row) for row in stored["affine"]), "targets": infos})
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise damaged(path, remedy) from error
+
+
+def damaged(path: Path, remedy: str) -> IntraBenchError:
+    """The one thing to say of a stored file that is not as it was written."""
+    return IntraBenchError(f"{path} is damaged; delete the folder {path.parent} and {remedy}")
+
+
+def image_hash(volume: Volume) -> str:
+    """A hash of the canonical voxels, their type and spacing; the order of axes in the file does not matter."""
+    array = np.ascontiguousarray(volume.array)
+    content = hashlib.sha256(repr((array.dtype.str, array.shape, volume.spacing_mm)).encode())
+    content.update(array.data.cast("B"))
+    return content.hexdigest()[:16]
+
+
+def _storable(array: Array) -> Array:
+    """The same intensities in a type that NIfTI and its readers know; floats become float32."""
+    kind, dtype = array.dtype.kind, array.dtype.newbyteorder("=")
+    if kind not in "biuf":
+        raise IntraBenchError(f"the image has voxels of the type {array.dtype}, expected numbers; convert it")
+    if kind == "b":
+        dtype = np.dtype(np.uint8)
+    elif kind == "f":
+        dtype = np.dtype(np.float32)
+    elif dtype.itemsize == 8:
+        fits = array.size == 0 or (array.min() >= -(2**31) and array.max() < 2**31)
+        dtype = np.dtype(np.int32 if fits else np.float32)
+    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and that is refused
+        return np.ascontiguousarray(array, dtype=dtype)
+
+
+def _fitted(case: str, volume: Volume, targets: Sequence[Target]) -> list[Target]:
+    """The targets with tight boxes and the shape and spacing of their volume, each id once."""
+    whole: Box = (0, 0, 0, *volume.shape)
+    fitted: dict[str, Target] = {}
+    for target in targets:
+        mask = Mask.of(target.mask.array, target.mask.start)
+        if not mask.any():
+            raise IntraBenchError(f"target {target.id} of case {case} has no voxels; leave it out in `load`")
+        if intersection(mask.box, whole) != mask.box:
+            raise IntraBenchError(
+                f"target {target.id} of case {case} reaches from {mask.box[:3]} to {mask.box[3:]}, beyond the image of "
+                f"shape {volume.shape}; make image and targets on one grid"
+            )
+        if target.id in fitted:
+            raise IntraBenchError(f"case {case} has two targets {target.id}; number the instances of a label")
+        fitted[target.id] = replace(target, mask=mask, shape=volume.shape, spacing_mm=volume.spacing_mm)
+    return list(fitted.values())
+
+
+def _bits(targets: Sequence[Target]) -> dict[str, Any]:
+    """The content of ``targets.npz``: the bits of each mask under its number, and of what is ignored around it."""
+    bits: dict[str, Any] = {}
+    for number, target in enumerate(targets):
+        bits[str(number)] = target.mask.pack()
+        if target.ignore.any():
+            bits[f"{number}.ignore"] = target.ignore.pack()
+            bits[f"{number}.ignore.box"] = np.array(target.ignore.box)
+    return bits
+
+
+def _unpack(box: Sequence[int], bits: Array) -> Mask:
+    return Mask.unpack(box[:3], [box[axis + 3] - box[axis] for axis in range(3)], bits)

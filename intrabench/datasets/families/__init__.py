@@ -1,0 +1,1 @@
+"""What several data sets have in common."""

@@ -1,0 +1,76 @@
+"""What the data sets from the Imaging Data Commons share: a scan, and labels that were drawn on it, both DICOM."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from intrabench.datasets.base import Dataset, Files
+from intrabench.datasets.convert.dicom_acquisition import one_acquisition
+from intrabench.datasets.convert.dicom_file import read_dataset
+from intrabench.datasets.convert.dicom_references import References
+from intrabench.datasets.convert.dicom_seg import read_seg
+from intrabench.datasets.convert.dicom_series import read_series
+from intrabench.datasets.convert.rtstruct import read_rtstruct
+from intrabench.datasets.convert.segments import Segment
+from intrabench.datasets.families.cohort import cohort
+from intrabench.errors import IntraBenchError
+from intrabench.fetch.idc import IdcSeries
+from intrabench.fetch.source import Source
+from intrabench.mask import Mask
+from intrabench.target import Target
+from intrabench.volume import Volume
+
+IDC = "https://portal.imaging.datacommons.cancer.gov/explore/filters/?collection_id="
+SHARED = "K. Clark et al., J Digit Imaging 26, 1045 (2013), doi:10.1007/s10278-013-9622-7"
+READERS = {"SEG": read_seg, "RTSTRUCT": read_rtstruct}
+
+
+@dataclass(frozen=True)
+class IdcSet(Dataset):
+    """A cohort of series; each case has one of labels and one or more images, of which it names its own."""
+
+    def cases(self) -> tuple[str, ...]:
+        """The cases of the pinned cohort."""
+        return tuple(cohort(self.name))
+
+    def case_sources(self, case: str) -> tuple[Source, ...]:
+        """The labels, and all images that they may belong to."""
+        return cohort(self.name)[case]
+
+    def load(self, case: str, files: Files) -> tuple[Volume, Sequence[Target]]:
+        """The scan, in the orientation of its files, and the targets."""
+        pinned = cohort(self.name)[case]
+        (labels,) = (series for series in pinned if series.kind in READERS)
+        files.fetch(labels)
+        (path,) = labels.paths(files.downloads)
+        contents = read_dataset(path)
+        references = References.of(contents)
+        image = _image([series for series in pinned if series is not labels], references, path)
+        files.fetch(image)
+        series = read_series(one_acquisition(image.paths(files.downloads), References.drawn_on(contents)))
+        return series.volume, self.targets(READERS[labels.kind](path, series), case, series.volume)
+
+    @abstractmethod
+    def targets(self, segments: Sequence[Segment], case: str, volume: Volume) -> list[Target]:
+        """The targets that the structures of a label file make."""
+
+
+def _image(candidates: Sequence[IdcSeries], references: References, path: Path) -> IdcSeries:
+    """The image that labels were drawn on; where there is one only, its geometry tells whether it is."""
+    if len(candidates) == 1:
+        return candidates[0]
+    named = [series for series in candidates if series.uid in references.series]
+    if len(named) != 1:
+        raise IntraBenchError(
+            f"{path} refers to {len(named)} of the {len(candidates)} scans of its study, expected one; "
+            "leave the case out by --cases"
+        )
+    return named[0]
+
+
+def named(segments: Sequence[Segment], *names: str) -> Mask:
+    """The union of the structures of these names; empty where there is none."""
+    return Mask.union([segment.mask for segment in segments if segment.name in names])

@@ -1,0 +1,67 @@
+"""What the sets of natural images share: one archive with a folder of pictures and a folder of masks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import ClassVar
+
+from intrabench.datasets.base import Dataset, Files, published_names
+from intrabench.datasets.convert.photo import Coding, photo_case
+from intrabench.datasets.convert.photo_pairs import paired
+from intrabench.errors import IntraBenchError
+from intrabench.fetch.remote import RemoteFile
+from intrabench.target import Target
+from intrabench.volume import Volume
+
+FBRS = "https://github.com/saic-vul/fbrs_interactive_segmentation/releases/download/v1.0"
+"""Where the archives that interactive segmentation is usually measured on were published first."""
+
+PAGE = "https://github.com/emb-ai/rclicks"
+UNPINNED = "nobody publishes a checksum of the archive: compare with others only after comparing the files"
+
+
+@dataclass(frozen=True)
+class PhotoSet(Dataset):
+    """A case is a picture, called by its file name without suffix; `card.cases` is the number of pictures.
+
+    images, masks: names of the folders, wherever in the archive they lie. longest: pixels of the longer side, to which
+    larger pictures and masks are made smaller.
+    """
+
+    source: ClassVar[RemoteFile]
+    images: ClassVar[str]
+    masks: ClassVar[str]
+    coding: ClassVar[Coding]
+    longest: ClassVar[int | None] = None
+
+    def sources(self) -> tuple[RemoteFile, ...]:
+        """The archive."""
+        return (self.source,)
+
+    def cases(self) -> tuple[str, ...]:
+        """The names of the pictures, sorted; known once the archive is here."""
+        return tuple(self._pairs(published_names(self, self.source)))
+
+    def load(self, case: str, files: Files) -> tuple[Volume, list[Target]]:
+        """The picture and the objects in its mask."""
+        image, mask = files.take(self.source, *self._pairs(files.names(self.source))[case])
+        return photo_case(case, image, mask, self.coding, longest=self.longest)
+
+    def _pairs(self, members: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """The members of picture and mask by case, as many as were published."""
+        images, masks = (
+            [member for member in members if PurePosixPath(member).parent.name == folder]
+            for folder in (self.images, self.masks)
+        )
+        try:
+            pairs = paired(images, masks)
+            if len(pairs) != self.card.cases:
+                raise ValueError(f"it has {len(pairs)} pictures in {self.images} where {self.card.cases} were expected")
+        except ValueError as error:
+            raise IntraBenchError(
+                f"{self.source.filename} is not the archive that was published ({error}); delete it from the downloads "
+                f"folder and run `intrabench data get {self.name}` again"
+            ) from error
+        return pairs

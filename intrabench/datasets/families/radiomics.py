@@ -1,0 +1,55 @@
+"""What the tumour samples inside the pyradiomics sdist share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from intrabench.datasets.base import Dataset, Files
+from intrabench.datasets.convert.instances import Instances
+from intrabench.datasets.convert.segments import targets_from
+from intrabench.fetch.package import PackageSource
+from intrabench.mask import Mask
+from intrabench.target import Target
+from intrabench.volume import Volume, read_image, read_labels
+
+PYRADIOMICS = PackageSource(
+    package="pyradiomics",
+    version="3.0.1",
+    filename="pyradiomics-3.0.1.tar.gz",
+    sha256="47c57f441d6cb7973fa3b2ea48d3948df78e3348e1c69e1e2ff19001601fc2f5",
+    size=34_473_030,
+)
+LICENCE = "the package is BSD-3-Clause; the licence of the data is not stated"
+CITATION = "J. J. M. van Griethuysen et al., Cancer Research 77(21), e104 (2017), doi:10.1158/0008-5472.CAN-17-0339"
+HOMEPAGE = "https://pyradiomics.readthedocs.io"
+LABELS = "sample masks of the package; who drew them is not stated"
+RULE = Instances(26)
+CAVEATS = (
+    "two scans only: good for trying things out, no basis for a claim",
+    "the origin of scans and masks is not stated",
+    "thick slices (5 to 6.5 mm): few slices per tumour",
+)
+
+
+@dataclass(frozen=True)
+class TumourSample(Dataset):
+    """Scans whose label map is 1 inside tumours."""
+
+    scans: ClassVar[tuple[str, ...]]
+
+    def cases(self) -> tuple[str, ...]:
+        """The names of the scans in the archive."""
+        return self.scans
+
+    def sources(self) -> tuple[PackageSource, ...]:
+        """The pyradiomics sdist; it is unpacked, never built."""
+        return (PYRADIOMICS,)
+
+    def load(self, case: str, files: Files) -> tuple[Volume, list[Target]]:
+        """The scan and its tumours, one target per connected component."""
+        members = [f"pyradiomics-{PYRADIOMICS.version}/data/{case}_{what}.nrrd" for what in ("image", "label")]
+        image, labels = files.take(PYRADIOMICS, *members)
+        volume = read_image(image)
+        inside = Mask.of(read_labels(labels, volume.grid) == 1)
+        return volume, targets_from([("tumour", inside)], case, volume, RULE)

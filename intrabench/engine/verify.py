@@ -1,0 +1,154 @@
+"""Some sessions of a results folder computed again, from scratch, and compared with what is stored."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
+
+import polars as pl
+
+from intrabench import registry
+from intrabench.api import Silent, execute
+from intrabench.datasets.cases import store as cases
+from intrabench.engine.environment import versions, versions_hash
+from intrabench.engine.job import Options
+from intrabench.errors import IntraBenchError
+from intrabench.models.weights.registry import RANDOM
+from intrabench.results.differences import differences, told, who
+from intrabench.results.origin import dataset_of
+from intrabench.results.runs import at_home, read_record
+from intrabench.results.store import FAILED, read_rows
+
+_LABEL = re.compile(r"(?P<spec>.*?)(?: \((?:random weights|(?P<by_hand>weights [0-9a-f]+))\))?")
+"""A model as people call it: its spec, and whether its weights are others than the registered ones."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a session: `rounding` is a network's within its tolerance, `unknown` could not be verified."""
+
+    session: str
+    found: Literal["equal", "rounding", "differs", "unknown"]
+    told: str
+
+
+def verify(results: Path, sample: int = 20, seed: int = 0) -> Iterator[Verdict]:
+    """Play random finished sessions again, by the code of every run, into a folder that is removed afterwards.
+
+    Nothing is fetched for that. A session that differs and was computed with other package versions is `unknown`.
+
+    Raises:
+        IntraBenchError: there is nothing to verify.
+    """
+    if sample < 1:
+        raise IntraBenchError(f"--sample {sample} is no number of sessions; give 1 or more")
+    rows = read_rows(results)
+    failed = rows.filter(pl.col("status").is_in(FAILED))["session"].to_list()
+    rows = rows.filter(~pl.col("session").is_in(failed)).sort("session", "round")
+    names = rows["session"].unique().sort().to_list()
+    if not names:
+        raise IntraBenchError(f"{results} holds no finished sessions; `intrabench run` makes some")
+    for name in random.Random(seed).sample(names, min(sample, len(names))):
+        yield _verdict(results, rows.filter(pl.col("session") == name))
+
+
+def _verdict(results: Path, stored: pl.DataFrame) -> Verdict:
+    """Play one session again; `stored` has its rows."""
+    row = stored.row(-1, named=True)
+    session, name = row["session"], who(row)
+    try:
+        options = _options(results, stored)
+        with TemporaryDirectory(prefix="intrabench-verify-") as folder:
+            execute(options, Path(folder), Silent())
+            played = read_rows(Path(folder))
+    except IntraBenchError as error:
+        return Verdict(session, "unknown", f"{name}: {error}")
+    again = played.filter(pl.col("session") == session).sort("round")
+    if again.is_empty():
+        return Verdict(session, "unknown", f"{name}: {_why_another(row, played)}")
+    if again["status"][-1] in ("oom", "timeout"):
+        return Verdict(session, "unknown", f"{name}: {again['status'][-1]} here ({again['error'][-1]})")
+    return _compared(stored, again, read_record(results, row["run_id"]).get("versions", {}))
+
+
+def _options(results: Path, stored: pl.DataFrame) -> Options:
+    """The words of a job of this one session, with as many rounds as any run gave it.
+
+    Raises:
+        IntraBenchError: its data set is not here.
+    """
+    row = stored.row(-1, named=True)
+    given = read_record(results, row["run_id"]).get("options", {})
+    asked = [read_record(results, run).get("rounds", 0) for run in stored["run_id"].unique()]
+    plugins = [path for path in map(Path, map(at_home, given.get("plugins", []))) if path.is_file()]
+    for path in plugins:  # what others defined may be known from elsewhere
+        registry.add_plugin(path)
+    dataset = dataset_of(results, row)
+    if cases.index(dataset, row["case"]) is None and cases.to_download(dataset, [row["case"]]):
+        raise IntraBenchError(f"its scan is not here; `intrabench data get {dataset.argument}` fetches it")
+    model = _LABEL.fullmatch(row["model"])
+    assert model is not None
+    by_hand = Path(at_home(str(given.get("weights")))) if model["by_hand"] else None
+    protocol, _, stop = row["protocol"].partition("+")
+    return Options(
+        models=[model["spec"]],
+        datasets=[dataset.argument],
+        prompters=[row["prompter"]],
+        seeds=[row["seed"]],
+        protocol=protocol,
+        rounds=max(row["round"], *asked),
+        stop=stop.removeprefix("stop:"),
+        cases=[row["case"]],
+        targets=[row["target"]],
+        strict=row["strict"],
+        device="cpu" if row["device"] == "cpu" else "auto",
+        dtype=row["dtype"],
+        batch=given.get("batch", "fixed"),
+        weights=Path(RANDOM) if row["weights_sha256"] == RANDOM else by_hand,
+        compile=given.get("compile", False),
+        python=Path(at_home(given["python"])) if given.get("python") else None,
+        plugins=plugins,
+    )
+
+
+def _why_another(row: Mapping[str, Any], played: pl.DataFrame) -> str:
+    """Why the same words gave another session than the stored one."""
+    now = played.row(0, named=True)
+    if now["status"] in FAILED and now["target"] != row["target"]:
+        return str(now["error"])
+    names = ("dataset_version", "model_version", "weights_sha256", "target_voxels")
+    changed = [f"{name} was {row[name]} and is {now[name]}" for name in names if row[name] != now[name]]
+    return (
+        f"it is another session now: {', '.join(changed) or 'the scan, the target or the meaning of rows has changed'}"
+    )
+
+
+def _compared(stored: pl.DataFrame, again: pl.DataFrame, versions_then: Mapping[str, str]) -> Verdict:
+    """Whether a session came out as it is stored."""
+    session, name = stored["session"][0], who(stored.row(0, named=True))
+    found = differences(stored, again)
+    lines = [told(row, "store", "replay") for row in found.filter(~pl.col("near")).iter_rows(named=True)]
+    if len(stored) != len(again) and found.is_empty():
+        lines.append(f"{name}: has {len(stored)} rounds in store and {len(again)} in replay")
+    if not lines:
+        verdict: Literal["rounding", "equal"] = "equal" if found.is_empty() else "rounding"
+        return Verdict(session, verdict, name)
+    if versions_hash() in stored["package_versions_hash"].to_list():
+        return Verdict(session, "differs", "; ".join(lines))
+    return Verdict(session, "unknown", f"{'; '.join(lines)}; but it was computed with {_others(versions_then)}")
+
+
+def _others(then: Mapping[str, str]) -> str:
+    """Which package versions were others."""
+    now = versions()
+    changed = [
+        f"{name} {then.get(name, 'absent')} instead of {now.get(name, 'absent')}"
+        for name in {**then, **now}
+        if then.get(name) != now.get(name)
+    ]
+    return ", ".join(changed) if then and changed else "other package versions"

@@ -1,0 +1,153 @@
+"""One file from a server or a folder: resumed where it stopped, checked against its checksum, then moved into place.
+
+Messages name the file and the folder, never the address: the address of a package index may hold credentials.
+"""
+
+from __future__ import annotations
+
+import errno
+import importlib.metadata
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from intrabench.fetch.checksum import checksum_of
+from intrabench.fetch.transfer import DownloadError, Progress, Refused, Transfer, bytes_in
+
+if TYPE_CHECKING:
+    import httpx2
+
+__all__ = ["DownloadError", "Progress", "ask_for_space", "by_hand", "download", "user_agent", "writing"]
+
+CHUNK = 1 << 20
+
+
+def download(
+    url: str,
+    path: Path,
+    *,
+    checksum: str = "",
+    size: int | None = None,
+    client: httpx2.Client | None = None,
+    progress: Progress | None = None,
+) -> Path:
+    """Fetch ``url`` (http, https, file, or a plain path) to ``path`` and return ``path``.
+
+    What has arrived waits in ``<path>.part``, so that a broken transfer goes on where it stopped, in this run or the
+    next; ``path`` itself appears only with the right ``checksum`` (``sha256:...`` or ``md5:...``; empty: nobody knows
+    it) and ``size`` (bytes), which is asked of the disk first. ``client`` brings certificates, proxies and credentials.
+    """
+    part = path.with_name(path.name + ".part")
+    algorithm = checksum.partition(":")[0] or "sha256"
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        left_over = bytes_in(part) > 0
+        ask_for_space(path, (size or 0) - bytes_in(part))
+        _fill(part, url, path, size, client, progress)
+        found = checksum_of(part, algorithm)
+        if checksum not in (found, "") and left_over:  # an earlier run may have left a piece of something else
+            part.unlink()
+            _fill(part, url, path, size, client, progress)
+            found = checksum_of(part, algorithm)
+        problem = _problem(part, found, checksum, size)
+        if problem:
+            part.unlink()
+            raise DownloadError(f"{path.name} arrived with {problem}: run again, or {by_hand(path)}.")
+        os.replace(part, path)
+    return path
+
+
+def by_hand(path: Path) -> str:
+    """What a user without a connection can do, to end a message with."""
+    return f"put {path.name} into {path.parent}"
+
+
+def user_agent() -> str:
+    """Who is asking: this program, its version and its home, as Zenodo wants to know."""
+    try:
+        version = importlib.metadata.version("intrabench")
+    except importlib.metadata.PackageNotFoundError:  # run from a checkout that was never installed
+        version = "0"
+    return f"intrabench/{version} (+https://github.com/intrabench/intrabench)"
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say in one sentence why ``path`` cannot be written, where the system says so with an ``OSError``."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise DownloadError(
+                f"{path} cannot be written, the disk is full: free some space, then run again."
+            ) from None
+        reason = error.strerror or type(error).__name__
+        raise DownloadError(f"{path} cannot be written ({reason}): choose a folder that you may write to.") from None
+
+
+def ask_for_space(path: Path, needed: int) -> None:
+    """Refuse what the disk of ``path`` (whose folder exists) has no room for; `needed` in bytes."""
+    free = shutil.disk_usage(path.parent).free
+    if needed > free:
+        raise DownloadError(
+            f"{path.name} needs {needed / 1e6:.1f} MB more in {path.parent}, which has {free / 1e6:.1f} MB left: "
+            "free some space or choose another folder, then run again."
+        )
+
+
+def _problem(part: Path, found: str, checksum: str, size: int | None) -> str:
+    """What is wrong with a file that arrived; empty where nothing is."""
+    if checksum not in (found, ""):
+        return f"{found.replace(':', ' ')} where {checksum.partition(':')[2]} was expected, so it was thrown away"
+    if not checksum and size is not None and bytes_in(part) != size:
+        return f"{bytes_in(part)} bytes where {size} were expected, so it was thrown away"
+    return ""
+
+
+def _fill(
+    part: Path, url: str, path: Path, size: int | None, client: httpx2.Client | None, progress: Progress | None
+) -> None:
+    """Complete ``part`` from wherever ``url`` points."""
+    if size and bytes_in(part) == size:
+        return
+    source = _local(url)
+    if source is None:
+        transfer = Transfer(url, part, size, progress, {"User-Agent": user_agent()})
+        try:
+            _over_http(transfer, client)
+        except Refused as refused:
+            remedy = by_hand(path) if refused.final else f"run again, or {by_hand(path)}"
+            raise DownloadError(f"{path.name} could not be downloaded, {refused}: {remedy}.") from None
+    elif source.is_file():
+        _copy(source, part, progress)
+    else:
+        raise DownloadError(f"{path.name} is no longer where it was to be copied from: {by_hand(path)}.")
+
+
+def _over_http(transfer: Transfer, client: httpx2.Client | None) -> None:
+    import httpx2
+
+    if client is not None:
+        return transfer.run(client)
+    with httpx2.Client(timeout=30) as own:
+        transfer.run(own)
+
+
+def _local(url: str) -> Path | None:
+    if "://" not in url:
+        return Path(url)
+    return Path(url2pathname(urlsplit(url).path)) if url.startswith("file://") else None
+
+
+def _copy(source: Path, part: Path, progress: Progress | None) -> None:
+    done, total = 0, source.stat().st_size
+    with source.open("rb") as reader, part.open("wb") as writer:
+        while chunk := reader.read(CHUNK):
+            done += writer.write(chunk)
+            if progress:
+                progress(done, total)

@@ -1,0 +1,202 @@
+"""Series of the NCI Imaging Data Commons, which holds the collections of The Cancer Imaging Archive in public buckets.
+
+A series is pinned by the identifier of its version, under which its bytes never change; ``docs/make_cohorts.py`` takes
+them from the commons' own index. No account, no library of theirs is needed to fetch one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from intrabench.fetch import places
+from intrabench.fetch.checksum import checksum_of
+from intrabench.fetch.download import DownloadError, ask_for_space, download, user_agent, writing
+from intrabench.fetch.source import Source
+from intrabench.fetch.transfer import Progress, Refused, Transfer
+
+if TYPE_CHECKING:
+    import httpx2
+
+CONNECTIONS = 8  # at once, which the buckets welcome
+INDEX = "objects.json"
+
+
+@dataclass(frozen=True)
+class Object:
+    """One file in a bucket; md5 is empty where the bucket does not tell."""
+
+    key: str
+    size: int
+    md5: str
+
+    @property
+    def name(self) -> str:
+        """The name of the file, without its folder."""
+        return self.key.rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class IdcSeries(Source):
+    """One version of one DICOM series.
+
+    uid: SeriesInstanceUID. uuid: of this version in the commons. kind: CT, SEG, ... files, mb: how many, how much.
+    about: the series' own description.
+    """
+
+    uid: str
+    uuid: str
+    kind: str
+    files: int
+    mb: float
+    about: str = ""
+
+    @property
+    def title(self) -> str:
+        """Kind and end of the identifier."""
+        return f"{self.kind} series ...{self.uid[-12:]}"
+
+    @property
+    def megabytes(self) -> float:
+        """The size of all files."""
+        return self.mb
+
+    def place(self, folder: Path) -> Path:
+        """The folder of the series."""
+        return folder / "idc" / self.uuid
+
+    def urls(self) -> tuple[str, ...]:
+        """Where the bucket lists the files."""
+        return tuple(f"{bucket}/?list-type=2&prefix={self.uuid}/" for bucket in _buckets())
+
+    def fetch(self, folder: Path, progress: Progress | None = None) -> Path:
+        """The folder with all files of the series; it appears when the last of them is there."""
+        from filelock import FileLock
+
+        whole = self.place(folder)
+        with writing(whole):
+            whole.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(whole.with_name(f".{whole.name}.lock")):
+                if not whole.exists():
+                    part = whole.with_name(f".{whole.name}.part")
+                    part.mkdir(exist_ok=True)
+                    self._fill(part, progress)
+                    os.replace(part, whole)
+        return whole
+
+    def paths(self, folder: Path) -> list[Path]:
+        """The DICOM files of a series that was fetched."""
+        return sorted(self.place(folder).glob("*.dcm"))
+
+    def problems(self, folder: Path) -> list[str]:
+        """What is missing or changed in the folder."""
+        whole = self.place(folder)
+        if not whole.exists():
+            return []
+        remedy = f"delete the folder {whole} and fetch it anew"
+        try:
+            known = [Object(**entry) for entry in json.loads((whole / INDEX).read_text(encoding="utf-8"))]
+        except (OSError, ValueError, TypeError):
+            return [f"{whole / INDEX} is damaged; {remedy}"]
+        return [
+            f"{whole / one.name} is missing or not as it was published; {remedy}"
+            for one in known
+            if not _is_right(whole / one.name, one)
+        ]
+
+    def _fill(self, part: Path, progress: Progress | None) -> None:
+        """Fetch what is not in `part` yet; each bucket in turn, until one has it."""
+        import httpx2
+
+        reasons = []
+        with httpx2.Client(timeout=30, headers={"User-Agent": user_agent()}, follow_redirects=True) as client:
+            for bucket in _buckets():
+                try:
+                    objects = list(_listing(client, bucket, f"{self.uuid}/", part))
+                    if len(objects) != self.files:
+                        raise DownloadError(f"the bucket lists {len(objects)} files where {self.files} were published")
+                    self._download(client, bucket, objects, part, progress)
+                    return
+                except DownloadError as error:
+                    reasons.append(str(error))
+        raise DownloadError(
+            f"{self.title} could not be downloaded, {'; '.join(dict.fromkeys(reasons))}: try again later."
+        )
+
+    def _download(
+        self, client: httpx2.Client, bucket: str, objects: list[Object], part: Path, progress: Progress | None
+    ) -> None:
+        total, done, lock = sum(one.size for one in objects), 0, Lock()
+        ask_for_space(part, total - sum(path.stat().st_size for path in part.iterdir()))
+
+        def one(found: Object) -> None:
+            nonlocal done
+            path = part / found.name
+            if not _is_right(path, found):
+                path.unlink(missing_ok=True)
+                md5 = f"md5:{found.md5}" if found.md5 else ""
+                download(f"{bucket}/{found.key}", path, checksum=md5, size=found.size, client=client)
+            with lock:
+                done += found.size
+                if progress:
+                    progress(done, total)
+
+        with ThreadPoolExecutor(CONNECTIONS) as pool:
+            list(pool.map(one, objects))
+        kept = {found.name for found in objects}
+        for path in part.iterdir():
+            if path.name not in kept:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        (part / INDEX).write_text(json.dumps([vars(found) for found in objects], indent=1), encoding="utf-8")
+
+
+def _buckets() -> list[str]:
+    return [places.HOSTS[name] for name in ("idc", "idc_mirror") if name in places.HOSTS]
+
+
+def _is_right(path: Path, known: Object) -> bool:
+    if not path.is_file() or path.stat().st_size != known.size:
+        return False
+    return not known.md5 or checksum_of(path, "md5") == f"md5:{known.md5}"
+
+
+def _listing(client: httpx2.Client, bucket: str, prefix: str, part: Path) -> Iterator[Object]:
+    """The objects under a prefix, page by page; `part`: a folder for what arrives."""
+    token = ""
+    while True:
+        parameters = {"list-type": "2", "prefix": prefix} | ({"continuation-token": token} if token else {})
+        page = _page(client, f"{bucket}/?{urlencode(parameters)}", part / "listing.xml")
+        space = page.tag.partition("}")[0] + "}" if page.tag.startswith("{") else ""
+        for entry in page.iter(f"{space}Contents"):
+            key, size, etag = (entry.findtext(f"{space}{name}", "") for name in ("Key", "Size", "ETag"))
+            if not re.fullmatch(re.escape(prefix) + r"[\w-]+\.dcm", key) or not size.isdigit():
+                raise DownloadError(f"the bucket lists {key!r}, which is no DICOM file of the series")
+            tag = etag.strip('"')
+            yield Object(key, int(size), tag if re.fullmatch("[0-9a-f]{32}", tag) else "")
+        token = page.findtext(f"{space}NextContinuationToken", "")
+        if page.findtext(f"{space}IsTruncated") != "true" or not token:
+            return
+
+
+def _page(client: httpx2.Client, address: str, path: Path) -> ElementTree.Element:
+    """One page of a bucket's list, by way of `path`, with the patience of any download."""
+    path.unlink(missing_ok=True)  # a piece of an older list is of no use
+    try:
+        Transfer(address, path).run(client)
+        return ElementTree.fromstring(path.read_bytes())
+    except Refused as refused:
+        raise DownloadError(f"{refused} when asked for the list of files") from None
+    except ElementTree.ParseError:
+        raise DownloadError("the bucket sent no list of files") from None
+    finally:
+        path.unlink(missing_ok=True)

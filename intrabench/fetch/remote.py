@@ -1,0 +1,114 @@
+"""A file on the web: from any of its places, or, where a person must ask for it, put into the folder by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from intrabench.fetch.checksum import checksum_of, note, noted
+from intrabench.fetch.download import DownloadError, by_hand, download, writing
+from intrabench.fetch.places import url_of
+from intrabench.fetch.source import Source
+from intrabench.fetch.transfer import Progress
+
+BY_HAND = "put there by hand"
+
+
+@dataclass(frozen=True)
+class RemoteFile(Source):
+    """One published file.
+
+    places: where programs may get it, mirrors after the first: ``https://...``, ``hf:owner/repository@revision/path``,
+    ``gdrive:ID``. Without any, or when none works, a person gets it from `page`, for the reason in `terms`. checksum:
+    ``sha256:...`` or ``md5:...`` as published; where nobody publishes one, that of the first file counts from then on.
+    about_mb: its size where the bytes are not known. member_mb: what one file of an archive may unpack to.
+    """
+
+    filename: str
+    places: tuple[str, ...] = ()
+    checksum: str = ""
+    size: int | None = None
+    page: str = ""
+    terms: str = ""
+    about_mb: float = 0.0
+    member_mb: int = 2000
+
+    @property
+    def title(self) -> str:
+        """The name of the file."""
+        return self.filename
+
+    @property
+    def megabytes(self) -> float:
+        """The size of the file, about; 0 where it is unknown."""
+        return self.size / 1e6 if self.size else self.about_mb
+
+    def place(self, folder: Path) -> Path:
+        """The file in `folder`."""
+        return folder / self.filename
+
+    def urls(self) -> tuple[str, ...]:
+        """The addresses of all places, else the page."""
+        return tuple(url_of(place) for place in self.places) or (self.page,)
+
+    def fetch(self, folder: Path, progress: Progress | None = None) -> Path:
+        """The checked file in `folder`, downloaded unless it is there."""
+        from filelock import FileLock
+
+        path = self.place(folder)
+        with writing(path):
+            folder.mkdir(parents=True, exist_ok=True)
+            with FileLock(path.with_name(path.name + ".lock")):
+                if not path.exists():
+                    source = self._from_any(path, progress)
+                    note(path, checksum_of(path, self._algorithm), source)
+                elif not ((known := noted(path)) and known.still_fits(path)):
+                    self._check(path)
+        return path
+
+    def problems(self, folder: Path) -> list[str]:
+        """A sentence if the file that is here is not the right one."""
+        path = self.place(folder)
+        try:
+            if path.exists():
+                self._check(path)
+        except DownloadError as error:
+            return [str(error)]
+        return []
+
+    @property
+    def _algorithm(self) -> str:
+        return self.checksum.partition(":")[0] or "sha256"
+
+    def _check(self, path: Path) -> None:
+        """Read the file; where nobody publishes a checksum, it must be as it was when it was first seen here."""
+        known = noted(path)
+        found = checksum_of(path, self._algorithm)
+        expected = self.checksum or (known.checksum if known else "")
+        if not expected and self.size is not None and path.stat().st_size != self.size:
+            found, expected = f"{path.stat().st_size} bytes", f"{self.size} bytes"
+        if expected and found != expected:
+            raise DownloadError(
+                f"{path} has {found.replace(':', ' ')} where {expected.rpartition(':')[2]} was expected: "
+                "it is damaged or another file; delete it and fetch it anew."
+            )
+        note(path, found, known.source if known else BY_HAND)
+
+    def _from_any(self, path: Path, progress: Progress | None) -> str:
+        """Download from the first place that works, and say which."""
+        reasons = []
+        for place in self.places:
+            try:
+                download(url_of(place), path, checksum=self.checksum, size=self.size, progress=progress)
+            except DownloadError as error:
+                reasons.append(str(error))
+                continue
+            return place
+        if not reasons:
+            why = f" ({self.terms})" if self.terms else ""
+            raise DownloadError(
+                f"{self.filename} cannot be fetched by a program{why}: get it from {self.page}, "
+                f"{by_hand(path)}, then run again."
+            )
+        page = f" It can also be had by hand from {self.page}." if self.page else ""
+        raise DownloadError(" ".join(dict.fromkeys(reasons)) + page)

@@ -1,0 +1,136 @@
+"""From a checkpoint file to a network: safely read, unwrapped, and key by key the same, or refused."""
+
+from __future__ import annotations
+
+import pickle
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from intrabench.errors import IntraBenchError
+from intrabench.models.base import Model
+from intrabench.models.parts.random_weights import random_state
+from intrabench.models.weights import registry as weights
+from intrabench.models.weights.registry import Weights
+
+SHOWN = 3
+"""So many keys of each kind of difference are named."""
+
+
+def fill(network: Any, model: Model) -> Any:
+    """Give a network the weights that its model's runtime asks for: the registered, those of a file, or random ones.
+
+    A network whose own keys are not those of the checkpoint offers ``own_names(state)`` and ``load_official(state)``.
+
+    Raises:
+        IntraBenchError: the file is absent, damaged, or not exactly of this network.
+    """
+    if model.weights is None:
+        return network
+    load = getattr(network, "load_official", network.load_state_dict)
+    if model.runtime.random:
+        load(random_state(network))
+        return network
+    entry = weights.get(model.weights)
+    path = weights.locate(entry.id, model.runtime.weights)
+    state = unwrapped(read(path), entry)
+    try:
+        check(getattr(network, "own_names", dict)(state), network.state_dict())
+        load(state)
+    except ValueError as error:
+        raise IntraBenchError(
+            f"{path} is no checkpoint of {model.name} ({error}); give the file of {entry.id} ({entry.file})"
+        ) from error
+    return network
+
+
+def read(path: Path) -> Any:
+    """What a file holds, on the CPU, without running any code from it.
+
+    Raises:
+        IntraBenchError: it cannot be read that way.
+    """
+    try:
+        if path.suffix == ".safetensors":
+            from safetensors.torch import load_file
+
+            return load_file(path)
+        return _tensors_of(path)
+    except Exception as error:  # every way of not being a checkpoint has its own exception
+        reason = str(error).strip().splitlines() or [type(error).__name__]
+        raise IntraBenchError(
+            f"{path} is damaged or no checkpoint that can be read safely ({reason[0][:200]}); fetch it again"
+        ) from error
+
+
+class Inert:
+    """Stands for whatever else was pickled beside the tensors, an optimiser for example: nothing of it is run."""
+
+    def __init__(self, *_: Any, **__: Any) -> None: ...
+
+    def __setstate__(self, _: Any) -> None: ...
+
+
+def _mapping(*_: Any) -> OrderedDict[Any, Any]:
+    """Stands for a dictionary that torch does not know."""
+    return OrderedDict()
+
+
+def _tensors_of(path: Path) -> Any:
+    """What ``torch.load`` gives with ``weights_only=True``, with `Inert` objects in the places of others."""
+    import torch
+
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError:
+        unknown = torch.serialization.get_unsafe_globals_in_checkpoint(path)
+        if not unknown:
+            raise
+        stand_ins: list[Any] = [(_mapping if name == "collections.defaultdict" else Inert, name) for name in unknown]
+        with torch.serialization.safe_globals(stand_ins):
+            return torch.load(path, map_location="cpu", weights_only=True)
+
+
+def unwrapped(content: Any, entry: Weights) -> dict[str, Any]:
+    """The state dict in a file: out of its container, without the prefix and without what inference never needs.
+
+    A file brought by hand may also be the bare state dict.
+    """
+    inner = content.get(entry.container, content) if isinstance(content, Mapping) else content
+    if not isinstance(inner, Mapping) or not all(isinstance(key, str) for key in inner):
+        kind = type(inner).__name__
+        raise IntraBenchError(
+            f"the checkpoint given for {entry.id} holds {kind}, expected a state dict; fetch it again"
+        )
+    state = {key.removeprefix(entry.prefix): tensor for key, tensor in inner.items()}
+    return {key: tensor for key, tensor in state.items() if not key.startswith(tuple(entry.ignored))}
+
+
+def check(state: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+    """Refuse a state dict whose keys and shapes are not exactly those expected.
+
+    Raises:
+        ValueError: what differs, with some keys of each kind.
+    """
+    differences = [
+        _told("missing", sorted(set(expected) - set(state))),
+        _told("unexpected", sorted(set(state) - set(expected))),
+        _told(
+            "of another shape",
+            [
+                f"{key} {tuple(getattr(state[key], 'shape', ()))} instead of {tuple(tensor.shape)}"
+                for key, tensor in expected.items()
+                if key in state and getattr(state[key], "shape", None) != tensor.shape
+            ],
+        ),
+    ]
+    if any(differences):
+        raise ValueError("; ".join(filter(None, differences)))
+
+
+def _told(kind: str, keys: Sequence[str]) -> str:
+    if not keys:
+        return ""
+    more = ", ..." if len(keys) > SHOWN else ""
+    return f"{len(keys)} {kind}: {', '.join(keys[:SHOWN])}{more}"

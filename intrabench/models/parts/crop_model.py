@@ -1,0 +1,92 @@
+"""From an encoder of crops to a model of volumes: each crop encoded once, histories replayed, failures kept apart."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.models.base import Answer, Failure, Predictor, Request, failure_of
+from intrabench.models.parts.embeddings import EmbeddingStore, Key, store_for
+from intrabench.models.parts.network_model import NetworkModel
+from intrabench.volume import Volume
+
+Floats = NDArray[np.float32]
+
+
+class CropModel(NetworkModel):
+    """Base of 3D networks that look at crops: a subclass writes `encode` and `segment_one`.
+
+    `remembers` says that an answer depends on what the one before left as its memory, besides the prompts.
+    """
+
+    remembers: ClassVar[bool] = True
+
+    @abstractmethod
+    def encode(self, crop: Floats) -> Floats:
+        """The embedding of one crop, arrays of any one shape."""
+
+    @abstractmethod
+    def segment_one(self, image: OpenCrops, request: Request) -> Answer:
+        """Answer one request; `image` gives the volume and, by `image.embedding`, each crop's embedding."""
+
+    def prepared(self, volume: Volume) -> Any:
+        """What is computed once for each opened image and found as `OpenCrops.prepared`."""
+        return None
+
+    def open(self, volume: Volume) -> AbstractContextManager[Predictor]:
+        """Open one image, after loading the network if it is not there yet; nothing is encoded before it is needed."""
+        self.load()
+        return self._opened(volume)
+
+    @contextmanager
+    def _opened(self, volume: Volume) -> Iterator[Predictor]:
+        with store_for(self, volume) as store:
+            yield OpenCrops(self, volume, store)
+
+
+class OpenCrops(Predictor):
+    """An opened image of a `CropModel`: `store` holds the embeddings of its crops."""
+
+    def __init__(self, model: CropModel, volume: Volume, store: EmbeddingStore) -> None:
+        self.model, self.volume, self.store = model, volume, store
+        self.prepared = model.prepared(volume)
+        self._encode_seconds = 0.0
+
+    def embedding(self, key: Key, crop: Callable[[], Floats]) -> Floats:
+        """The embedding called `key`, encoded from `crop` the first time."""
+        if key not in self.store:
+            started = time.perf_counter()
+            self.store.put(key, self.model.encode(crop()))
+            self._encode_seconds += time.perf_counter() - started
+        return self.store.get(key)
+
+    def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
+        """Answer the requests one after the other."""
+        return [self._guarded(request) for request in requests]
+
+    def _guarded(self, request: Request) -> Answer | Failure:
+        started, self._encode_seconds = time.perf_counter(), 0.0
+        try:
+            memory = request.memory
+            if self.model.remembers and memory is None and len(request.turns) > 1:
+                memory = self._replayed(request)
+            answer = self.model.segment_one(
+                self, Request(request.session, request.turns, request.mask, memory, request.want)
+            )
+        except Exception as error:  # a row with a status instead of a lost run
+            return failure_of(error, started)
+        seconds = time.perf_counter() - started - self._encode_seconds
+        return Answer(answer.update, answer.valid, answer.memory, seconds, self._encode_seconds)
+
+    def _replayed(self, request: Request) -> Any:
+        """What the earlier turns left, computed again turn by turn."""
+        memory = None
+        for count in range(1, len(request.turns)):
+            memory = self.model.segment_one(self, Request(request.session, request.turns[:count], memory=memory)).memory
+        return memory

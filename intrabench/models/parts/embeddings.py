@@ -1,0 +1,148 @@
+"""The embeddings of one image: each slice encoded once, however many there are and however little memory."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import tempfile
+from collections import OrderedDict
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.errors import IntraBenchError
+from intrabench.models.base import Model
+from intrabench.models.weights.registry import identity
+from intrabench.volume import Volume
+
+Floats = NDArray[np.float32]
+Key = int | str
+"""Of an embedding: the slice z, or a name for a crop that is fit for a file."""
+
+
+def store_for(model: Model, volume: Volume) -> EmbeddingStore:
+    """The store of one image and one model; in the folder for embeddings if the runtime names one.
+
+    The folder's name stands for everything that an embedding depends on, to the last bit: so the device and batches are
+    in it, too.
+    """
+    runtime = model.runtime
+    if runtime.embeddings is None:
+        return EmbeddingStore(runtime.memory_mb)
+    made_by = (model.spec, model.version, identity(model), runtime.dtype, runtime.device, runtime.batch)
+    key = content_key(volume.array, *made_by, volume.modality, str(runtime.compile))
+    return EmbeddingStore(runtime.memory_mb, runtime.embeddings / key)
+
+
+def content_key(array: NDArray[Any], *made_by: str) -> str:
+    """A name for the embeddings of `array` ``(z, ...)``: a hash of its content and of everything that made them."""
+    digest = hashlib.sha256(repr((made_by, array.shape, array.dtype.str)).encode())
+    for plane in array:
+        digest.update(plane.tobytes())
+    return digest.hexdigest()[:32]
+
+
+class EmbeddingStore:
+    """Embeddings by slice or crop. The most recently used lie in memory, up to `memory_mb`; others are read from files.
+
+    Without `folder` the files are temporary and vanish on closing. A `folder`, which must belong to one image and one
+    encoder (see `content_key`), keeps all embeddings, so that a later run finds them. `encoded` counts what was put.
+    """
+
+    def __init__(self, memory_mb: float, folder: Path | None = None) -> None:
+        self.encoded = 0
+        self._room = int(memory_mb * 2**20)
+        self._held = 0
+        self._recent: OrderedDict[Key, Floats] = OrderedDict()
+        self._kept = folder
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+
+    def __enter__(self) -> EmbeddingStore:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._recent or self._written(key)
+
+    def put(self, key: Key, embedding: Floats) -> None:
+        """Keep an embedding.
+
+        Raises:
+            IntraBenchError: a file cannot be written, for example because the disk is full.
+        """
+        self.encoded += 1
+        if self._kept is not None:
+            self._write(key, embedding)
+        self._remember(key, embedding)
+
+    def get(self, key: Key) -> Floats:
+        """An embedding, from memory or from its file.
+
+        Raises:
+            KeyError: key was never put.
+            IntraBenchError: its file is damaged; it is removed, so that the next run encodes the slice again.
+        """
+        if key in self._recent:
+            self._recent.move_to_end(key)
+            return self._recent[key]
+        if not self._written(key):
+            raise KeyError(key)
+        embedding = self._read(self._path(key))
+        self._remember(key, embedding)
+        return embedding
+
+    def close(self) -> None:
+        """Forget everything but the files of a folder that is kept."""
+        self._recent.clear()
+        self._held = 0
+        if self._temporary is not None:
+            self._temporary.cleanup()
+            self._temporary = None
+
+    def _remember(self, key: Key, embedding: Floats) -> None:
+        self._recent[key] = embedding
+        self._held += embedding.nbytes
+        while self._held > self._room:
+            oldest, evicted = self._recent.popitem(last=False)
+            self._held -= evicted.nbytes
+            if not self._written(oldest):
+                self._write(oldest, evicted)
+
+    def _written(self, key: Key) -> bool:
+        return (self._kept is not None or self._temporary is not None) and self._path(key).exists()
+
+    def _path(self, key: Key) -> Path:
+        if self._kept is not None:
+            return self._kept / f"{key}.npy"
+        if self._temporary is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="intrabench-embeddings-")
+        return Path(self._temporary.name) / f"{key}.npy"
+
+    def _write(self, key: Key, embedding: Floats) -> None:
+        """Write beside the place and move there, so that a killed run never leaves half an embedding."""
+        path = self._path(key)
+        beside = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with beside.open("wb") as file:
+                np.save(file, embedding, allow_pickle=False)
+            beside.replace(path)
+        except OSError as error:
+            beside.unlink(missing_ok=True)
+            raise IntraBenchError(
+                f"{path} cannot be written ({error.strerror}); free some space there or give more --memory"
+            ) from error
+
+    def _read(self, path: Path) -> Floats:
+        try:
+            embedding: Floats = np.load(path, allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            path.unlink(missing_ok=True)
+            raise IntraBenchError(f"{path} was damaged and is removed now; run again to encode it again") from error
+        return embedding

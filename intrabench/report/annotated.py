@@ -1,0 +1,47 @@
+"""Tables whose cells tell how sure their numbers are and what they stand on."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from intrabench.errors import IntraBenchError
+from intrabench.report.table import Layout, counted, effort_table
+from intrabench.statistics.measures import measured
+from intrabench.statistics.resample import AVERAGE, intervals
+
+
+def annotated_table(rows: pl.DataFrame, layout: Layout, *, interval: bool, counts: bool) -> pl.DataFrame:
+    """`effort_table` with texts as cells: ``0.512 [0.401, 0.623] 12/40 !2``.
+
+    interval: the 95 % interval of the bootstrap over cases; a dash where fewer than two cases tell nothing. counts:
+    the numbers of cases and targets, and after an exclamation mark how many sessions failed.
+
+    Raises:
+        IntraBenchError: the columns are no data sets.
+    """
+    if layout.columns != "dataset":
+        raise IntraBenchError("--interval and --counts go with data sets as columns; leave --columns out")
+    wide, keys = effort_table(rows, layout), list(layout.by)
+    scored = counted(measured(rows, layout.metric, layout.round, layout.policy), layout)
+    found = intervals(scored, keys, layout.how).with_columns(
+        text=pl.struct("value", "low", "high", "cases", "targets", "failed").map_elements(
+            lambda cell: _text(cell, interval, counts), pl.String
+        )
+    )
+    names = [*scored["dataset"].unique().sort().to_list(), AVERAGE]
+    texts = found.group_by(keys).agg(
+        pl.col("text").filter(pl.col("dataset") == name).first().alias(name) for name in names
+    )
+    return wide.drop(names).join(texts, on=keys, how="left", nulls_equal=True).sort(keys)
+
+
+def _text(cell: dict[str, float], interval: bool, counts: bool) -> str | None:
+    if cell["value"] is None:
+        return None
+    words = [f"{cell['value']:.3f}"]
+    if interval:
+        words.append("[-]" if cell["low"] is None else f"[{cell['low']:.3f}, {cell['high']:.3f}]")
+    if counts:
+        words.append(f"{cell['cases']}/{cell['targets']}")
+        words += [f"!{cell['failed']}"] if cell["failed"] else []
+    return " ".join(words)

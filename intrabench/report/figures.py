@@ -1,0 +1,193 @@
+"""Figures for papers: the curves, the ranking and the sizes of the report, as PNG, SVG or PDF."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from intrabench.errors import IntraBenchError
+from intrabench.report.page.curve_data import curve_data
+from intrabench.report.page.lines import with_lines
+from intrabench.report.page.strata import SIZES, strata
+from intrabench.report.page.tables import EFFORT
+from intrabench.results.store import read_rows
+from intrabench.specs import nearest
+from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
+from intrabench.statistics.ranking import ranking
+from intrabench.statistics.scores import FailurePolicy, scores
+from intrabench.statistics.steps import steps
+
+FORMATS = ("png", "svg", "pdf")
+
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Okabe and Ito's, told apart by colour-blind people; yellow is left out, for it is hard to see on white."""
+
+_MARKS, _DASHES = "os^Dv", ("-", "--", ":")
+
+
+def write_figures(
+    results: Path,
+    folder: Path,
+    formats: Sequence[str] = ("png",),
+    how: Aggregation = AGGREGATIONS["protocol"],
+    policy: FailurePolicy | None = None,
+) -> list[Path]:
+    """Write curves of Dice against each effort, the ranking, and Dice by size of the target; the files written.
+
+    Raises:
+        IntraBenchError: an unknown format, no results, matplotlib is missing, or the folder cannot be written to.
+    """
+    for format in formats:
+        if format not in FORMATS:
+            raise IntraBenchError(
+                f"there is no format {format!r}{nearest(format, FORMATS)}; known are {', '.join(FORMATS)}"
+            )
+    rows = read_rows(results)
+    if rows.is_empty():
+        raise IntraBenchError(f"{results} holds no results yet; `intrabench run --model M --prompter P` makes some")
+    rows, lines = with_lines(rows)
+    scored, names = scores(rows, policy=policy), dict(lines.select("line", "name").iter_rows())
+    curves = curve_data(steps(rows, policy=policy), lines, how)
+    with _style():
+        drawn = {f"dice_against_{key}": _curves(curves, number) for number, key in enumerate(EFFORT)}
+        drawn["dice_by_size"] = _sizes(strata(scored), names)
+        with suppress(IntraBenchError):  # no line has all data sets, so there is no ranking
+            drawn["ranking"] = _ranking(ranking(scored, ["line"], how).table, names)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            return [path for name, figure in drawn.items() for path in _save(figure, folder, name, formats)]
+        except OSError as error:
+            raise IntraBenchError(f"cannot write to {folder} ({error.strerror}); choose another folder") from error
+
+
+def _style() -> Any:
+    """Small type, no frames; letters of SVG and PDF stay letters."""
+    try:
+        from matplotlib import rc_context
+    except ImportError as error:
+        raise IntraBenchError("figures need matplotlib; run: pip install 'intrabench[report]'") from error
+    return rc_context(
+        {
+            "font.size": 8,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.titlesize": 9,
+            "legend.frameon": False,
+            "lines.markersize": 4,
+            "figure.constrained_layout.use": True,
+            "svg.fonttype": "none",
+            "svg.hashsalt": "intrabench",
+            "pdf.fonttype": 42,
+        }
+    )
+
+
+def _curves(data: Mapping[str, Any], effort: int) -> Any:
+    """Dice against an effort, averaged over data sets: a panel per model, a curve per prompter, a point per round."""
+    from matplotlib.figure import Figure
+
+    series: dict[int, list[list[float]]] = {}
+    for dataset, line, _, *scored, spent in ([*point[:6], point[6 + effort]] for point in data["points"]):
+        if dataset == 0 and spent:
+            series.setdefault(line, []).append([spent, *scored])
+    about = {line: data["lines"][line] for line in series}
+    models, names = (sorted({of(one) for one in about.values()}) for of in (lambda one: one["model"], _name))
+    columns = max(1, min(len(models), 3))
+    rows, entries = max(1, ceil(len(models) / columns)), ceil(len(names) / columns)
+    figure = Figure(figsize=(2.6 * columns + 0.4, 2.2 * rows + 0.17 * entries + 0.3))
+    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    for panel, model in zip(panels, models, strict=False):
+        panel.set(title=model, xlabel=data["efforts"][effort]["name"], ylabel="Dice")
+        _logarithmic(panel)
+    handles: dict[str, Any] = {}
+    for line in sorted(series, key=lambda line: -len(series[line])):  # single points are drawn last, on top
+        name, panel = _name(about[line]), panels[models.index(about[line]["model"])]
+        look = _look(names.index(name))
+        x, y, *_ = zip(*series[line], strict=True)
+        handles[name] = panel.plot(x, y, **look, linewidth=1)[0]
+        bars = [(x, low, high) for x, _, low, high in series[line] if low is not None]
+        panel.vlines(*(zip(*bars, strict=True) if bars else ([], [], [])), color=look["color"], linewidth=0.6)
+    for panel in panels[len(models) :]:
+        panel.remove()
+    figure.legend([handles[name] for name in names], names, loc="outside lower left", ncols=columns)
+    return figure
+
+
+def _logarithmic(panel: Any) -> None:
+    """A scale of 1, 2, 5, 10, ..., written as such."""
+    from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter
+
+    panel.set_xscale("log")
+    panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    panel.xaxis.set_major_formatter(FormatStrFormatter("%g"))
+    panel.xaxis.set_minor_formatter(NullFormatter())
+    panel.tick_params(axis="x", which="minor", length=0)
+    panel.grid(axis="y", linewidth=0.5, alpha=0.4)
+    panel.label_outer()
+
+
+def _ranking(table: pl.DataFrame, names: Mapping[int, str]) -> Any:
+    """Ranks and the ranks in 95 % of the draws of cases, the best on top."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    figure = Figure(figsize=(5.5, 0.2 * table.height + 0.6))
+    panel = figure.subplots()
+    for place, line in enumerate(table.iter_rows(named=True)):
+        if line["low"] is not None:
+            panel.plot([line["low"], line["high"]], [place, place], color="0.5", linewidth=1.5)
+        panel.plot(line["rank"], place, "o", color="black")
+    _listed(panel, [names[line] for line in table["line"]])
+    panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+    panel.set(xlabel="rank, and its interval of 95 %", xlim=(0.5, table.height + 0.5))
+    return figure
+
+
+def _sizes(means: pl.DataFrame, names: Mapping[int, str]) -> Any:
+    """Dice of each line by thirds of the targets by volume."""
+    from matplotlib.figure import Figure
+
+    lines = means["line"].unique().sort().to_list()
+    figure = Figure(figsize=(5.5, 0.2 * len(lines) + 1.0))
+    panel = figure.subplots()
+    for number, size in enumerate(SIZES):
+        here = means.filter(pl.col("size") == size)
+        if here.height:
+            look = {**_look(number), "linestyle": "none"}
+            panel.plot(here["value"], [lines.index(line) for line in here["line"]], **look, label=here["show"][0])
+    _listed(panel, [names[line] for line in lines])
+    panel.set(xlabel="Dice")
+    figure.legend(loc="outside upper left", ncols=1)
+    return figure
+
+
+def _listed(panel: Any, names: Sequence[str]) -> None:
+    """Names on the vertical axis, the first on top."""
+    panel.set_yticks(range(len(names)), names)
+    panel.set_ylim(len(names) - 0.5, -0.5)
+    panel.tick_params(axis="y", length=0)
+    panel.grid(axis="x", linewidth=0.5, alpha=0.4)
+
+
+def _look(number: int) -> dict[str, Any]:
+    """A colour, a mark and a dash, which together tell lines apart."""
+    looks: tuple[Sequence[str], ...] = (_COLOURS, _MARKS, _DASHES)
+    colour, mark, dash = (look[number % len(look)] for look in looks)
+    return {"color": colour, "marker": mark, "linestyle": dash, "markerfacecolor": "white"}
+
+
+def _name(line: Mapping[str, str]) -> str:
+    return line["prompter"] + (f" ({line['notes']})" if line["notes"] else "")
+
+
+def _save(figure: Any, folder: Path, name: str, formats: Sequence[str]) -> list[Path]:
+    paths = [folder / f"{name}.{format}" for format in formats]
+    for path in paths:  # without the date, so that equal results give equal files
+        dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+        figure.savefig(path, dpi=200, metadata=dated.get(path.suffix))
+    return paths

@@ -1,0 +1,55 @@
+"""The points of the curves, as plain data for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from intrabench.report.page.tables import EFFORT
+from intrabench.statistics.aggregate import Aggregation
+from intrabench.statistics.resample import AVERAGE, intervals
+from intrabench.statistics.steps import EFFORTS, Steps
+
+
+def curve_data(played: Steps, lines: pl.DataFrame, how: Aggregation) -> dict[str, Any]:
+    """Lines by name, and a point per data set (the average first, where there are several), line and round."""
+    names = played.sessions["dataset"].unique().sort().to_list()
+    datasets = [AVERAGE, *names] if len(names) > 1 else names
+    points: list[list[Any]] = []
+    for number, scored in _after_rounds(played, lines):
+        table = intervals(scored, ["line"], how).join(_spent(scored), on=["line", "dataset"], how="left")
+        for point in table.filter(pl.col("value").is_not_null(), pl.col("dataset").is_in(datasets)).to_dicts():
+            numbers = [point[name] for name in ("value", "low", "high", *EFFORT)]
+            points.append([datasets.index(point["dataset"]), point["line"], number, *map(_short, numbers)])
+    return {
+        "lines": lines.sort("line").select(pl.col("shown").alias("prompter"), "model", "notes").to_dicts(),
+        "datasets": datasets,
+        "efforts": [{"name": name} for name in EFFORT.values()],
+        "points": points,
+    }
+
+
+def _after_rounds(played: Steps, lines: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
+    """After each round, the sessions of the lines that got so far, with the last state of each up to there."""
+    efforts = {EFFORTS[against]: values for against, values in played.efforts.items()}
+    steps = pl.DataFrame({"_row": played.session, "value": played.value, **efforts})
+    sessions = played.sessions.select("line", "dataset", "case", "label", "target", "failed", "not_applicable")
+    sessions = sessions.join(lines.select("line", "rounds"), on="line", maintain_order="left")
+    sessions = sessions.with_columns(_row=pl.int_range(pl.len()))
+    for number in range(int(lines["rounds"].max() or 0) + 1):  # type: ignore[arg-type]
+        states = steps.filter(pl.col("round") <= number).group_by("_row", maintain_order=True).last()
+        yield number, sessions.filter(pl.col("rounds") >= number).join(states, on="_row")
+
+
+def _spent(scored: pl.DataFrame) -> pl.DataFrame:
+    """Mean effort per line and data set, and over all sessions of a line, as in tables."""
+    usual = scored.filter(~pl.col("failed") & ~pl.col("not_applicable"))
+    means = [pl.col(name).mean() for name in EFFORT]
+    average = usual.group_by("line", pl.lit(AVERAGE).alias("dataset")).agg(means)
+    return pl.concat([usual.group_by("line", "dataset").agg(means), average])
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.5g}")

@@ -1,0 +1,160 @@
+"""What the report says in words: what was run on what, what to be careful with, what the numbers mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from intrabench.play.effort import TABLES
+from intrabench.play.effort import table as effort_table
+from intrabench.protocols import PROTOCOLS
+from intrabench.report.page.grid import digits_of
+from intrabench.report.table import seen_in_training
+from intrabench.results.runs import without_home
+from intrabench.results.store import FAILED, damaged_parts
+from intrabench.statistics.aggregate import Aggregation
+from intrabench.statistics.compare import FEW
+from intrabench.statistics.resample import DRAWS
+from intrabench.statistics.scores import FailurePolicy
+from intrabench.statistics.soundness import is_partial
+from intrabench.target import WHOLE_CASE
+
+Facts = list[tuple[str, str]]
+
+
+def summary(rows: pl.DataFrame, scored: pl.DataFrame) -> Facts:
+    """How much was run, when and on what."""
+    targets = scored.filter(pl.col("target") != WHOLE_CASE)
+    cases = _distinct(targets, "dataset", "case")
+    machine = float(rows.select((pl.col("encode_s").fill_null(0) + pl.col("segment_s").fill_null(0)).sum()).item())
+    failed, inapplicable = int(scored["failed"].sum()), int(scored["not_applicable"].sum())
+    facts = [
+        ("Sessions", f"{_count(scored.height)}, {_count(failed)} failed, {_count(inapplicable)} not applicable"),
+        ("Targets", f"{_distinct(targets, 'dataset', 'case', 'target')} in {cases} case{'s' * (cases != '1')}"),
+        ("Data sets", _listed(rows, "dataset")),
+        ("Models", _listed(rows, "model")),
+        (
+            "Prompters",
+            f"{_distinct(rows, 'prompter')}, with up to {rows.select(pl.col('round').max()).item()} corrections",
+        ),
+        ("Seeds", _listed(rows, "seed")),
+        ("Protocol", _listed(rows, "protocol")),
+        ("Devices", _listed(rows, "device")),
+        ("Machine time", _time(machine)),
+        ("Peak memory", _peak(rows)),
+        ("Written", " to ".join(_minute(rows, end) for end in (pl.Expr.min, pl.Expr.max))),
+    ]
+    return [(name, text) for name, text in facts if text]
+
+
+def warnings(results: Path, rows: pl.DataFrame, scored: pl.DataFrame) -> list[str]:
+    """What a reader must know before the numbers."""
+    told = [is_partial(results), *damaged_parts(results)]
+    failed = int(scored["failed"].sum())
+    if failed:
+        told.append(f"{_count(failed)} of {_count(scored.height)} sessions failed; they are listed under Failures.")
+    told += [f"{text} (marked †)." for text in seen_in_training(rows)]
+    cases = scored.group_by("dataset").agg(pl.col("case").n_unique()).filter(pl.col("case") < FEW).sort("dataset")
+    if cases.height:
+        few = ", ".join(f"{name} ({count})" for name, count in cases.iter_rows())
+        told.append(f"Too few cases to say much: {few}. Of a single case there is no interval.")
+    return [without_home(text) for text in told + incomplete(scored) if text]
+
+
+def incomplete(scored: pl.DataFrame, most: int = 10) -> list[str]:
+    """A sentence for each line and data set with fewer sessions than another line has there."""
+    targets = scored.filter(pl.col("target") != WHOLE_CASE)
+    counted = targets.group_by("name", "dataset").agg(pl.struct("case", "target", "seed").n_unique().alias("here"))
+    fewer = counted.with_columns(most=pl.col("here").max().over("dataset")).filter(pl.col("here") < pl.col("most"))
+    told = [
+        f"{name} has {here} of {all_} sessions on {dataset}."
+        for name, dataset, here, all_ in fewer.sort("dataset", "name").iter_rows()
+    ]
+    return told[:most] + ([f"{len(told) - most} more lines lack sessions."] if len(told) > most else [])
+
+
+def environment(records: Sequence[Mapping[str, Any]]) -> Facts:
+    """What the runs ran on and with, each thing once."""
+    told = [
+        (head, text)
+        for name, head in _RECORDED.items()
+        for record in records
+        for text in _texts(record.get(name) or [])
+    ]
+    return list(dict.fromkeys(told))
+
+
+_RECORDED = {
+    "commit": "Commit",
+    "hardware": "Hardware",
+    "versions": "Versions",
+    "datasets": "Data",
+    "weights": "Weights",
+}
+"""Entries of a run's record, and what they are called here."""
+
+
+def _texts(value: Any) -> list[str]:
+    """An entry of a record in words."""
+    if isinstance(value, Mapping):
+        told = ((name, " and ".join(_texts(one))) for name, one in value.items() if name != "licence")  # told elsewhere
+        return [", ".join(f"{name} {text or 'none'}" for name, text in told)]
+    return [text for one in value for text in _texts(one)] if isinstance(value, list) else [str(value)]
+
+
+def definitions(rows: pl.DataFrame, how: Aggregation, policy: FailurePolicy) -> Facts:
+    """What the numbers mean."""
+    presets = {id.partition("+")[0] for id in rows["protocol"].unique()} & PROTOCOLS.keys()
+    metrics = dict.fromkeys(metric for id in sorted(presets) for metric in PROTOCOLS[id].metrics)
+    return [
+        ("Session", "One target, one prompter, one seed, one model."),
+        (
+            "Round",
+            "What the user gives with its hand, and all answers until it moves the hand again; round 0 is the first.",
+        ),
+        ("Average", f"The {how.told}; then the mean over data sets, where a line has all of them."),
+        (
+            "Failures",
+            f"{policy.told().capitalize()}. Failures are {', '.join(FAILED)}. What is not applicable enters no mean.",
+        ),
+        ("Last state", "After an early stop no rows are invented; the last state is carried forward."),
+        ("Interval", f"Of 95 % of {DRAWS} bootstrap draws of cases; all targets and seeds of a case stay together."),
+        ("Metrics", ", ".join(metrics) or "those of a protocol that this version does not know"),
+        *((name, effort_table(name)["source"]) for name in TABLES),
+    ]
+
+
+def _count(value: float) -> str:
+    return digits_of(value, 0)
+
+
+def _distinct(rows: pl.DataFrame, *names: str) -> str:
+    return _count(rows.select(names).n_unique())
+
+
+def _time(seconds: float) -> str:
+    """Seconds, minutes or hours, with two digits or more."""
+    unit, length = next(((unit, length) for unit, length in _UNITS if seconds >= 2 * length), ("s", 1))
+    return f"{digits_of(seconds / length, 0 if seconds >= 10 * length else 1)} {unit}"
+
+
+_UNITS = (("h", 3600), ("min", 60))
+
+
+def _listed(rows: pl.DataFrame, name: str) -> str:
+    return ", ".join(str(value) for value in rows[name].unique().drop_nulls().sort())
+
+
+def _peak(rows: pl.DataFrame) -> str:
+    """The most memory of a process, and of a graphics card."""
+    most, most_gpu = rows.select(pl.col("peak_memory_mb", "peak_gpu_mb").max()).row(0)
+    return ", ".join(f"{_count(peak)} MiB{where}" for peak, where in ((most, ""), (most_gpu, " on the GPU")) if peak)
+
+
+def _minute(rows: pl.DataFrame, end: Callable[[pl.Expr], pl.Expr]) -> str:
+    """The first or last time that rows were written."""
+    time = end(pl.from_epoch("written_at", time_unit="ns"))
+    return str(rows.select(time.dt.strftime("%Y-%m-%d %H:%M UTC")).item())

@@ -1,0 +1,51 @@
+"""The lines of all tables and curves: what is compared, with a number and a name for each."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from intrabench.report.table import PRINTED
+from intrabench.statistics.scores import IDENTITY
+
+
+def with_lines(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The rows with the number `line` and the `name` of theirs, and `lines_of` them."""
+    lines = lines_of(rows)
+    return rows.join(lines.select(*IDENTITY, "line", "name"), on=list(IDENTITY), nulls_equal=True), lines
+
+
+def lines_of(rows: pl.DataFrame) -> pl.DataFrame:
+    """One line per `IDENTITY`: its number `line`, `shown` (prompter as printed), `notes` and `name`, which is unique.
+
+    notes: protocol, version, weights, dtype and strictness, where lines differ in them. Also what repeats the line:
+    `rounds`, `seeds`, `datasets`.
+    """
+    keys = list(IDENTITY)
+    lines = rows.group_by(keys).agg(
+        pl.col("round").max().alias("rounds"),
+        pl.col("seed").unique().sort().alias("seeds"),
+        pl.col("dataset").unique().sort().alias("datasets"),
+    )
+    lines = lines.sort("prompter", "model", *keys, nulls_last=True).with_row_index("line")
+    notes = pl.concat_str(*_notes(), separator=", ", ignore_nulls=True)
+    lines = lines.with_columns(shown=PRINTED, notes=notes)
+    ending = pl.when(pl.col("notes") == "").then(pl.lit("")).otherwise(pl.format(" ({})", "notes"))
+    return lines.with_columns(name=pl.format("{}, {}{}", "shown", "model", ending))
+
+
+def _notes() -> list[pl.Expr]:
+    """For each column of identity besides prompter and model, its text where it tells lines apart."""
+
+    def where(differs: pl.Expr, text: pl.Expr) -> pl.Expr:
+        return pl.when(differs).then(text)
+
+    def several(name: str) -> pl.Expr:
+        return pl.col(name).n_unique() > 1
+
+    return [
+        where(several("protocol"), pl.col("protocol")),
+        where(several("model_version").over("model"), pl.format("version {}", pl.col("model_version"))),
+        where(several("weights_sha256").over("model"), pl.format("weights {}", pl.col("weights_sha256").str.head(8))),
+        where(several("dtype"), pl.col("dtype")),
+        where(several("strict") & pl.col("strict"), pl.lit("strict")),
+    ]

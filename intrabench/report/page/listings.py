@@ -1,0 +1,69 @@
+"""The tables of the report that list things: pairs of lines, failures, runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from intrabench.report.page.grid import Cell, Grid, digits_of, number, word
+from intrabench.results.store import FAILED
+
+
+def pair_grid(pairs: pl.DataFrame, lines: pl.DataFrame, seen: set[int], most: int = 200) -> tuple[Grid, int]:
+    """The tests of every two lines, the smallest p first; and how many pairs are left out.
+
+    pairs: `ranking.pairs` by line. seen: lines trained on any of the data.
+    """
+    names = dict(lines.select("line", "name").iter_rows())
+
+    def name(line: int) -> Cell:
+        return Cell(names[line], names[line], mark="†" if line in seen else "")
+
+    listed = [
+        [name(pair["line"]), name(pair["line_other"]), number(pair["cases"])]
+        + [number(pair["rank_biserial"], 2), _probability(pair["p_holm"])]
+        for pair in pairs.head(most).iter_rows(named=True)
+    ]
+    heads = ["First line", "Second line", "Cases", "Rank-biserial", "p, corrected"]
+    return Grid("pairs", heads, listed, headed=2), max(pairs.height - most, 0)
+
+
+def failure_grid(rows: pl.DataFrame, most: int = 200) -> tuple[Grid, int]:
+    """What went wrong, alike failures together, the most frequent first; and how many kinds are left out."""
+    wrong = rows.filter(pl.col("status").is_in(FAILED))
+    keys = ["status", "error", "name", "dataset"]
+    kinds = wrong.group_by(keys).agg(
+        pl.col("session").n_unique().alias("sessions"),
+        pl.format("{}, {}", "case", "target").unique().sort().alias("where"),
+    )
+    kinds = kinds.sort("sessions", *keys, descending=[True, *[False] * len(keys)])
+    listed = [
+        [word(kind["status"]), word(kind["error"]), number(kind["sessions"]), word(kind["name"]), word(kind["dataset"])]
+        + [word(_several(kind["where"]))]
+        for kind in kinds.head(most).iter_rows(named=True)
+    ]
+    heads = ["Status", "Message", "Sessions", "Line", "Data set", "Case, target"]
+    return Grid("failures", heads, listed), max(kinds.height - most, 0)
+
+
+def run_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
+    """The runs, in the order of their names, which begin with the time."""
+    rows = []
+    for record in records:
+        counts = record.get("sessions") or {}
+        times = [word(str(record.get(name) or "")[:16].replace("T", " ")) for name in ("started", "ended")]
+        numbers = [number(counts.get(name)) for name in ("computed", "failed")]
+        told = [word(record.get(name)) for name in ("run_id", "state", "command")]
+        rows.append([told[0], *times, told[1], *numbers, told[2]])
+    return Grid("runs", ["Run", "Started, UTC", "Ended", "State", "Computed", "Failed", "Command"], rows)
+
+
+def _probability(p: float) -> Cell:
+    """Three decimals, of which a small one would be nothing but zeros."""
+    return Cell("<\u00a00.001" if p < 0.001 else digits_of(p, 3), p)
+
+
+def _several(names: Sequence[str], most: int = 3) -> str:
+    return "; ".join(names[:most]) + (f"; and {len(names) - most} more" if len(names) > most else "")

@@ -1,0 +1,203 @@
+"""`write_report`: a results folder as one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from intrabench.datasets.base import Dataset
+from intrabench.errors import IntraBenchError
+from intrabench.report.page import credits, facts, tables
+from intrabench.report.page.chosen import chosen
+from intrabench.report.page.clicking import click_grid
+from intrabench.report.page.commands import command
+from intrabench.report.page.curve_data import curve_data
+from intrabench.report.page.lines import with_lines
+from intrabench.report.page.listings import failure_grid, pair_grid, run_grid
+from intrabench.report.page.strata import strata
+from intrabench.report.page.viewer import views
+from intrabench.results.origin import dataset_of
+from intrabench.results.runs import read_records, without_home
+from intrabench.results.store import read_rows
+from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
+from intrabench.statistics.ranking import Ranking, pairs, ranking
+from intrabench.statistics.resample import intervals
+from intrabench.statistics.scores import FailurePolicy, scores
+from intrabench.statistics.soundness import check_mixable
+from intrabench.statistics.steps import steps
+
+_UNUSED = (
+    *("prompts_hash", "adapted", "package_versions_hash", "batch", "prompt_s", "ended", "instance", "target_voxels"),
+    *("fp_voxels", "fn_voxels", "pred_voxels"),
+)
+"""Columns that would only take memory, of which a million rows need much."""
+
+_BREAKS = re.compile(r"([:,+/](?=\w)|=(?=\w{6}))")
+"""Where specs may go on in the next line; not within ``n=3``."""
+
+_CONTENTS = {
+    "summary": "Summary",
+    "effort-section": "Effort against Dice",
+    "curves": "Curves",
+    "ranking-section": "Ranking",
+    "sizes-section": "Sizes",
+    "clicking-section": "Where people click",
+    "viewer": "Targets",
+    "failures-section": "Failures",
+    "sources": "Licences and citations",
+    "reproduce": "Environment and commands",
+    "definitions": "Definitions",
+}
+
+
+def write_report(
+    results: Path,
+    path: Path,
+    targets: int = 3,
+    how: Aggregation = AGGREGATIONS["protocol"],
+    policy: FailurePolicy | None = None,
+) -> None:
+    """Write the report of a results folder.
+
+    targets: how many of each data set the viewer shows, from the worst to the best by final Dice; 0 for none.
+
+    Raises:
+        IntraBenchError: there are no results, or the file cannot be written.
+    """
+    rows = read_rows(results)
+    if rows.is_empty():
+        raise IntraBenchError(f"{results} holds no results yet; `intrabench run --model M --prompter P` makes some")
+    text = _render(_content(results, rows, targets, how, policy or FailurePolicy()))
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise IntraBenchError(f"cannot write the report {path} ({error.strerror}); choose another file") from error
+
+
+def _content(
+    results: Path, rows: pl.DataFrame, targets: int, how: Aggregation, policy: FailurePolicy
+) -> dict[str, Any]:
+    rows, lines = with_lines(rows.drop(_UNUSED))
+    scored = scores(rows, policy=policy)
+    datasets, records = _datasets(results, rows), read_records(results)
+    return {
+        "title": "IntraBench report",
+        "subtitle": f"Made on {datetime.now(UTC):%Y-%m-%d} by intrabench {version('intrabench')}",
+        "contents": _CONTENTS,
+        "facts": facts.summary(rows, scored),
+        "warnings": facts.warnings(results, rows, scored),
+        **_tables(rows, scored, lines, how, policy),
+        **_viewer(results, rows, scored, datasets, targets),
+        "data_credits": credits.of_datasets(datasets),
+        "model_credits": credits.of_models(rows["model"].unique().sort(), records),
+        "runs": run_grid(records),
+        "environment": facts.environment(records),
+        "commands": [(line["name"], _command(line, datasets)) for line in lines.iter_rows(named=True)],
+        "definitions": facts.definitions(rows, how, policy),
+    }
+
+
+def _tables(
+    rows: pl.DataFrame, scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, policy: FailurePolicy
+) -> dict[str, Any]:
+    seen = rows.filter(pl.col("seen_in_training") == "yes").select("line", "dataset").unique().rows()
+    others = {name: scores(scored, name, policy=policy) for name in ("iou", "nsd", "hd95")}  # of the last states alone
+    failures, left_out = failure_grid(rows)
+    played = steps(rows, policy=policy)
+    return {
+        "effort": tables.effort_grid(scored, lines, intervals(scored, ["line"], how), set(seen)),
+        "metrics": tables.metric_grid({"dice": scored, **others}, lines, how),
+        "curves": curve_data(played, lines, how),
+        "progress": tables.progress_grid(played, lines, how),
+        **_ranking(scored, lines, how, {line for line, _ in seen}),
+        "sizes": tables.size_grid(strata(scored), lines),
+        "clicking": click_grid(rows, policy),
+        "failures": failures,
+        "failures_left_out": left_out,
+        "told": f"{how.told}; {policy.told()}",
+    }
+
+
+def _ranking(scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, seen: set[int]) -> dict[str, Any]:
+    """The table of ranks, what is to be said about it, and the tests of every two lines.
+
+    No table where no line has all data sets, and neither it nor tests where protocols mean different things.
+    """
+    ranked, notes, tested = None, [], pl.DataFrame()
+    try:
+        check_mixable(scored)
+        tested = pairs(scored, ["line"])
+        found = ranking(scored, ["line"], how)
+        ranked, notes = tables.ranking_grid(found, lines, seen), _about_ranks(found, lines)
+    except IntraBenchError as error:
+        notes = [str(error)]
+    listed, left_out = pair_grid(tested, lines, seen)
+    return {"ranking": ranked, "ranking_notes": notes, "pairs": listed, "pairs_left_out": left_out}
+
+
+def _about_ranks(found: Ranking, lines: pl.DataFrame) -> list[str]:
+    """How stable the ranks are, and which lines have none, those that lack the same data sets together."""
+    told = [] if found.tau is None else [f"Kendall's tau between the rankings of draws and this one: {found.tau:.2f}."]
+    left = found.left_out.join(lines, on="line", maintain_order="left")
+    for (missing,), group in left.group_by("missing", maintain_order=True):
+        told.append(f"Not ranked, for lack of {', '.join(missing)}: {'; '.join(group['name'])}.")
+    return told
+
+
+def _viewer(
+    results: Path, rows: pl.DataFrame, scored: pl.DataFrame, datasets: Mapping[str, Dataset | str], targets: int
+) -> dict[str, Any]:
+    shown = list(views(results, rows, chosen(scored, targets), datasets))
+    problems: dict[tuple[str, str], set[str]] = {}
+    for view in shown:
+        if "problem" in view:
+            problems.setdefault((view["dataset"], view["problem"]), set()).add(view["case"])
+    return {
+        "views": [view | {"id": f"view{n}"} for n, view in enumerate(shown) if "problem" not in view],
+        "view_problems": [
+            without_home(f"{dataset}, case{'s' * (len(cases) > 1)} {', '.join(sorted(cases))}: {problem}")
+            for (dataset, problem), cases in sorted(problems.items())
+        ],
+    }
+
+
+def _datasets(results: Path, rows: pl.DataFrame) -> dict[str, Dataset | str]:
+    """The data sets of rows by spec, or a sentence why one cannot be had."""
+    found: dict[str, Dataset | str] = {}
+    newest = rows.group_by("dataset").agg(pl.col("run_id").sort_by("written_at").last()).sort("dataset")
+    for row in newest.iter_rows(named=True):
+        try:
+            found[row["dataset"]] = dataset_of(results, row)
+        except IntraBenchError as error:
+            found[row["dataset"]] = str(error)
+    return found
+
+
+def _command(line: Mapping[str, Any], datasets: Mapping[str, Dataset | str]) -> str:
+    arguments = {name: name if isinstance(found, str) else found.argument for name, found in datasets.items()}
+    return without_home(command(line, [arguments[name] for name in line["datasets"]]))
+
+
+def _render(content: Mapping[str, Any]) -> str:
+    """The page; whatever comes from rows, cards and records is escaped."""
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+        from markupsafe import Markup, escape
+    except ImportError as error:
+        raise IntraBenchError("the report needs jinja2; run: pip install 'intrabench[report]'") from error
+
+    loader = PackageLoader("intrabench.report", "page")
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
+    environment.filters["breakable"] = lambda text: Markup(_BREAKS.sub(r"\1<wbr>", str(escape(text))))
+    page = environment.get_template("page.html.jinja")
+    here = files("intrabench.report.page")
+    names = ("page.css", "page.js", "curves.js", "plane.js", "viewer.js")
+    assets = {name.replace(".", "_"): Markup(here.joinpath(name).read_text(encoding="utf-8")) for name in names}
+    return page.render(**content, **assets)

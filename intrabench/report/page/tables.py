@@ -1,0 +1,150 @@
+"""The tables of the report that have a row per line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from intrabench.report.page.grid import Cell, Grid, interval_text, number, word
+from intrabench.report.page.strata import SIZES
+from intrabench.statistics.aggregate import Aggregation, aggregate
+from intrabench.statistics.curves import auc, noc, reached, regressions
+from intrabench.statistics.ranking import Ranking
+from intrabench.statistics.resample import AVERAGE, with_average
+from intrabench.statistics.steps import Steps
+from intrabench.target import WHOLE_CASE
+
+EFFORT = {
+    "interactions": "interactions",
+    "dof": "degrees of freedom",
+    "seconds_human": "seconds of the user",
+    "machine_s": "seconds of the machine",
+}
+"""Columns of effort and their names."""
+
+
+def effort_grid(scored: pl.DataFrame, lines: pl.DataFrame, means: pl.DataFrame, seen: set[tuple[int, str]]) -> Grid:
+    """Effort against Dice: a row per line, a column per data set, and their average.
+
+    means: `intervals` by line. seen: lines and data sets that their weights were trained on.
+    """
+    datasets = scored["dataset"].unique().sort().to_list()
+    places = datasets + [AVERAGE] if len(datasets) > 1 else datasets
+    counts = scored.group_by("line").agg(
+        (pl.col("target") != WHOLE_CASE).sum().alias("Sessions"),
+        pl.col("failed").sum().alias("Failed"),
+        pl.col("not_applicable").sum().alias("Not applicable"),
+    )
+    usual = scored.filter(~pl.col("failed") & ~pl.col("not_applicable"))
+    spent = usual.group_by("line").agg(pl.col(name).mean() for name in EFFORT)
+    told = lines.join(counts.join(spent, on="line", how="left"), on="line", maintain_order="left")
+    counted = ["Sessions", *(name for name in ("Failed", "Not applicable") if told[name].sum())]
+    found = {(row["line"], row["dataset"]): row for row in means.iter_rows(named=True)}
+
+    def mean(line: int, place: str) -> Cell:
+        if (line, place) not in found:
+            return number(None)
+        value, low, high = (found[line, place][name] for name in ("value", "low", "high"))
+        return number(value, 3, interval_text(low, high, 2), mark="†" if (line, place) in seen else "")
+
+    def cells(line: Mapping[str, Any]) -> list[Cell]:
+        efforts = [number(line[name], 2 if name == "machine_s" else 1) for name in EFFORT]
+        return [*(number(line[name]) for name in counted), *efforts, *(mean(line["line"], place) for place in places)]
+
+    heads = [*counted, "Interactions", "DoF", "User,\u00a0s", "Machine,\u00a0s", *places]
+    return _grid("effort", told, heads, cells)
+
+
+def metric_grid(scored: Mapping[str, pl.DataFrame], lines: pl.DataFrame, how: Aggregation) -> Grid:
+    """All metrics, each the average of data sets. scored: `scores` by name of the metric."""
+    found = {name: _averages(sessions, how) for name, sessions in scored.items()}
+    heads = [_METRICS[name][0] for name in scored]
+    return _grid(
+        "metrics", lines, heads, lambda line: [number(found[n].get(line["line"]), _METRICS[n][1]) for n in scored]
+    )
+
+
+_METRICS = {"dice": ("Dice", 3), "iou": ("IoU", 3), "nsd": ("NSD, 2 mm", 3), "hd95": ("HD95, mm", 1)}
+"""Heads and decimals."""
+
+
+def progress_grid(played: Steps, lines: pl.DataFrame, how: Aggregation) -> Grid:
+    """What corrections bring: area under the steps, clicks to a Dice, who gets there, and corrections that did harm."""
+    areas = _averages(auc(played, budget=_BUDGET), how)
+    clicks = _averages(noc(played, _GOAL, _BUDGET), how)
+    there = reached(played, ["line"]).group_by("line", "threshold").agg(pl.col("reached", "never").sum())
+    shares = {(line, goal): yes / (yes + no) for line, goal, yes, no in there.iter_rows()}
+    worse = (pl.col("worse") * pl.col("corrections")).sum() / pl.col("corrections").sum()
+    harm = dict(regressions(played, ["line"]).group_by("line").agg(worse).iter_rows())
+    goals = there["threshold"].unique().sort().to_list()
+
+    def cells(line: Mapping[str, Any]) -> list[Cell]:
+        key = line["line"]
+        reach = [_percent(shares.get((key, goal))) for goal in goals]
+        return [number(areas.get(key), 3), number(clicks.get(key), 1), *reach, _percent(harm.get(key))]
+
+    heads = [f"Area 0–{_BUDGET}", f"NoC\u00a0{_GOAL}", *(f"Reach\u00a0{goal:g}" for goal in goals), "Harmful"]
+    return _grid("progress", lines, heads, cells)
+
+
+_BUDGET, _GOAL = 20, 0.8  # interactions, and the Dice that they are counted to
+
+
+def size_grid(means: pl.DataFrame, lines: pl.DataFrame) -> Grid:
+    """Dice by size of the target. means: `strata`."""
+    found = {(line, size): value for line, size, value in means.select("line", "size", "value").iter_rows()}
+    shown = dict(means.select("size", "show").iter_rows())
+    sizes = [size for size in SIZES if size in shown]
+    return _grid(
+        "sizes",
+        lines,
+        [shown[size] for size in sizes],
+        lambda line: [number(found.get((line["line"], size)), 3) for size in sizes],
+    )
+
+
+def ranking_grid(found: Ranking, lines: pl.DataFrame, seen: set[int]) -> Grid:
+    """Lines by rank, with the ranks that they have in 95 % of the draws. seen: lines trained on any of the data."""
+    told = found.table.join(lines, on="line", maintain_order="left")
+
+    def cells(line: Mapping[str, Any]) -> list[Cell]:
+        within = interval_text(line["low"], line["high"], 0) or "–"
+        mark = "†" if line["line"] in seen else ""
+        return [number(line["value"], 3, mark=mark), Cell(within, line["low"], strip=_strip(line, told.height))]
+
+    named = _grid("ranking", told, ["Mean Dice", "Ranks, 95 %"], cells)
+    ranks = [number(rank) for rank in told["rank"]]
+    return Grid(
+        "ranking", ["Rank", *named.heads], [[rank, *row] for rank, row in zip(ranks, named.rows, strict=True)], headed=1
+    )
+
+
+def _strip(line: Mapping[str, Any], last: int) -> tuple[float, float, float] | None:
+    """Where the rank and the ends of its interval lie on a strip from the first to the last rank, in percent."""
+    if line["low"] is None or last < 2:
+        return None
+    low, rank, high = (100 * (line[name] - 1) / (last - 1) for name in ("low", "rank", "high"))
+    return low, rank, high
+
+
+def _grid(
+    id: str, lines: pl.DataFrame, heads: Sequence[str], cells: Callable[[Mapping[str, Any]], Sequence[Cell]]
+) -> Grid:
+    """A table with a row per line, in this order: what the line is, then `cells` of it."""
+    names = {"shown": "Prompter", "model": "Model", "notes": "Which"}
+    if lines["notes"].eq("").all():
+        del names["notes"]
+    rows = [[*(word(line[name]) for name in names), *cells(line)] for line in lines.iter_rows(named=True)]
+    return Grid(id, [*names.values(), *heads], rows, headed=len(names))
+
+
+def _averages(scored: pl.DataFrame, how: Aggregation) -> dict[int, float]:
+    """The mean over data sets by line; without the lines that lack one."""
+    table = with_average(aggregate(scored, ["line"], how), ["line"], scored["dataset"].n_unique())
+    return dict(table.filter(pl.col("dataset") == AVERAGE).select("line", "value").iter_rows())
+
+
+def _percent(share: float | None) -> Cell:
+    return Cell("–") if share is None else Cell(f"{100 * share:.0f} %", share)

@@ -1,0 +1,105 @@
+"""The viewer's data: targets with their scan, and what users gave and models answered, round by round."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from intrabench.datasets.base import Dataset
+from intrabench.datasets.cases import store
+from intrabench.errors import IntraBenchError
+from intrabench.mask import Mask
+from intrabench.prompts import Prompts, Turn
+from intrabench.report.page.chosen import Chosen
+from intrabench.report.page.views import Window, marks, mask_text, view
+from intrabench.results.store import read_masks, read_turns
+from intrabench.target import Target
+from intrabench.volume import Volume
+
+
+def views(
+    results: Path, rows: pl.DataFrame, targets: Sequence[Chosen], datasets: Mapping[str, Dataset | str]
+) -> Iterator[dict[str, Any]]:
+    """Plain data for each target; where it cannot be shown, `problem` says why.
+
+    datasets: those of the rows by spec, or why they cannot be had.
+    """
+    shown = [session["session"] for one in targets for session in one.sessions]
+    turns, played = read_turns(results, shown).sort("session", "turn"), rows.filter(pl.col("session").is_in(shown))
+    for _, group in groupby(targets, lambda one: (one.dataset, one.case)):
+        here = list(group)
+        stored = _stored(here[0], datasets[here[0].dataset])
+        for one in here:
+            about = {
+                "dataset": one.dataset,
+                "case": one.case,
+                "target": one.target,
+                "place": one.place,
+                "dice": one.dice,
+                "played": one.played,
+            }
+            try:
+                if isinstance(stored, str):
+                    raise IntraBenchError(stored)
+                volume, target = stored.volume, stored.targets([one.target])[0]
+            except IntraBenchError as error:
+                yield about | {"problem": str(error)}
+                continue
+            yield about | _shown(results, one, volume, target, turns, played)
+
+
+def _stored(one: Chosen, dataset: Dataset | str) -> Any:
+    """The case of a target, or why it cannot be had."""
+    if isinstance(dataset, str):
+        return dataset
+    if any(session["dataset_version"] != dataset.version for session in one.sessions):
+        return f"{one.dataset} has changed to version {dataset.version} since"
+    try:
+        return store.open_case(dataset, one.case)
+    except IntraBenchError as error:
+        return str(error)
+
+
+def _shown(
+    results: Path, one: Chosen, volume: Volume, target: Target, turns: pl.DataFrame, rows: pl.DataFrame
+) -> dict[str, Any]:
+    """A target in the smallest window that holds it and all its sessions."""
+    masks = {session["session"]: read_masks(results, session["session"]) for session in one.sessions}
+    given = {session["session"]: _given(turns, session["session"]) for session in one.sessions}
+    window = Window.around(
+        target,
+        [mask for listed in masks.values() for mask in listed],
+        [prompts for rounds in given.values() for listed in rounds.values() for prompts in listed],
+        volume,
+    )
+    sessions = []
+    for session in one.sessions:
+        key = session["session"]
+        played = rows.filter(pl.col("session") == key).sort("round").iter_rows(named=True)
+        rounds = [_round(row, masks[key], given[key].get(row["round"], []), window) for row in played]
+        sessions.append({"line": session["line"], "seed": session["seed"], "rounds": rounds})
+    return view(volume, target, window) | {"sessions": sessions}
+
+
+def _round(row: Mapping[str, Any], masks: Sequence[Mask], given: Sequence[Prompts], window: Window) -> dict[str, Any]:
+    """A round: its scores, what the user gave in it, and the answer after it, where masks were kept."""
+    number = row["round"]
+    return {
+        "round": number,
+        **{name: row[name] for name in ("status", "error", "dice", "interactions", "seconds_human")},
+        "answer": mask_text(window.mask(masks[number])) if number < len(masks) else None,
+        "given": [marks(prompts) for prompts in given],
+    }
+
+
+def _given(turns: pl.DataFrame, session: str) -> dict[int, list[Prompts]]:
+    """What the user gave in each round of a session."""
+    rounds: dict[int, list[Prompts]] = {}
+    for number, given in turns.filter(pl.col("session") == session).select("round", "given").iter_rows():
+        rounds.setdefault(number, []).append(Turn.from_json(json.loads(given)).prompts)
+    return rounds

@@ -1,0 +1,215 @@
+"""Effort against a metric: rows to the table that people read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import polars as pl
+
+from intrabench.errors import IntraBenchError
+from intrabench.protocols import row_names
+from intrabench.report.reference import beside
+from intrabench.results.store import read_rows
+from intrabench.specs import nearest
+from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate, aggregation
+from intrabench.statistics.matched import MATCHED, matched_scores
+from intrabench.statistics.measures import measured, scored_by, summary, told
+from intrabench.statistics.scores import IDENTITY, FailurePolicy, scores
+from intrabench.statistics.soundness import check_mixable
+
+PRINTED = pl.struct("protocol", "prompter").map_elements(
+    lambda line: row_names(line["protocol"]).get(line["prompter"], line["prompter"]), pl.String
+)
+"""A prompter as it is printed: rows of a published table go by their names."""
+
+EFFORT = ("interactions", "dof", "seconds_human")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a table shows and how its numbers are made.
+
+    by: the columns whose values make lines. columns: the column whose values make columns of numbers. round: the state
+    after so many corrections; None: the last. root: the results folder, for aggregations that need its masks.
+    """
+
+    metric: str = "dice"
+    by: Sequence[str] = IDENTITY
+    columns: str = "dataset"
+    round: int | None = None
+    how: Aggregation = AGGREGATIONS["protocol"]
+    policy: FailurePolicy = field(default_factory=FailurePolicy)
+    root: Path | None = None
+
+    def told(self) -> str:
+        """How the numbers came about, in words."""
+        return f"{told(self.metric)}: {self.how.told}; {self.policy.told()}"
+
+
+def layout_of(
+    metric: str, by: str, columns: str, round: int | None, aggregation_name: str, failed: str, empty: str
+) -> Layout:
+    """The layout that words of the command line mean; `by` holds names of columns with commas between."""
+    for option, word in (("failed", failed), ("empty", empty)):
+        if word not in ("worst", "drop"):
+            raise IntraBenchError(f"--{option} {word} is unknown; give worst or drop")
+    lines = tuple(name.strip() for name in by.split(",") if name.strip()) or IDENTITY
+    policy = FailurePolicy(failed, empty)  # type: ignore[arg-type]
+    summary(metric)
+    how = MATCHED if aggregation_name == MATCHED.name else aggregation(aggregation_name)
+    return Layout(metric, lines, columns, round, how, policy)
+
+
+def referenced(rows: pl.DataFrame, layout: Layout, name: str) -> pl.DataFrame:
+    """Our Dice per data set and round beside published numbers."""
+    if layout.metric != "dice":
+        raise IntraBenchError("published numbers are Dice; leave --metric out beside --reference")
+    top = int(rows["round"].max() or 0)  # type: ignore[arg-type]
+    rounds = range(top + 1) if layout.round is None else [layout.round]
+    plain = replace(layout, by=("prompter", "model"), columns="dataset")
+    found = [
+        cells(scores(rows, "dice", number, plain.policy), plain).with_columns(round=pl.lit(number, pl.Int64))
+        for number in rounds
+    ]
+    return beside(pl.concat(found), name)
+
+
+def effort_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFrame:
+    """One line per combination of `layout.by`; a column per value of `layout.columns`, mostly data sets, and `average`.
+
+    Each session enters with its last row up to `round`, so the last state is carried forward after an early stop.
+    `average` is the mean of the columns and empty where one of them is. Effort is the mean over sessions that did not
+    fail; `failed` and `not_applicable` are counted.
+    """
+    layout = layout or Layout()
+    check_columns(rows, [*layout.by, layout.columns])
+    if "protocol" not in layout.by:
+        check_mixable(rows, scored_by(layout.metric))
+    scored = measured(rows, layout.metric, layout.round, layout.policy)
+    keys = list(layout.by)
+    counts = scored.group_by(keys).agg(
+        (pl.col("target") != "*").sum().alias("sessions"),
+        pl.col("failed").sum(),
+        pl.col("not_applicable").sum(),
+    )
+    usual = scored.filter(~pl.col("failed") & ~pl.col("not_applicable"))
+    effort = usual.group_by(keys).agg(pl.col(name).mean() for name in EFFORT)
+    wide = counts
+    for more in (effort, _pivot(cells(scored, layout), layout, scored)):
+        wide = wide.join(more, on=keys, how="left", nulls_equal=True)
+    return wide.sort(keys)
+
+
+def round_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFrame:
+    """The lines of `effort_table` after every round that was played, up to its round, with a column `round`."""
+    layout = layout or Layout()
+    last = layout.round
+    keys = list(layout.by)
+    check_columns(rows, keys)
+    ends = rows.group_by(keys).agg(pl.col("round").max().alias("_end"))
+    top = int(rows["round"].max() or 0)  # type: ignore[arg-type]
+    tables = []
+    for number in range((top if last is None else min(top, last)) + 1):
+        played = rows.join(ends.filter(pl.col("_end") >= number), on=keys, how="semi", nulls_equal=True)
+        table = effort_table(played, replace(layout, round=number))
+        tables.append(table.insert_column(table.columns.index("sessions"), pl.lit(number).alias("round")))
+    if not tables:
+        raise IntraBenchError(f"there are no rows up to round {last}; give --round 0 or more")
+    return pl.concat(tables, how="diagonal_relaxed").sort([*keys, "round"])
+
+
+def stored_rows(root: Path, protocol: str = "") -> pl.DataFrame:
+    """The rows of a results folder, or those of one protocol in there.
+
+    Raises:
+        IntraBenchError: there are none.
+    """
+    rows = read_rows(root)
+    if rows.is_empty():
+        raise IntraBenchError(f"{root} holds no results yet; `intrabench run --model M --prompter P` makes some")
+    if not protocol:
+        return rows
+    known = rows["protocol"].unique().sort().to_list()
+    if protocol not in known:
+        raise IntraBenchError(
+            f"{root} has no results of protocol {protocol!r}{nearest(protocol, known)}; it has {', '.join(known)}"
+        )
+    return rows.filter(pl.col("protocol") == protocol)
+
+
+def stored_table(root: Path, layout: Layout | None = None) -> pl.DataFrame:
+    """`effort_table` of a results folder."""
+    return effort_table(stored_rows(root), replace(layout or Layout(), root=root))
+
+
+def cells(scored: pl.DataFrame, layout: Layout) -> pl.DataFrame:
+    """One line per cell: `layout.by`, `layout.columns`, `value`, and the numbers of `cases`, `targets` and `failed`.
+
+    Where columns are no data sets, a cell is the mean over its data sets.
+    """
+    keys = [*layout.by, *([] if layout.columns == "dataset" else [layout.columns])]
+    per_set = aggregate(counted(scored, layout), keys, layout.how)
+    if layout.columns == "dataset":
+        return per_set
+    return per_set.group_by(keys).agg(
+        pl.col("value").mean(), *(pl.col(n).sum() for n in ("cases", "targets", "failed"))
+    )
+
+
+def counted(scored: pl.DataFrame, layout: Layout) -> pl.DataFrame:
+    """What enters the means: the scores themselves, or those of the published evaluator in their place."""
+    if layout.how is not MATCHED:
+        return scored
+    if layout.root is None or layout.metric != "dice":
+        raise IntraBenchError("the aggregation matched needs the masks of a results folder, and the metric dice")
+    return matched_scores(layout.root, scored)
+
+
+def check_columns(rows: pl.DataFrame, names: Sequence[str]) -> None:
+    """Refuse columns that rows do not have."""
+    for name in names:
+        if name not in rows.columns:
+            raise IntraBenchError(
+                f"rows have no column {name!r}{nearest(name, rows.columns)}; they have {', '.join(rows.columns)}"
+            )
+
+
+def readable(frame: pl.DataFrame) -> pl.DataFrame:
+    """The columns that people compare, with short heads: versions and trouble only where there is any to tell.
+
+    Rows of a published table go by their printed names.
+    """
+    dropped = [name for name in ("protocol", "dtype", "strict") if name in frame and frame[name].n_unique() == 1]
+    if {"model", "model_version", "weights_sha256"} <= set(frame.columns):
+        versions = frame.group_by("model").agg(pl.col("model_version", "weights_sha256").n_unique())
+        dropped += [name for name in ("model_version", "weights_sha256") if versions[name].max() == 1]
+    dropped += [name for name in ("failed", "not_applicable") if name in frame and frame[name].sum() == 0]
+    dropped += [name for name in ("nsr", "dhh_merged") if name in frame and frame[name].is_null().all()]
+    dropped += ["dhh_merged"] if "dhh_merged" in frame and frame["dhh"].equals(frame["dhh_merged"]) else []
+    dropped += ["dof"] if "dof" in frame else []
+    if "seconds_human" in frame and frame.width - frame.columns.index("seconds_human") <= 3:
+        dropped.append("average")  # of a single data set
+    if {"protocol", "prompter"} <= set(frame.columns):
+        frame = frame.with_columns(prompter=PRINTED)
+    if "weights_sha256" in frame:
+        frame = frame.with_columns(pl.col("weights_sha256").str.slice(0, 12))
+    short = {"seconds_human": "human s", "not_applicable": "n/a"}
+    return frame.drop(dropped).rename(short, strict=False)
+
+
+def seen_in_training(rows: pl.DataFrame) -> list[str]:
+    """A sentence for each model and data set of which the authors say that they trained on it."""
+    seen = rows.filter(pl.col("seen_in_training") == "yes").select("model", "dataset").unique().sort("model", "dataset")
+    return [f"{model} was trained on {dataset}, or on what that is part of" for model, dataset in seen.iter_rows()]
+
+
+def _pivot(found: pl.DataFrame, layout: Layout, scored: pl.DataFrame) -> pl.DataFrame:
+    """One column per value of `layout.columns`, and their average where none is missing."""
+    heads = [value for value in scored[layout.columns].unique().sort().to_list() if value not in ("", None)]
+    columns = [pl.col("value").filter(pl.col(layout.columns) == head).first().alias(str(head)) for head in heads]
+    wide = found.group_by(list(layout.by)).agg(columns)
+    names = [str(head) for head in heads]
+    complete = pl.all_horizontal(pl.col(name).is_not_null() for name in names)
+    return wide.with_columns(average=pl.when(complete).then(pl.mean_horizontal(names)))

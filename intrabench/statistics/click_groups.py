@@ -1,0 +1,146 @@
+"""How much a model depends on where people click: its sessions with clicks of each group, side by side."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, astuple, dataclass, fields
+
+import numpy as np
+import polars as pl
+import polars.selectors as cs
+
+from intrabench.clickability.sampling import GROUPS
+from intrabench.errors import IntraBenchError
+from intrabench.report.reference.rclicks import DATASETS, published
+from intrabench.specs import parse, quoted, split
+from intrabench.statistics.measures import measured, told
+from intrabench.statistics.robustness import Robustness, auc_robustness, noc_robustness, nof_robustness
+from intrabench.statistics.scores import IDENTITY, FailurePolicy
+from intrabench.target import WHOLE_CASE
+
+_CLICKER, _BASELINE = "clickability", "click_deepest"
+
+LINE = tuple(name for name in IDENTITY if name != "prompter")
+"""What makes a line, besides the click model."""
+
+
+@dataclass(frozen=True)
+class Clicks:
+    """What a prompter with groups is a part of.
+
+    clicks: its spec without the group, which all groups share. base: the spec of the prompter that clicks in the
+    deepest place instead.
+    """
+
+    clicks: str
+    base: str
+    group: int
+
+
+PUBLISHED_METRIC = "noc:threshold=0.9,metric=iou"
+"""What `beside_published` compares."""
+
+_STATISTICS = {"noc": noc_robustness, "nof": nof_robustness}
+"""By kind of metric; of all others, differences of means."""
+
+
+def clicks_of(prompter: str) -> Clicks | None:
+    """The group that a prompter's clicks are drawn from; None where they are not."""
+    parts = split(prompter)
+    for place, part in enumerate(parts):
+        name, given = parse(part)
+        if name == _CLICKER and given.get("group", "all").isdigit():
+            group = int(given.pop("group"))
+            shared = {key: value for key, value in given.items() if key in ("previous", "space")}
+            others = _spec(name, given), _spec(_BASELINE, shared)
+            clicks, base = ("+".join([*parts[:place], other, *parts[place + 1 :]]) for other in others)
+            return Clicks(clicks, base, group)
+    return None
+
+
+def group_table(
+    rows: pl.DataFrame, metric: str = "dice", round: int | None = None, policy: FailurePolicy | None = None
+) -> pl.DataFrame:
+    """A line per model, click model and data set: `LINE`, ``clicks``, ``dataset``, the fields of `Robustness`,
+    ``groups``, and the numbers of ``targets`` that have all of them and of ``trajectories`` (seeds) of each.
+
+    Each target counts alike, as published. Clicks (noc) are compared in percent, failures (nof) counted, all others are
+    compared as they are. base and dsb are null where the baseline clicker was not played.
+
+    Raises:
+        IntraBenchError: no model was played with two groups of clicks of one click model.
+    """
+    scored = measured(rows, metric, round, policy).filter(pl.col("target") != WHOLE_CASE).drop_nulls("value")
+    if scored.is_empty():
+        raise IntraBenchError(f"no session has a {metric}; choose a metric that the protocol measures")
+    each = [*LINE, "dataset", "case", "target"]
+    values = scored.group_by(*each, "prompter").agg(pl.col("value").mean(), pl.col("seed").n_unique())
+    found = {name: clicks for name in values["prompter"].unique() if (clicks := clicks_of(name))}
+    kind, lines = metric.partition(":")[0], []
+    for key, one in _families(values, found):
+        wide = one.pivot("group", index=each, values="value").drop_nulls(cs.matches(r"^\d+$"))
+        groups = sorted(int(name) for name in wide.columns if name not in (*each, "0"))
+        if len(groups) < 2 or wide.is_empty():
+            continue
+        array = wide.select(str(group) for group in groups).to_numpy()
+        base = wide["0"].to_numpy() if "0" in wide.columns else np.full(len(wide), np.nan)
+        robust = _STATISTICS.get(kind, auc_robustness)(array, base)
+        lines.append((*key, *astuple(robust), len(groups), len(wide), one["seed"].min()))
+    if not lines:
+        raise IntraBenchError(
+            "no model was played with two groups of clicks; run it with, for example, --prompter clickability:group=1 "
+            "--prompter clickability:group=10 --prompter click_deepest"
+        )
+    names = [*LINE, "clicks", "dataset", *(field.name for field in fields(Robustness))]
+    schema = [*names, "groups", "targets", "trajectories"]
+    return pl.DataFrame(lines, schema=schema, orient="row").sort(*LINE, "clicks", "dataset").fill_nan(None)
+
+
+def _families(values: pl.DataFrame, found: dict[str, Clicks]) -> list[tuple[tuple[str, ...], pl.DataFrame]]:
+    """What is compared: per line, click model and data set all values, with their ``group``; 0 is the baseline."""
+    families = []
+    for clicks in sorted({one.clicks for one in found.values()}):
+        groups = {name: one.group for name, one in found.items() if one.clicks == clicks}
+        base = next(one.base for one in found.values() if one.clicks == clicks)
+        mine = values.filter(pl.col("prompter").is_in([*groups, base]))
+        mine = mine.with_columns(group=pl.col("prompter").replace_strict(groups | {base: 0}, return_dtype=pl.Int64))
+        for key, one in mine.partition_by(*LINE, "dataset", as_dict=True).items():
+            families.append(((*key[:-1], clicks, key[-1]), one))
+    return families
+
+
+def _spec(name: str, given: dict[str, str]) -> str:
+    return name + (":" + ",".join(f"{key}={quoted(value)}" for key, value in given.items()) if given else "")
+
+
+def groups_told(metric: str) -> str:
+    """What `group_table` shows, in words."""
+    number = "number" if metric.partition(":")[0] == "nof" else "mean"
+    return (
+        f"{told(metric)}: {number} over targets of the baseline clicker (base) and of groups of clicks (sample, "
+        "spread); dsb: sample against base, dgr: the least against the most likely clicks, dhh: their halves, pair by "
+        "pair or merged; noc in percent; nsr: spread over sample in percent"
+    )
+
+
+def beside_published(table: pl.DataFrame) -> pl.DataFrame:
+    """`group_table` of `PUBLISHED_METRIC` and, below, the lines of RClicks' Table 9 for its models and data sets.
+
+    ``source`` says which is which. The published clicks are those of RClicks' network, whatever ours are.
+
+    Raises:
+        IntraBenchError: it has none of them.
+    """
+    printed = []
+    for dataset, model in table.select("dataset", "model").unique().sort("dataset", "model").iter_rows():
+        known = published(dataset, model)
+        if known is not None:
+            line = {"dataset": dataset, "model": model, "clicks": "of the published network", "groups": GROUPS}
+            printed.append(dict.fromkeys(table.columns) | line | asdict(known.noc))
+    if not printed:
+        raise IntraBenchError(
+            "none of these results stands in RClicks: it has sam and sam2 among our models, and the data sets "
+            f"{', '.join(DATASETS)}"
+        )
+    theirs = pl.DataFrame(printed, schema=table.schema).with_columns(source=pl.lit("published"))
+    both = pl.concat([table.with_columns(source=pl.lit("ours")), theirs])
+    return both.sort("model", "dataset", "source", "clicks")

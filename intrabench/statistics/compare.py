@@ -1,0 +1,205 @@
+"""Two lines on the same targets, prompted with the same chance: how much better is B than A, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from intrabench.errors import IntraBenchError
+from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
+from intrabench.statistics.measures import measured, more_is_better, told
+from intrabench.statistics.resample import AVERAGE, DRAWS, intervals
+from intrabench.statistics.scores import UNIT, FailurePolicy
+from intrabench.statistics.significance import holm, signed_rank
+
+FEW = 6
+"""Cases below which a signed rank test cannot reach 5 %, whatever the differences are."""
+
+SIZES = ("small", "medium", "large")
+
+_TARGET = ("dataset", "case", "label", "target")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How two lines are compared.
+
+    tie: differences up to this are ties (in units of the metric). most: targets shown that differ most, each way.
+    """
+
+    metric: str = "dice"
+    round: int | None = None
+    how: Aggregation = AGGREGATIONS["protocol"]
+    policy: FailurePolicy = field(default_factory=FailurePolicy)
+    tie: float = 0.01
+    most: int = 5
+    draws: int = DRAWS
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Differences B - A on common units (`UNIT`); positive means that B is better, whatever the metric.
+
+    datasets: a row per data set and `AVERAGE`: `difference` and its interval of 95 %, `low` to `high` (as `intervals`);
+    `units`, `wins`, `ties` and `losses` of B among them, and `superiority`, the share of wins plus half the ties;
+    `infinite` of the units, with such a value on either side, enter those counts but no mean (HD95 of failures; two
+    are a tie); `rank_biserial` (-1 to 1) and `p` of the signed ranks of per-case differences, `p_holm` corrected over
+    data sets.
+    sizes: a row per third of the targets by volume, `from_ml` to `to_ml`, each target counting alike.
+    extremes: the targets that differ most, mean over seeds, the best for B first.
+    only_a, only_b: units with a value on one side only; they are not compared.
+    """
+
+    settings: Settings
+    datasets: pl.DataFrame
+    sizes: pl.DataFrame
+    extremes: pl.DataFrame
+    only_a: int
+    only_b: int
+    warnings: tuple[str, ...]
+
+    @property
+    def worse(self) -> bool:
+        """Whether B is significantly worse: the interval of the average lies below 0, and rests on cases enough."""
+        high = self.datasets.filter(pl.col("dataset") == AVERAGE, pl.col("cases") >= FEW)["high"]
+        return any(value is not None and value < 0 for value in high)
+
+    def told(self, a: str = "A", b: str = "B") -> list[str]:
+        """Lines for a terminal, the effect first."""
+        settings = self.settings
+        lines = [f"{told(settings.metric)} of {b} minus {a}, positive where {b} is better; {settings.how.told}"]
+        shown = self.datasets.sort(pl.col("dataset") != AVERAGE, maintain_order=True)
+        shown = shown if shown.height > 2 else shown.tail(1)  # a single data set needs no average
+        lines += [f"  {row['dataset']}: {_told(row)}" for row in shown.iter_rows(named=True)]
+        for row in self.sizes.iter_rows(named=True):
+            lines.append(f"  {row['size']} ({row['from_ml']:.3g} to {row['to_ml']:.3g} ml): {_told(row)}")
+        for row in self.extremes.iter_rows(named=True):
+            who = f"{row['dataset']} {row['case']} {row['target']}"
+            lines.append(f"  {who}: {row['difference']:+.3f} ({row['a']:.3f} to {row['b']:.3f})")
+        if self.only_a or self.only_b:
+            lines.append(f"not compared: {self.only_a} that only {a} has, {self.only_b} that only {b} has")
+        return lines + list(self.warnings)
+
+
+def compare(a: pl.DataFrame, b: pl.DataFrame, settings: Settings | None = None) -> Comparison:
+    """Compare two lines, given as the rows of each.
+
+    Raises:
+        IntraBenchError: a side holds a unit twice, so that it is no single line, or there is no common unit.
+    """
+    settings = settings or Settings()
+    values_a, values_b = _values(a, "A", settings), _values(b, "B", settings)
+    units = _differences(values_a, values_b, settings)
+    if units.is_empty():
+        raise IntraBenchError("the two lines have no target and seed in common; run both on the same data and seeds")
+    datasets = _per_dataset(units, settings)
+    warnings = [
+        f"{row['dataset']}: {row['cases']} case{'s' * (row['cases'] != 1)}; too few cases to say anything"
+        for row in datasets.filter(pl.col("cases") < FEW, pl.col("dataset") != AVERAGE).iter_rows(named=True)
+    ]
+    return Comparison(
+        settings,
+        datasets,
+        _per_size(units, settings),
+        _extremes(units, settings.most),
+        len(values_a) - len(units),
+        len(values_b) - len(units),
+        tuple(warnings),
+    )
+
+
+def _values(rows: pl.DataFrame, side: str, settings: Settings) -> pl.DataFrame:
+    """The values of one line, one row per unit."""
+    scored = measured(rows, settings.metric, settings.round, settings.policy).filter(pl.col("value").is_not_null())
+    if scored.select(UNIT).is_duplicated().any():
+        raise IntraBenchError(
+            f"{side} holds several lines; choose one, for example by its model, prompter and protocol"
+        )
+    return scored.select(*UNIT, "target_ml", "value", "failed")
+
+
+def _differences(a: pl.DataFrame, b: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+    """Common units with the values `a` and `b`, their `difference`, and `value`, the same where it enters means."""
+    sign = 1 if more_is_better(settings.metric) else -1
+    alike = pl.col("a") == pl.col("b")  # two infinite values too
+    return (
+        a.rename({"value": "a"})
+        .join(b.rename({"value": "b"}), on=UNIT, nulls_equal=True)
+        .select(
+            *UNIT,
+            "a",
+            "b",
+            target_ml=pl.coalesce("target_ml", "target_ml_right"),  # not known of a session that was never played
+            failed=pl.col("failed") | pl.col("failed_right"),
+            # rounded, because 0.81 - 0.80 is to be a tie of 0.01
+            difference=pl.when(alike).then(0.0).otherwise(((pl.col("b") - pl.col("a")) * sign).round(12)),
+            not_applicable=False,
+        )
+        .with_columns(value=pl.when(pl.col("a").is_finite() & pl.col("b").is_finite()).then("difference"))
+        .sort(UNIT)
+    )
+
+
+def _per_dataset(units: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+    """`Comparison.datasets`."""
+    effect = intervals(units.with_columns(pair=0), ["pair"], settings.how, settings.draws).drop("pair")
+    counts = _counts(pl.concat([units, units.with_columns(dataset=pl.lit(AVERAGE))]), "dataset", settings.tie)
+    # infinite differences of both signs within a case do not say which line is better
+    cases = units.group_by("dataset", "case").agg(pl.col("difference").mean().fill_nan(0)).sort("dataset", "case")
+    tests = [
+        (name, *signed_rank(one["difference"])) for (name,), one in cases.partition_by("dataset", as_dict=True).items()
+    ]
+    tested = pl.DataFrame(tests, schema=["dataset", "rank_biserial", "p"], orient="row")
+    tested = tested.with_columns(pl.Series("p_holm", holm(tested["p"])))
+    joined = effect.join(counts, on="dataset", how="left", maintain_order="left")
+    return joined.join(tested, on="dataset", how="left", maintain_order="left").rename({"value": "difference"})
+
+
+def _per_size(units: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+    """`Comparison.sizes`; the cases of all data sets are drawn together."""
+    targets = units.filter(pl.col("target_ml").is_not_null()).group_by(_TARGET).agg(pl.col("target_ml").first())
+    rank = pl.col("target_ml").rank("min") - 1  # equal volumes are in one third
+    targets = targets.with_columns(size=(rank * len(SIZES)) // pl.len())
+    bounds = targets.group_by("size").agg(
+        pl.col("target_ml").min().alias("from_ml"), pl.col("target_ml").max().alias("to_ml")
+    )
+    sized = units.drop("target_ml").join(targets, on=_TARGET, nulls_equal=True)
+    pooled = sized.with_columns(dataset=pl.lit("all"), case=pl.format("{}/{}", "dataset", "case"))
+    effect = intervals(pooled, ["size"], AGGREGATIONS["pooled"], settings.draws).filter(pl.col("dataset") == "all")
+    joined = bounds.join(effect, on="size").join(_counts(sized, "size", settings.tie), on="size").sort("size")
+    names = pl.col("size").replace_strict(range(len(SIZES)), SIZES, return_dtype=pl.String)
+    return joined.with_columns(names).drop("dataset").rename({"value": "difference"})
+
+
+def _extremes(units: pl.DataFrame, most: int) -> pl.DataFrame:
+    """`Comparison.extremes`."""
+    means = units.group_by(_TARGET).agg(pl.col("target_ml").first(), pl.col("a", "b", "difference").mean())
+    better, worse = means.filter(pl.col("difference") > 0), means.filter(pl.col("difference") < 0)
+    best = better.sort("difference", *_TARGET, descending=[True, *[False] * len(_TARGET)]).head(most)
+    return pl.concat([best, worse.sort("difference", *_TARGET).head(most).reverse()])
+
+
+def _counts(units: pl.DataFrame, by: str, tie: float) -> pl.DataFrame:
+    """Units and who was better on them, per value of a column."""
+    difference = pl.col("difference")
+    counts = units.group_by(by).agg(
+        pl.len().alias("units"),
+        (difference > tie).sum().alias("wins"),
+        (difference.abs() <= tie).sum().alias("ties"),
+        (difference < -tie).sum().alias("losses"),
+        pl.col("value").is_null().sum().alias("infinite"),
+    )
+    return counts.with_columns(superiority=(pl.col("wins") + pl.col("ties") / 2) / pl.col("units"))
+
+
+def _told(row: Mapping[str, Any]) -> str:
+    """The effect and the counts of a row, and its test where there is one."""
+    within = "" if row["low"] is None else f" [{row['low']:+.3f}, {row['high']:+.3f}]"
+    effect = "no mean" if row["difference"] is None else f"{row['difference']:+.3f}{within}"
+    text = f"{effect}, better in {row['wins']}, worse in {row['losses']} of {row['units']}"
+    text += f" (superiority {row['superiority']:.2f})"
+    text += f", {row['infinite']} infinite" if row["infinite"] else ""
+    return text if row.get("p_holm") is None else f"{text}, p {row['p_holm']:.2g}"

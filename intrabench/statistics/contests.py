@@ -1,0 +1,81 @@
+"""What ``intrabench compare A B`` sets against each other: two runs, two models or two prompters, line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from intrabench.errors import IntraBenchError
+from intrabench.results.store import read_rows
+from intrabench.specs import nearest
+from intrabench.statistics.scores import IDENTITY
+from intrabench.statistics.soundness import check_mixable
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Two lines to be compared; `head` says what they have in common."""
+
+    head: str
+    a: pl.DataFrame
+    b: pl.DataFrame
+
+
+def contests(folder: Path, a: str, b: str) -> list[Contest]:
+    """All pairs of lines that differ in what A and B are, and in nothing else.
+
+    a, b: results folders; or models or prompters, as tables write them, in the results of `folder`. Of two runs, lines
+    of one prompter and model name are compared, whatever the version and weights of the model.
+
+    Raises:
+        IntraBenchError: nothing is called so, or there is no pair.
+    """
+    if _is_results(a) and _is_results(b):
+        shared: tuple[str, ...] = ("prompter", "model", "dtype", "strict")
+        sides = [read_rows(Path(one)) for one in (a, b)]
+        check_mixable(pl.concat(sides))
+    else:
+        rows = read_rows(folder)
+        column = next((name for name in ("model", "prompter") if {a, b} <= set(rows[name])), None)
+        if column is None:
+            raise IntraBenchError(_unknown(rows, a, b, folder))
+        shared = tuple(name for name in IDENTITY if not name.startswith(column) and name != "weights_sha256")
+        shared = shared if column == "model" else (*shared, "weights_sha256")
+        sides = [rows.filter(pl.col(column) == one) for one in (a, b)]
+    found = list(_pairs(sides, shared))
+    if not found:
+        raise IntraBenchError(f"{a} and {b} have no line in common; run both with the same prompters and models")
+    return found
+
+
+def _pairs(sides: Sequence[pl.DataFrame], shared: Sequence[str]) -> list[Contest]:
+    played = [side.filter(pl.col("status") != "not_applicable") for side in sides]
+    groups = [side.partition_by(list(shared), as_dict=True) for side in played]
+    common = sorted((key for key in groups[0] if key in groups[1]), key=str)
+    varied = [name for at, name in enumerate(shared) if len({key[at] for key in common}) > 1 or name == "prompter"]
+    return [
+        Contest(
+            ", ".join(str(value) for name, value in zip(shared, key, strict=True) if name in varied and value != ""),
+            groups[0][key],
+            groups[1][key],
+        )
+        for key in common
+    ]
+
+
+def _is_results(place: str) -> bool:
+    return (Path(place) / "rows").is_dir()
+
+
+def _unknown(rows: pl.DataFrame, a: str, b: str, folder: Path) -> str:
+    known = sorted({*rows["model"], *rows["prompter"]})
+    for one in (a, b):
+        if one not in known:
+            return (
+                f"{one!r} is no results folder, and no model or prompter in {folder}{nearest(one, known)}; "
+                f"it has {', '.join(known) or 'no results yet'}"
+            )
+    return f"{a} and {b} are a model and a prompter; give two of one kind"

@@ -1,0 +1,206 @@
+"""What effort buys: the score while sessions go on, against interactions, time or rounds.
+
+Everything here is made of `steps`. What is one number per session (`auc`, `noc`, ...) comes as `scores` do, for
+`aggregate` and `intervals`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from intrabench.errors import IntraBenchError
+from intrabench.statistics.aggregate import Aggregation, per_label
+from intrabench.statistics.resample import AVERAGE, Array, difference
+from intrabench.statistics.steps import Steps
+
+GRID = 200
+"""Points of a curve, unless they are given or the efforts that occur are fewer."""
+
+
+def curve(
+    played: Steps,
+    by: Sequence[str],
+    how: Aggregation,
+    against: str = "interactions",
+    grid: Sequence[float] | None = None,
+) -> pl.DataFrame:
+    """The aggregated value of each line with so much effort: `by`, `dataset` (and `AVERAGE`), `effort`, `value`.
+
+    grid: rising efforts. Default: all that occur, or `GRID` evenly spaced from 0 to the largest. Every line has all of
+    it, its last states carried forward. With the largest effort the value is that of `aggregate`, and against rounds
+    it is so after every round.
+    """
+    effort = played.effort(against)
+    points = np.unique(effort) if grid is None else np.asarray(grid, float)
+    if grid is None and points.size > GRID:
+        points = np.linspace(0, points[-1], GRID)
+    lines, weights = _weights(played.sessions, by, how)
+    entered = pl.DataFrame({"_session": played.session}).with_row_index("_step").join(weights, on="_session")
+    step, line, weight = (entered[name].to_numpy() for name in ("_step", "_line", "weight"))
+    shape = lines.height, points.size + 1  # the last column is beyond the grid
+    place = line * shape[1] + np.searchsorted(points, effort[step])
+
+    def risen(after: Array, before: Array) -> Array:
+        """(lines, points) The sum of all that rose up to each point."""
+        rises = np.bincount(place, after - before, minlength=shape[0] * shape[1])
+        return rises.reshape(shape).cumsum(axis=1)[:, :-1]
+
+    after, before = played.value[step], played.before[step]
+    value = risen(*(np.where(np.isfinite(one), one, 0) * weight for one in (after, before)))
+    infinite = risen(np.isinf(after) * 1.0, np.isinf(before) * 1.0)  # how many more than before the first step
+    if np.isinf(played.metric.worst):
+        infinite += np.bincount(line[played.first[step]], minlength=lines.height)[:, None]
+    found = lines.join(pl.DataFrame({"effort": points}), how="cross", maintain_order="left_right")
+    found = found.with_columns(pl.Series("value", np.where(infinite > 0, np.inf, value).ravel()))
+    complete = pl.len() == played.sessions["dataset"].n_unique()
+    average = found.group_by(*by, "effort").agg(pl.col("value").mean(), complete.alias("complete"))
+    average = average.filter("complete").with_columns(dataset=pl.lit(AVERAGE)).select(found.columns)
+    return pl.concat([found, average]).sort(*by, pl.col("dataset") == AVERAGE, "dataset", "effort")
+
+
+def auc(played: Steps, against: str = "interactions", budget: float = 20) -> pl.DataFrame:
+    """The mean score of each session while effort goes from 0 to `budget`: the area under its steps, 0 to 1.
+
+    What comes with the very last effort of the budget is held for none of it, so a session that only begins there has
+    an area of 0.
+    """
+    _check_bounded(played)
+    if not 0 < budget < np.inf:
+        raise IntraBenchError(f"there is no area over {budget:g} {against}; give a finite budget above 0")
+    start = np.minimum(played.effort(against), budget)
+    end = np.where(np.roll(played.first, -1), budget, np.roll(start, -1))
+    area = np.bincount(played.session, played.value * (end - start), minlength=played.sessions.height)
+    return played.scored(area / budget)
+
+
+def cvpr25_auc(played: Steps) -> pl.DataFrame:
+    """The area of the CVPR 2025 challenge, 0 to 4, of each session: trapezoids of width 1 over rounds 1 to 5.
+
+    Round 0, the box, does not count; a missing round has the score of the one before. The challenge averages over the
+    classes of a case first (`class-first`), and its NSD is 0 where Dice is at most 0.2, which ours is not.
+    CVPR25_iter_eval.py of JunMa11/CVPR-MedSegFMCompetition (2025-06-03).
+    """
+    return played.scored(_trapezoids(played, 1, 5))
+
+
+def rclicks_auc(played: Steps) -> pl.DataFrame:
+    """The mean of each session's score over clicks 1 to 20 by trapezoids, 0 to 1: "IoU-AuC" of RClicks, of IoU.
+
+    One click per round; a session that ended keeps its score.
+    """
+    return played.scored(_trapezoids(played, 0, 19) / 19)
+
+
+def noc(played: Steps, threshold: float = 0.9, limit: float = 20, against: str = "interactions") -> pl.DataFrame:
+    """Number of clicks until the score is at least `threshold`, of each session; `limit` where it takes more or fails.
+
+    Clicks are interactions, or another effort. In IoU, with one click per round, averaged over objects (`pooled`), this
+    is NoC as RITM (Sofiiuk et al. 2022) and RClicks (Antonov et al. 2024) have it.
+    """
+    _check_bounded(played)
+    return played.scored(np.minimum(played.reach(against, threshold), limit))
+
+
+def nof(
+    played: Steps,
+    threshold: float = 0.9,
+    limit: float = 20,
+    against: str = "interactions",
+    *,
+    ritm: bool = False,
+) -> pl.DataFrame:
+    """Whether a session fails to be at `threshold` within `limit`, 1 or 0: the sum is the number of failures.
+
+    ritm: sessions that need all of `limit` fail too, as RITM and RClicks count them (NoC equals the limit).
+    """
+    needed = pl.col("value")
+    failed = needed >= limit if ritm else needed > limit
+    return noc(played, threshold, np.inf, against).with_columns(value=failed.cast(pl.Float64))
+
+
+def reached(
+    played: Steps,
+    by: Sequence[str],
+    thresholds: Sequence[float] = (0.7, 0.8, 0.9),
+    against: str = "interactions",
+) -> pl.DataFrame:
+    """`by`, `dataset`, `threshold`: how many sessions `reached` it, at which `median` effort, and how many `never`."""
+    needed = pl.concat(
+        noc(played, threshold, np.inf, against).with_columns(threshold=pl.lit(threshold, pl.Float64))
+        for threshold in thresholds
+    )
+    there = pl.col("value").is_finite()
+    return (
+        needed.drop_nulls("value")
+        .group_by(*by, "dataset", "threshold")
+        .agg(
+            there.sum().alias("reached"),
+            pl.col("value").filter(there).median().alias("median"),
+            (~there).sum().alias("never"),
+        )
+        .sort(*by, "dataset", "threshold")
+    )
+
+
+def regressions(played: Steps, by: Sequence[str], margin: float = 0.01) -> pl.DataFrame:
+    """`by`, `dataset`: how many `corrections` there were, which share made the score `worse`, and the `worst_drop`.
+
+    margin: by so much it may fall (or rise, where less is better). A failed correction has the worst value.
+    """
+    corrections = played.sessions.select(*by, "dataset")[played.session].with_columns(pl.Series("drop", drops(played)))
+    return (
+        corrections.filter(~played.first)
+        .group_by(*by, "dataset")
+        .agg(
+            pl.len().alias("corrections"),
+            (pl.col("drop") > margin).mean().alias("worse"),
+            pl.col("drop").max().alias("worst_drop"),
+        )
+        .sort(*by, "dataset")
+    )
+
+
+def _trapezoids(played: Steps, first: int, last: int) -> Array:
+    """(sessions) The area under the scores of the rounds from `first` to `last`, one wide each."""
+    _check_bounded(played)
+    values = [played.at("round", number) for number in range(first, last + 1)]
+    area: Array = np.sum(values, axis=0) - (values[0] + values[-1]) / 2
+    return area
+
+
+def drops(played: Steps) -> Array:
+    """(steps) By how much each step made the score worse; 0 where it did not."""
+    gain = difference(played.value, played.before) * (1 if played.metric.more_is_better else -1)
+    return np.maximum(np.round(-gain, 12), 0)  # rounded, because 0.81 to 0.80 is no more than 0.01
+
+
+def _check_bounded(played: Steps) -> None:
+    """Refuse metrics without bounds."""
+    if played.metric.worst != 0:
+        name = played.metric.column
+        raise IntraBenchError(
+            f"{name} has no bounds, so there is no area and no threshold of it; take dice, iou or nsd"
+        )
+
+
+def _weights(sessions: pl.DataFrame, by: Sequence[str], how: Aggregation) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Lines (`by` and data set), and with how much `weight` each `_session` (row) enters the mean of its `_line` (row).
+
+    A mean of means is a weighted sum: a session weighs the product of 1 / size of all the means that it enters.
+    """
+    columns = dict.fromkeys([*by, "dataset", "label", "case", "target"])
+    counted = sessions.select(*columns, "value").with_columns(_session=pl.int_range(pl.len())).drop_nulls("value")
+    entered = per_label(counted).with_columns(weight=1.0)
+    finer = entered
+    for step in how.steps:
+        keys = list(dict.fromkeys([*by, *step]))
+        finer = finer.group_by(keys).agg(pl.len().alias("_size"))
+        entered = entered.join(finer, on=keys, nulls_equal=True)
+        entered = entered.with_columns(pl.col("weight") / pl.col("_size")).drop("_size")
+    keys = [*by, "dataset"]
+    lines = entered.select(keys).unique().sort(keys).with_columns(_line=pl.int_range(pl.len()))
+    entered = entered.join(lines, on=keys, nulls_equal=True)
+    return lines.drop("_line"), entered.group_by("_session", "_line").agg(pl.col("weight").sum())

@@ -1,0 +1,198 @@
+"""One number per session, by a spec: its score in the end (`dice`), or a summary of its whole course (`noc`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+import polars as pl
+
+from intrabench.errors import IntraBenchError
+from intrabench.specs import build, nearest, parse, switch
+from intrabench.statistics import curves
+from intrabench.statistics.scores import METRICS, FailurePolicy, metric, scores
+from intrabench.statistics.steps import Steps, steps
+
+
+class Measure(Protocol):
+    """What makes one number of each session; `metric` is the name of what its rounds are scored by."""
+
+    more_is_better: ClassVar[bool]
+
+    @property
+    def metric(self) -> str: ...
+
+    @property
+    def told(self) -> str:
+        """In words, for the heads of tables."""
+        ...
+
+    def of(self, played: Steps) -> pl.DataFrame:
+        """`scores` with this number as `value`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Area:
+    """`curves.auc` over a budget."""
+
+    more_is_better: ClassVar[bool] = True
+    metric: str = "dice"
+    against: str = "interactions"
+    budget: float = 20
+
+    @property
+    def told(self) -> str:
+        return f"mean {self.metric} while {self.against} go from 0 to {self.budget:g}"
+
+    def of(self, played: Steps) -> pl.DataFrame:
+        return curves.auc(played, self.against, self.budget)
+
+
+@dataclass(frozen=True)
+class ChallengeArea:
+    """`curves.cvpr25_auc`."""
+
+    more_is_better: ClassVar[bool] = True
+    metric: str = "dice"
+
+    @property
+    def told(self) -> str:
+        return f"area under {self.metric} of rounds 1 to 5, 0 to 4, as in the CVPR 2025 challenge"
+
+    def of(self, played: Steps) -> pl.DataFrame:
+        return curves.cvpr25_auc(played)
+
+
+@dataclass(frozen=True)
+class ClicksArea:
+    """`curves.rclicks_auc`."""
+
+    more_is_better: ClassVar[bool] = True
+    metric: str = "iou"
+
+    @property
+    def told(self) -> str:
+        return f"mean {self.metric} over clicks 1 to 20, by trapezoids as in RClicks"
+
+    def of(self, played: Steps) -> pl.DataFrame:
+        return curves.rclicks_auc(played)
+
+
+@dataclass(frozen=True)
+class Clicks:
+    """`curves.noc`."""
+
+    more_is_better: ClassVar[bool] = False
+    threshold: float = 0.9
+    metric: str = "dice"
+    against: str = "interactions"
+    limit: float = 20
+
+    def __post_init__(self) -> None:
+        if not (0 < self.threshold <= 1 and self.limit > 0):
+            raise ValueError("give a threshold above 0 and up to 1, and a limit above 0")
+
+    @property
+    def told(self) -> str:
+        return f"{self.against} until {self.metric} is {self.threshold:g}, {self.limit:g} where it takes more"
+
+    def of(self, played: Steps) -> pl.DataFrame:
+        return curves.noc(played, self.threshold, self.limit, self.against)
+
+
+@dataclass(frozen=True)
+class Failures(Clicks):
+    """`curves.nof`, whose mean is the share of sessions that fail; `ritm` counts those that need all of the limit."""
+
+    ritm: bool = switch(False)
+
+    @property
+    def told(self) -> str:
+        return f"share that does not bring {self.metric} to {self.threshold:g} with {self.limit:g} {self.against}"
+
+    def of(self, played: Steps) -> pl.DataFrame:
+        return curves.nof(played, self.threshold, self.limit, self.against, ritm=self.ritm)
+
+
+@dataclass(frozen=True)
+class Regressions:
+    """`curves.drops` of more than a margin; sessions without corrections count nothing."""
+
+    more_is_better: ClassVar[bool] = False
+    metric: str = "dice"
+    margin: float = 0.01
+
+    @property
+    def told(self) -> str:
+        return f"share of a session's corrections that made {self.metric} worse by more than {self.margin:g}"
+
+    def of(self, played: Steps) -> pl.DataFrame:
+        corrected = ~played.first
+        worse, corrections = (
+            np.bincount(played.session[which], minlength=played.sessions.height)
+            for which in (corrected & (curves.drops(played) > self.margin), corrected)
+        )
+        share = np.divide(worse, corrections, out=np.full(len(worse), np.nan), where=corrections > 0)
+        return played.scored(share).with_columns(pl.col("value").fill_nan(None))
+
+
+SUMMARIES: dict[str, type[Measure]] = {
+    "auc": Area,
+    "cvpr25_auc": ChallengeArea,
+    "rclicks_auc": ClicksArea,
+    "noc": Clicks,
+    "nof": Failures,
+    "regressions": Regressions,
+}
+"""By name."""
+
+
+def summary(spec: str) -> Measure | None:
+    """The summary that a spec such as ``noc:threshold=0.8`` means; None where it is the name of a metric.
+
+    Raises:
+        IntraBenchError: it is neither, or its parameters do not fit.
+    """
+    name, arguments = parse(spec)
+    if name in SUMMARIES:
+        return build(SUMMARIES[name], arguments, spec)
+    known = [*METRICS, *(one.column for one in METRICS.values()), *SUMMARIES]
+    if spec not in known:
+        raise IntraBenchError(
+            f"there is no metric {spec!r}{nearest(name, known)}; known are {', '.join([*METRICS, *SUMMARIES])}"
+        )
+    return None
+
+
+def scored_by(spec: str) -> str:
+    """The name of the metric that a spec rests on."""
+    found = summary(spec)
+    return spec if found is None else found.metric
+
+
+def told(spec: str) -> str:
+    """A spec and, of a summary, what it is in words."""
+    found = summary(spec)
+    return spec if found is None else f"{spec} ({found.told})"
+
+
+def more_is_better(spec: str) -> bool:
+    """Whether more of it is better."""
+    found = summary(spec)
+    return metric(spec).more_is_better if found is None else found.more_is_better
+
+
+def measured(
+    rows: pl.DataFrame,
+    spec: str = "dice",
+    round: int | None = None,
+    policy: FailurePolicy | None = None,
+) -> pl.DataFrame:
+    """`scores` of the metric or summary that `spec` means, of what was played up to `round`."""
+    found = summary(spec)
+    if found is None:
+        return scores(rows, spec, round, policy)
+    played = rows if round is None else rows.filter(pl.col("round") <= round)
+    return found.of(steps(played, found.metric, policy))

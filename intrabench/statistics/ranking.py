@@ -1,0 +1,126 @@
+"""Which line is best over the data sets, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+
+from intrabench.errors import IntraBenchError
+from intrabench.statistics.aggregate import Aggregation, aggregate
+from intrabench.statistics.resample import AVERAGE, DRAWS, Array, difference, percentiles, resample, with_average
+from intrabench.statistics.significance import holm, signed_rank
+
+_DIGITS = 12  # equal lines are tied, in whatever order their values were summed
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Lines by their average over data sets, the best first.
+
+    table: the columns of a line, `rank` (1 is best; equal values share the better rank) and its interval of 95 %, `low`
+    to `high`, `value`, `cases`, `targets`, `failed`. tau: mean over draws of Kendall's tau-b between the drawn ranking
+    and this one; 1 where no draw changes it. Draws that miss all cases of some line are left out; where a line has
+    fewer than two cases of a data set there is neither an interval nor a tau, and no tau where all lines are tied.
+    left_out: lines without a value on some data sets, and which are `missing`.
+    """
+
+    table: pl.DataFrame
+    tau: float | None
+    left_out: pl.DataFrame
+
+    def told(self) -> list[str]:
+        """What the table does not tell, in lines for a terminal."""
+        lines = [] if self.tau is None else [f"Kendall's tau between drawn rankings and this one: {self.tau:.2f}"]
+        for *line, missing in self.left_out.iter_rows():
+            name = " ".join(str(part) for part in line if part not in (None, ""))
+            lines.append(f"not ranked: {name}, which has no value on {', '.join(missing)}")
+        return lines
+
+
+def ranking(
+    scored: pl.DataFrame, by: Sequence[str], how: Aggregation, *, more_is_better: bool = True, draws: int = DRAWS
+) -> Ranking:
+    """Rank lines by their mean over data sets, anew in every draw of cases, which is the same for all lines.
+
+    scored: `scores`. Not by the mean of their ranks: so the order is that of the tables, and that of two lines does not
+    depend on a third. Stability as in Wiesenfarth et al., Scientific Reports 11:2369 (2021).
+
+    Raises:
+        IntraBenchError: no line has a value on all data sets.
+    """
+    names = scored.select("dataset").unique()
+    found = aggregate(scored, by, how)
+    table = with_average(found, by, names.height).filter(pl.col("dataset") == AVERAGE).sort(by)
+    if table.is_empty():
+        raise IntraBenchError("no line has a value on all data sets, so none can be ranked; choose fewer data sets")
+    drawn = resample(scored, by, how, draws)
+    ranked = drawn.lines.with_row_index("_line").join(table, on=by, how="semi", nulls_equal=True, maintain_order="left")
+    averages = drawn.average()[:, ranked["_line"].to_numpy()]
+    sign = 1 if more_is_better else -1
+    full, values = (np.round(sign * one, _DIGITS) for one in (table["value"].to_numpy()[None], averages))
+    values = values[~np.isnan(values).any(axis=1)]
+    low, high = (pl.Series(end).fill_nan(None).cast(pl.Int64) for end in percentiles(ranks(values)))
+    table = table.with_columns(rank=pl.Series(ranks(full)[0], dtype=pl.Int64), low=low, high=high)
+    return Ranking(
+        table.select(*by, "rank", "low", "high", "value", "cases", "targets", "failed").sort("rank", *by),
+        tau(values, full),
+        _left_out(scored.select(by).unique().join(names, how="cross"), found, by),
+    )
+
+
+def pairs(scored: pl.DataFrame, by: Sequence[str], *, more_is_better: bool = True) -> pl.DataFrame:
+    """Every two lines (the columns of the second end in `_other`): rank-biserial correlation and Wilcoxon's test.
+
+    Of the differences on their common cases, means over targets, all data sets together; positive where the first is
+    better. `p_holm` is corrected over all pairs that have common cases; others are not there. The smallest `p` first.
+    """
+    cases = scored.group_by(*by, "dataset", "case").agg(pl.col("value").mean()).drop_nulls("value")
+    lines = cases.select(by).unique().sort(by).with_row_index("_line")
+    cases = cases.join(lines, on=by, nulls_equal=True).sort("_line", "dataset", "case")
+    values = cases.pivot("_line", index=["dataset", "case"], values="value").drop("dataset", "case").to_numpy()
+    values = np.round(values if more_is_better else -values, _DIGITS)
+    tests = []
+    for first, second in combinations(range(lines.height), 2):
+        one, other = values[~np.isnan(values[:, [first, second]]).any(axis=1)][:, [first, second]].T
+        if one.size:
+            tests.append((first, second, one.size, *signed_rank(difference(one, other))))
+    kinds = {
+        "_line": pl.UInt32,
+        "_line_other": pl.UInt32,
+        "cases": pl.Int64,
+        "rank_biserial": pl.Float64,
+        "p": pl.Float64,
+    }
+    tested = pl.DataFrame(tests, schema=kinds, orient="row")
+    tested = tested.with_columns(pl.Series("p_holm", holm(tested["p"])))
+    others = lines.rename({name: f"{name}_other" for name in lines.columns})
+    joined = tested.join(lines, on="_line").join(others, on="_line_other")
+    return joined.sort("p", "_line", "_line_other").select(*by, *others.columns[1:], *tested.columns[2:])
+
+
+def ranks(values: Array) -> Array:
+    """(draws, lines) values to ranks: 1 is the greatest, equal values share the better rank."""
+    return np.stack([1.0 + (values > one[:, None]).sum(axis=1) for one in values.T], axis=1)
+
+
+def tau(values: Array, full: Array) -> float | None:
+    """Mean over (draws, lines) of Kendall's tau-b with the (1, lines) values `full`; None without any untied draw."""
+    agree, untied, untied_full = np.zeros((3, len(values)))
+    for number in range(full.size):
+        drawn, given = (np.sign(difference(one, one[:, [number]])) for one in (values, full))
+        agree += (drawn * given).sum(axis=1)
+        untied += np.abs(drawn).sum(axis=1)
+        untied_full += np.abs(given).sum(axis=1)
+    known = untied * untied_full > 0
+    return float(np.mean(agree[known] / np.sqrt(untied * untied_full)[known])) if known.any() else None
+
+
+def _left_out(every: pl.DataFrame, found: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Lines and the data sets that they have no value on."""
+    known = found.filter(pl.col("value").is_not_null() & pl.col("value").is_not_nan())
+    missing = every.join(known, on=[*by, "dataset"], how="anti", nulls_equal=True)
+    return missing.group_by(by).agg(pl.col("dataset").sort().alias("missing")).sort(by)

@@ -1,0 +1,167 @@
+"""How much results depend on where exactly people click: the statistics of RClicks, on arrays.
+
+Every instance is played once by the baseline strategy and once with clicks of each group, from the least to the most
+probable. RClicks (Antonov et al., NeurIPS 2024, https://arxiv.org/abs/2410.11722), section 5 and Tables 9 to 12, as the
+notebook of https://github.com/emb-ai/rclicks computes them. NaN of an instance makes NaN of what it enters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from intrabench.errors import IntraBenchError
+from intrabench.statistics.resample import Array
+
+_EPSILON = 1e-9  # what RClicks adds to a mean that noise is divided by
+
+
+@dataclass(frozen=True)
+class Robustness:
+    """One line of the tables.
+
+    base: of the baseline strategy. sample: mean over the groups. spread: their standard deviation (of groups, not of a
+    sample of them). Differences: dsb of sample and base, dgr of the first and the last group, dhh of the less and the
+    more probable half, pair by pair, as the published code has it; of clicks in percent of the latter, of scores and
+    failures as they are. dhh_merged: of the means of both halves, as the paper has it; the same but for clicks. nsr:
+    spread over sample, percent.
+    """
+
+    base: float
+    sample: float
+    spread: float
+    dsb: float
+    dgr: float
+    dhh: float
+    dhh_merged: float | None = None
+    nsr: float | None = None
+
+
+@dataclass(frozen=True)
+class UserNoise:
+    """Of the first clicks of many users: mean score, its standard deviation, and nsr, their ratio in percent.
+
+    Each is of the clicks on one instance, then the mean over instances.
+    """
+
+    mean: float
+    spread: float
+    nsr: float | None = None
+
+
+def noc_robustness(groups: ArrayLike, base: ArrayLike) -> Robustness:
+    """Of numbers of clicks in groups (instances, groups), from the least to the most probable, and of the baseline.
+
+    Ratios are of single instances, and then averaged: easy instances weigh most.
+
+    Raises:
+        ValueError: the shapes do not fit.
+        IntraBenchError: somewhere there is no click.
+    """
+    clicks, baseline = _shaped(groups, base)
+    if (clicks <= 0).any() or (baseline <= 0).any():
+        raise IntraBenchError(
+            "numbers of clicks are compared by their ratios, and somewhere it is 0; count interactions"
+        )
+    less, more = _halves(clicks)
+    sample = clicks.mean(axis=1)
+    return Robustness(
+        base=float(baseline.mean()),
+        sample=float(sample.mean()),
+        spread=float(clicks.std(axis=1).mean()),
+        dsb=_percent(sample, baseline),
+        dgr=_percent(clicks[:, 0], clicks[:, -1]),
+        dhh=_percent(less, more),
+        dhh_merged=_percent(less.mean(axis=1), more.mean(axis=1)),
+    )
+
+
+def auc_robustness(groups: ArrayLike, base: ArrayLike) -> Robustness:
+    """Of scores in groups (instances, groups) and of the baseline (instances).
+
+    Infinite scores have no differences: what they enter is NaN. Of `curves.rclicks_auc` nsr is NSR@20 of Table 12.
+
+    Raises:
+        ValueError: the shapes do not fit.
+    """
+    scores, baseline = _shaped(groups, base)
+    sample, spread = scores.mean(axis=1), scores.std(axis=1)
+    return _differences(
+        scores.mean(axis=0), float(baseline.mean()), float(spread.mean()), 100 * float(_noise(sample, spread).mean())
+    )
+
+
+def nof_robustness(groups: ArrayLike, base: ArrayLike) -> Robustness:
+    """Of the numbers of failures: 1 or 0 in groups (instances, groups) and of the baseline (instances).
+
+    Raises:
+        ValueError: the shapes do not fit.
+    """
+    failed, baseline = _shaped(groups, base)
+    failures = failed.sum(axis=0)
+    return _differences(failures, float(baseline.sum()), float(failures.std()))
+
+
+def user_noise(ious: Sequence[ArrayLike]) -> UserNoise:
+    """Of the IoU after each user's first click (users), for every instance: NSR_User@1 of Table 12.
+
+    Raises:
+        ValueError: an instance has no clicks.
+    """
+    mean, spread = _moments(ious)
+    return UserNoise(float(mean.mean()), float(spread.mean()), 100 * float(_noise(mean, spread).mean()))
+
+
+def shared_noise(models: Sequence[Sequence[ArrayLike]]) -> float:
+    """The noise that instances have for all models together, percent: of each model's `ious` as for `user_noise`.
+
+    An instance's mean and deviation are averaged over models before their ratio is: the NSR of a data set in Figure 8.
+    """
+    mean, spread = np.mean([_moments(ious) for ious in models], axis=0)
+    return 100 * float(_noise(mean, spread).mean())
+
+
+def _shaped(groups: ArrayLike, base: ArrayLike) -> tuple[Array, Array]:
+    values, baseline = (
+        np.where(np.isfinite(one), one, np.nan) for one in (np.asarray(groups, float), np.asarray(base, float))
+    )
+    if values.ndim != 2 or not values.size or values.shape[1] < 2 or baseline.shape != values.shape[:1]:
+        raise ValueError(
+            f"groups must be (instances, groups), at least two of them, and base (instances), not {values.shape} and "
+            f"{baseline.shape}"
+        )
+    return values, baseline
+
+
+def _halves(groups: Array) -> tuple[Array, Array]:
+    """(..., groups) The less and the more probable groups; the middle one of an odd number is in neither."""
+    half = groups.shape[-1] // 2
+    return groups[..., :half], groups[..., -half:]
+
+
+def _differences(groups: Array, base: float, spread: float, nsr: float | None = None) -> Robustness:
+    """Of one number per group."""
+    less, more = _halves(groups)
+    sample = float(groups.mean())
+    halves = float(less.mean() - more.mean())
+    return Robustness(base, sample, spread, sample - base, float(groups[0] - groups[-1]), halves, halves, nsr)
+
+
+def _moments(ious: Sequence[ArrayLike]) -> Array:
+    """(2, instances) Mean and standard deviation."""
+    values = [np.asarray(one, float) for one in ious]
+    if not all(one.size for one in values):
+        raise ValueError("an instance has no clicks; leave it out")
+    return np.array([[one.mean() for one in values], [one.std() for one in values]])
+
+
+def _noise(mean: Array, spread: Array) -> Array:
+    return spread / (mean + _EPSILON)
+
+
+def _percent(of: Array, reference: Array) -> float:
+    """By how much more it is, on average."""
+    return 100 * float(((of - reference) / reference).mean())

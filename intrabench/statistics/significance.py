@@ -1,0 +1,30 @@
+"""Tests of paired differences: a second opinion beside the intervals of effects."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from intrabench.statistics.resample import Array
+
+
+def holm(p: ArrayLike) -> Array:
+    """p-values corrected for how many there are (Holm 1979), in the order given."""
+    given = np.asarray(p, float)
+    order = np.argsort(given)
+    stepped = np.maximum.accumulate(given[order] * np.arange(len(given), 0, -1))
+    corrected = np.empty_like(given)
+    corrected[order] = np.minimum(stepped, 1)
+    return corrected
+
+
+def signed_rank(differences: ArrayLike) -> tuple[float, float]:
+    """Matched-pairs rank-biserial correlation (Kerby 2014) and p of Wilcoxon's signed rank test; zeros are left out."""
+    from scipy.stats import rankdata, wilcoxon
+
+    given = np.asarray(differences, float)
+    given = given[given != 0]
+    if not given.size:
+        return 0.0, 1.0
+    ranks = rankdata(np.abs(given))
+    return float(ranks @ np.sign(given) / ranks.sum()), float(wilcoxon(given).pvalue)

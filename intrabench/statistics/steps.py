@@ -1,0 +1,102 @@
+"""Sessions as step functions of effort.
+
+Between two rounds a session has the score of the earlier one, because until the user is done there is no other; after
+its last round it keeps that one (an early stop is carried forward). Before its first round it has the worst value:
+nothing is segmented yet. Sessions that count nothing at their end (`scores`) have no steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from intrabench.errors import IntraBenchError
+from intrabench.specs import nearest
+from intrabench.statistics.resample import Array
+from intrabench.statistics.scores import MACHINE, FailurePolicy, Metric, metric, scores, valued
+
+EFFORTS = {
+    "interactions": "interactions",
+    "dof": "dof",
+    "seconds_human": "seconds_human",
+    "seconds": "machine_s",
+    "round": "round",
+}
+"""What effort is measured in, and its column; `seconds` is the machine time so far, encoding and answering."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The rows of sessions that have a value, sorted by session and round.
+
+    sessions: `scores`, one row per session. session: (steps) its row there. value: (steps) from this step on. efforts:
+    by name in `EFFORTS` (steps) so far, never falling within a session.
+    """
+
+    metric: Metric
+    sessions: pl.DataFrame
+    session: NDArray[np.int64]
+    value: Array
+    efforts: Mapping[str, Array]
+
+    @property
+    def first(self) -> NDArray[np.bool_]:
+        """(steps) Whether a step is the first of its session."""
+        return np.diff(self.session, prepend=-1) > 0
+
+    @property
+    def before(self) -> Array:
+        """(steps) The value up to each step."""
+        return np.where(self.first, self.metric.worst, np.roll(self.value, 1))
+
+    def effort(self, against: str) -> Array:
+        """(steps) The effort of this name, or one sentence that suggests the nearest."""
+        if against not in self.efforts:
+            close = nearest(against, self.efforts)
+            raise IntraBenchError(f"there is no effort {against!r}{close}; known are {', '.join(self.efforts)}")
+        return self.efforts[against]
+
+    def at(self, against: str, effort: float) -> Array:
+        """(sessions) The value that each session has with so much effort."""
+        taken = np.bincount(self.session[self.effort(against) <= effort], minlength=self.sessions.height)
+        last = np.searchsorted(self.session, np.arange(self.sessions.height)) + taken - 1
+        return np.where(taken > 0, np.append(self.value, np.nan)[last], self.metric.worst)
+
+    def reach(self, against: str, threshold: float) -> Array:
+        """(sessions) The effort of the first step with at least this value; infinite where there is none."""
+        found = np.full(self.sessions.height, np.inf)
+        hits = np.flatnonzero(self.value >= threshold)[::-1]
+        found[self.session[hits]] = self.effort(against)[hits]  # backwards: the first step is written last
+        return found
+
+    def scored(self, values: Array) -> pl.DataFrame:
+        """`sessions` with these values; those that count nothing keep none."""
+        given = pl.when(pl.col("value").is_not_null()).then(pl.Series(values))
+        return self.sessions.with_columns(value=given)
+
+
+def steps(rows: pl.DataFrame, name: str = "dice", policy: FailurePolicy | None = None) -> Steps:
+    """The steps of all sessions in the metric called `name`."""
+    chosen, sessions = metric(name), scores(rows, name, policy=policy)
+    ends = sessions.select("session", _counts=pl.col("value").is_not_null()).with_row_index("_row")
+    order = rows.select("session", "round").with_row_index("_place").join(ends, on="session").sort("_row", "round")
+    columns = {"status", "encode_s", "segment_s", chosen.column, *EFFORTS.values()} & set(rows.columns)
+    played = rows.select(sorted(columns))[order["_place"]].with_columns(order["_row"], order["_counts"])
+    played = played.with_columns(machine_s=MACHINE.cum_sum().over("_row"))
+    each = valued(played, name, policy).filter(pl.col("value").is_not_null() & pl.col("_counts"))
+    session, value = each["_row"].to_numpy().astype(np.int64), each["value"].to_numpy()
+    known = each.select(pl.col(column).cast(pl.Float64).fill_null(0) for column in EFFORTS.values())
+    efforts = {against: _rising(known[column].to_numpy(), session) for against, column in EFFORTS.items()}
+    return Steps(chosen, sessions, session, value, efforts)
+
+
+def _rising(effort: Array, session: NDArray[np.int64]) -> Array:
+    """(steps) The largest effort so far in the session: a row of a failure may know less than the one before."""
+    later = np.diff(session, prepend=-1) == 0
+    while (falls := later & (effort < np.roll(effort, 1))).any():
+        effort = np.where(falls, np.roll(effort, 1), effort)
+    return effort

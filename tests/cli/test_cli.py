@@ -1,0 +1,218 @@
+"""The command line as a user types it: output, exit codes, errors in one sentence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import nibabel as nib
+import numpy as np
+import pytest
+from PIL import Image
+
+import intrabench
+from intrabench import registry
+from intrabench.datasets.cases import store
+from tests.conftest import Said
+
+PHANTOM = "phantom:shape=16x32x32,instances=2,orientation=LPI"
+SICK = (
+    "from dataclasses import dataclass\nfrom intrabench.models.base import VolumeModel\n\n"
+    "@dataclass(eq=False)\nclass Sick(VolumeModel):\n    name = 'sick'\n    accepts = frozenset({'box2d'})\n"
+    "    def segment_one(self, volume, request):\n        raise MemoryError('all gone')\n"
+)
+
+
+def test_list_names_everything_and_json_is_the_same(say: Callable[..., Said]) -> None:
+    for room in registry.ROOMS:
+        plain, machine = say("list", room), json.loads(say("list", room, "--json").out)
+        head = ["name"] if room == "datasets" else []
+        assert [line.split()[0] for line in plain.out.splitlines()] == [*head, *(row["name"] for row in machine)]
+        assert all(row["licence" if room == "datasets" else "summary"] for row in machine)
+    assert {"litemedsam", "random_walker", "box_fill"} <= {
+        row["name"] for row in json.loads(say("list", "models", "--json").out)
+    }
+    assert "basic@1" in say("list", "protocols").out
+    wrong = say("list", "modles")
+    assert (wrong.code, wrong.err) == (
+        2,
+        "error: there is no list of 'modles', did you mean 'models'?; "
+        "give one of models, prompters, datasets, clickability, protocols\n",
+    )
+
+
+@pytest.mark.parametrize("name", ["box_interp", "box_fill", "litemedsam", "spine_ct", "phantom", "basic@1"])
+def test_info(say: Callable[..., Said], name: str) -> None:
+    said = say("info", name)
+    assert said.code == 0
+    words = {
+        "box_interp": "n: int = 3",
+        "box_fill": "accepts: box2d, box3d",
+        "litemedsam": "pip install 'intrabench[litemedsam]'",
+        "spine_ct": "licence: ",
+        "phantom": "noise: float",
+        "basic@1": "aggregation: ",
+    }
+    assert words[name] in said.out
+    assert say("info", "box_intrep").code == 2
+
+
+def test_run_table_export_and_the_second_run(say: Callable[..., Said]) -> None:
+    words = ["run", "-m", "box_fill", "-p", "box_slice", "-p", "point_interp:n=3", "-d", PHANTOM, "--save-masks"]
+    first = say(*words)
+    assert first.code == 0
+    assert "4 sessions" in first.err
+    assert "results in" in first.out
+    again = say(*words)
+    assert "4 sessions, 4 of them finished before" in again.err
+    assert again.out == first.out
+    lines = say("table", "--csv").out.splitlines()
+    assert lines[0].startswith("protocol,prompter,model,model_version,weights_sha256,dtype,strict,sessions,failed,")
+    rows = intrabench.run("box_fill", "box_slice", PHANTOM)
+    assert f'basic@1,box_slice,box_fill,1,"",float32,false,2,0,0,{rows["interactions"].mean()}' in lines[1]
+    assert str(rows["dice"].mean())[:12] in lines[1]
+    assert 'basic@1,point_interp:n=3,box_fill,1,"",float32,false,2,0,2,,,,,' in lines[2]
+    assert say("export", "masks", "nii").out == "wrote 4 masks to nii\n"
+    written = nib.load(next(Path("nii").rglob("blob.1__box_fill__box_slice*.nii.gz")))
+    scene = store.open_case(intrabench.dataset(PHANTOM), rows["case"][0])
+    assert np.allclose(written.affine, scene.volume.grid.affine)
+    assert nib.aff2axcodes(written.affine) == ("L", "P", "I")
+    (target,) = scene.targets(["blob.1"])
+    answer = scene.volume.grid.to_canonical(np.asarray(written.dataobj)) > 0
+    dice = 2 * (answer & target.mask.to_array(target.shape)).sum() / (answer.sum() + target.mask.voxels)
+    assert dice == rows.filter(rows["target"] == "blob.1")["dice"][0]
+
+
+def test_dry_run_counts_and_computes_nothing(say: Callable[..., Said]) -> None:
+    words = ["run", "-m", "box_fill", "-p", "box_slice", "-d", PHANTOM, "--seed", "0", "--seed", "1", "--dry-run"]
+    assert "1 cases are not fetched yet" in say(*words).out
+    assert say("data", "get", PHANTOM).code == 0
+    assert "box_fill: 4 sessions on cpu, 0 finished" in say(*words).out
+    assert not Path("intrabench-results").exists()
+    say(*words[:-1])
+    assert "in all 4 sessions, 4 finished, 0 to do" in say(*words).out
+    download = say("run", "-m", "box_fill", "-p", "box_slice", "--dry-run")
+    assert "tptbox-1.1.0-py3-none-any.whl, 8.8 MB, to download" in download.out
+    assert "using spine_ct" in download.err
+
+
+def test_data_commands(say: Callable[..., Said], data: Path) -> None:
+    assert "not fetched yet; run: intrabench data get" in say("data", "list", PHANTOM).out
+    assert say("data", "verify", PHANTOM).code == 1
+    assert "2 targets" in say("data", "get", PHANTOM).out
+    rows = json.loads(say("data", "list", PHANTOM, "--json").out)
+    assert [row["target"] for row in rows] == ["blob.1", "blob.2"]
+    assert "all files are as they should be" in say("data", "verify", PHANTOM).out
+    (targets,) = data.glob("cases/*/*/targets.npz")
+    targets.write_bytes(bytes(targets.stat().st_size))
+    broken = say("data", "verify", PHANTOM)
+    assert broken.code == 1
+    assert "targets.npz" in broken.err
+    assert "phantom" in say("data", "list").out
+
+
+def test_weights_list(say: Callable[..., Said]) -> None:
+    assert "lite_medsam" in say("weights", "list").out
+    assert say("weights", "get", "lite_medsan").code == 2
+
+
+def test_preview_draws_the_prompts_where_they_are(say: Callable[..., Said]) -> None:
+    words = ("preview", "-p", "box_interp:n=2", "-d", PHANTOM, "--target", "blob.2", "--out", "p/q.png")
+    assert say(*words).out == "wrote p/q.png\n"
+    picture = np.asarray(Image.open("p/q.png").convert("RGB")).astype(int)
+    for colour in ((90, 200, 90), (255, 200, 0), (90, 170, 255)):  # target, drawn, derived
+        assert (np.abs(picture - colour).sum(axis=2) == 0).sum() > 20
+    wrong = say("preview", "-p", "box_slice", "-d", PHANTOM, "--target", "liver")
+    assert (wrong.code, "--target liver fits none" in wrong.err, "blob.1, blob.2" in wrong.err) == (2, True, True)
+
+
+def test_preview_with_a_model_writes_a_picture_per_round(say: Callable[..., Said]) -> None:
+    words = ("preview", "-p", "box_interp:n=2", "--refine", "click_center", "--hand", "jitter_mm=1", "-m", "box_fill")
+    said = say(*words, "-d", PHANTOM, "--rounds", "1", "--out", "p/q.png")
+    assert said.out == "wrote p/q_round0.png\nwrote p/q_round1.png\n"
+    picture = np.asarray(Image.open("p/q_round1.png").convert("RGB"))
+    assert (picture == (235, 80, 235)).all(axis=2).sum() > 20  # the answer
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["-p", "box_slice", "--rounds", "2"], "--rounds needs --model"),
+        (["-p", "box_slice", "--rounds", "-1", "-m", "box_fill"], "--rounds -1 is no number of corrections"),
+        (["-p", "box_slice", "-m", "box_fil"], "did you mean 'box_fill'"),
+        (["-p", "box_slice", "--refine", "scrible", "-m", "box_fill"], "did you mean 'scribble'"),
+        (["-p", "box_slice", "--hand", "jitter=2", "-m", "box_fill"], "did you mean 'jitter_mm'"),
+        (["-p", "point_interp", "-m", "box_fill"], "ended as not_applicable (an initial point has no counterpart"),
+        (["-p", "box_slice", "-m", "sick", "--plugin", "sick.py"], "ended as oom (MemoryError: all gone)"),
+        (["-p", "box_slice", "-m", "far", "--plugin", "sick.py"], "needs no_such_module, which is not installed"),
+    ],
+)
+def test_previews_that_cannot_be_played(say: Callable[..., Said], words: list[str], sentence: str) -> None:
+    Path("sick.py").write_text(SICK + "\n\nclass Far(Sick):\n    name = 'far'\n    requires = ('no_such_module',)\n")
+    said = say("preview", "-d", PHANTOM, *words)
+    assert (said.code, said.out, sentence in said.err) == (2, "", True), said.err
+    assert said.err.startswith("error: ")
+    assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("path", ["picture.xyz", "file/picture.png"])
+def test_a_preview_that_cannot_be_written(say: Callable[..., Said], path: str) -> None:
+    Path("file").touch()
+    said = say("preview", "-p", "box_slice", "-d", PHANTOM, "--out", path)
+    assert (said.code, f"cannot write the picture {path}" in said.err) == (2, True)
+    assert "Traceback" not in said.err
+
+
+def test_init_makes_a_workspace_once(say: Callable[..., Said]) -> None:
+    assert say("init", "bench").code == 0
+    assert Path("bench/intrabench.toml").is_file()
+    again = say("init", "bench")
+    assert (again.code, "not empty" in again.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["run", "-m", "box_fil", "-p", "box_slice"], "did you mean 'box_fill'"),
+        (["run", "-m", "box_fill", "-p", "box_interp:n=x"], "n=x does not fit"),
+        (["run", "-m", "box_fill", "-p", "box_interp:n"], "malformed"),
+        (["run", "-m", "box_fill", "-p", "box_slice", "-d", PHANTOM, "--cases", "q*"], "--cases"),
+        (["run", "-m", "box_fill", "-p", "box_slice", "--plugin", "no.py"], "no.py does not exist"),
+        (["table"], "holds no results yet"),
+        (["table", "--out", "nowhere", "--metric", "dise"], "there is no metric 'dise', did you mean 'dice'?"),
+    ],
+)
+def test_usage_errors_are_one_sentence_and_exit_with_2(
+    say: Callable[..., Said], words: list[str], sentence: str
+) -> None:
+    said = say(*words)
+    assert said.code == 2
+    assert sentence in said.err
+    assert said.err.splitlines()[-1].startswith("error: ")
+    assert "Traceback" not in said.err
+
+
+def test_missing_options_exit_with_2(say: Callable[..., Said]) -> None:
+    assert say("run", "-m", "box_fill").code == 2
+
+
+def test_failed_units_exit_with_1(say: Callable[..., Said]) -> None:
+    Path("sick.py").write_text(SICK)
+    said = say("run", "-m", "sick", "-p", "box_slice", "-d", PHANTOM, "--plugin", "sick.py")
+    assert said.code == 1
+    assert "2 of 2 sessions failed" in said.err
+    rows = intrabench.run("sick", "box_slice", PHANTOM)
+    assert set(rows["status"]) == {"oom"}
+
+
+def test_data_that_cannot_be_had_exits_with_1(say: Callable[..., Said], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "http://user:secret@127.0.0.1:9/simple")
+    for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"):
+        monkeypatch.setenv(name, "")
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    said = say("run", "-m", "box_fill", "-p", "box_slice")
+    assert said.code == 1
+    assert "tptbox-1.1.0-py3-none-any.whl" in said.err
+    assert "put " in said.err
+    assert "secret" not in said.err + said.out

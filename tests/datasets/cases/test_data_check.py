@@ -1,0 +1,165 @@
+"""What the check of a data set finds, and what it says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from intrabench import registry
+from intrabench.datasets.cases.data_check import CaseFound, TargetFound, closing, lines_of, look_at, opening
+from tests.datasets.convert.dicom_files import write_ct, write_seg
+from tests.datasets.convert.test_segment_nrrd import described, write
+from tests.datasets.folder.made import AFFINE, image, labels, nnunet, pair, save
+
+pytestmark = pytest.mark.usefixtures("data")
+
+
+def look(spec: str | Path) -> tuple[list[CaseFound], list[str]]:
+    """What is found in all cases, and the closing lines."""
+    dataset = registry.make("datasets", str(spec))
+    found = list(look_at(dataset, dataset.cases()))
+    return found, closing(dataset, found)
+
+
+def test_what_a_case_is(tmp_path: Path, data: Path) -> None:
+    root = nnunet(tmp_path / "Dataset001_Liver")
+    (first, _), lines = look(root)
+    assert (first.case, first.shape, first.spacing_mm, first.orientation) == (
+        "case_000",
+        (10, 18, 20),
+        (2.5, 1.0, 1.0),
+        "LPS",
+    )
+    assert first.targets == (
+        TargetFound("liver.1", "liver", 144, 0.36, 4, 1, 0),
+        TargetFound("tumour.1", "tumour", 49, 0.122, 4, 2, 1),
+        TargetFound("cyst.1", "cyst", 8, 0.02, 2, 1, 0),
+    )
+    assert opening(registry.make("datasets", str(root))) == (
+        f"{root}: nnU-Net, Dataset001_Liver, modality CT, licence not stated"
+    )
+    assert lines_of(first) == [
+        "case_000: 10 x 18 x 20 voxels of 2.5 x 1 x 1 mm (z, y, x), file in LPS",
+        "  liver.1         144 voxels       0.360 ml     4 slices    1 component",
+        "  tumour.1         49 voxels       0.122 ml     4 slices    2 components",
+        "  cyst.1            8 voxels       0.020 ml     2 slices    1 component",
+    ]
+    assert lines == [
+        "cases: 2; targets: 6",
+        "  cyst: 2, 8 to 8 voxels",
+        "  liver: 2, 144 to 144 voxels",
+        "  tumour: 2, 49 to 49 voxels",
+        "warning: case_000, case_001: tumour.1: 1 of 2 components have fewer than 5 voxels",
+    ]
+    assert not data.exists()  # nothing is stored
+
+
+def test_a_data_set_that_is_no_folder() -> None:
+    found, lines = look("phantom:shape=16x32x32")
+    assert found[0].problem == ""
+    assert lines[0] == "cases: 1; targets: 3"
+    assert opening(registry.make("datasets", "phantom:shape=16x32x32")).startswith("phantom:shape=16x32x32, Synthetic")
+
+
+def test_cases_that_cannot_be_used_do_not_stop_the_others(tmp_path: Path) -> None:
+    root = tmp_path / "lab"
+    for case in ("constant", "cut", "fine", "grid", "lonely", "nan", "parts"):
+        pair(root, case, seed=len(case))
+    save(root / "images" / "constant.nii.gz", np.ones(image().shape))
+    save(root / "images" / "nan.nii.gz", np.where(image() < 0, np.nan, image()))
+    save(root / "labels" / "grid.nii.gz", labels()[1:])
+    save(root / "labels" / "parts.nii.gz", labels() / 2)
+    (root / "labels" / "lonely.nii.gz").unlink()
+    (root / "images" / "cut.nii.gz").write_bytes((root / "images" / "cut.nii.gz").read_bytes()[:-100])
+    found, lines = look(root)
+    assert [one.case for one in found if not one.problem] == ["fine"]
+    said = {one.case: one.problem for one in found}
+    assert "is constant" in said["constant"]
+    assert "cannot be read, it is truncated" in said["cut"]
+    assert "lies on another grid" in said["grid"]
+    assert "has no label of the same name" in said["lonely"]
+    assert "voxels that are NaN or infinite" in said["nan"]
+    assert "values that are not whole numbers" in said["parts"]
+    assert lines[0] == "cases: 7, 6 of them cannot be used; targets: 3"
+    assert lines_of(found[0]) == [f"constant: CANNOT BE USED: {said['constant']}"]
+
+
+def test_what_is_suspicious_about_cases(tmp_path: Path) -> None:
+    root = tmp_path / "lab"
+    sheared = AFFINE.copy()
+    sheared[1, 2] = 0.8
+    dark = np.where(labels() == 1, -1000, image())
+    for case, (scan, drawn, affine) in {
+        "dark": (dark, labels(), AFFINE),
+        "empty": (image(3), labels() * 0, AFFINE),
+        "metres": (image(4), labels(), np.diag([0.001, 0.001, 0.003, 1])),
+        "positive": (image(5) + 1000, labels(), AFFINE),
+        "tilted": (image(6), labels(), sheared),
+    }.items():
+        save(root / "images" / f"{case}.nii.gz", scan, affine)
+        save(root / "labels" / f"{case}.nii.gz", drawn, affine)
+    (root / "dataset.toml").write_text('modality = "CT"\n[labels]\n1 = "liver"\n2 = "tumour"\n')
+    found, lines = look(root)
+    warnings = {
+        one.case: set(one.warnings)
+        - {
+            "value 5 is left out, for dataset.toml does not list it under [labels]",
+            "tumour.1: 1 of 2 components have fewer than 5 voxels",
+        }
+        for one in found
+    }
+    assert warnings == {
+        "dark": {"liver.1: 100% of the voxels have the lowest value of the image, as if outside"},
+        "empty": {"there is no target, so nothing can be prompted"},
+        "metres": {"a spacing of 0.003 x 0.001 x 0.001 mm is unusual; is it in millimetres?"},
+        "positive": {"no value is below 0, as in a CT in Hounsfield units, which models expect of CT"},
+        "tilted": {"the axes are not at right angles (gantry tilt?)"},
+    }
+    assert "warning: dark, metres, positive and 1 more: tumour.1: 1 of 2 components have fewer than 5 voxels" in lines
+    assert "warning: orientation differs between cases, from LPS to RAS" in lines
+    assert any(line.startswith("warning: spacing_mm differs between cases, from 0.003 x") for line in lines)
+
+
+def test_what_is_suspicious_about_the_whole(tmp_path: Path) -> None:
+    told = {
+        "channel_names": {"0": "T1", "1": "T2"},
+        "labels": {"background": 0, "liver": 1, "spleen": 9, "ignore": 5},
+    }
+    root = pair(nnunet(tmp_path / "both", told))
+    save(root / "imagesTr" / "case_001_0000.nii.gz", image(0))
+    lines = look(root)[1]
+    assert lines[-4:] == [
+        "warning: one of the channels T1, T2 is used: T1",
+        "warning: it could also be read as images/ and labels/; nnU-Net is more specific",
+        "warning: the label spleen occurs in no case",
+        "warning: cases case_000, case_001 have the same image",
+    ]
+    assert "warning: case_000, case_001: value 2 has no name; write one under [labels] in dataset.toml" in lines
+    (root / "dataset.json").write_text(json.dumps({**told, "labels": {"0": "background", "1": "liver"}}))
+    assert not any("spleen" in line for line in look(root)[1])
+
+
+def test_labels_that_leak_out_of_the_image(tmp_path: Path) -> None:
+    root = pair(tmp_path / "lab")
+    (root / "labels" / "c1.nii.gz").unlink()
+    affine = np.diag([-1.0, -2.0, 3.0, 1.0])
+    affine[:3, 3] = 3, 4, 5  # the grid that `write` draws on
+    save(root / "images" / "c1.nii.gz", image()[:12, :10, :8], affine)
+    drawn = np.zeros((12, 10, 8), dtype=np.uint8)
+    drawn[2:9, 3:8, 1:7] = 1
+    write(root / "labels" / "c1.seg.nrrd", drawn, described(("Head", 0, 1)), first=(5, 0, 0))
+    (found,), _ = look(root)
+    assert found.warnings == ("c1.seg.nrrd: 60 voxels of Head lie outside of the image and are cut off",)
+    assert found.targets[0].voxels == int(drawn.sum()) - 60
+
+
+def test_notes_of_dicom(tmp_path: Path) -> None:
+    scan = (image().T + 1000).astype(np.uint16)
+    tilted = write_ct(tmp_path / "d" / "ct", scan, step=(0, 0.5, 2))
+    write_seg(tmp_path / "d" / "seg", tilted, {"Liver": labels().T == 1})
+    (found,), _ = look(tmp_path / "d")
+    (note,) = found.warnings
+    assert note.startswith("slices are shifted against each other (gantry tilt) by 14.0 degrees")

@@ -1,0 +1,267 @@
+"""Verifying results: honest ones pass, any change is found, and what cannot be verified is said."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import nibabel as nib
+import numpy as np
+import polars as pl
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import intrabench
+from intrabench import registry
+from intrabench.cli.results import add_results
+from intrabench.datasets.cases import store as cases
+from intrabench.engine import environment
+from intrabench.engine.verify import Verdict, verify
+from intrabench.errors import IntraBenchError
+from intrabench.results.store import read_rows
+
+NETWORK = Path(__file__).parents[1] / "models" / "tiny_network.py"
+SMALL = "phantom:shape=16x32x32,instances=2"
+OUT = Path("out")
+pytestmark = pytest.mark.usefixtures("data")
+
+
+def run(**options: Any) -> pl.DataFrame:
+    given = {"model": "box_fill", "prompter": "box_slice", "dataset": SMALL, "out": OUT}
+    return intrabench.run(**{**given, **options})
+
+
+PLUGIN = """
+from dataclasses import dataclass
+from pathlib import Path
+
+from intrabench.models.box_fill import BoxFill
+
+
+@dataclass(eq=False)
+class Moody(BoxFill):
+    name = "moody"
+
+    def segment_one(self, volume, request):
+        if Path("fault").exists():
+            raise {"memory": MemoryError, "other": ValueError}[Path("fault").read_text()]("in a bad mood")
+        return super().segment_one(volume, request)
+"""
+
+
+def found(**options: Any) -> dict[str, int]:
+    """How many sessions came out how."""
+    return dict(Counter(verdict.found for verdict in verify(OUT, **options)))
+
+
+def only(**options: Any) -> Verdict:
+    (verdict,) = verify(OUT, **options)
+    return verdict
+
+
+def tamper(**changes: Any) -> None:
+    """Change values in a stored part, in its last row."""
+    (part,) = sorted((OUT / "rows").iterdir())[-1:]
+    frame = pl.read_parquet(part)
+    last = pl.int_range(pl.len()) == pl.len() - 1
+    frame.with_columns(
+        pl.when(last).then(pl.lit(value)).otherwise(pl.col(name)).alias(name).cast(frame.schema[name])
+        for name, value in changes.items()
+    ).write_parquet(part)
+
+
+def test_honest_results_pass() -> None:
+    run(
+        model=["box_fill", "random_walker"],
+        prompter=["box_interp:n=2+scribble", "box_slice+click_slice+hand:jitter_mm=2,miss_rate=0.1", "point_interp"],
+        seed=[0, 7],
+        rounds=2,
+        stop="dice=0.5",
+        protocol="overlap@1",
+        targets="blob.1",
+    )
+    run(protocol="intrabench@1", prompter=(), rounds=1)
+    run(prompter="box_slice", strict=True, save_masks=True)
+    rows = read_rows(OUT)
+    assert {"ok", "stopped", "not_applicable"} <= set(rows["status"])
+    files = sorted(OUT.rglob("*"))
+    verdicts = list(verify(OUT, sample=1000))
+    assert [verdict for verdict in verdicts if verdict.found != "equal"] == []
+    assert {verdict.session for verdict in verdicts} == set(rows["session"])
+    assert sorted(OUT.rglob("*")) == files
+
+
+def test_a_sample_is_random_and_the_same_for_a_seed() -> None:
+    run(seed=[0, 1, 2])
+    samples = [[verdict.session for verdict in verify(OUT, 3, seed)] for seed in (0, 0, 1, 2)]
+    assert samples[0] == samples[1]
+    assert len({tuple(sample) for sample in samples}) > 1
+    assert {len(set(sample)) for sample in samples} == {3}
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("dice", 0.75),
+        ("dice", None),
+        ("nsd_2mm", 0.5),
+        ("fn_voxels", 3),
+        ("interactions", 1.0),
+        ("status", "not_applicable"),
+        ("status", "empty"),
+        ("prompts_hash", "0123456789abcdef"),
+        ("seen_in_training", "yes"),
+        ("target_ml", 1e9),
+        ("round", 2),
+    ],
+)
+def test_a_tampered_row_is_found(column: str, value: Any) -> None:
+    rows = run(targets="blob.1", prompter="box_slice+scribble", rounds=1)
+    assert found() == {"equal": 1}
+    tamper(**{column: value})
+    verdict = only()
+    assert verdict.found == "differs"
+    assert verdict.told.startswith(
+        "phantom:shape=16x32x32,instances=2, case case-1, blob.1, box_fill, box_slice+scribble, seed 0"
+    )
+    if value == 0.75:
+        dice = rows["dice"][1]
+        assert f"round 1: dice 0.75 in store and {dice} in replay, {abs(dice - 0.75):.3g} apart" in verdict.told
+
+
+def test_a_missing_round_is_found() -> None:
+    run(targets="blob.1", prompter="box_slice+scribble", rounds=2)
+    (part,) = (OUT / "rows").iterdir()
+    pl.read_parquet(part).filter(pl.col("round") < 2).write_parquet(part)
+    assert only().told.endswith("has 2 rounds in store and 3 in replay")
+    assert only().found == "differs"
+
+
+@pytest.mark.parametrize(
+    "changed", [{"seed": 5}, {"strict": True}, {"prompter": "box_volume"}, {"model": "random_walker"}]
+)
+def test_a_row_that_says_it_is_of_something_else_cannot_be_verified(changed: dict[str, Any]) -> None:
+    run(targets="blob.1")
+    tamper(**changed)
+    assert only().found == "unknown"
+    assert "it is another session now" in only().told
+
+
+def test_networks_have_a_tolerance() -> None:
+    options = {"model": "tiny", "prompter": "points_slice:n=2", "plugins": [NETWORK], "weights": "random"}
+    rows = run(targets="blob.1", **options)
+    assert rows["model"][0] == "tiny (random weights)"
+    assert found() == {"equal": 1}
+    tamper(dice=rows["dice"][0] + 9e-4)
+    assert only().found == "rounding"
+    tamper(dice=rows["dice"][0] + 2e-3, fp_voxels=9)
+    assert only().found == "differs"
+
+
+def test_weights_brought_by_hand_are_found_where_the_run_had_them() -> None:
+    import torch
+
+    from tests.models.tiny_network import Net
+
+    torch.save(Net().state_dict(), "mine.pth")
+    run(model="tiny", prompter="points_slice:n=2", plugins=[NETWORK], weights=Path("mine.pth"))
+    assert found() == {"equal": 2}
+    torch.save(Net().state_dict(), "mine.pth")
+    assert "it is another session now: weights_sha256 was" in only(sample=1).told
+    Path("mine.pth").unlink()
+    assert "--weights mine.pth is no file" in only(sample=1).told
+
+
+def test_models_of_files_are_found_by_the_run_and_are_unknown_without() -> None:
+    Path("plugin.py").write_text(PLUGIN)
+    run(model="moody", prompter="box_slice+click_slice", rounds=2, plugins=[Path("plugin.py")])
+    assert found() == {"equal": 2}
+    Path("plugin.py").unlink()
+    registry._plugins["models"].clear()
+    assert found() == {"unknown": 2}
+    assert "there is no model 'moody'" in only(sample=1).told
+
+
+def test_a_folder_of_ones_own_is_found_where_the_run_had_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    array = np.zeros((8, 9, 10), np.int16)
+    array[2:5, 3:6, 4:7] = 1
+    for name in ("images", "labels"):
+        (tmp_path / "scans" / name).mkdir(parents=True)
+        nib.save(nib.Nifti1Image(array, np.eye(4)), tmp_path / "scans" / name / "one.nii.gz")
+    run(dataset=str(tmp_path / "scans"), save_masks=True)
+    assert "~/scans" in next((OUT / "runs").iterdir()).read_text()
+    assert found() == {"equal": 1}
+    array[2:5, 3:6, 4:8] = 1
+    nib.save(nib.Nifti1Image(array, np.eye(4)), tmp_path / "scans" / "labels" / "one.nii.gz")
+    assert "another session now: target_voxels was 27 and is 36" in only().told
+    shutil.rmtree(tmp_path / "scans")
+    assert only().found == "unknown"
+    assert "there is no dataset 'scans'" in only().told
+
+
+def test_a_scan_that_is_not_here_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    run(targets="blob.1")
+    monkeypatch.setattr(cases, "to_download", lambda *_: ["something large"])
+    assert found() == {"equal": 1}  # it is prepared already
+    monkeypatch.setattr(cases, "index", lambda *_: None)
+    assert only().told.endswith(f"its scan is not here; `intrabench data get {SMALL}` fetches it")
+    assert only().found == "unknown"
+
+
+def test_other_package_versions_are_no_proof_of_tampering(monkeypatch: pytest.MonkeyPatch) -> None:
+    run(targets="blob.1")
+    then = environment.versions()
+    now = {**then, "numpy": "9.9"}
+    monkeypatch.setattr("intrabench.engine.verify.versions", lambda: now)
+    monkeypatch.setattr("intrabench.engine.verify.versions_hash", lambda: "another")
+    assert found() == {"equal": 1}
+    tamper(dice=0.75)
+    verdict = only()
+    assert verdict.found == "unknown"
+    assert "dice 0.75 in store" in verdict.told
+    assert verdict.told.endswith(f"; but it was computed with numpy {then['numpy']} instead of 9.9")
+
+
+def test_a_failure_here_is_a_difference_unless_memory_is_short() -> None:
+    Path("plugin.py").write_text(PLUGIN)
+    run(model="moody", targets="blob.1", plugins=[Path("plugin.py")])
+    Path("fault").write_text("memory")
+    assert only().found == "unknown"
+    assert only().told.endswith("moody, box_slice, seed 0: oom here (MemoryError: in a bad mood)")
+    Path("fault").write_text("other")
+    assert only().found == "differs"
+    assert "status ok in store and error in replay" in only().told
+
+
+def test_what_did_not_succeed_is_not_verified() -> None:
+    with pytest.raises(IntraBenchError, match="out holds no finished sessions"):
+        only()
+    run(targets="blob.1")
+    with pytest.raises(IntraBenchError, match="--sample 0 is no number of sessions"):
+        only(sample=0)
+    tamper(status="error")
+    with pytest.raises(IntraBenchError, match="out holds no finished sessions"):
+        only()
+
+
+def test_the_command() -> None:
+    app = typer.Typer()
+    add_results(app)
+    run()
+    said = CliRunner().invoke(app, ["verify", "out"])
+    assert said.exit_code == 0
+    assert said.stdout.splitlines()[0].startswith("ok                  phantom:shape=16x32x32,instances=2, case case-1")
+    assert said.stdout.splitlines()[-1] == "2 ok"
+    tamper(dice=0.75)
+    said = CliRunner().invoke(app, ["verify", "out", "--sample", "5", "--seed", "3"])
+    assert said.exit_code == 1
+    assert said.stdout.splitlines()[-1] == "1 ok, 1 DIFFERS"
+    shutil.rmtree(OUT)
+    run(targets="blob.1")
+    tamper(seed=5)
+    said = CliRunner().invoke(app, ["verify", "out"])
+    assert (said.exit_code, said.stdout.splitlines()[-1]) == (1, "1 cannot be verified")

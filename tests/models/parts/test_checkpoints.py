@@ -1,0 +1,175 @@
+"""From a checkpoint file to a network: unwrapped, compared key by key, read without running anything."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from intrabench.errors import IntraBenchError
+from intrabench.models.base import Runtime
+from intrabench.models.parts.checkpoints import fill, read
+from tests.models.conftest import Own
+
+STATE = {"weight": torch.tensor([[1.0, 2.0]]), "bias": torch.tensor([3.0])}
+
+
+class Runs:
+    """Runs a command when it is unpickled."""
+
+    def __init__(self, function: Any, argument: str) -> None:
+        self.call = function, (argument,)
+
+    def __reduce__(self) -> Any:
+        return self.call
+
+
+def filled(path: Path, **runtime: Any) -> torch.nn.Linear:
+    """A linear layer with the weights ``own`` of a file brought by hand."""
+    asking: Any = type("Asking", (), {"name": "linear", "weights": "own"})
+    asking.runtime = Runtime(weights=path, **runtime)
+    return fill(torch.nn.Linear(2, 1), asking)
+
+
+def saved(content: Any, path: str = "some.pth", **how: Any) -> Path:
+    torch.save(content, path, **how)
+    return Path(path)
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(IntraBenchError) as caught:
+        filled(path)
+    return str(caught.value)
+
+
+def is_state(network: torch.nn.Linear) -> bool:
+    return torch.equal(network.weight, STATE["weight"]) and torch.equal(network.bias, STATE["bias"])
+
+
+def test_a_state_dict_is_taken_out_of_its_container_its_prefix_and_its_company(own: Own) -> None:
+    own(container="model", prefix="module.", ignored=("text.",))
+    inner = {f"module.{key}": tensor for key, tensor in STATE.items()} | {"module.text.weight": torch.zeros(9)}
+    assert is_state(filled(saved({"model": inner, "epoch": 3})))
+    assert is_state(filled(saved(STATE)))  # bare, by hand
+    own()
+    assert refusal(saved({"model": STATE})).startswith("some.pth is no checkpoint of linear (2 missing: bias, weight; ")
+
+
+@pytest.mark.parametrize("new", [True, False], ids=["zip", "legacy"])
+def test_both_formats_of_torch_are_read(own: Own, new: bool) -> None:
+    own(container="model")
+    assert is_state(filled(saved({"model": STATE}, _use_new_zipfile_serialization=new)))
+
+
+def test_safetensors_are_read(own: Own) -> None:
+    save_file = pytest.importorskip("safetensors.torch").save_file
+    own()
+    save_file(STATE, "some.safetensors")
+    assert is_state(filled(Path("some.safetensors")))
+    Path("broken.safetensors").write_bytes(Path("some.safetensors").read_bytes()[:40])
+    assert refusal(Path("broken.safetensors")).startswith("broken.safetensors is damaged or no checkpoint that can be")
+
+
+def test_the_registered_file_is_the_one_that_is_taken(own: Own, folder: Path) -> None:
+    own()
+    saved(STATE, str(folder / "own.pth"))
+    asking: Any = type("Asking", (), {"name": "linear", "weights": "own", "runtime": Runtime()})
+    assert is_state(fill(torch.nn.Linear(2, 1), asking))
+
+
+def test_a_network_of_its_own_names_takes_the_official_ones(own: Own) -> None:
+    class Renamed(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = torch.nn.Linear(2, 1)
+
+        def own_names(self, state: dict[str, Any]) -> dict[str, Any]:
+            return {f"layer.{key}": tensor for key, tensor in state.items()}
+
+        def load_official(self, state: dict[str, Any]) -> None:
+            self.load_state_dict(self.own_names(state))
+
+    own()
+    asking: Any = type("Asking", (), {"name": "linear", "weights": "own"})
+    asking.runtime = Runtime(weights=saved(STATE))
+    assert is_state(fill(Renamed(), asking).layer)
+
+
+DIFFERENCES = [
+    ({"weight": STATE["weight"]}, "1 missing: bias"),
+    (STATE | {"c": STATE["bias"]}, "1 unexpected: c"),
+    (STATE | {f"k{n}": STATE["bias"] for n in range(5)}, "5 unexpected: k0, k1, k2, ..."),
+    (STATE | {"weight": torch.zeros(3, 2)}, "1 of another shape: weight (3, 2) instead of (1, 2)"),
+    (STATE | {"weight": 3.0}, "1 of another shape: weight () instead of (1, 2)"),
+    ({"weights": STATE["weight"]}, "2 missing: bias, weight; 1 unexpected: weights"),
+]
+
+
+@pytest.mark.parametrize(("state", "difference"), DIFFERENCES)
+def test_what_does_not_fit_is_told_in_words(own: Own, state: dict[str, Any], difference: str) -> None:
+    own(file="linear_v1.pth")
+    told = f"some.pth is no checkpoint of linear ({difference}); give the file of own (linear_v1.pth)"
+    assert refusal(saved(state)) == told
+
+
+@pytest.mark.parametrize("content", [[1, 2], torch.zeros(2), torch.nn.Linear(2, 1)], ids=["list", "tensor", "module"])
+def test_what_is_no_state_dict_is_told(own: Own, content: Any) -> None:
+    own(container="model")
+    assert "expected a state dict; fetch it again" in refusal(saved(content))
+
+
+@pytest.mark.parametrize("content", [{"model": torch.zeros(2)}, {"model": torch.nn.Linear(2, 1)}, {1: torch.zeros(2)}])
+def test_what_is_no_state_dict_inside_is_told_too(own: Own, content: Any) -> None:
+    own(container="model")
+    assert "expected a state dict; fetch it again" in refusal(saved(content))
+
+
+@pytest.mark.parametrize("keep", [0, 20, 700])
+def test_a_truncated_file_is_told(own: Own, keep: int) -> None:
+    own()
+    path = saved(STATE)
+    path.write_bytes(path.read_bytes()[:keep])
+    said = refusal(path)
+    assert said.startswith("some.pth is damaged or no checkpoint that can be read safely (")
+    assert said.endswith("); fetch it again")
+    assert "\n" not in said
+
+
+def test_an_optimiser_beside_the_tensors_is_read_without_running_anything(own: Own) -> None:
+    own(container="model")
+    optimiser = torch.optim.Adam(torch.nn.Linear(2, 1).parameters())
+    path = saved({"model": STATE, "optimiser": optimiser, "loss": torch.nn.L1Loss()})
+    trusted = set(torch.serialization.get_safe_globals())
+    assert is_state(filled(path))
+    assert type(read(path)["optimiser"]).__name__ == "Inert"
+    assert set(torch.serialization.get_safe_globals()) == trusted  # nothing is trusted from now on
+
+
+@pytest.mark.parametrize("place", ["beside", "inside", "alone"])
+@pytest.mark.parametrize(("function", "argument"), [(os.system, "touch ran"), (eval, "open('ran', 'w')")])
+def test_a_pickle_that_would_run_something_does_not(own: Own, function: Any, argument: str, place: str) -> None:
+    own(container="model")
+    evil = Runs(function, argument)
+    content = {"beside": {"model": STATE, "x": evil}, "inside": {"model": STATE | {"x": evil}}, "alone": evil}[place]
+    path = saved(content)
+    if function is os.system:
+        assert refusal(path).startswith("some.pth is damaged or no checkpoint that can be read safely (")
+    elif place == "beside":
+        assert is_state(filled(path))  # eval is one more name that is not looked up
+    else:
+        refusal(path)
+    assert not Path("ran").exists()
+
+
+def test_random_weights_are_the_same_everywhere_and_ask_for_no_file(own: Own) -> None:
+    asking: Any = type("Asking", (), {"name": "linear", "weights": "own", "runtime": Runtime(random=True)})
+    own()
+    first, second = (fill(torch.nn.Linear(2, 1), asking) for _ in range(2))
+    assert torch.equal(first.weight, second.weight)
+    torch.testing.assert_close(first.weight, torch.tensor([[0.4592, 0.8107]]), atol=1e-4, rtol=0)
+    asking.weights = None
+    untouched = torch.nn.Linear(2, 1)
+    assert fill(untouched, asking) is untouched

@@ -1,0 +1,87 @@
+"""Embeddings stay within their memory, come back bit by bit, and a kept folder serves later runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from intrabench.errors import IntraBenchError
+from intrabench.models.parts.embeddings import EmbeddingStore, content_key
+
+RNG_SEED = 3
+
+
+@pytest.fixture
+def embeddings() -> list[np.ndarray]:
+    """Four embeddings of 256 KiB."""
+    rng = np.random.default_rng(RNG_SEED)
+    return [rng.standard_normal((64, 32, 32), dtype=np.float32) for _ in range(4)]
+
+
+@pytest.mark.parametrize("memory_mb", [0, 0.5, 100])
+def test_all_come_back_whatever_the_memory(memory_mb: float, embeddings: list[np.ndarray]) -> None:
+    with EmbeddingStore(memory_mb) as store:
+        for z, embedding in enumerate(embeddings):
+            assert z not in store
+            store.put(z, embedding)
+            assert z in store
+        for z in (3, 0, 2, 1, 0):
+            assert np.array_equal(store.get(z), embeddings[z])
+        assert store.encoded == 4
+        with pytest.raises(KeyError):
+            store.get(9)
+
+
+def test_memory_is_bounded_and_the_oldest_goes_first(embeddings: list[np.ndarray]) -> None:
+    with EmbeddingStore(0.5) as store:  # two fit
+        store.put(0, embeddings[0])
+        store.put(1, embeddings[1])
+        store.get(0)  # now 1 is the oldest
+        store.put(2, embeddings[2])
+        assert list(store._recent) == [0, 2]
+        assert store._held == 2 * embeddings[0].nbytes
+
+
+def test_temporary_files_vanish(embeddings: list[np.ndarray]) -> None:
+    with EmbeddingStore(0) as store:
+        store.put(5, embeddings[0])
+        folder = store._path(5).parent
+        assert [path.name for path in folder.iterdir()] == ["5.npy"]
+    assert not folder.exists()
+
+
+def test_enough_memory_writes_no_file(embeddings: list[np.ndarray]) -> None:
+    with EmbeddingStore(100) as store:
+        store.put(5, embeddings[0])
+        assert store._temporary is None
+
+
+def test_a_kept_folder_serves_the_next_store(tmp_path: Path, embeddings: list[np.ndarray]) -> None:
+    with EmbeddingStore(100, tmp_path / "kept") as store:
+        store.put(2, embeddings[2])
+    with EmbeddingStore(0, tmp_path / "kept") as store:
+        assert 2 in store
+        assert 1 not in store
+        assert np.array_equal(store.get(2), embeddings[2])
+        assert store.encoded == 0
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["2.npy"]  # and no half-written ones
+
+
+def test_a_damaged_file_is_told_and_removed(tmp_path: Path) -> None:
+    (tmp_path / "2.npy").write_bytes(b"half")
+    with EmbeddingStore(1, tmp_path) as store:
+        with pytest.raises(IntraBenchError, match=r"2\.npy was damaged and is removed"):
+            store.get(2)
+        assert 2 not in store
+
+
+def test_the_key_depends_on_content_and_maker() -> None:
+    image = np.random.default_rng(RNG_SEED).integers(0, 9, (3, 4, 5)).astype(np.int16)
+    other = image.copy()
+    other[2, 3, 4] += 1
+    keys = {content_key(image, "a"), content_key(other, "a"), content_key(image, "b"), content_key(image, "a", "")}
+    keys |= {content_key(image.astype(np.int32), "a"), content_key(image.reshape(3, 5, 4), "a")}
+    assert len(keys) == 6
+    assert content_key(np.asfortranarray(image), "a") == content_key(image, "a")

@@ -1,0 +1,242 @@
+"""A small slice model in numpy shows what the base promises: one encoding per slice, order, isolation, memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from intrabench.mask import Region
+from intrabench.models.base import Answer, Failure, Request, Runtime
+from intrabench.models.parts.slice_model import SliceItem, SliceModel, SliceResult
+from intrabench.prompts import Prompts, Turn, boxes, points
+from intrabench.volume import Volume
+
+BRIGHT = 100
+
+
+@dataclass(eq=False)
+class Threshold(SliceModel):
+    """Bright voxels in the box or in the rows of positive points; logits count how often a slice was answered.
+
+    A point with the label 0 makes the network break; the previous logits widen the mask by one column each time.
+    """
+
+    name = "threshold"
+    accepts = frozenset({"point", "box2d"})
+    feeds_back = True
+    encode_batch = 2
+    decode_batch = 3
+
+    encoded: list[int] = field(default_factory=list)
+    decoded: list[int] = field(default_factory=list)
+
+    def slice_images(self, volume: Volume) -> Callable[[int], np.ndarray[Any, Any]]:
+        return lambda z: volume.array[z]
+
+    def encode(self, images: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+        self.encoded.append(len(images))
+        if any((image == -1).any() for image in images):
+            raise RuntimeError("broken slice")
+        return [image.astype(np.float32) for image in images]
+
+    def decode(self, items: Sequence[SliceItem]) -> list[SliceResult]:
+        self.decoded.append(len(items))
+        return [self._one(item) for item in items]
+
+    def _one(self, item: SliceItem) -> SliceResult:
+        if (item.points[:, 2] == 0).any():
+            raise MemoryError("too many")
+        where = np.zeros(item.shape, dtype=bool)
+        if item.box is not None:
+            y0, x0, y1, x1 = item.box
+            where[y0:y1, x0:x1] = True
+        where[item.points[:, 0]] = True
+        times = 0 if item.previous is None else int(item.previous[0, 0])
+        mask = where & (item.embedding >= BRIGHT)
+        mask[0, :times] = True
+        return SliceResult(mask, np.full((2, 2), times + 1, dtype=np.float32))
+
+
+def model(batch: str = "fixed", memory_mb: int = 512, embeddings: Path | None = None) -> Threshold:
+    made = Threshold()
+    made.runtime = Runtime(batch=batch, memory_mb=memory_mb, embeddings=embeddings)
+    return made
+
+
+def request(name: str, *turns: Prompts, **others: Any) -> Request:
+    return Request(name, tuple(Turn(prompts) for prompts in turns), **others)
+
+
+@pytest.fixture
+def volume() -> Volume:
+    """Six slices of 8 x 10 voxels; those of slice 4 are broken."""
+    array = np.random.default_rng(0).integers(0, 200, (6, 8, 10)).astype(np.int16)
+    array[4] = -1
+    return Volume.from_canonical(array)
+
+
+def answers(opened: Any, requests: Sequence[Request]) -> list[Answer]:
+    given = opened.segment(requests)
+    assert all(isinstance(answer, Answer) for answer in given), given
+    return given  # type: ignore[return-value]
+
+
+def encodings(opened: Any) -> int:
+    count: int = opened.store.encoded
+    return count
+
+
+def test_masks_come_from_the_boxes_of_the_slices(volume: Volume) -> None:
+    with model().open(volume) as opened:
+        (answer,) = answers(opened, [request("a", boxes({1: (2, 3, 6, 9), 3: (0, 0, 4, 4)}))])
+    expected = np.zeros(volume.shape, dtype=bool)
+    expected[1, 2:6, 3:9] = volume.array[1, 2:6, 3:9] >= BRIGHT
+    expected[3, :4, :4] = volume.array[3, :4, :4] >= BRIGHT
+    assert np.array_equal(answer.update.to_array(volume.shape), expected)
+    assert answer.valid == Region(slices=(1, 3))
+    z, y, x = (np.flatnonzero(expected.any(axis=axes)) for axes in ((1, 2), (0, 2), (0, 1)))
+    assert answer.update.box == (z[0], y[0], x[0], z[-1] + 1, y[-1] + 1, x[-1] + 1)
+
+
+def test_every_slice_is_encoded_once_in_padded_batches(volume: Volume) -> None:
+    made = model()
+    with made.open(volume) as opened:
+        first = answers(opened, [request(str(z), boxes({z: (0, 0, 8, 10), 5: (1, 1, 3, 3)})) for z in (0, 1)])
+        answers(opened, [request("c", boxes({0: (0, 0, 2, 2), 5: (0, 0, 2, 2)}))])
+        assert encodings(opened) == 3
+    assert made.encoded == [2, 2]
+    assert made.decoded == [2, 2, 2]  # those of each request by themselves
+    assert [answer.batch for answer in first] == [2, 2]
+    assert all(answer.encode_seconds > 0 and answer.seconds > 0 for answer in first)
+
+
+@pytest.mark.parametrize(
+    ("batch", "encoded", "decoded"), [("auto", [5], [5]), ("1", [1] * 5, [1] * 5), ("4", [4, 4], [4, 4])]
+)
+def test_the_runtime_sets_the_batches(volume: Volume, batch: str, encoded: list[int], decoded: list[int]) -> None:
+    made = model(batch)
+    with made.open(volume) as opened:
+        answers(opened, [request("a", boxes(dict.fromkeys((0, 1, 2, 3, 5), (0, 0, 8, 10))))])
+    assert (made.encoded, made.decoded) == (encoded, decoded)
+
+
+def test_order_and_company_change_nothing(volume: Volume) -> None:
+    asked = [request(str(z), boxes({z: (1, 1, 7, 8), (z + 1) % 4: (0, 2, 5, 9)})) for z in range(4)]
+    with model().open(volume) as opened:
+        together = answers(opened, asked)
+        backwards = answers(opened, asked[::-1])[::-1]
+        alone = [answers(opened, [one])[0] for one in asked]
+    for one, two, three in zip(together, backwards, alone, strict=True):
+        assert one.update.start == two.update.start == three.update.start
+        assert np.array_equal(one.update.array, two.update.array)
+        assert np.array_equal(one.update.array, three.update.array)
+
+
+def test_a_box_that_rounding_closed_is_one_pixel(volume: Volume) -> None:
+    with model().open(volume) as opened:
+        closed, open_ = answers(
+            opened, [request("a", boxes({2: (3, 4, 3, 4)})), request("b", boxes({2: (3, 4, 4, 5)}))]
+        )
+    assert closed.update.box == open_.update.box == (2, 3, 4, 3, 4, 5)
+
+
+@pytest.mark.parametrize(
+    ("bad", "status", "message"),
+    [
+        (boxes({6: (0, 0, 2, 2)}), "error", "slice 6 is not in the volume, which has the slices 0 to 5"),
+        (boxes({2: (0, 10, 2, 12)}), "error", r"the box \(0, 10, 2, 12\) on slice 2 has no pixel in the 8 x 10 slice"),
+        (points([(2, 8, 0)]), "error", "slice 2 has a point outside of its 8 x 10 pixels"),
+        (boxes({4: (0, 0, 2, 2)}), "error", "RuntimeError: broken slice"),
+        (points([(2, 1, 1)], label=0), "oom", "MemoryError: too many"),
+        (Prompts(box3d=np.array([0, 0, 0, 2, 2, 2])), "error", "takes points and 2D boxes, not box3d"),
+    ],
+)
+def test_a_bad_request_fails_alone(volume: Volume, bad: Prompts, status: str, message: str) -> None:
+    good = [request(str(z), boxes({z: (0, 0, 8, 10), 2: (0, 0, 8, 10)})) for z in (1, 3)]
+    with model().open(volume) as opened:
+        expected = answers(opened, good)
+    with model().open(volume) as opened:
+        first, failed, last = opened.segment([good[0], request("bad", bad), good[1]])
+    assert isinstance(failed, Failure)
+    assert failed.status == status
+    assert re.search(message, failed.message)
+    for answer, right in zip((first, last), expected, strict=True):
+        assert isinstance(answer, Answer)
+        assert np.array_equal(answer.update.array, right.update.array)
+
+
+def test_boxes_are_clipped_and_the_last_one_counts(volume: Volume) -> None:
+    with model().open(volume) as opened:
+        (clipped,) = answers(opened, [request("a", boxes({1: (-3, -3, 4, 20)}))])
+        asked = request("b", boxes({1: (0, 0, 8, 10)}), boxes({1: (0, 0, 4, 10)}), memory={})
+        (later,) = answers(opened, [asked])
+    expected = np.zeros(volume.shape, dtype=bool)
+    expected[1, :4] = volume.array[1, :4] >= BRIGHT
+    assert np.array_equal(clipped.update.to_array(volume.shape), expected)
+    assert np.array_equal(later.update.to_array(volume.shape), expected)
+
+
+def test_only_new_slices_are_answered_with_all_their_prompts(volume: Volume) -> None:
+    turns = (boxes({1: (0, 0, 2, 10), 2: (0, 0, 2, 10)}), points([(1, 5, 0)]))
+    with model().open(volume) as opened:
+        (answer,) = answers(opened, [request("a", *turns, memory={})])
+        (wanted,) = answers(opened, [request("a", *turns, memory={}, want=(1, 2))])
+        (nothing,) = answers(opened, [request("a", turns[0], Prompts(), memory={})])
+        (refused,) = opened.segment([request("a", *turns, memory={}, want=(3,))])
+    expected = np.zeros(volume.shape, dtype=bool)
+    expected[1, [0, 1, 5]] = volume.array[1, [0, 1, 5]] >= BRIGHT
+    assert answer.valid == Region(slices=(1,))
+    assert np.array_equal(answer.update.to_array(volume.shape), expected)
+    assert wanted.valid == Region(slices=(1, 2))
+    assert np.array_equal(wanted.update.to_array(volume.shape)[1], expected[1])
+    assert (nothing.valid, nothing.update.any()) == (Region(slices=()), False)
+    assert isinstance(refused, Failure)
+    assert "slice 3 is wanted, but it has no prompt" in refused.message
+
+
+def test_memory_holds_each_slices_logits_and_is_replayed_when_lost(volume: Volume) -> None:
+    turns = [boxes({1: (1, 0, 8, 10), 2: (1, 0, 8, 10)}), boxes({1: (2, 0, 8, 10)}), boxes({1: (3, 0, 8, 10)})]
+    with model().open(volume) as opened:
+        memory, kept = None, []
+        for count in (1, 2, 3):
+            (answer,) = answers(opened, [request("a", *turns[:count], memory=memory)])
+            memory = answer.memory
+            kept.append({z: float(logits[0, 0]) for z, logits in answer.memory.items()})
+        (replayed,) = answers(opened, [request("a", *turns)])
+    assert kept == [{1: 1, 2: 1}, {1: 2, 2: 1}, {1: 3, 2: 1}]  # earlier memories stay as they were
+    assert all(logits.dtype == np.float16 for logits in answer.memory.values())
+    assert answer.update.to_array(volume.shape)[1, 0].sum() == 2  # two feedbacks widened the first row twice
+    assert np.array_equal(replayed.update.array, answer.update.array)
+    assert {z: logits.tolist() for z, logits in replayed.memory.items()} == {
+        z: logits.tolist() for z, logits in answer.memory.items()
+    }
+
+
+def test_embeddings_without_memory_are_still_encoded_once(volume: Volume) -> None:
+    asked = [request(str(z), boxes({z: (1, 1, 7, 8), 5: (0, 2, 5, 9)})) for z in range(4)]
+    with model().open(volume) as opened:
+        expected = answers(opened, asked)
+    made = model(memory_mb=0)
+    with made.open(volume) as opened:
+        for _ in range(2):
+            for answer, right in zip(answers(opened, asked), expected, strict=True):
+                assert np.array_equal(answer.update.array, right.update.array)
+        assert encodings(opened) == 5
+    assert sum(made.encoded) == 6  # one of them is padding
+
+
+def test_kept_embeddings_serve_the_next_open_of_the_same_image(volume: Volume, tmp_path: Path) -> None:
+    asked = [request("a", boxes({0: (1, 1, 7, 8), 5: (0, 2, 5, 9)}))]
+    other = Volume.from_canonical(volume.array + 1)
+    counts = []
+    for image in (volume, volume, other):
+        with model(embeddings=tmp_path).open(image) as opened:
+            answers(opened, asked)
+            counts.append(encodings(opened))
+    assert counts == [2, 0, 2]

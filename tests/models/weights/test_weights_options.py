@@ -1,0 +1,97 @@
+"""``--weights`` of a run: random ones, a file brought by hand, and the registered file that is not here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+import torch
+
+from intrabench.models.parts.random_weights import random_state
+from intrabench.models.weights.registry import sha256_of_path
+from intrabench.results.store import read_rows
+from tests.conftest import Said
+from tests.models.tiny_network import Net
+
+PLUGIN = str(Path(__file__).parents[1] / "tiny_network.py")
+WORDS = ["-p", "points_slice:n=2", "-d", "phantom:shape=4x24x24,instances=2", "--plugin", PLUGIN]
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+def test_random_weights_are_marked_in_every_row_of_every_model(say: Callable[..., Said]) -> None:
+    said = say("run", "-m", "tiny", "-m", "other", "-m", "random_walker", *WORDS, "--weights", "random")
+    assert said.code == 0, said.err
+    assert "tiny (random weights)" in said.out
+    rows = read_rows(Path("intrabench-results"))
+    without = rows.filter(model="random_walker")
+    assert (len(without), set(without["weights_sha256"])) == (2, {""})
+    rows = rows.filter(pl.col("model") != "random_walker")
+    assert rows["model"].sort().to_list() == ["other (random weights)"] * 2 + ["tiny (random weights)"] * 2
+    assert (set(rows["weights_sha256"]), set(rows["seen_in_training"])) == ({"random"}, {"no"})
+    assert (rows["pred_voxels"] > 0).all()
+
+
+def test_a_file_brought_by_hand_is_marked_by_its_sha256(say: Callable[..., Said]) -> None:
+    torch.save(random_state(Net()), "mine.pth")
+    sha256 = sha256_of_path(Path("mine.pth"))
+    said = say("run", "-m", "tiny", *WORDS, "--weights", "mine.pth")
+    assert said.code == 0, said.err
+    rows = read_rows(Path("intrabench-results"))
+    assert set(rows["model"]) == {f"tiny (weights {sha256[:8]})"}
+    assert (set(rows["weights_sha256"]), set(rows["seen_in_training"])) == ({sha256}, {"unknown"})
+    again = say("run", "-m", "tiny", *WORDS, "--weights", "random")
+    assert "2 sessions\n" in again.err  # other weights, other sessions
+    dice = [
+        rows["dice"].to_list(),
+        read_rows(Path("intrabench-results")).filter(weights_sha256="random")["dice"].to_list(),
+    ]
+    assert sorted(dice[0]) == sorted(dice[1])  # the file holds the random ones
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            ["-m", "tiny"],
+            "the weights sam_vit_b are not here; run: intrabench weights get sam_vit_b (about 375 MB), or put "
+            "sam_vit_b_01ec64.pth into FOLDER or give --weights PATH (it is at "
+            "https://github.com/facebookresearch/segment-anything); --weights random runs the network untrained",
+        ),
+        (
+            ["-m", "tiny", "-m", "other", "--weights", "mine.pth"],
+            "--weights names one file, so it goes with one --model; run the models one by one",
+        ),
+        (
+            ["-m", "tiny", "--weights", "mine.pth"],
+            "mine.pth is no checkpoint of tiny (2 missing: decoder.bias, decoder.weight; 1 of another shape: "
+            "image_encoder.bias (3,) instead of (2,)); give the file of sam_vit_b (sam_vit_b_01ec64.pth)",
+        ),
+        (["-m", "tiny", "--weights", "none.pth"], "--weights none.pth is no file; give the path of a checkpoint of "),
+        (
+            ["-m", "tiny", "--weights", "./random"],
+            "--weights HERE/random is no file; give the path of a checkpoint of ",
+        ),
+        (
+            ["-m", "box_fill", "--weights", "mine.pth"],
+            "model box_fill has no weights that --weights could replace; leave the option out",
+        ),
+        (
+            ["-m", "tiny", "--weights", "random", "--dtype", "int8"],
+            "model tiny computes in float32, bfloat16, float16, not in int8",
+        ),
+    ],
+)
+def test_weights_that_cannot_be_had_are_told_before_anything_is_computed(
+    say: Callable[..., Said], folder: Path, words: list[str], sentence: str
+) -> None:
+    state = Net().state_dict()
+    torch.save(
+        {"image_encoder.weight": state["image_encoder.weight"], "image_encoder.bias": torch.zeros(3)}, "mine.pth"
+    )
+    said = say("run", *WORDS, *words)
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith("error: " + sentence.replace("FOLDER", str(folder)).replace("HERE", str(Path.cwd())))
+    assert said.err.count("\n") == 1
+    assert not Path("intrabench-results").exists()

@@ -1,0 +1,332 @@
+"""Sessions, turns, rounds, rows (SEMANTICS, section 2), played against stub models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from intrabench.mask import Mask, Region
+from intrabench.models.base import Answer, Failure, Predictor, Request
+from intrabench.play.lockstep import play, waves
+from intrabench.play.session import Session
+from intrabench.prompters.base import Prompter, Turns, User
+from intrabench.prompters.box_slice import BoxSlice
+from intrabench.prompts import Abilities, Action, Click, DrawBox2D, Turn, boxes, points
+from intrabench.protocols import Protocol, Stop, protocol
+from tests.conftest import make_target
+
+ALL = Abilities(2, frozenset({"point", "box2d", "box3d", "scribble", "lasso"}))
+OVERLAP = protocol("overlap@1")
+
+
+class Stub(Predictor):
+    """Answers each request by a function, and remembers the batches it was asked."""
+
+    def __init__(self, answer: Callable[[Request], Answer | Failure]) -> None:
+        self.answer, self.batches = answer, list[Sequence[Request]]()
+
+    def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
+        self.batches.append(requests)
+        return [self.answer(request) for request in requests]
+
+
+@dataclass(frozen=True)
+class Scripted(Prompter):
+    """Gives the turns that the test wrote, and remembers the masks that it was sent."""
+
+    name = "scripted"
+    turns: tuple[Turn, ...] = ()
+    fail_after: int = -1
+
+    def interact(self, user: User) -> Turns:
+        for number, turn in enumerate(self.turns):
+            if number == self.fail_after:
+                raise RuntimeError("lost the mouse")
+            mask = yield turn
+            SEEN.append((user.round, mask.voxels))
+
+
+SEEN: list[tuple[int, int]] = []
+
+
+@pytest.fixture(autouse=True)
+def _clean() -> None:
+    SEEN.clear()
+
+
+def session(prompter: Prompter, array: np.ndarray, *, rounds: int = 0, rule: Protocol = OVERLAP, **more) -> Session:  # type: ignore[no-untyped-def]
+    return Session("key", make_target(array), prompter, more.pop("abilities", ALL), rule, rounds=rounds, **more)
+
+
+def click(z: int = 9) -> Turn:
+    return Turn(points([(z, 12, 15)]), (Click(),))
+
+
+def free(z: int) -> Turn:
+    return Turn(boxes({z: (1, 1, 3, 3)}))
+
+
+def one_slice(request: Request) -> Answer:
+    """One voxel on each slice of the new turn."""
+    z = request.turns[-1].prompts.slices()
+    voxels = [Mask((plane, 12, 15), np.ones((1, 1, 1), bool)) for plane in z]
+    update = Mask.of(sum((voxel.to_array((20, 24, 28)) for voxel in voxels), np.zeros((20, 24, 28), bool)))
+    return Answer(update, Region(slices=z), seconds=0.5, encode_seconds=0.25, batch=3)
+
+
+def test_a_static_prompter_gives_one_row(ball: np.ndarray) -> None:
+    found = session(BoxSlice(), ball)
+    play([found], Stub(lambda request: Answer(Mask.of(ball))))
+    (row,) = found.rows
+    assert (row["round"], row["status"], row["dice"], row["ended"]) == (0, "ok", 1.0, True)
+    assert (row["interactions"], row["dof"], row["seconds_human"]) == (26, 65, 91)
+    assert (row["fp_voxels"], row["fn_voxels"], row["pred_voxels"]) == (0, 0, ball.sum())
+
+
+def test_free_turns_belong_to_the_round_before_them_and_cost_nothing(ball: np.ndarray) -> None:
+    script = Scripted((click(9), free(10), free(8), click(7), free(6)))
+    found = session(script, ball, rounds=5)
+    play([found], Stub(one_slice))
+    assert [row["round"] for row in found.rows] == [0, 1]
+    assert [row["interactions"] for row in found.rows] == [1, 2]
+    assert [row["pred_voxels"] for row in found.rows] == [3, 5]
+    assert [row["segment_s"] for row in found.rows] == [1.5, 1.0]
+    assert [row["encode_s"] for row in found.rows] == [0.75, 0.5]
+    assert found.rows[0]["batch"] == 3
+    assert [turn["round"] for turn in found.turns] == [0, 0, 0, 1, 1]
+    assert SEEN == [(1, 1), (1, 2), (1, 3), (2, 4), (2, 5)]  # round to be prepared, mask of the whole target so far
+
+
+def test_rounds_bound_corrections_and_the_session_could_go_on(ball: np.ndarray) -> None:
+    found = session(Scripted(tuple(click(z) for z in range(5, 12))), ball, rounds=2)
+    stub = Stub(one_slice)
+    play([found], stub)
+    assert [row["round"] for row in found.rows] == [0, 1, 2]
+    assert [row["ended"] for row in found.rows] == [False, False, False]
+    assert len(stub.batches) == 3
+
+
+def test_no_rows_are_invented_after_an_early_end(ball: np.ndarray) -> None:
+    found = session(Scripted((click(), click())), ball, rounds=9)
+    play([found], Stub(one_slice))
+    assert [(row["round"], row["ended"]) for row in found.rows] == [(0, False), (1, True)]
+
+
+def test_a_perfect_answer_stops_before_the_next_correction(ball: np.ndarray) -> None:
+    found = session(Scripted((click(), click(), click())), ball, rounds=5)
+    stub = Stub(lambda request: Answer(Mask.of(ball)))
+    play([found], stub)
+    assert [(row["round"], row["status"], row["ended"]) for row in found.rows] == [(0, "stopped", True)]
+    assert len(stub.batches) == 1
+
+
+def test_the_answer_overwrites_where_it_is_valid_even_by_empty(ball: np.ndarray) -> None:
+    answers = iter(
+        [
+            Answer(Mask.of(ball)),
+            Answer(Mask.empty(), Region(slices=(9,))),
+        ]
+    )
+    found = session(
+        Scripted((click(), click())), ball, rounds=1, rule=Protocol("p@1", "", ("dice@1",), stop=Stop(dice=2.0))
+    )
+    play([found], Stub(lambda request: next(answers)))
+    assert found.rows[1]["fn_voxels"] == ball[9].sum()
+    assert found.rows[1]["fp_voxels"] == 0
+
+
+def test_requests_carry_the_history_the_mask_and_the_memory(ball: np.ndarray) -> None:
+    found = session(Scripted((click(8), free(9), click(10))), ball, rounds=1)
+
+    def answer(request: Request) -> Answer:
+        given = one_slice(request)
+        return Answer(given.update, given.valid, memory=(request.memory or 0) + 1)
+
+    stub = Stub(answer)
+    play([found], stub)
+    requests = [batch[0] for batch in stub.batches]
+    assert [len(request.turns) for request in requests] == [1, 2, 3]
+    assert [request.memory for request in requests] == [None, 1, 2]
+    assert [request.mask.voxels for request in requests] == [0, 1, 2]
+
+
+def test_statuses(ball: np.ndarray) -> None:
+    empty = session(BoxSlice(), ball)
+    play([empty], Stub(lambda request: Answer(Mask.empty())))
+    assert [(r["status"], r["dice"]) for r in empty.rows] == [("empty", 0.0)]
+
+    failed = session(Scripted((click(), click())), ball, rounds=3)
+    answers = iter([one_slice(Request("k", (click(),))), Failure("oom", "no memory", 1.0)])
+    play([failed], Stub(lambda request: next(answers)))
+    assert [(r["round"], r["status"], r["dice"], r["error"]) for r in failed.rows][1] == (1, "oom", 0.0, "no memory")
+
+    refused = session(Scripted((click(),)), ball, abilities=Abilities(2, frozenset({"box2d"})))
+    play([refused], Stub(one_slice))
+    (row,) = refused.rows
+    assert (row["status"], row["dice"], row["interactions"]) == ("not_applicable", None, 1)
+    assert "initial point" in row["error"]
+
+    nothing = session(BoxSlice(), np.zeros((3, 3, 3), bool))
+    assert nothing.rows[0]["status"] == "not_applicable"
+    assert "no voxels" in nothing.rows[0]["error"]
+
+
+def test_a_prompter_that_fails_or_cheats_is_an_error_row(ball: np.ndarray) -> None:
+    failing = session(Scripted((click(), click()), fail_after=1), ball, rounds=3)
+    play([failing], Stub(one_slice))
+    assert [(row["round"], row["status"]) for row in failing.rows] == [(0, "ok"), (1, "error")]
+    assert failing.rows[0]["dice"] > 0
+    assert "lost the mouse" in failing.rows[1]["error"]
+    at_the_end = session(Scripted((click(), click()), fail_after=1), ball)
+    play([at_the_end], Stub(one_slice))
+    assert [row["status"] for row in at_the_end.rows] == ["error"]  # a free turn may be missing
+    cheating = session(Scripted((free(3),)), ball)
+    assert cheating.rows[0]["status"] == "error"
+    assert "never free" in cheating.rows[0]["error"]
+
+
+@dataclass(frozen=True)
+class Odd(Prompter):
+    """Breaks the contract in the way that the test names."""
+
+    name = "odd"
+    way: str = ""
+
+    def interact(self, user: User) -> Turns:
+        if self.way == "list":
+            return [click()]  # type: ignore[return-value]
+        if self.way == "raise":
+            raise KeyError("before the first turn")
+        return self._turns()
+
+    def _turns(self) -> Turns:
+        if self.way == "prompts":
+            yield points([(1, 1, 1)])  # type: ignore[misc]
+        if self.way == "action":
+            yield Turn(points([(1, 1, 1)]), (Wink(),))
+
+
+class Wink(Action):
+    kind = "wink"
+
+
+@pytest.mark.parametrize(
+    ("way", "words"),
+    [
+        ("list", "no generator"),
+        ("raise", "before the first turn"),
+        ("prompts", "yielded Prompts, expected a Turn"),
+        ("action", "no cost for the action 'wink'"),
+    ],
+)
+def test_a_prompter_that_breaks_the_contract_is_an_error_row(ball: np.ndarray, way: str, words: str) -> None:
+    (row,) = session(Odd(way), ball).rows
+    assert row["status"] == "error"
+    assert words in row["error"]
+
+
+@pytest.mark.parametrize("answer", [None, "mask", Answer(np.ones((2, 2, 2)))])  # type: ignore[arg-type]
+def test_a_model_that_breaks_the_contract_is_an_error_row(ball: np.ndarray, answer: object) -> None:
+    found = session(BoxSlice(), ball)
+    play([found], Stub(lambda request: answer))  # type: ignore[arg-type, return-value]
+    assert [row["status"] for row in found.rows] == ["error"]
+    assert "expected an Answer that holds a Mask" in found.rows[0]["error"]
+
+
+def test_every_round_has_its_own_random_stream(ball: np.ndarray) -> None:
+    @dataclass(frozen=True)
+    class Drawing(Prompter):
+        name = "drawing"
+
+        def interact(self, user: User) -> Turns:
+            while True:
+                DRAWN.append((user.round, int(user.rng("one").integers(10**9))))
+                yield click()
+
+    DRAWN.clear()
+    play([session(Drawing(), ball, rounds=3)], Stub(one_slice))
+    assert [number for number, _ in DRAWN] == [0, 1, 2, 3, 4]  # the last is not played
+    assert len({value for _, value in DRAWN}) == 5
+
+
+DRAWN: list[tuple[int, int]] = []
+
+
+def test_a_model_that_raises_fails_the_sessions_of_the_step_not_the_run(ball: np.ndarray) -> None:
+    class Broken(Predictor):
+        def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
+            raise MemoryError("too much")
+
+    class Short(Predictor):
+        def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
+            return []
+
+    for image, status in ((Broken(), "oom"), (Short(), "error")):
+        both = [session(BoxSlice(), ball), session(BoxSlice(), ball)]
+        play(both, image)
+        assert [one.rows[0]["status"] for one in both] == [status, status]
+
+
+def test_sessions_advance_in_lockstep(ball: np.ndarray) -> None:
+    lengths = (1, 3, 2)
+    sessions = [session(Scripted(tuple(click(9) for _ in range(n))), ball, rounds=9) for n in lengths]
+    stub = Stub(lambda request: Answer(Mask.of(ball[:10])))
+    play(sessions, stub)
+    assert [len(batch) for batch in stub.batches] == [3, 2, 1]
+    assert [len(one.rows) for one in sessions] == list(lengths)
+
+
+def test_turns_are_stored_and_hashed(ball: np.ndarray) -> None:
+    first, second, other = (session(Scripted((click(z),)), ball) for z in (9, 9, 8))
+    play([first, second, other], Stub(one_slice))
+    assert Turn.from_json(json.loads(first.turns[0]["given"])).to_json() == click(9).to_json()
+    assert first.rows[0]["prompts_hash"] == second.rows[0]["prompts_hash"] != other.rows[0]["prompts_hash"]
+
+
+def test_adaptation_is_recorded_and_effort_unchanged(ball: np.ndarray) -> None:
+    found = session(BoxSlice(), ball, abilities=Abilities(3, frozenset({"box3d"})))
+    stub = Stub(lambda request: Answer(Mask.of(ball)))
+    play([found], stub)
+    assert found.rows[0]["adapted"] == "box2d->box3d"
+    assert found.rows[0]["interactions"] == 26
+    assert stub.batches[0][0].turns[0].prompts.kinds == {"box3d"}
+    strict = session(BoxSlice(), ball, abilities=Abilities(3, frozenset({"box3d"})), strict=True)
+    assert strict.rows[0]["status"] == "not_applicable"
+
+
+def test_masks_are_kept_on_request(ball: np.ndarray) -> None:
+    found = session(
+        Scripted((click(9), Turn(boxes({8: (1, 1, 2, 2)}), (DrawBox2D(),)))), ball, rounds=1, keep_masks=True
+    )
+    play([found], Stub(one_slice))
+    assert [mask.voxels for mask in found.masks] == [1, 2]
+
+
+def sizes(weights: list[float], seconds: list[float]) -> list[int]:
+    """Sizes of the waves of items that weigh and take so much."""
+    now, found = [0.0], []
+    for wave in waves(range(len(weights)), weights, clock=lambda: now[0]):
+        found.append(len(wave))
+        now[0] += sum(seconds[item] for item in wave)
+    return found
+
+
+def test_waves_learn_from_the_time_they_take() -> None:
+    assert sizes([10.0] * 200, [0.01] * 200) == [1, 3, 9, 27, 64, 64, 32]
+    assert sizes([10.0] * 30, [2.5] * 30) == [1, 3, 9, 12, 5]
+    assert sizes([10.0] * 4, [60.0] * 4) == [1, 1, 1, 1]
+    assert sizes([], []) == []
+
+
+def test_waves_follow_the_weights() -> None:
+    assert sizes([1.0, 1.0, 1.0, 100.0, 1.0], [1.0, 1.0, 1.0, 100.0, 1.0]) == [1, 2, 1, 1]
+
+
+def test_slow_items_after_cheap_ones_soon_make_small_waves() -> None:
+    slow = sizes([1.0] * 60, [0.01] * 4 + [20.0] * 56)
+    assert slow[:3] == [1, 3, 9]
+    assert max(slow[3:]) == 1

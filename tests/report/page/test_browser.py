@@ -1,0 +1,249 @@
+"""The report in a real browser: everything that can be used is used, by pointer and by keyboard, without an error."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from intrabench.report.page.page import write_report
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if found is None:
+        pytest.skip(f"none of {', '.join(BROWSERS)} is installed")
+    with api.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def address(played: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("INTRABENCH_DATA", str(played / "data"))
+        write_report(played / "results", path)
+    return path.as_uri()
+
+
+@pytest.fixture(params=[("light", 1280), ("dark", 1280), ("light", 360), ("dark", 360)], ids=str)
+def page(request: pytest.FixtureRequest, chromium: Any, address: str) -> Iterator[Any]:
+    """The report, opened from disk; whatever the browser complains of fails the test."""
+    scheme, width = request.param
+    context = chromium.new_context(color_scheme=scheme, viewport={"width": width, "height": 800})
+    page = context.new_page()
+    problems: list[str] = []
+    page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("request", lambda asked: None if asked.url == address else problems.append(f"asked for {asked.url}"))
+    page.goto(address)
+    yield page
+    context.close()
+    assert problems == []
+
+
+def drawn(page: Any, axis: int = 0) -> Any:
+    """The pixels of a plane."""
+    return page.evaluate("axis => document.querySelectorAll('.planes canvas')[axis].toDataURL()", axis)
+
+
+def until(page: Any, expression: str, argument: Any = None) -> None:
+    """Wait until JavaScript says so; the page's own policy forbids playwright's way of doing that."""
+    for _ in range(100):
+        if page.evaluate(expression, argument):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"{expression} did not come true")
+
+
+def wait_for_viewer(page: Any) -> None:
+    page.locator("#viewer").scroll_into_view_if_needed()
+    until(page, "document.getElementById('state').textContent !== ''")
+
+
+def test_it_fits_its_window(page: Any) -> None:
+    wait_for_viewer(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    ground, ink = page.evaluate(
+        "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]"
+    )
+    dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+    assert (ground < ink) == dark or (ground, ink) == ("rgb(255, 255, 255)", "rgb(27, 29, 32)")
+
+
+def test_tables_sort_by_pointer_and_by_key(page: Any) -> None:
+    column = "[...document.querySelectorAll('#effort tbody tr')].map(row => row.lastElementChild.dataset.value)"
+    head = page.locator("#effort thead th").last
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "descending"
+    falling = page.evaluate(column)
+    known = [float(value) for value in falling if value is not None]
+    assert known == sorted(known, reverse=True)
+    assert falling[-1] is None  # what has no value stays last
+    head.get_by_role("button").press("Enter")
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert page.evaluate(column) == [*falling[-2::-1], None]
+    page.locator("#effort thead th button").nth(1).press("Space")
+    assert head.get_attribute("aria-sort") is None
+    models = page.locator("#effort tbody tr th:nth-child(2)").all_inner_texts()
+    assert models == ["box_fill"] * 3 + ["random_walker"] * 3
+
+
+def test_curves_tell_their_values(page: Any) -> None:
+    tip = page.locator("#curves .tip")
+    assert not tip.is_visible()
+    page.locator("#curves svg .point").last.hover(force=True)
+    assert "Dice 0." in tip.inner_text()
+    assert page.locator("#curves .series.lit").count() == 1
+    page.mouse.move(0, 0)
+    assert not tip.is_visible()
+    figure = page.locator("#curves figure > svg").last
+    figure.focus()
+    figure.press("ArrowRight")
+    told = page.evaluate("document.activeElement.getAttribute('aria-label')")
+    assert tip.inner_text() == told
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == tip.inner_text() != told
+    page.keyboard.press("Escape")
+    assert not tip.is_visible()
+
+
+def test_curves_can_be_drawn_against_other_efforts_and_by_prompter(page: Any) -> None:
+    assert page.locator("#curves h3").all_inner_texts() == ["box_fill", "random_walker"]
+    page.get_by_role("radio", name="seconds of the user").check()
+    assert "seconds of the user" in page.locator("#curves figure > svg").first.text_content()
+    page.get_by_label("A panel per").select_option("prompter")
+    assert page.locator("#curves h3").first.inner_text() == "box_interp:n=3"
+    assert page.evaluate(
+        "[...document.querySelectorAll('#curves figure > svg text')].every(text =>"
+        " text.getBoundingClientRect().right <= text.ownerSVGElement.getBoundingClientRect().right + 1)"
+    )
+
+
+def test_the_viewer_scrolls_and_goes_from_round_to_round(page: Any) -> None:
+    wait_for_viewer(page)
+    slider = page.get_by_label("axial slice")
+    first, start = drawn(page), int(slider.input_value())
+    slider.focus()
+    slider.press("ArrowRight")
+    assert int(slider.input_value()) == start + 1
+    assert drawn(page) != first
+    canvas = page.locator(".planes canvas").first
+    canvas.hover()
+    page.mouse.wheel(0, 100)
+    until(page, f"document.querySelectorAll('.planes input')[0].value === '{start}'")
+    assert drawn(page) == first
+    canvas.click(position={"x": 20, "y": 20})
+    assert drawn(page, axis=1) != ""
+    assert "slice" in slider.evaluate("node => node.closest('label').textContent")
+    assert page.evaluate("document.activeElement.type") == "range"  # so that arrow keys go on from a click
+
+    scribbled = [
+        text for text in page.get_by_label("Answer of").locator("option").all_inner_texts() if "scribble" in text
+    ]
+    page.get_by_label("Answer of").select_option(label=scribbled[0])
+    told = page.locator("#state")
+    assert "after 2 corrections" in told.inner_text()
+    rounds = page.locator("[name=round]")
+    last = [drawn(page, axis) for axis in range(3)]
+    rounds.focus()
+    rounds.press("Home")
+    assert "after the first prompts" in told.inner_text()
+    assert [drawn(page, axis) for axis in range(3)] != last
+    page.get_by_role("button", name="Next prompt").click()
+    rounds.press("End")
+    assert "after 2 corrections" in told.inner_text()
+
+
+def test_the_viewer_toggles_windows_outlines_and_targets(page: Any) -> None:
+    wait_for_viewer(page)
+    first = drawn(page)
+    page.get_by_label("Window").select_option(index=1)
+    assert drawn(page) != first
+    page.get_by_label("Window").select_option(index=0)
+    assert drawn(page) == first
+    for name in ("target", "answer", "prompts", "cross-hair"):
+        box = page.locator("#viewer").get_by_label(name, exact=True)
+        before = drawn(page), drawn(page, 1), drawn(page, 2)
+        box.uncheck()
+        assert (drawn(page), drawn(page, 1), drawn(page, 2)) != before, name
+        box.check()
+    page.locator("[name=target]").select_option("view2")
+    until(page, "before => document.querySelector('.planes canvas').toDataURL() !== before", first)
+    assert page.locator(".planes canvas").first.get_attribute("aria-label").startswith("axial")
+
+
+def test_everything_can_be_reached_by_tab_and_is_seen_to_be(page: Any) -> None:
+    wait_for_viewer(page)
+    page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+    reached = set()
+    for _ in range(150):
+        page.keyboard.press("Tab")
+        name, outlined = page.evaluate(
+            "(node => [node.id || node.name || node.textContent.trim().slice(0, 30) || node.tagName,"
+            " node === document.body || getComputedStyle(node).outlineStyle !== 'none'])(document.activeElement)"
+        )
+        assert outlined, name
+        reached.add(name)
+    assert {"target", "session", "range", "show-answer", "dataset", "facet", "Next prompt"} <= reached
+
+
+def test_pairs_unfold_and_sort(page: Any) -> None:
+    table = page.locator("#pairs")
+    assert not table.is_visible()
+    page.get_by_text("Every two lines").click()
+    assert table.locator("tbody tr").count() == 10  # of the five lines with values
+    column = "[...document.querySelectorAll('#pairs tbody tr')].map(row => Number(row.cells[{}].dataset.value))"
+    assert page.evaluate(column.format(4)) == sorted(page.evaluate(column.format(4)))  # as written
+    table.get_by_role("button", name="Rank-biserial").click()
+    effects = page.evaluate(column.format(3))
+    assert effects == sorted(effects, reverse=True)
+    assert max(map(abs, effects)) <= 1
+
+
+def test_a_longer_table_than_its_frame_scrolls_inside_it(page: Any) -> None:
+    page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate(
+        "[...document.querySelectorAll('.wide')].every(frame => frame.getBoundingClientRect().right <= innerWidth"
+        " && frame.getBoundingClientRect().height <= 0.86 * innerHeight)"
+    )
+
+
+def test_it_prints(page: Any) -> None:
+    until(page, "document.getElementById('state').textContent !== ''")  # without anyone having scrolled there
+    unfolded = "[...document.querySelectorAll('details')].map(part => part.open)"
+    page.get_by_text("Other metrics").click()
+    before = page.evaluate(unfolded)
+    page.emulate_media(media="print", color_scheme="light")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert all(page.evaluate(unfolded))
+    assert not page.locator("nav").is_visible()
+    assert not any(page.locator(".controls").nth(n).is_visible() for n in range(2))
+    assert page.locator("#curves .paper").inner_text().startswith("Data set: phantom:")
+    shown = page.locator("#viewer .paper").inner_text()
+    assert shown.startswith("Target: worst: ")
+    assert "The file itself also shows 2 other targets, all slices, rounds and answers." in shown
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    heads = "[...document.querySelectorAll('th button')].map(head => getComputedStyle(head).display)"
+    assert set(page.evaluate(heads)) == {"contents"}  # a button in a head is not repeated on the next page
+    page.emulate_media(media="screen")
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(unfolded) == before
+
+
+def test_no_table_is_wider_than_the_paper(page: Any) -> None:
+    page.emulate_media(media="print", color_scheme="light")
+    page.set_viewport_size({"width": 1031, "height": 700})  # 273 mm, A4 on its side without margins
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate("[...document.querySelectorAll('table')].every(table => table.offsetWidth <= innerWidth)")

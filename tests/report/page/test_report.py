@@ -1,0 +1,292 @@
+"""What stands in the report, and that it stands alone."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from itertools import pairwise
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from intrabench.errors import IntraBenchError
+from intrabench.report.page.commands import command
+from intrabench.report.page.lines import lines_of
+from intrabench.report.table import effort_table
+from intrabench.statistics.aggregate import AGGREGATIONS
+from intrabench.statistics.ranking import ranking
+from intrabench.statistics.resample import intervals
+from intrabench.statistics.scores import IDENTITY, scores
+from tests.report.page.page_of import report, store
+from tests.results.made import curve, rows
+
+HOW = AGGREGATIONS["protocol"]
+
+
+def several() -> pl.DataFrame:
+    """Two models and prompters on two data sets of eight cases each, with two corrections."""
+    return pl.concat(
+        curve(
+            [quality / 10, quality / 10 + 0.1, quality / 10 + 0.05 * (case % 3)],
+            model=model,
+            prompter=prompter,
+            dataset=dataset,
+            case=str(case),
+            target_ml=float(case + 1),
+        )
+        for quality, (model, prompter) in enumerate((m, p) for m in ("m", "n") for p in ("p", "q+scribble"))
+        for dataset in ("d", "e")
+        for case in range(8)
+    )
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    return store(tmp_path / "results", several())
+
+
+def test_the_numbers_are_those_of_the_tables(results: Path) -> None:
+    page, _ = report(results)
+    head, *lines = page.tables["effort"]
+    expected = effort_table(several()).sort("prompter", "model")
+    sure = intervals(scores(several()), IDENTITY, HOW)
+    efforts = ["Interactions", "DoF", "User,\u00a0s", "Machine,\u00a0s"]
+    assert head == ["Prompter", "Model", "Sessions", *efforts, "d", "e", "average"]
+    assert len(lines) == expected.height == 4
+    for line, row in zip(lines, expected.iter_rows(named=True), strict=True):
+        assert line[:4] == [row["prompter"], row["model"], str(row["sessions"]), f"{row['interactions']:.1f}"]
+        for place, cell in zip(("d", "e", "average"), line[-3:], strict=True):
+            found = sure.filter(dataset=place, prompter=row["prompter"], model=row["model"]).row(0, named=True)
+            ends = dict.fromkeys(f"{found[end]:.2f}" for end in ("low", "high"))
+            assert cell == f"{row[place]:.3f} {'–'.join(ends)}"
+
+
+def test_the_curves_pass_through_the_scores_of_every_round(results: Path) -> None:
+    data = report(results)[0].data("curve-data")
+    assert data["datasets"] == ["average", "d", "e"]
+    for dataset, line, number, dice, low, high, interactions, *_ in data["points"]:
+        who, name = data["lines"][line], data["datasets"][dataset]
+        table = effort_table(several().filter(pl.col("round") <= number))
+        row = table.filter(model=who["model"], prompter=who["prompter"]).row(0, named=True)
+        assert dice == pytest.approx(row[name], rel=1e-4)
+        assert interactions == pytest.approx(row["interactions"])
+        assert low <= dice <= high
+    assert len(data["points"]) == 4 * 3 * 3
+
+
+def test_the_ranking_is_that_of_the_statistics(results: Path) -> None:
+    page, _ = report(results)
+    found = ranking(scores(several()), IDENTITY, HOW)
+    _, *lines = page.tables["ranking"]
+    for line, row in zip(lines, found.table.iter_rows(named=True), strict=True):
+        low, high = f"{row['low']:.0f}", f"{row['high']:.0f}"
+        within = low if low == high else f"{low}–{high}"
+        assert line == [str(row["rank"]), row["prompter"], row["model"], f"{row['value']:.3f}", within]
+    assert f"{found.tau:.2f}" in page.text
+
+
+def test_other_tables(results: Path) -> None:
+    page, _ = report(results)
+    assert page.tables["metrics"][0][2:] == ["Dice", "IoU", "NSD, 2 mm", "HD95, mm"]
+    assert page.tables["metrics"][1][4:] == ["0.500", "1.0"]
+    sizes = several().filter(pl.col("round") == 2, model="n", prompter="q+scribble")
+    smallest = sizes.sort("target_ml").head(5)["dice"].mean()  # a third of 16 targets
+    assert page.tables["sizes"][0][2] == "small, 1 to 3 ml (6)"
+    assert float(page.tables["sizes"][4][2]) == pytest.approx(smallest, abs=0.02)
+    harm = [line[-1] for line in page.tables["progress"][1:]]
+    assert harm == ["38 %"] * 4  # where a case's number is a multiple of 3, the second correction loses 0.1
+
+
+def test_lines_that_differ_in_nothing_but_their_weights_have_names_of_their_own() -> None:
+    given = rows(
+        {"weights_sha256": "0123456789"},
+        {"weights_sha256": "abcdefghij"},
+        {"weights_sha256": "abcdefghij", "dtype": "float16"},
+        {"model": "n", "strict": True},
+        {"model": "n", "protocol": "intrabench@1"},
+    )
+    lines = lines_of(given)
+    assert lines["name"].n_unique() == lines.height == 5
+    assert "p, m (basic@1, weights abcdefgh, float16)" in lines["name"].to_list()
+    assert "p, n (basic@1, float32, strict)" in lines["name"].to_list()
+
+
+def test_infinite_values_are_sorted_as_such(tmp_path: Path) -> None:
+    failed = {"dice": 0.0, "status": "error", "error": "so", "prompter": "q"}
+    page, text = report(store(tmp_path / "results", rows({"dice": 0.5}, failed)))
+    assert [line[-1] for line in page.tables["metrics"][1:]] == ["1.0", "∞"]
+    assert 'data-value="Infinity"' in text
+
+
+def test_nothing_that_was_given_becomes_markup(tmp_path: Path) -> None:
+    evil = "</script><script>alert('x')</script><img src=x onerror=alert(1)>"
+    page, text = report(
+        store(
+            tmp_path / "results",
+            rows({"dice": 0.5, "case": evil, "prompter": evil, "dataset": evil, "model": f"{evil} (random weights)"}),
+            rows({"dice": 0.0, "status": "error", "error": evil, "model": evil}),
+        )
+    )
+    assert evil in page.text
+    assert sum(tag == "script" for tag, _ in page.tags) == 2  # the data of the curves, and the code
+    assert not [tag for tag, _ in page.tags if tag == "img"]
+    assert not [name for _, given in page.tags for name in given if name.startswith("on")]
+    assert evil not in text
+
+
+def test_it_needs_no_network(results: Path) -> None:
+    page, text = report(results)
+    assert {"link", "img", "iframe", "base", "object"}.isdisjoint(tag for tag, _ in page.tags)
+    for tag, given in page.tags:
+        for name, value in given.items():
+            assert "//" not in (value or "") or (tag, name) == ("a", "href")
+            assert name not in ("src", "srcset", "data", "poster")
+    style = text[text.index("<style>") : text.index("</style>")]
+    assert "url(" not in style
+    assert "@import" not in style
+    assert "fetch(" not in page.scripts["code"]
+    assert ("meta", "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'") in [
+        (tag, given.get("content")) for tag, given in page.tags
+    ]
+
+
+def test_it_is_light(results: Path) -> None:
+    assert len(report(results)[1]) < 80_000
+
+
+def test_who_cannot_see_or_point_can_read_it(results: Path) -> None:
+    page, _ = report(results)
+    heads = [given for tag, given in page.tags if tag == "th"]
+    assert {given["scope"] for given in heads} == {"col", "row"}
+    levels = [int(tag[1]) for tag, _ in page.tags if tag in ("h1", "h2", "h3")]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    ids = [given["id"] for _, given in page.tags if "id" in given]
+    assert len(ids) == len(set(ids))
+    assert {given["href"] for tag, given in page.tags if tag == "a"} <= {f"#{id}" for id in ids}
+    assert ("html", {"lang": "en"}) in page.tags
+
+
+def test_failures_are_listed_with_their_messages_and_alike_ones_together(tmp_path: Path) -> None:
+    folder = store(
+        tmp_path / "results",
+        *(rows({"dice": 0.0, "status": "oom", "error": "no memory", "case": str(case)}) for case in range(5)),
+        rows({"dice": 0.0, "status": "error", "error": "it broke", "case": "6"}, {"dice": 0.5, "case": "7"}),
+    )
+    page, _ = report(folder)
+    where = "0, x.1; 1, x.1; 2, x.1; and 2 more"
+    assert page.tables["failures"][1] == ["oom", "no memory", "5", "p, m", "d", where]
+    assert page.tables["failures"][2][:3] == ["error", "it broke", "1"]
+    assert "6 of 7 sessions failed" in page.text
+
+
+def test_contaminated_results_are_marked(tmp_path: Path) -> None:
+    folder = store(
+        tmp_path / "results",
+        rows(*({"dice": 0.5, "dataset": name, "seen_in_training": seen} for name, seen in (("d", "yes"), ("e", "no")))),
+    )
+    page, _ = report(folder)
+    assert page.tables["effort"][1][-3:] == ["0.500† trained on this data", "0.500", "0.500"]
+    assert "m was trained on d, or on what that is part of (marked †)" in page.text
+
+
+def test_lines_that_lack_sessions_are_told(tmp_path: Path) -> None:
+    folder = store(
+        tmp_path / "results",
+        rows({"dice": 0.5}, {"dice": 0.5, "case": "2"}, {"dice": 0.5, "prompter": "q"}),
+        rows({"dice": 0.5, "dataset": "e"}),
+    )
+    text = report(folder)[0].text
+    assert "q, m has 1 of 2 sessions on d." in text
+    assert "Not ranked, for lack of e: q, m." in text
+    assert "Too few cases to say much: d (2), e (1)." in text
+
+
+def test_lines_without_a_rank_are_told_together(tmp_path: Path) -> None:
+    lacking = (rows({"dice": 0.5, "prompter": prompter}) for prompter in "qr")
+    both = rows({"dice": 0.5}, {"dice": 0.5, "dataset": "e"})
+    page, _ = report(store(tmp_path / "results", both, *lacking, rows({"dice": 0.5, "prompter": "s", "dataset": "e"})))
+    assert "Not ranked, for lack of e: q, m; r, m." in page.text
+    assert "Not ranked, for lack of d: s, m." in page.text
+
+
+def test_targets_that_cannot_be_shown_are_told_together(tmp_path: Path) -> None:
+    given = rows(*({"dice": 0.1 * case, "case": str(case), "dataset": "no_such_set"} for case in range(3)))
+    page, _ = report(store(tmp_path / "results", given))
+    assert "no_such_set, cases 0, 1, 2: there is no dataset 'no_such_set'" in page.text
+    assert page.text.count("no_such_set, case") == 1
+
+
+def test_a_run_that_did_not_end_makes_it_partial(results: Path) -> None:
+    (results / "runs").mkdir()
+    record = {
+        "run_id": "r",
+        "state": "interrupted",
+        "started": "2026-01-01",
+        "command": "intrabench run",
+        "options": {},
+    }
+    (results / "runs" / "r.json").write_text(json.dumps(record))
+    page, _ = report(results)
+    assert "is partial, for the run r was interrupted" in page.text
+    assert page.tables["runs"][1][3] == "interrupted"
+
+
+def test_protocols_that_mean_different_things_are_not_ranked_together(tmp_path: Path) -> None:
+    stopped = {"dice": 0.5, "protocol": "basic@1+stop:dice=0.9,interactions=inf,seconds=inf"}
+    page, _ = report(store(tmp_path / "results", rows({"dice": 0.5}, stopped)))
+    assert "ranking" not in page.tables
+    assert "are not put together" in page.text
+    assert page.tables["effort"][0][2] == "Which"
+
+
+@pytest.mark.parametrize("status", ["not_applicable", "error"])
+def test_nothing_that_counts(tmp_path: Path, status: str) -> None:
+    page, _ = report(store(tmp_path / "results", rows({"dice": None, "status": status, "error": "so it is"})))
+    assert len(page.tables["effort"]) == 2
+
+
+def test_an_empty_store_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(IntraBenchError, match="holds no results yet"):
+        report(tmp_path)
+
+
+def test_a_file_that_cannot_be_written(results: Path) -> None:
+    from intrabench.report.page.page import write_report
+
+    with pytest.raises(IntraBenchError, match="cannot write the report"):
+        write_report(results, results / "no" / "report.html")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--model m --prompter p --dataset d --protocol basic@1 --rounds 0",
+        "--model m --weights random --prompter p --dataset d --protocol basic@1 --rounds 1 --seed 1 --seed 2",
+        "--model m:a=1 --prompter p+q --dataset d --protocol b@1 --stop dice=0.9 --rounds 5 --dtype float16 --strict",
+    ],
+)
+def test_the_command_of_a_line_repeats_it(words: str) -> None:
+    given = words.split()
+    value = dict(zip(given[::2], given[1::2], strict=False))
+    seeds = [int(b) for a, b in pairwise(given) if a == "--seed"] or [0]
+    stop = f"+stop:{value['--stop']}" if "--stop" in value else ""
+    made = rows(
+        *(
+            {
+                "model": value["--model"] + (" (random weights)" if "--weights" in value else ""),
+                "prompter": value["--prompter"],
+                "protocol": value["--protocol"] + stop,
+                "round": int(value["--rounds"]),
+                "dtype": value.get("--dtype", "float32"),
+                "strict": "--strict" in given,
+                "seed": seed,
+            }
+            for seed in seeds
+        )
+    )
+    line = lines_of(made).row(0, named=True)
+    assert command(line, ["d"]) == f"intrabench run {words}"
+    assert "p:a='x y'" in shlex.split(command(line | {"prompter": "p:a='x y'"}, ["d"]))

@@ -1,0 +1,265 @@
+"""The viewer's data: what the page decodes is what was computed."""
+
+from __future__ import annotations
+
+import base64
+import shlex
+import shutil
+import zlib
+from collections.abc import Callable
+from dataclasses import replace
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import intrabench
+from intrabench.datasets.cases import store as cases
+from intrabench.mask import Mask, box_slices
+from intrabench.prompts import Lasso, Prompts, Scribble, boxes
+from intrabench.report.page.chosen import chosen
+from intrabench.report.page.views import Window, marks, mask_text, view
+from intrabench.results.store import read_masks, read_rows
+from intrabench.statistics.scores import scores
+from intrabench.target import Target
+from intrabench.volume import Volume
+from tests.report.page.conftest import PHANTOM
+from tests.report.page.page_of import report
+from tests.results.made import rows
+
+
+@pytest.fixture
+def results(played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the run that may be spoilt."""
+    monkeypatch.setenv("INTRABENCH_DATA", str(tmp_path / "data"))
+    shutil.copytree(played / "data", tmp_path / "data")
+    return Path(shutil.copytree(played / "results", tmp_path / "results"))
+
+
+def shown(folder: Path, **options: Any) -> list[dict[str, Any]]:
+    page, _ = report(folder, **options)
+    return [page.data(id) for id in page.scripts if id.startswith("view")]
+
+
+def inflated(text: str) -> np.ndarray:
+    return np.frombuffer(zlib.decompress(base64.b64decode(text)), np.uint8)
+
+
+def bits(text: str, shape: tuple[int, ...]) -> np.ndarray:
+    return np.unpackbits(inflated(text), count=prod(shape)).reshape(shape).astype(bool)
+
+
+def codes(data: dict[str, Any]) -> np.ndarray:
+    return np.cumsum(inflated(data["scan"]).reshape(data["shape"]), axis=2, dtype=np.uint8)
+
+
+def test_scan_and_masks_come_back(results: Path) -> None:
+    dataset = intrabench.dataset(PHANTOM)
+    keys = {(row["case"], row["target"]): row for row in read_rows(results).iter_rows(named=True)}
+    views = shown(results)
+    assert [one["place"] for one in views] == ["worst", "median", "best"]
+    for one in views:
+        assert (one["case"], one["target"]) in keys
+        scene = cases.open_case(dataset, one["case"])
+        target = scene.targets([one["target"]])[0]
+        low, shape = one["origin"], one["shape"]
+        box = (*low, *(start + size for start, size in zip(low, shape, strict=True)))
+        assert one["factor"] == [1, 1, 1]
+        assert np.array_equal(bits(one["truth"], shape), target.mask.crop(box))
+        levels = np.array(one["levels"])
+        cut = scene.volume.array[box_slices(box)].clip(levels[0], levels[-1])
+        assert np.abs(levels[codes(one)] - cut).max() <= np.diff(levels).max() / 2 + 0.01
+        assert target.mask.voxels == bits(one["truth"], shape).sum()
+
+
+def test_sessions_come_back_round_by_round(results: Path) -> None:
+    every = read_rows(results)
+    lines = report(results)[0].data("curve-data")["lines"]
+    for one in shown(results, targets=1):
+        box = (*one["origin"], *np.add(one["origin"], one["shape"]).tolist())
+        assert one["played"] == len(one["sessions"]) == 5  # box_fill takes no points
+        final = [session["rounds"][-1]["dice"] for session in one["sessions"]]
+        assert final == sorted(final, reverse=True)
+        assert one["dice"] == pytest.approx(np.mean(final))
+        for session in one["sessions"]:
+            who = lines[session["line"]]
+            mine = every.filter(
+                case=one["case"], target=one["target"], model=who["model"], prompter=who["prompter"]
+            ).sort("round")
+            masks = read_masks(results, mine["session"][0])
+            assert len(session["rounds"]) == mine.height == (3 if "scribble" in who["prompter"] else 1)
+            for told, row, mask in zip(session["rounds"], mine.iter_rows(named=True), masks, strict=True):
+                assert told["dice"] == row["dice"]
+                assert told["interactions"] == row["interactions"]
+                assert np.array_equal(bits(told["answer"], one["shape"]), mask.crop(box))
+                assert told["given"]
+
+
+def test_prompts_are_where_the_user_put_them() -> None:
+    stroke = np.array([[1, 2, 3], [1, 3, 3]])
+    given = Prompts(
+        points=[[1, 2, 3, 1], [4, 5, 6, 0]],
+        clicked=[True, False],
+        boxes2d=boxes({7: (1, 2, 3, 4)}).boxes2d,
+        box3d=[0, 0, 0, 9, 8, 7],
+        scribbles=(Scribble(stroke, 0),),
+        lassos=(Lasso(stroke),),
+    )
+    assert marks(given) == {
+        "points": [[1, 2, 3, 1, True], [4, 5, 6, 0, False]],
+        "boxes": [[7, 1, 2, 8, 3, 4, True], [0, 0, 0, 9, 8, 7, True]],
+        "strokes": [
+            {"points": stroke.tolist(), "label": 0, "closed": False},
+            {"points": stroke.tolist(), "label": 1, "closed": True},
+        ],
+    }
+
+
+def made(array: np.ndarray, spacing_mm: tuple[float, float, float], modality: str = "") -> tuple[Volume, Target]:
+    """A volume and a target in its middle, a third as large."""
+    volume = replace(Volume.from_canonical(array, spacing_mm), modality=modality)
+    mask = np.zeros(volume.shape, bool)
+    mask[tuple(slice(size // 3, size - size // 3) for size in volume.shape)] = True
+    return volume, Target("case", "thing", 1, Mask.of(mask), volume.shape, volume.spacing_mm)
+
+
+def test_large_windows_get_larger_voxels_nearer_to_cubes() -> None:
+    volume, target = made(np.random.default_rng(0).normal(size=(20, 90, 90)).astype(np.float32), (4.0, 1.0, 1.0))
+    window = Window.around(target, [], [], volume, budget=5_000)
+    assert window.factor == (1, 3, 3)
+    assert prod(window.shape) <= 5_000
+    box = window.box
+    padded = np.pad(
+        volume.array[box_slices(box)],
+        [(0, -s % f) for s, f in zip(np.subtract(box[3:], box[:3]), window.factor, strict=True)],
+        mode="edge",
+    )
+    assert window.scan(volume)[2, 1, 1] == pytest.approx(padded[2, 3:6, 3:6].mean(), rel=1e-5)
+    filled = window.mask(target.mask)
+    assert filled.sum() * 9 == pytest.approx(target.mask.voxels, rel=0.1)
+    data = view(volume, target, window)
+    assert data["spacing"] == [4.0, 3.0, 3.0]
+    assert np.array_equal(bits(data["truth"], window.shape), filled)
+
+
+def test_what_is_far_away_does_not_enlarge_the_window() -> None:
+    volume, target = made(np.random.default_rng(0).normal(size=(30, 300, 300)).astype(np.float32), (3.0, 1.0, 1.0))
+    leak = Mask.of(np.ones(volume.shape, bool))
+    far = Prompts(points=[[0, 0, 0, 0]])
+    near = Prompts(points=[[15, 195, 210, 0]])
+    assert Window.around(target, [], [far], volume).box == Window.around(target, [], [], volume).box
+    wide = Window.around(target, [leak], [near], volume).box
+    assert wide == (0, 62, 62, 30, 238, 238)  # 30 mm for the leak, 8 mm for the margin
+    assert Window.around(target, [], [near], volume).box[5] == 211 + 8
+
+
+def test_hounsfield_units_keep_their_windows() -> None:
+    array = np.linspace(-1100, 3100, 24 * 24 * 24).reshape(24, 24, 24).astype(np.int16)
+    volume, target = made(array, (1.0, 1.0, 1.0), "CT")
+    window = Window.around(target, [], [], volume)
+    data = view(volume, target, window)
+    assert [one["name"] for one in data["presets"]] == ["soft tissue", "lung", "bone"]
+    seen, true = np.array(data["levels"])[codes(data)], window.scan(volume)
+    soft = (true > -160) & (true < 240)
+    assert np.abs(seen - true)[soft].max() <= 1.5
+    assert np.abs(seen - true)[(true > -1024) & (true < 1300)].max() <= 16
+    assert view(replace(volume, array=np.full_like(array, -900)), target, window)["preset"] == 1
+
+
+def test_percentiles_of_other_scans() -> None:
+    volume, target = made(
+        np.random.default_rng(0).gamma(2, 100, size=(24, 24, 24)).astype(np.float32), (1.0, 1.0, 1.0), "MR"
+    )
+    window = Window.around(target, [], [], volume)
+    first = view(volume, target, window)["presets"][0]
+    assert [first["low"], first["high"]] == pytest.approx(np.percentile(window.scan(volume), (1, 99)), rel=1e-3)
+
+
+def test_photos_are_one_slice_in_colour() -> None:
+    array = np.random.default_rng(0).integers(0, 256, size=(1, 40, 60, 3)).astype(np.uint8)
+    volume, target = made(array, (1.0, 1.0, 1.0), "natural image")
+    data = view(volume, target, Window.around(target, [], [], volume))
+    assert data["photo"]
+    assert data["colour"]
+    z, y, x = data["origin"]
+    depth, height, width = data["shape"]
+    cut = array[z : z + depth, y : y + height, x : x + width]
+    assert np.array_equal(inflated(data["scan"]).reshape(cut.shape), cut)
+
+
+def test_a_target_of_one_voxel_and_an_empty_answer() -> None:
+    volume, target = made(np.random.default_rng(0).normal(size=(3, 3, 3)).astype(np.float32), (1.0, 1.0, 1.0))
+    window = Window.around(target, [Mask.empty()], [], volume)
+    assert not bits(mask_text(window.mask(Mask.empty())), window.shape).any()
+
+
+def test_targets_are_spread_from_the_worst_to_the_best() -> None:
+    scored = scores(rows(*({"dice": n / 10, "case": f"{n}"} for n in range(7)))).with_columns(line=0)
+    assert [(one.case, one.place) for one in chosen(scored, 3)] == [("0", "worst"), ("3", "median"), ("6", "best")]
+    assert [one.case for one in chosen(scored, 5)] == ["0", "2", "3", "4", "6"]
+    assert [one.place for one in chosen(scored, 1)] == ["worst"]
+    assert chosen(scored, 0) == []
+    assert [one.place for one in chosen(scored.filter(case="3"), 3)] == ["only target"]
+    assert len(chosen(scored, 20)) == 7
+
+
+def test_of_many_sessions_some_are_shown() -> None:
+    scored = scores(rows(*({"dice": n / 40, "prompter": f"p{n}"} for n in range(30))))
+    (one,) = chosen(scored, 3)
+    assert one.played == 30
+    assert len(one.sessions) == 12
+    assert [one.sessions[0]["prompter"], one.sessions[-1]["prompter"]] == ["p29", "p0"]
+
+
+def test_without_masks_it_says_how_to_keep_them(results: Path) -> None:
+    shutil.rmtree(results / "masks")
+    page, _ = report(results)
+    first = page.data("view0")
+    assert all(told["answer"] is None for session in first["sessions"] for told in session["rounds"])
+    assert "--save-masks" in page.scripts["code"]
+
+
+def test_data_that_is_gone(results: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("INTRABENCH_DATA", str(tmp_path / "elsewhere"))
+    page, _ = report(results)
+    assert "view0" not in page.scripts
+    assert "is not in the store; run `intrabench data get" in page.text
+
+
+def test_data_that_has_changed(results: Path) -> None:
+    for path in (results / "rows").glob("*.parquet"):
+        pl.read_parquet(path).with_columns(dataset_version=pl.lit("0")).write_parquet(path)
+    assert "has changed to version 1 since" in report(results)[0].text
+
+
+def test_a_data_set_that_nobody_knows(results: Path) -> None:
+    for path in (results / "rows").glob("*.parquet"):
+        pl.read_parquet(path).with_columns(dataset=pl.lit("nowhere")).write_parquet(path)
+    assert "there is no dataset 'nowhere'" in report(results)[0].text
+
+
+def test_damaged_turns_are_passed_over(results: Path) -> None:
+    for path in (results / "turns").glob("*.parquet"):
+        path.write_bytes(b"broken")
+    first = report(results)[0].data("view0")
+    assert not any(told["given"] for session in first["sessions"] for told in session["rounds"])
+
+
+def test_the_viewer_is_light(results: Path) -> None:
+    assert len(report(results)[1]) < 400_000
+    assert not [id for id in report(results, targets=0)[0].scripts if id.startswith("view")]
+
+
+def test_the_commands_of_the_page_compute_nothing_new(
+    played: Path, say: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INTRABENCH_DATA", str(played / "data"))
+    page, _ = report(played / "results", targets=0)
+    assert len(page.commands) == 6
+    for line in page.commands:
+        said = say(*shlex.split(line)[1:], "--out", str(played / "results"))
+        assert said.code == 0
+        assert "6 sessions, 6 of them finished before" in said.err

@@ -1,0 +1,84 @@
+"""Figures for papers: files that can be opened, with the numbers of the tables."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import polars as pl
+import pytest
+from PIL import Image
+
+from intrabench.errors import IntraBenchError
+from intrabench.report.figures import _curves, _ranking, _sizes, write_figures
+from intrabench.report.page.curve_data import curve_data
+from intrabench.report.page.lines import with_lines
+from intrabench.report.page.strata import strata
+from intrabench.statistics.aggregate import AGGREGATIONS
+from intrabench.statistics.ranking import ranking
+from intrabench.statistics.scores import scores
+from intrabench.statistics.steps import steps
+from tests.report.page.page_of import store
+from tests.results.made import curve
+
+pytest.importorskip("matplotlib")
+
+NAMES = ("dice_against_interactions", "dice_against_dof", "dice_against_seconds_human", "dice_against_machine_s")
+
+
+def several() -> pl.DataFrame:
+    return pl.concat(
+        curve([0.1 * n, 0.1 * n + 0.05], prompter=f"p:n={n}", model=model, case=str(case), target_ml=1.0 + case)
+        for n in range(1, 4)
+        for model in ("m", "n")
+        for case in range(6)
+    )
+
+
+def test_every_format_can_be_opened(tmp_path: Path) -> None:
+    written = write_figures(store(tmp_path / "results", several()), tmp_path / "figures", ["png", "svg", "pdf"])
+    assert {path.stem for path in written} == {*NAMES, "dice_by_size", "ranking"}
+    for path in written:
+        if path.suffix == ".png":
+            with Image.open(path) as picture:
+                assert picture.width > 500
+        elif path.suffix == ".svg":
+            assert any("p:n=2" in (node.text or "") for node in ElementTree.parse(path).iter())
+        else:
+            assert path.read_bytes().startswith(b"%PDF")
+
+
+def test_equal_results_give_equal_files(tmp_path: Path) -> None:
+    results = store(tmp_path / "results", several())
+    first, again = (write_figures(results, tmp_path / name, ["svg"]) for name in ("one", "two"))
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
+
+
+def test_what_is_drawn_are_the_numbers() -> None:
+    rows, lines = with_lines(several())
+    names = dict(lines.select("line", "name").iter_rows())
+    scored, how = scores(rows), AGGREGATIONS["protocol"]
+    figure = _curves(curve_data(steps(rows), lines, how), 0)
+    assert [panel.get_title() for panel in figure.axes] == ["m", "n"]
+    drawn = sorted(tuple(line.get_ydata().round(6)) for line in figure.axes[0].lines)
+    assert drawn == [(0.1, 0.15), (0.2, 0.25), (0.3, 0.35)]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["p:n=1", "p:n=2", "p:n=3"]
+    ranked = _ranking(ranking(scored, ["line"], how).table, names)
+    assert next(text.get_text() for text in ranked.axes[0].get_yticklabels()) in ("p:n=3, m", "p:n=3, n")
+    sized = _sizes(strata(scored), names)
+    assert next(line.get_label() for line in sized.axes[0].lines) == "small, 1 to 2 ml (2)"
+
+
+def test_what_cannot_be_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = store(tmp_path / "results", several())
+    with pytest.raises(IntraBenchError, match="no format 'jpg'"):
+        write_figures(results, tmp_path, ["jpg"])
+    with pytest.raises(IntraBenchError, match="holds no results yet"):
+        write_figures(tmp_path / "empty", tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(IntraBenchError, match="cannot write to"):
+        write_figures(results, tmp_path / "file")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(IntraBenchError, match="pip install 'intrabench\\[report\\]'"):
+        write_figures(results, tmp_path)

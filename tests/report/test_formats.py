@@ -1,0 +1,31 @@
+"""Tables as text."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from intrabench.errors import IntraBenchError
+from intrabench.report.formats import FORMATS, formatted
+
+FRAME = pl.DataFrame({"model": ["a_b|c", "<&>"], "n": [1, 20], "dice": [0.51239, None]})
+EXPECTED = {
+    "csv": "model,n,dice\na_b|c,1,0.51239\n<&>,20,\n",
+    "markdown": "| model | n | dice |\n| --- | ---: | ---: |\n| a_b\\|c | 1 | 0.512 |\n| <&> | 20 | - |\n",
+    "latex": "\\begin{tabular}{lrr}\n\\toprule\nmodel & n & dice \\\\\n\\midrule\n"
+    "a\\_b|c & 1 & 0.512 \\\\\n<\\&> & 20 & - \\\\\n\\bottomrule\n\\end{tabular}\n",
+    "html": '<table>\n<thead><tr><th scope="col">model</th><th scope="col" class="number">n</th>'
+    '<th scope="col" class="number">dice</th></tr></thead>\n<tbody>\n'
+    '<tr><td>a_b|c</td><td class="number">1</td><td class="number">0.512</td></tr>\n'
+    '<tr><td>&lt;&amp;&gt;</td><td class="number">20</td><td class="number">-</td></tr>\n</tbody>\n</table>\n',
+}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_formats(format: str) -> None:
+    assert formatted(FRAME, format) == EXPECTED[format]
+
+
+def test_an_unknown_format() -> None:
+    with pytest.raises(IntraBenchError, match="there is no format 'markdwon', did you mean 'markdown'"):
+        formatted(FRAME, "markdwon")

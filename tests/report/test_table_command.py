@@ -1,0 +1,120 @@
+"""`intrabench table` with all that it can be asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from intrabench.report.annotated import annotated_table
+from intrabench.report.table import Layout, effort_table
+from intrabench.results.store import Store
+from intrabench.statistics.resample import intervals
+from intrabench.statistics.scores import IDENTITY, scores
+from tests.conftest import Said
+from tests.results.made import rows
+
+CASES = [{"case": str(number), "dice": 0.1 * number, "label": label} for number in range(1, 7) for label in ("a", "b")]
+GIVEN = pl.concat(
+    [
+        rows(*CASES, dataset="lnq", model="sam:size=h", prompter="box_interp:n=3", protocol="intrabench@1"),
+        rows(*CASES[:4], dataset="mine", model="sam:size=h", prompter="box_interp:n=3", protocol="intrabench@1"),
+        rows({"status": "oom", "dice": 0.0}, dataset="mine", model="box_fill", case="9", protocol="intrabench@1"),
+    ]
+)
+
+
+@pytest.fixture
+def table(say: Callable[..., Said]) -> Callable[..., Said]:
+    """Type `intrabench table ...` where those rows are stored."""
+    store = Store(Path("intrabench-results"), "run")
+    store.write_part([{k: v for k, v in row.items() if v is not None} for row in GIVEN.to_dicts()], [])
+    return lambda *words: say("table", *words)
+
+
+def test_cells_tell_interval_cases_targets_and_failures() -> None:
+    layout = Layout(by=("model",))
+    found = annotated_table(GIVEN, layout, interval=True, counts=True)
+    bounds = (
+        intervals(scores(GIVEN), ["model"], layout.how).filter(model="sam:size=h", dataset="lnq").row(0, named=True)
+    )
+    assert bounds["low"] < 0.35 < bounds["high"]
+    cells = {row["model"]: row for row in found.to_dicts()}
+    assert cells["sam:size=h"]["lnq"] == f"0.350 [{bounds['low']:.3f}, {bounds['high']:.3f}] 6/12"
+    assert cells["box_fill"]["mine"] == "0.000 [-] 1/1 !1"
+    assert cells["box_fill"]["lnq"] is None
+    plain = effort_table(GIVEN, layout)
+    assert found.drop("lnq", "mine", "average").equals(plain.drop("lnq", "mine", "average"))
+
+
+def test_the_head_says_what_was_done(table: Callable[..., Said]) -> None:
+    said = table("--failed", "drop", "--aggregation", "pooled")
+    assert said.code == 0
+    head = " ".join(said.out.split("┏")[0].split())
+    assert head == "dice: mean over all targets; failures are left out, empty answers count as the worst value"
+
+
+def test_lines_and_columns_of_ones_own(table: Callable[..., Said]) -> None:
+    said = table("--by", "model", "--columns", "label", "--csv", "--metric", "iou")
+    assert [line.split(",")[0] for line in said.out.splitlines()] == ["model", "box_fill", "sam:size=h"]
+    assert said.out.splitlines()[0].endswith(",a,b,x,average")
+    said = table("--by", "modle")
+    assert (said.code, said.err.startswith("error: rows have no column 'modle', did you mean 'model'?")) == (2, True)
+
+
+def test_summaries_of_sessions_are_metrics(table: Callable[..., Said]) -> None:
+    said = table("--metric", "nof:threshold=0.5,limit=10", "--by", "model", "--aggregation", "pooled", "--csv")
+    ends = {line.split(",")[0]: line.split(",")[-1] for line in said.out.splitlines()[1:]}
+    assert ends["box_fill"] == ""
+    assert float(ends["sam:size=h"]) == pytest.approx((8 / 12 + 1) / 2)
+    said = table("--metric", "nof:treshold=0.5")
+    assert (said.code, "did you mean 'threshold'" in said.err) == (2, True)
+    said = table("--reference", "paper", "--metric", "auc")
+    assert (said.code, said.err) == (2, "error: published numbers are Dice; leave --metric out beside --reference\n")
+
+
+def test_ours_beside_the_paper(table: Callable[..., Said]) -> None:
+    said = table("--reference", "paper", "--format", "csv")
+    assert said.out.splitlines()[0] == "row,model,round,paper,dataset,ours,published,difference"
+    (line,) = said.out.splitlines()[1:]
+    assert line.startswith("3B Inter,sam:size=h,0,D5,lnq,0.35")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--format", "word"), "there is no format 'word'"),
+        (("--failed", "zero"), "--failed zero is unknown; give worst or drop"),
+        (("--aggregation", "median"), "there is no aggregation 'median'"),
+        (("--reference", "papre"), "there is no reference 'papre', did you mean 'paper'?"),
+        (("--interval", "--columns", "label"), "--interval and --counts go with data sets as columns"),
+    ],
+)
+def test_wrong_words(table: Callable[..., Said], words: tuple[str, ...], told: str) -> None:
+    said = table(*words)
+    assert said.code == 2
+    assert said.err.startswith(f"error: {told}")
+
+
+def test_identity_is_what_lines_are_by_default() -> None:
+    assert Layout().by == IDENTITY
+
+
+def test_options_that_would_be_ignored_are_refused(table: Callable[..., Said]) -> None:
+    said = table("--groups", "--by", "model", "--counts", "--reference", "paper")
+    assert (said.code, said.err) == (
+        2,
+        "error: --groups does not go with --by, --counts, --reference; leave one of them out\n",
+    )
+
+
+def test_the_published_clicks_take_no_metric_of_ones_own(say: Callable[..., Said]) -> None:
+    store = Store(Path("intrabench-results"), "run")
+    given = rows({"dice": 0.5}, protocol="rclicks@1", model="sam", dataset="tetris", prompter="click_deepest")
+    store.write_part([{k: v for k, v in row.items() if v is not None} for row in given.to_dicts()], [])
+    asked = ("table", "--protocol", "rclicks@1", "--reference", "paper")
+    said = say(*asked, "--metric", "auc", "--round", "3")
+    assert said.err == "error: --reference of rclicks@1 does not go with --metric, --round; leave one of them out\n"
+    assert "no model was played with two groups of clicks" in say(*asked).err

@@ -1,0 +1,134 @@
+"""Sessions with clicks of groups, side by side: which belong together, and what the table says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from intrabench.errors import IntraBenchError
+from intrabench.prompters.combined import make_prompter
+from intrabench.protocols.rclicks_paper import ROWS
+from intrabench.report.reference.rclicks import published
+from intrabench.statistics.click_groups import PUBLISHED_METRIC, beside_published, clicks_of, group_table, groups_told
+from tests.results import made
+
+
+def sessions(prompter: str, *dice: float, **shared: Any) -> pl.DataFrame:
+    """One session per target with the prompter as rows name it, ending with this Dice after two clicks."""
+    return pl.concat(
+        [
+            made.curve([value / 2, value], instance=number, prompter=make_prompter(prompter).spec, **shared)
+            for number, value in enumerate(dice)
+        ]
+    )
+
+
+def test_what_belongs_together() -> None:
+    found = clicks_of("box_interp:n=3+clickability:model=distance,group=7,space=slice+hand:jitter_mm=2.0")
+    assert found is not None
+    assert found.group == 7
+    assert found.clicks == "box_interp:n=3+clickability:model=distance,space=slice+hand:jitter_mm=2.0"
+    assert found.base == "box_interp:n=3+click_deepest:space=slice+hand:jitter_mm=2.0"
+    assert clicks_of("clickability:model=distance,group=all") is None
+    assert clicks_of("click_deepest") is None
+    base, *groups = (row.prompter for row in ROWS)
+    assert {one.base for name in groups if (one := clicks_of(name))} == {base}
+
+
+def test_differences_by_hand() -> None:
+    rows = pl.concat(
+        [
+            sessions("clickability:group=1", 0.2, 0.4, 0.9),
+            sessions("clickability:group=10", 0.6, 0.6),
+            sessions("click_deepest", 0.7, 0.5, 0.9),
+            sessions("clickability:group=all", 0.1, 0.1),
+        ]
+    )
+    (line,) = group_table(rows).to_dicts()
+    assert (line["clicks"], line["dataset"]) == ("clickability:model=distance", "d")
+    assert (line["groups"], line["targets"], line["trajectories"]) == (2, 2, 1)  # the third has no group 10
+    assert [line[name] for name in ("base", "sample", "spread")] == pytest.approx([0.6, 0.45, 0.15])
+    assert [line[name] for name in ("dsb", "dgr", "dhh")] == pytest.approx([-0.15, -0.3, -0.3])
+    assert line["nsr"] == pytest.approx(100 * (0.2 / 0.4 + 0.1 / 0.5) / 2)
+    (clicks,) = group_table(rows, "noc:threshold=0.5,against=round,limit=5").to_dicts()
+    assert clicks["base"] == 1
+    assert clicks["sample"] == pytest.approx((5 + 1) / 2)
+    assert group_table(rows.filter(pl.col("prompter") != "click_deepest"))["dsb"].to_list() == [None]
+
+
+def test_clicks_in_percent_and_failures_as_numbers() -> None:
+    parts = [
+        sessions("clickability:group=1", 0.5, 0.5, 0.9),
+        sessions("clickability:group=10", 0.9, 0.5, 0.9),
+        sessions("click_deepest", 0.9, 0.9, 0.9),
+    ]
+    rows = pl.concat(parts).with_columns(interactions=pl.col("round") + 1.0)
+    (clicks,) = group_table(rows, "noc:threshold=0.9").to_dicts()
+    assert clicks["dgr"] == pytest.approx(100 * (18 / 2) / 3)
+    assert clicks["dsb"] == pytest.approx(100 * ((11 - 2) / 2 + (20 - 2) / 2 + 0) / 3)
+    (failures,) = group_table(rows, "nof:threshold=0.9").to_dicts()
+    assert [failures[name] for name in ("base", "sample", "spread", "dgr")] == [0, 1.5, 0.5, 1]
+
+
+def test_trajectories_are_averaged() -> None:
+    parts = [
+        sessions(f"clickability:group={group}", dice, seed=seed)
+        for group, seed, dice in ((1, 0, 0.2), (1, 1, 0.4), (10, 0, 0.8), (10, 1, 0.8))
+    ]
+    (line,) = group_table(pl.concat(parts)).to_dicts()
+    assert (line["sample"], line["trajectories"]) == (pytest.approx(0.55), 2)
+
+
+def test_beside_the_published() -> None:
+    parts = [
+        sessions(row.prompter.replace("model=rclicks", "model=distance"), 0.95, model="sam:size=h", dataset="tetris")
+        for row in ROWS
+    ]
+    found = beside_published(group_table(pl.concat(parts), PUBLISHED_METRIC))
+    known = published("tetris", "sam:size=h")
+    assert known is not None
+    assert found["source"].to_list() == ["ours", "published"]
+    assert found["clicks"].to_list() == [
+        "clickability:model=distance,mass=single,draws=published",
+        "of the published network",
+    ]
+    assert found["base"].to_list()[1] == known.noc.base == 2.66
+    assert found["dgr"].to_list()[1] == known.noc.dgr
+    with pytest.raises(IntraBenchError, match="none of these results stands in RClicks"):
+        beside_published(group_table(pl.concat(parts).with_columns(dataset=pl.lit("mine"))))
+
+
+def test_nothing_to_compare() -> None:
+    with pytest.raises(IntraBenchError, match="no model was played with two groups of clicks"):
+        group_table(pl.concat([sessions("clickability:group=1", 0.5), sessions("click_deepest", 0.5)]))
+
+
+def test_cases_that_could_not_be_prepared_are_no_targets() -> None:
+    rows = pl.concat([sessions("clickability:group=1", 0.2), sessions("clickability:group=10", 0.4)])
+    whole = rows.with_columns(target=pl.lit("*"), case=pl.lit("9"), status=pl.lit("error"), dice=pl.lit(0.0))
+    (line,) = group_table(pl.concat([rows, whole])).to_dicts()
+    assert (line["targets"], line["sample"]) == (1, pytest.approx(0.3))
+
+
+def test_specs_that_need_quotes_and_rows_of_older_versions() -> None:
+    found = clicks_of("clickability:model=\"rclicks:size=64,weights='a+b.pth'\",group=2".replace("'", ""))
+    assert found is not None
+    assert found.clicks == 'clickability:model="rclicks:size=64,weights=a+b.pth"'
+    rows = pl.concat([sessions("clickability:group=1", 0.2), sessions("clickability:group=10", 0.4)])
+    assert group_table(rows.with_columns(model_version=pl.lit(None, pl.String)))["targets"].to_list() == [1]
+
+
+def test_metrics_that_were_not_measured_or_have_no_end() -> None:
+    rows = pl.concat([sessions("clickability:group=1", 0.2), sessions("clickability:group=10", 0.4)])
+    with pytest.raises(IntraBenchError, match="no session has a boundary_iou; choose a metric"):
+        group_table(rows, "boundary_iou")
+    endless = rows.with_columns(hd95_mm=pl.lit(float("inf")))
+    assert group_table(endless, "hd95").select("sample", "dgr").row(0) == (None, None)
+    assert "number over targets" in groups_told("nof")
+    for spec in ("noc:threshold=nan", "noc:limit=0", "noc:threshold=2"):
+        with pytest.raises(IntraBenchError, match="give a threshold above 0 and up to 1, and a limit above 0"):
+            group_table(rows, spec)
+    with pytest.raises(IntraBenchError, match="finite budget"):
+        group_table(rows, "auc:budget=inf")

@@ -1,0 +1,91 @@
+"""What `intrabench compare A B` compares, and how it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from intrabench.errors import IntraBenchError
+from intrabench.results.store import Store
+from intrabench.statistics.contests import contests
+from tests.conftest import Said
+from tests.results.made import rows
+
+
+def cases(offset: float, **shared: object) -> pl.DataFrame:
+    """Ten cases whose Dice differ by case."""
+    return rows(*({"case": str(number), "dice": 0.5 + 0.02 * number + offset} for number in range(10)), **shared)
+
+
+def stored(folder: str, *frames: pl.DataFrame) -> Path:
+    store = Store(Path(folder), folder)
+    given = [{k: v for k, v in row.items() if v is not None} for frame in frames for row in frame.to_dicts()]
+    store.write_part(given, [])
+    return Path(folder)
+
+
+@pytest.fixture
+def results() -> Path:
+    return stored(
+        "intrabench-results",
+        cases(0.0, model="old", prompter="p"),
+        cases(-0.1, model="new", prompter="p"),
+        cases(0.0, model="old", prompter="q"),
+        cases(0.1, model="new", prompter="q"),
+        rows({"status": "not_applicable"}, model="old", prompter="r"),
+        cases(0.0, model="new", prompter="r"),
+    )
+
+
+def test_models_are_compared_prompter_by_prompter(results: Path, say: Callable[..., Said]) -> None:
+    found = contests(results, "old", "new")
+    assert [contest.head for contest in found] == ["p", "q"]
+    assert [(set(one.a["model"]), set(one.b["model"])) for one in found] == [({"old"}, {"new"})] * 2
+    said = say("compare", "old", "new")
+    assert said.code == 1
+    assert "== p\ndice of new minus old" in said.out
+    assert "  d: -0.100 [-0.100, -0.100], better in 0, worse in 10 of 10 (superiority 0.00)" in said.out
+    assert "  d: +0.100 [+0.100, +0.100], better in 10, worse in 0 of 10 (superiority 1.00)" in said.out
+    assert said.out.count("new is worse: the whole interval of the difference lies below 0") == 1
+
+
+def test_prompters_are_compared_model_by_model(results: Path, say: Callable[..., Said]) -> None:
+    assert [contest.head for contest in contests(results, "p", "q")] == ["new", "old"]
+    assert say("compare", "p", "q").code == 0
+    assert say("compare", "q", "p").code == 1
+
+
+def test_runs_are_compared_line_by_line_whatever_the_version(say: Callable[..., Said]) -> None:
+    stored("a", cases(0.0, model_version="1"), cases(0.0, prompter="only_a"))
+    stored("b", cases(-0.05, model_version="2", weights_sha256="f" * 64))
+    (contest,) = contests(Path("nowhere"), "a", "b")
+    assert (contest.head, set(contest.b["model_version"])) == ("p", {"2"})
+    assert say("compare", "a", "b").code == 1
+    assert say("compare", "b", "a").code == 0
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "told"),
+    [
+        (
+            "old",
+            "neww",
+            "'neww' is no results folder, and no model or prompter in intrabench-results, did you mean 'new'",
+        ),
+        ("old", "p", "old and p are a model and a prompter; give two of one kind"),
+    ],
+)
+def test_names_that_mean_nothing(results: Path, a: str, b: str, told: str) -> None:
+    with pytest.raises(IntraBenchError) as caught:
+        contests(results, a, b)
+    assert str(caught.value).startswith(told)
+
+
+def test_nothing_in_common() -> None:
+    stored("a", cases(0.0, prompter="p"))
+    stored("b", cases(0.0, prompter="q"))
+    with pytest.raises(IntraBenchError, match="a and b have no line in common"):
+        contests(Path("nowhere"), "a", "b")
