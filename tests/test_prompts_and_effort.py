@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
+from intrabench.effort import TABLES, cost, effort_of_round, table
 from intrabench.errors import IntraBenchError
-from intrabench.play.effort import TABLES, cost, effort_of_round, table
 from intrabench.prompts import (
     Action,
     Click,

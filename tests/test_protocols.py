@@ -12,13 +12,13 @@ import intrabench
 from intrabench import registry
 from intrabench.cli.main import main
 from intrabench.datasets.cases import store
+from intrabench.effort import cost
 from intrabench.engine.dry_run import describe as dry_run
 from intrabench.engine.job import Options, make_job
 from intrabench.engine.units import Runner
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.metrics.score import METRICS
-from intrabench.play.effort import cost
 from intrabench.prompters.base import User
 from intrabench.prompters.combined import make_prompter
 from intrabench.prompts import Abilities, Turn

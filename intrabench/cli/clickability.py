@@ -38,9 +38,9 @@ def clickability_evaluate(
     import polars as pl
 
     from intrabench.cli.console import print_frame
-    from intrabench.clickability.evaluation import evaluate, means, wide
     from intrabench.registry import click_model
     from intrabench.report.formats import check_format, formatted
+    from intrabench.statistics.click_evaluation import evaluate, means, wide
 
     add_plugins(plugin)
     check_format(format)

@@ -87,7 +87,8 @@ def table(
 
 def _group_table(rows: pl.DataFrame, layout: Layout, published: bool) -> tuple[pl.DataFrame, str]:
     """What `--groups` shows, or the published table beside ours, and its heading."""
-    from intrabench.statistics.click_groups import PUBLISHED_METRIC, beside_published, group_table, groups_told
+    from intrabench.report.reference.rclicks import PUBLISHED_METRIC, beside_published
+    from intrabench.statistics.click_groups import group_table, groups_told
 
     metric = PUBLISHED_METRIC if published else layout.metric
     if published:

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.clickability.clicks_csv import RealClicks
-from intrabench.clickability.evaluation import ClickedImage
 from intrabench.clickability.examples import Example
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases import store
@@ -20,6 +19,9 @@ from intrabench.datasets.convert.photo import read_photo
 from intrabench.errors import IntraBenchError, broken
 from intrabench.randomness import stream
 from intrabench.target import Target
+
+ClickedImage = tuple[NDArray[np.uint8], NDArray[np.bool_], NDArray[np.bool_]]
+"""The picture ``(y, x, 3)``, the whole target ``(y, x)``, and the error ``(y, x)`` that the clicks correct."""
 
 _HALF = 127  # masks are stored as probabilities, 0 to 255
 

@@ -9,12 +9,12 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any
 
+from intrabench.effort import Effort, effort_of_round
 from intrabench.errors import NotApplicable
 from intrabench.mask import Mask
 from intrabench.metrics.score import score
 from intrabench.models.base import Answer, Failure, Request
 from intrabench.play.adapt import PROPAGATION, adapt
-from intrabench.play.effort import Effort, effort_of_round
 from intrabench.prompters.base import Clock, Prompter, Turns, User
 from intrabench.prompts import Abilities, Action, Turn, counting
 from intrabench.protocols import Protocol

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
+from intrabench.effort import Effort
 from intrabench.errors import IntraBenchError
-from intrabench.play.effort import Effort
 from intrabench.protocols import intrabench_paper, rclicks_paper
 from intrabench.protocols.row import Row
 from intrabench.specs import build, nearest, parse, spec_of, switch

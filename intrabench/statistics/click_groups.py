@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields
 
 import numpy as np
 import polars as pl
 import polars.selectors as cs
 
-from intrabench.clickability.sampling import GROUPS
 from intrabench.errors import IntraBenchError
-from intrabench.report.reference.rclicks import DATASETS, published
 from intrabench.specs import parse, quoted, split
 from intrabench.statistics.measures import measured, told
 from intrabench.statistics.robustness import Robustness, auc_robustness, noc_robustness, nof_robustness
@@ -35,9 +33,6 @@ class Clicks:
     base: str
     group: int
 
-
-PUBLISHED_METRIC = "noc:threshold=0.9,metric=iou"
-"""What `beside_published` compares."""
 
 _STATISTICS = {"noc": noc_robustness, "nof": nof_robustness}
 """By kind of metric; of all others, differences of means."""
@@ -120,27 +115,3 @@ def groups_told(metric: str) -> str:
         "spread); dsb: sample against base, dgr: the least against the most likely clicks, dhh: their halves, pair by "
         "pair or merged; noc in percent; nsr: spread over sample in percent"
     )
-
-
-def beside_published(table: pl.DataFrame) -> pl.DataFrame:
-    """`group_table` of `PUBLISHED_METRIC` and, below, the lines of RClicks' Table 9 for its models and data sets.
-
-    ``source`` says which is which. The published clicks are those of RClicks' network, whatever ours are.
-
-    Raises:
-        IntraBenchError: it has none of them.
-    """
-    printed = []
-    for dataset, model in table.select("dataset", "model").unique().sort("dataset", "model").iter_rows():
-        known = published(dataset, model)
-        if known is not None:
-            line = {"dataset": dataset, "model": model, "clicks": "of the published network", "groups": GROUPS}
-            printed.append(dict.fromkeys(table.columns) | line | asdict(known.noc))
-    if not printed:
-        raise IntraBenchError(
-            "none of these results stands in RClicks: it has sam and sam2 among our models, and the data sets "
-            f"{', '.join(DATASETS)}"
-        )
-    theirs = pl.DataFrame(printed, schema=table.schema).with_columns(source=pl.lit("published"))
-    both = pl.concat([table.with_columns(source=pl.lit("ours")), theirs])
-    return both.sort("model", "dataset", "source", "clicks")

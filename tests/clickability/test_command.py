@@ -14,10 +14,10 @@ from PIL import Image
 
 from intrabench.clickability.clicks_csv import read_clicks
 from intrabench.clickability.distance import Distance
-from intrabench.clickability.evaluation import evaluate, means
 from intrabench.clickability.rclicks import RClicks
 from intrabench.models.networks import mscan
 from intrabench.registry import click_model
+from intrabench.statistics.click_evaluation import evaluate, means
 from tests.clickability.simulated import examples
 from tests.conftest import Said
 

@@ -14,9 +14,9 @@ from scipy.spatial import cKDTree
 
 import intrabench
 from intrabench import registry
+from intrabench.effort import effort_of_round
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
-from intrabench.play.effort import effort_of_round
 from intrabench.prompters.base import Clock, User
 from intrabench.prompters.slices import component_centre, seed_slices
 from intrabench.volume import Volume

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 import intrabench
+from intrabench.effort import effort_of_round
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.models.base import Request
-from intrabench.play.effort import effort_of_round
 from intrabench.play.lockstep import play
 from intrabench.play.session import Session
 from intrabench.prompters.base import Clock, Refinement, User

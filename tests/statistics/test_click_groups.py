@@ -10,8 +10,8 @@ import pytest
 from intrabench.errors import IntraBenchError
 from intrabench.prompters.combined import make_prompter
 from intrabench.protocols.rclicks_paper import ROWS
-from intrabench.report.reference.rclicks import published
-from intrabench.statistics.click_groups import PUBLISHED_METRIC, beside_published, clicks_of, group_table, groups_told
+from intrabench.report.reference.rclicks import PUBLISHED_METRIC, beside_published, published
+from intrabench.statistics.click_groups import clicks_of, group_table, groups_told
 from tests.results import made
 
 

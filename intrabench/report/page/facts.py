@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.play.effort import TABLES
-from intrabench.play.effort import table as effort_table
+from intrabench.effort import TABLES
+from intrabench.effort import table as effort_table
 from intrabench.protocols import PROTOCOLS
 from intrabench.report.page.grid import digits_of
 from intrabench.report.table import seen_in_training

@@ -7,13 +7,14 @@ https://arxiv.org/abs/2410.11722), Tables 9 to 12.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from intrabench.clickability.sampling import GROUPS
 from intrabench.errors import IntraBenchError
 from intrabench.specs import parse
 from intrabench.statistics.robustness import Robustness, UserNoise
@@ -28,6 +29,9 @@ DATASETS = {
     "tetris": "TETRIS",
 }
 """What the paper calls our data sets."""
+
+PUBLISHED_METRIC = "noc:threshold=0.9,metric=iou"
+"""What `beside_published` compares."""
 
 _SAM = {"b": "sam_vit_b_01ec64", "l": "sam_vit_l_0b3195", "h": "sam_vit_h_4b8939"}
 _SAM2 = {"t": "tiny", "s": "small", "b+": "base_plus", "l": "large"}
@@ -63,6 +67,30 @@ def published(dataset: str, checkpoint: str) -> Published | None:
         dataset=DATASETS.get(dataset, dataset), checkpoint=checkpoint_of(checkpoint) or checkpoint
     )
     return _published(printed.row(0, named=True)) if len(printed) else None
+
+
+def beside_published(table: pl.DataFrame) -> pl.DataFrame:
+    """`group_table` of `PUBLISHED_METRIC` and, below, the lines of RClicks' Table 9 for its models and data sets.
+
+    ``source`` says which is which. The published clicks are those of RClicks' network, whatever ours are.
+
+    Raises:
+        IntraBenchError: it has none of them.
+    """
+    printed = []
+    for dataset, model in table.select("dataset", "model").unique().sort("dataset", "model").iter_rows():
+        known = published(dataset, model)
+        if known is not None:
+            line = {"dataset": dataset, "model": model, "clicks": "of the published network", "groups": GROUPS}
+            printed.append(dict.fromkeys(table.columns) | line | asdict(known.noc))
+    if not printed:
+        raise IntraBenchError(
+            "none of these results stands in RClicks: it has sam and sam2 among our models, and the data sets "
+            f"{', '.join(DATASETS)}"
+        )
+    theirs = pl.DataFrame(printed, schema=table.schema).with_columns(source=pl.lit("published"))
+    both = pl.concat([table.with_columns(source=pl.lit("ours")), theirs])
+    return both.sort("model", "dataset", "source", "clicks")
 
 
 def checkpoint_of(spec: str) -> str | None:

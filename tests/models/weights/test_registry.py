@@ -14,12 +14,11 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
-from intrabench import registry
+from intrabench import effort, registry
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.places import url_of
 from intrabench.models.weights import registry as weights
 from intrabench.models.weights.registry import Weights
-from intrabench.play import effort
 from tests.models.conftest import Own
 
 SOURCES = (
@@ -117,7 +116,7 @@ def told(id: str, override: Path | None = None) -> str:
 
 
 def test_a_packaged_file_is_found_where_the_package_lies_and_repaired_by_its_version(own: Own, folder: Path) -> None:
-    own("theirs", sources=("package:thing==1.2/intrabench/play/effort.toml",), extra="thing", file="effort.toml")
+    own("theirs", sources=("package:thing==1.2/intrabench/effort.toml",), extra="thing", file="effort.toml")
     found = weights.find("theirs")
     assert found == Path(effort.__file__).with_name("effort.toml")
     (folder / "effort.toml").write_bytes(b"abc")

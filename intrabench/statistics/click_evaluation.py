@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, fields
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from intrabench.clickability.base import Clickability
 from intrabench.clickability.click_metrics import BOOTSTRAPS, ClickMetrics, click_metrics
+from intrabench.clickability.clicked_images import ClickedImage
 from intrabench.clickability.clicks_csv import RealClicks
 from intrabench.errors import IntraBenchError
 from intrabench.randomness import stream
 from intrabench.statistics.aggregate import aggregation
 from intrabench.statistics.resample import AVERAGE, intervals
-
-ClickedImage = tuple[NDArray[np.uint8], NDArray[np.bool_], NDArray[np.bool_]]
-"""The picture ``(y, x, 3)``, the whole target ``(y, x)``, and the error ``(y, x)`` that the clicks correct."""
 
 METRICS = tuple(field.name for field in fields(ClickMetrics))
 ALL = "all"
@@ -35,7 +31,7 @@ SCHEMA = {
 
 def evaluate(
     entries: Iterable[RealClicks],
-    scene_of: Callable[[RealClicks], ClickedImage],
+    image_of: Callable[[RealClicks], ClickedImage],
     clickability: Clickability,
     seed: int = 0,
     bootstraps: int = BOOTSTRAPS,
@@ -45,9 +41,9 @@ def evaluate(
     The draws depend on the seed and the entry alone.
 
     Raises:
-        IntraBenchError: there are no entries; a scene does not fit its clicks, or its map is none.
+        IntraBenchError: there are no entries; a picture does not fit its clicks, or its map is none.
     """
-    rows = [_row(entry, scene_of(entry), clickability, seed, bootstraps) for entry in entries]
+    rows = [_row(entry, image_of(entry), clickability, seed, bootstraps) for entry in entries]
     if not rows:
         raise IntraBenchError("there are no clicks to compare with; choose a data set that the file of clicks holds")
     return pl.DataFrame(rows, schema=SCHEMA)
@@ -87,9 +83,9 @@ def _cell(value: float, low: float | None, high: float | None, digits: int) -> s
 
 
 def _row(
-    entry: RealClicks, scene: ClickedImage, clickability: Clickability, seed: int, bootstraps: int
+    entry: RealClicks, clicked: ClickedImage, clickability: Clickability, seed: int, bootstraps: int
 ) -> dict[str, str | int | float]:
-    image, target, error = scene
+    image, target, error = clicked
     if not image.shape[:2] == target.shape == error.shape == entry.shape:
         raise IntraBenchError(
             f"the clicks of {entry.full_stem} were made on {entry.shape[0]} x {entry.shape[1]} pixels, but its picture "

@@ -11,10 +11,10 @@ import pytest
 from intrabench.clickability.click_metrics import click_metrics
 from intrabench.clickability.clicks_csv import RealClicks
 from intrabench.clickability.distance import Distance
-from intrabench.clickability.evaluation import METRICS, ClickedImage, evaluate, means, wide
 from intrabench.clickability.uniform import Uniform
 from intrabench.errors import IntraBenchError
 from intrabench.randomness import stream
+from intrabench.statistics.click_evaluation import METRICS, ClickedImage, evaluate, means, wide
 
 SHAPE = (30, 40)
 

@@ -32,7 +32,7 @@ class Effort:
 def table(name: str) -> dict[str, Any]:
     """The cost table ``name@version`` as data: its source and one entry per kind of action."""
     family, _, version = name.partition("@")
-    tables = tomllib.loads(files("intrabench.play").joinpath("effort.toml").read_text(encoding="utf-8"))
+    tables = tomllib.loads(files("intrabench").joinpath("effort.toml").read_text(encoding="utf-8"))
     try:
         found: dict[str, Any] = tables[family][version]
     except KeyError:
