@@ -13,7 +13,17 @@ from intrabench.cli.clickability import clickability_app
 from intrabench.cli.data import data_app
 from intrabench.cli.report import add_reports
 from intrabench.cli.results import Out, add_results, tell_damage
-from intrabench.cli.shared import Cases, Json, Plugins, Targets, add_plugins, listing, show_names, show_table
+from intrabench.cli.shared import (
+    Cases,
+    Json,
+    Plugins,
+    Targets,
+    add_plugins,
+    listing,
+    show_names,
+    show_table,
+    tell_failures,
+)
 from intrabench.cli.weights import weights_app
 from intrabench.errors import IntraBenchError
 
@@ -128,6 +138,7 @@ def _run(options: Options, out: Path | None) -> None:
     option = f" --out {shlex.quote(str(out))}" if out else ""
     typer.echo(f"results in {folder}; `intrabench table{option}` shows all of them")
     if summary.failed:
+        tell_failures(summary.failures)
         told = f"{summary.failed} of {summary.total} sessions failed; run the same command to try them again"
         typer.echo(told, err=True)
         raise typer.Exit(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
@@ -63,13 +64,18 @@ class Group:
 
 @dataclass
 class Summary:
-    """What a run did."""
+    """What a run did. failures: how many sessions failed, by ``status: message``."""
 
     total: int = 0
     already: int = 0
     computed: int = 0
-    failed: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
     keys: set[str] = field(default_factory=set)
+
+    @property
+    def failed(self) -> int:
+        """How many sessions failed."""
+        return self.failures.total()
 
 
 class LocalRun:
@@ -222,19 +228,19 @@ class LocalRun:
 
     def _keep(self, wave: Sequence[Unit], sessions: Sequence[Session]) -> None:
         """Write the sessions of a wave that are complete, as one part."""
-        rows, turns, complete, failed = [], [], 0, 0
+        rows, turns, complete, failures = [], [], 0, list[str]()
         for unit, session in zip(wave, sessions, strict=True):
             if session.request is not None:
                 continue
             complete += 1
-            failed += any(row["status"] in FAILED for row in session.rows)
+            failures += [f"{row['status']}: {row['error']}" for row in session.rows if row["status"] in FAILED][:1]
             rows += [{**self._columns(unit), **row, "target_ml": session.target.volume_ml} for row in session.rows]
             turns += session.turns
             if session.masks:
                 self.store.write_masks(unit.key, session.masks)
         if rows:
             self.store.write_part(rows, turns)
-        self._count(complete, failed)
+        self._count(complete, failures)
 
     def _columns(self, unit: Unit) -> dict[str, Any]:
         memory = {"peak_memory_mb": peak_memory_mb(), "peak_gpu_mb": peak_gpu_mb()}
@@ -251,12 +257,12 @@ class LocalRun:
         rows = [self._bare_row(unit, status, message, dice=0.0) for unit, status, message in failed]
         if rows:
             self.store.write_part(rows, [])
-        self._count(len(rows), len(rows))
+        self._count(len(rows), [f"{status}: {message}" for _, status, message in failed])
 
     def _write_inapplicable(self, units: Sequence[Unit], reason: str) -> None:
         """Rows for units that mean nothing for their model, because of its kind of images."""
         self.store.write_part([self._bare_row(unit, "not_applicable", reason, dice=None) for unit in units], [])
-        self._count(len(units), 0)
+        self._count(len(units), [])
 
     def _write_mended(self, units: Sequence[Unit]) -> None:
         """Take back the failure of whole cases that could be prepared this time."""
@@ -270,10 +276,10 @@ class LocalRun:
         effort = {"interactions": 0.0, "dof": 0.0, "seconds_human": 0.0}
         return {**self._columns(unit), "session": unit.key, "status": status, "error": message, **scores, **effort}
 
-    def _count(self, complete: int, failed: int) -> None:
+    def _count(self, complete: int, failures: Sequence[str]) -> None:
         self.summary.computed += complete
-        self.summary.failed += failed
-        self.reporter.advance(complete, failed)
+        self.summary.failures.update(failures)
+        self.reporter.advance(complete, len(failures))
 
 
 def _ids(units: Sequence[Unit]) -> list[str]:

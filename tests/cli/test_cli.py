@@ -22,6 +22,8 @@ SICK = (
     "@dataclass(eq=False)\nclass Sick(VolumeModel):\n    name = 'sick'\n    accepts = frozenset({'box2d'})\n"
     "    def segment_one(self, volume, request):\n        raise MemoryError('all gone')\n"
 )
+LAST = "4 sessions: oom: MemoryError: MemoryError"
+MORE = "2 more kinds of failures are in the column error of the results"
 
 
 def test_list_names_everything_and_json_is_the_same(say: Callable[..., Said]) -> None:
@@ -201,9 +203,29 @@ def test_failed_units_exit_with_1(say: Callable[..., Said]) -> None:
     Path("sick.py").write_text(SICK)
     said = say("run", "-m", "sick", "-p", "box_slice", "-d", PHANTOM, "--plugin", "sick.py")
     assert said.code == 1
-    assert "2 of 2 sessions failed" in said.err
+    assert said.err.endswith(
+        "2 sessions: oom: MemoryError: all gone\n2 of 2 sessions failed; run the same command to try them again\n"
+    )
     rows = intrabench.run("sick", "box_slice", PHANTOM)
     assert set(rows["status"]) == {"oom"}
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        ("KeyError('layer') if Sick.calls % 3 else MemoryError()", ["8 sessions: error: KeyError: 'layer'", LAST]),
+        ("KeyError(Sick.calls)", [*(f"1 session: error: KeyError: {n}" for n in range(1, 11)), MORE]),
+    ],
+)
+def test_each_distinct_failure_is_printed_once_with_its_count(
+    say: Callable[..., Said], error: str, expected: list[str]
+) -> None:
+    text = SICK.replace("MemoryError('all gone')", error).replace(
+        "        raise", "        Sick.calls += 1\n        raise"
+    )
+    Path("sick.py").write_text(text.replace("frozenset({'box2d'})", "frozenset({'box2d'})\n    calls = 0"))
+    said = say("run", "-m", "sick", "-p", "box_slice", "-d", "phantom:instances=12", "--plugin", "sick.py")
+    assert said.err.splitlines()[-1 - len(expected) : -1] == expected
 
 
 def test_data_that_cannot_be_had_exits_with_1(say: Callable[..., Said], monkeypatch: pytest.MonkeyPatch) -> None:
