@@ -24,8 +24,9 @@ from intrabench.datasets.base import Dataset, DatasetCard, Files
 from intrabench.datasets.cases import store as cases
 from intrabench.engine.job import Job
 from intrabench.engine.local import LocalRun
+from intrabench.engine.plan import make_plan
+from intrabench.engine.progress import Silent
 from intrabench.engine.units import Runner
-from intrabench.fetch.transfer import Progress
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request
 from intrabench.models.box_fill import fill
@@ -103,27 +104,18 @@ def _around(request: Request) -> Mask:
     return fill([(int(z0), int(y0), int(x0), int(z1), int(y1), int(x1))], (10**6,) * 3)
 
 
-class _Quiet:
-    def say(self, text: str) -> None: ...
-    def begin(self, total: int, done: int) -> None: ...
-    def watch(self, name: str) -> AbstractContextManager[Progress]:
-        return nullcontext(lambda done, total: None)
-
-    def advance(self, sessions: int, failed: int) -> None: ...
-
-
 def ours(dataset: Six, prompter: str, folder: Path, model: Model | None = None, rounds: int = 0) -> float:
     """Seconds per instance: the play of all sessions and the writing of their part."""
     runner = Runner(model or Instant())
     job = Job((runner,), (make_prompter(prompter),), (dataset,), (0,), protocol("overlap@1"), rounds)
-    run = LocalRun(job, Store(folder, "bench"), _Quiet())
-    (group,) = run.groups()
+    run = LocalRun(job, Store(folder, "bench"), Silent())
+    (group,) = make_plan(job, Silent()).groups
     scene = cases.open_case(dataset, "six")
     volume = scene.volume
     targets = {target.id: target for target in scene.targets()}
     started = time.perf_counter()
     with runner.model.open(volume) as image:
-        run.play_waves(group.units, targets, image, volume)
+        run.player.play_waves(group.units, targets, image, volume)
     return (time.perf_counter() - started) / len(VOXELS)
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
-import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +13,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from intrabench.datasets.base import Dataset
-    from intrabench.engine.job import Options
-    from intrabench.engine.local import Reporter, Summary
-    from intrabench.fetch.transfer import Progress
+    from intrabench.engine.rows import Summary
     from intrabench.models.base import Model
     from intrabench.prompters.base import Prompter
 
@@ -56,13 +51,15 @@ def run(
     """Run models times prompters times data sets times seeds, and return their rows, one per session and round.
 
     Without a prompter the rows of the protocol are run, ``protocol="intrabench@1"``. What the results folder holds
-    already is not computed again. Further `options` are those of `intrabench.engine.job.Options`: rounds, refine, hand,
-    stop, protocol, only, cases, targets, device, ...
+    already is not computed again. Further `options` are those of `intrabench.engine.options.Options`: rounds, refine,
+    hand, stop, protocol, only, cases, targets, device, ...
 
     Raises:
         IntraBenchError: a name, spec or option is wrong. Failures of single sessions are rows with a status instead.
     """
-    from intrabench.engine.job import Options, given_weights
+    from intrabench.engine.local import execute
+    from intrabench.engine.options import Options, given_weights
+    from intrabench.engine.progress import Silent
 
     for name in ("cases", "targets", "refine", "only"):
         if name in options:
@@ -91,25 +88,6 @@ def table(out: str | Path | None = None, *, metric: str = "dice") -> pl.DataFram
     return stored_table(results_folder(None if out is None else Path(out)), Layout(metric))
 
 
-def execute(options: Options, folder: Path, reporter: Reporter) -> tuple[Summary, int]:
-    """Run a job into a results folder; returns what was done and the number of rounds."""
-    from intrabench.engine.job import make_job
-    from intrabench.engine.local import LocalRun
-    from intrabench.engine.manifest import Manifest
-    from intrabench.results.store import Store
-
-    job = make_job(options)
-    run_id = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + secrets.token_hex(3)
-    try:
-        manifest = Manifest(options, job)
-        run = LocalRun(job, Store(folder, run_id, manifest.opening), reporter)
-        with manifest.kept(run.store, run.summary):
-            return run.run(), job.rounds
-    finally:
-        for runner in job.runners:
-            runner.close()
-
-
 def rows_of(summary: Summary, folder: Path, rounds: int) -> pl.DataFrame:
     """The current rows of a run's sessions, up to its last round."""
     import polars as pl
@@ -122,20 +100,3 @@ def rows_of(summary: Summary, folder: Path, rounds: int) -> pl.DataFrame:
 
 def _several(spec: str | Sequence[str]) -> list[str]:
     return [spec] if isinstance(spec, str) else list(spec)
-
-
-class Silent:
-    """A reporter for use in Python: rows say all."""
-
-    def say(self, text: str) -> None:
-        """Say nothing."""
-
-    def watch(self, name: str) -> AbstractContextManager[Progress]:
-        """Say nothing."""
-        return nullcontext(lambda done, total: None)
-
-    def begin(self, total: int, done: int) -> None:
-        """Say nothing."""
-
-    def advance(self, sessions: int, failed: int) -> None:
-        """Say nothing."""

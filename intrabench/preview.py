@@ -10,7 +10,9 @@ from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases import store
 from intrabench.datasets.cases.selection import select_cases, select_targets
 from intrabench.datasets.cases.stored_case import StoredCase
-from intrabench.engine.job import Job, Options, make_job
+from intrabench.engine.job import Job
+from intrabench.engine.make_job import make_job
+from intrabench.engine.options import Options
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Model
 from intrabench.pictures import Picture

@@ -14,7 +14,8 @@ from intrabench.cli.main import main
 from intrabench.datasets.cases import store
 from intrabench.effort import cost
 from intrabench.engine.dry_run import describe as dry_run
-from intrabench.engine.job import Options, make_job
+from intrabench.engine.make_job import make_job
+from intrabench.engine.options import Options
 from intrabench.engine.units import Runner
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask

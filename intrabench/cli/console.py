@@ -1,120 +1,12 @@
-"""What a run prints: a progress bar on a terminal, plain lines elsewhere, tables for people."""
+"""Tables for people."""
 
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-class Console:
-    """A reporter for `LocalRun`: counts, failures and time left."""
-
-    def __init__(self) -> None:
-        self._live = sys.stderr.isatty()
-        self._progress: Any = None
-        self._task: Any = None
-        self._total = self._done = self._failed = 0
-        self._started = self._spoke = time.monotonic()
-
-    def __enter__(self) -> Console:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if self._progress is not None:
-            self._progress.stop()
-
-    def say(self, text: str) -> None:
-        """One plain line, above the bar when there is one."""
-        if self._progress is not None:
-            self._progress.console.print(text, highlight=False, markup=False)
-        else:
-            print(text, file=sys.stderr, flush=True)
-
-    @contextmanager
-    def watch(self, name: str) -> Iterator[Callable[[int, int | None], None]]:
-        """Tells of a download while the context lasts."""
-        with Downloads() as downloads, downloads.watch(name) as progress:
-            yield progress
-
-    def begin(self, total: int, done: int) -> None:
-        """Show what is ahead."""
-        self._total, self._done = total, done
-        self._started = self._spoke = time.monotonic()
-        self.say(f"{total} sessions, {done} of them finished before" if done else f"{total} sessions")
-        if self._live and done < total:
-            from rich.console import Console as RichConsole
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-            failed = TextColumn("{task.fields[failed]} failed")
-            columns = (TextColumn("sessions"), BarColumn(), MofNCompleteColumn(), failed, TimeRemainingColumn())
-            self._progress = Progress(*columns, console=RichConsole(stderr=True))
-            self._task = self._progress.add_task("sessions", total=total, completed=done, failed=0)
-            self._progress.start()
-
-    def advance(self, sessions: int, failed: int) -> None:
-        """Count; in plain mode say so at most every few seconds."""
-        self._done += sessions
-        self._failed += failed
-        if self._progress is not None:
-            self._progress.update(self._task, completed=self._done, failed=self._failed)
-        elif sessions and (self._done == self._total or time.monotonic() - self._spoke > 5):
-            self._spoke = time.monotonic()
-            elapsed = self._spoke - self._started
-            self.say(f"{self._done} of {self._total} sessions, {self._failed} failed, {elapsed:.0f} s")
-
-
-class Downloads:
-    """Shows how many bytes of each file have arrived: a bar per file on a terminal, lines now and then elsewhere."""
-
-    def __init__(self) -> None:
-        self._bars: Any = None
-
-    def __enter__(self) -> Downloads:
-        if sys.stderr.isatty():
-            from rich.console import Console as RichConsole
-            from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-
-            columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-            self._bars = Progress(*columns, console=RichConsole(stderr=True))
-            self._bars.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if self._bars is not None:
-            self._bars.stop()
-
-    def say(self, text: str) -> None:
-        """One plain line, above the bars when there are some."""
-        if self._bars is not None:
-            self._bars.console.print(text, highlight=False, markup=False)
-        else:
-            print(text, file=sys.stderr, flush=True)
-
-    @contextmanager
-    def watch(self, name: str) -> Iterator[Callable[[int, int | None], None]]:
-        """Tells of one file while the context lasts; several may be under way."""
-        if self._bars is not None:
-            task = self._bars.add_task(name, total=None)
-            yield lambda done, total: self._bars.update(task, completed=done, total=total)
-            self._bars.remove_task(task)
-            return
-        spoke = time.monotonic()
-
-        def tell(done: int, total: int | None) -> None:
-            nonlocal spoke
-            if time.monotonic() - spoke > 5 or done == total:
-                spoke = time.monotonic()
-                of = f" of {total / 1e6:.1f}" if total else ""
-                self.say(f"{name}: {done / 1e6:.1f}{of} MB")
-
-        yield tell
 
 
 def print_frame(frame: pl.DataFrame, title: str = "") -> None:

@@ -27,9 +27,9 @@ def data_get(
 ) -> None:
     """Fetch and convert data sets; what is there already is left alone."""
     from intrabench import registry
-    from intrabench.cli.console import Downloads
     from intrabench.datasets.cases.get import fetch_shared, get
     from intrabench.datasets.cases.selection import select_cases
+    from intrabench.engine.progress import Downloads
 
     _use(root)
     add_plugins(plugin)

@@ -28,7 +28,7 @@ from intrabench.cli.weights import weights_app
 from intrabench.errors import IntraBenchError
 
 if TYPE_CHECKING:
-    from intrabench.engine.job import Options
+    from intrabench.engine.options import Options
 
 app = typer.Typer(
     help="Measure promptable segmentation models on 3D radiology volumes the way a clinician would use them.",
@@ -78,7 +78,7 @@ def run(
     Prompters are those of --prompter, else the rows of the protocol (intrabench@1 has some).
     """
     from intrabench import api
-    from intrabench.engine.job import Options, given_weights
+    from intrabench.engine.options import Options, given_weights
 
     options = Options(
         models=model,
@@ -119,14 +119,16 @@ def run(
 def _run(options: Options, out: Path | None) -> None:
     """Run, print the table of what was asked for, and set the exit code."""
     from intrabench import api
-    from intrabench.cli.console import Console, print_frame
+    from intrabench.cli.console import print_frame
+    from intrabench.engine.local import execute
+    from intrabench.engine.progress import Console
     from intrabench.report.table import effort_table, readable, seen_in_training
     from intrabench.workspace import results_folder
 
     folder = results_folder(out)
     with Console() as console:
         try:
-            summary, last = api.execute(options, folder, console)
+            summary, last = execute(options, folder, console)
         except KeyboardInterrupt:
             console.say("interrupted; what is finished is kept, and the same command continues")
             raise typer.Exit(1) from None
@@ -182,13 +184,14 @@ def check(
 ) -> None:
     """Check a model on a synthetic scan: prompts, geometry, batches, determinism, memory, time."""
     from intrabench.check import check as findings
-    from intrabench.engine.job import Options, given_weights, runner
+    from intrabench.engine.options import Options, given_weights
+    from intrabench.engine.runners import make_runner
 
     add_plugins(plugin)
     chosen = given_weights("random" if random_weights else weights)
     options = Options([model], (), device=device, dtype=dtype, batch=batch, weights=chosen)
     failed = False
-    for finding in findings(runner(model, options).model):
+    for finding in findings(make_runner(model, options).model):
         mark = {True: "ok", False: "FAILED", None: ""}[finding.ok]
         typer.echo(f"{mark:<7} {finding.name:<32} {finding.told}")
         failed |= finding.ok is False

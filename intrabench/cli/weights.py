@@ -23,7 +23,7 @@ def weights_list(json: Json = False) -> None:
 @weights_app.command("get")
 def weights_get(names: list[str]) -> None:
     """Download weights unless they are here, and check them; sources are tried in turn."""
-    from intrabench.cli.console import Downloads
+    from intrabench.engine.progress import Downloads
     from intrabench.models.weights.fetch import fetch
     from intrabench.models.weights.registry import get
 

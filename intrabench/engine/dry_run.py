@@ -8,7 +8,9 @@ from pathlib import Path
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases import store as cases
 from intrabench.datasets.cases.selection import check_targets
-from intrabench.engine.job import Job, Options, make_job
+from intrabench.engine.job import Job
+from intrabench.engine.make_job import make_job
+from intrabench.engine.options import Options
 from intrabench.results.store import finished_sessions
 
 

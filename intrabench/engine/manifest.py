@@ -26,8 +26,9 @@ from intrabench.models.weights import registry as weights
 from intrabench.results.runs import FINISHED, LOCK, unfinished, without_home, work_of
 
 if TYPE_CHECKING:
-    from intrabench.engine.job import Job, Options
-    from intrabench.engine.local import Summary
+    from intrabench.engine.job import Job
+    from intrabench.engine.options import Options
+    from intrabench.engine.rows import Summary
     from intrabench.engine.units import Runner
     from intrabench.results.store import Store
 

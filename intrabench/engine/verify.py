@@ -13,10 +13,11 @@ from typing import Any, Literal
 import polars as pl
 
 from intrabench import registry
-from intrabench.api import Silent, execute
 from intrabench.datasets.cases import store as cases
 from intrabench.engine.environment import versions, versions_hash
-from intrabench.engine.job import Options
+from intrabench.engine.local import execute
+from intrabench.engine.options import Options
+from intrabench.engine.progress import Silent
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights.registry import RANDOM
 from intrabench.results.differences import differences, told, who

@@ -1,0 +1,102 @@
+"""The plan of a run: its cases prepared, and the sessions on them grouped by case and model."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from intrabench.datasets.base import Dataset, NotFetched
+from intrabench.datasets.cases import store as cases
+from intrabench.datasets.cases.get import fetch_shared
+from intrabench.datasets.cases.selection import check_targets
+from intrabench.datasets.cases.stored_case import CaseIndex
+from intrabench.engine.job import Job
+from intrabench.engine.progress import Reporter
+from intrabench.engine.units import Runner, Unit
+from intrabench.errors import IntraBenchError
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The units that share an opened image: one case and one model."""
+
+    dataset: Dataset
+    case: str
+    runner: Runner
+    units: Sequence[Unit]
+
+    @property
+    def lock_name(self) -> str:
+        """Name of the lock that says who is playing the group."""
+        parts = (self.dataset.short_spec, self.case, *self.runner.identity)
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:16] + ".lock"
+
+
+@dataclass
+class Plan:
+    """What a run is to play.
+
+    unprepared: units of cases that cannot be prepared, each with the reason.
+    whole: units that stand for cases which were prepared. A failure that an earlier run stored for one is mended.
+    """
+
+    groups: list[Group] = field(default_factory=list)
+    unprepared: list[tuple[Unit, str]] = field(default_factory=list)
+    whole: list[Unit] = field(default_factory=list)
+
+    @property
+    def units(self) -> list[Unit]:
+        """All units, those that cannot be played too."""
+        return [unit for group in self.groups for unit in group.units] + [unit for unit, _ in self.unprepared]
+
+
+def make_plan(job: Job, reporter: Reporter) -> Plan:
+    """Prepare all cases of a job and list their units.
+
+    Raises:
+        IntraBenchError: the job names cases or targets that do not exist.
+    """
+    plan = Plan()
+    indexes: list[CaseIndex] = []
+    _fetch_lists(job, reporter)
+    for dataset, case in job.selected():
+        index, problem = _prepare(dataset, case, reporter)
+        indexes += [index] if index else []
+        for runner in job.runners:
+            units = job.units(dataset, case, runner, index)
+            if index is None:
+                plan.unprepared += [(unit, problem) for unit in units]
+                continue
+            plan.groups += [Group(dataset, case, runner, units)] if units else []
+            plan.whole += job.units(dataset, case, runner, None)
+    if not plan.unprepared:
+        check_targets(indexes, job.targets)
+    return plan
+
+
+def _fetch_lists(job: Job, reporter: Reporter) -> None:
+    """Fetch the archives that alone say which cases there are."""
+    for dataset in job.datasets:
+        try:
+            dataset.cases()
+        except NotFetched:
+            fetch_shared(dataset, reporter.watch)
+        except Exception:  # `select_cases` tells what is wrong
+            continue
+
+
+def _prepare(dataset: Dataset, case: str, reporter: Reporter) -> tuple[CaseIndex | None, str]:
+    """The index of a case, or None and the reason why there is none."""
+    try:
+        if cases.index(dataset, case) is None:
+            for source in cases.to_download(dataset, [case]):
+                reporter.say(f"{dataset.short_spec}: needs {source.title} ({source.megabytes:.1f} MB)")
+        index = cases.prepare(dataset, case, watch=reporter.watch)
+    except Exception as error:  # any file may be broken in any way; the other cases go on
+        problem = str(error) if isinstance(error, IntraBenchError) else f"{type(error).__name__}: {error}"
+        reporter.say(f"{dataset.short_spec}, case {case}: {problem}")
+        return None, problem
+    if not index.targets:
+        reporter.say(f"{dataset.short_spec}, case {case} has no targets and is left out")
+    return index, ""

@@ -1,0 +1,124 @@
+"""Plays the groups of a run: under a lock, with the image opened once, wave by wave."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+
+from filelock import FileLock, Timeout
+
+from intrabench.datasets.base import Dataset
+from intrabench.datasets.cases import store as cases
+from intrabench.datasets.cases.stored_case import StoredCase
+from intrabench.engine.job import Job
+from intrabench.engine.plan import Group
+from intrabench.engine.progress import Reporter
+from intrabench.engine.rows import RowWriter
+from intrabench.engine.units import Unit
+from intrabench.errors import IntraBenchError, NotApplicable
+from intrabench.models.base import Failure, Predictor, failure_of
+from intrabench.play.lockstep import play, waves
+from intrabench.play.session import Session
+from intrabench.target import Target
+from intrabench.volume import Volume
+
+
+class Player:
+    """Plays what the results folder lacks of a group."""
+
+    def __init__(self, job: Job, writer: RowWriter, reporter: Reporter) -> None:
+        self.job, self.writer, self.store, self.reporter = job, writer, writer.store, reporter
+        self._stored: tuple[Dataset, str, StoredCase] | None = None  # the last one, which the next model needs too
+
+    def missing(self, group: Group) -> list[Unit]:
+        """The units that are to be played."""
+        done = self.store.finished(self.job.rounds)
+        return [unit for unit in group.units if unit.key not in done or self._lacks_masks(unit)]
+
+    def play(self, group: Group, wait: bool) -> bool:
+        """Play a group under its lock; False when another run holds it and `wait` is False."""
+        missing = self.missing(group)
+        if not missing:
+            return True
+        lock = FileLock(self.store.root / "locks" / group.lock_name)
+        try:
+            with lock.acquire(timeout=-1 if wait else 0):
+                still = self.missing(group)
+                self.reporter.advance(len(missing) - len(still), 0)  # another run finished these meanwhile
+                self._play(group, still)
+        except Timeout:
+            return False
+        return True
+
+    def _lacks_masks(self, unit: Unit) -> bool:
+        return self.job.save_masks and not self.store.has_masks(unit.key)
+
+    def _play(self, group: Group, units: Sequence[Unit]) -> None:
+        """Open the image once and play the units in waves."""
+        if not units:
+            return
+        with ExitStack() as stack:
+            started = time.perf_counter()
+            try:
+                stored = self._opened(group)
+                volume = stored.volume  # read here, once
+                if volume.array.ndim > 3 and group.runner.model.grey_only:
+                    raise NotApplicable("the model takes one grey value per voxel, this image has channels")
+                targets = {target.id: target for target in stored.targets(_ids(units))}
+                image = stack.enter_context(group.runner.open(volume))
+            except NotApplicable as reason:
+                self.writer.not_applicable(units, str(reason))
+                return
+            except IntraBenchError as error:
+                self._fail(group, units, Failure("error", str(error)))
+                return
+            except Exception as error:  # out of memory, a broken network: rows, and on to the next image
+                self._fail(group, units, failure_of(error, started))
+                return
+            self.play_waves(units, targets, image, volume)
+
+    def _opened(self, group: Group) -> StoredCase:
+        """The case of a group; groups of one image follow each other, so it is read once."""
+        if self._stored is None or self._stored[:2] != (group.dataset, group.case):
+            self._stored = None  # two volumes at once would be one too many
+            self._stored = group.dataset, group.case, cases.open_case(group.dataset, group.case)
+        return self._stored[2]
+
+    def _fail(self, group: Group, units: Sequence[Unit], failure: Failure) -> None:
+        """Rows for units whose image could not be opened."""
+        self.reporter.say(
+            f"{group.dataset.short_spec}, case {group.case}, {group.runner.short_spec}: {failure.message}"
+        )
+        self.writer.failed([(unit, failure.status, failure.message) for unit in units])
+
+    def play_waves(
+        self, units: Sequence[Unit], targets: Mapping[str, Target], image: Predictor, volume: Volume
+    ) -> None:
+        """Play units against their opened image, wave by wave, and keep each wave."""
+        for wave in waves(units, [unit.target.slices if unit.target else 1 for unit in units]):
+            sessions = [self._session(unit, targets[unit.target.id], volume) for unit in wave if unit.target]
+            try:
+                play(sessions, image)
+            finally:  # Ctrl-C in the middle keeps the sessions that are complete
+                self.writer.played(wave, sessions)
+
+    def _session(self, unit: Unit, target: Target, volume: Volume) -> Session:
+        job = self.job
+        return Session(
+            unit.key,
+            target,
+            unit.prompter,
+            unit.runner.model.abilities,
+            job.protocol,
+            dataset=unit.dataset.short_spec,
+            seed=unit.seed,
+            rounds=job.rounds,
+            image=volume,
+            strict=job.strict,
+            keep_masks=job.save_masks,
+        )
+
+
+def _ids(units: Sequence[Unit]) -> list[str]:
+    return sorted({unit.target.id for unit in units if unit.target})

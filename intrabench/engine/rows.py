@@ -1,0 +1,90 @@
+"""The rows of a run: of sessions that were played, and of those that could not be; all are written and counted here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from intrabench.engine.environment import peak_gpu_mb, peak_memory_mb, versions_hash
+from intrabench.engine.progress import Reporter
+from intrabench.engine.units import Unit
+from intrabench.play.session import Session
+from intrabench.results.store import FAILED, Store
+
+
+@dataclass
+class Summary:
+    """What a run did. failures: how many sessions failed, by ``status: message``."""
+
+    total: int = 0
+    already: int = 0
+    computed: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+    keys: set[str] = field(default_factory=set)
+
+    @property
+    def failed(self) -> int:
+        """How many sessions failed."""
+        return self.failures.total()
+
+
+class RowWriter:
+    """Writes the rows of a run into its store, and counts them."""
+
+    def __init__(self, store: Store, reporter: Reporter) -> None:
+        self.store, self.reporter, self.summary = store, reporter, Summary()
+
+    def played(self, units: Sequence[Unit], sessions: Sequence[Session]) -> None:
+        """Rows of the sessions that are complete, with their turns and masks, as one part."""
+        rows, turns, complete, failures = [], [], 0, list[str]()
+        for unit, session in zip(units, sessions, strict=True):
+            if session.request is not None:
+                continue
+            complete += 1
+            failures += [f"{row['status']}: {row['error']}" for row in session.rows if row["status"] in FAILED][:1]
+            rows += [{**_columns(unit), **row, "target_ml": session.target.volume_ml} for row in session.rows]
+            turns += session.turns
+            if session.masks:
+                self.store.write_masks(unit.key, session.masks)
+        if rows:
+            self.store.write_part(rows, turns)
+        self._count(complete, failures)
+
+    def failed(self, units: Sequence[tuple[Unit, str, str]]) -> None:
+        """Rows of units that were never played, each with its status and the reason."""
+        self._write([_bare_row(unit, status, message, dice=0.0) for unit, status, message in units])
+        self._count(len(units), [f"{status}: {message}" for _, status, message in units])
+
+    def not_applicable(self, units: Sequence[Unit], reason: str) -> None:
+        """Rows of units that mean nothing for their model, because of its kind of images."""
+        self._write([_bare_row(unit, "not_applicable", reason, dice=None) for unit in units])
+        self._count(len(units), [])
+
+    def mended(self, whole: Sequence[Unit]) -> None:
+        """Take back the failures of whole cases that could be prepared this time."""
+        failed_before = self.store.failed_cases()
+        units = [unit for unit in whole if unit.key in failed_before]
+        self._write([_bare_row(unit, "not_applicable", "mended", dice=None) for unit in units])
+
+    def _write(self, rows: Sequence[dict[str, Any]]) -> None:
+        if rows:
+            self.store.write_part(rows, [])
+
+    def _count(self, complete: int, failures: Sequence[str]) -> None:
+        self.summary.computed += complete
+        self.summary.failures.update(failures)
+        self.reporter.advance(complete, len(failures))
+
+
+def _columns(unit: Unit) -> dict[str, Any]:
+    memory = {"peak_memory_mb": peak_memory_mb(), "peak_gpu_mb": peak_gpu_mb()}
+    return {**unit.columns(), **memory, "package_versions_hash": versions_hash()}
+
+
+def _bare_row(unit: Unit, status: str, message: str, dice: float | None) -> dict[str, Any]:
+    """A row of a session that was never played."""
+    scores = {"round": 0, "dice": dice, "iou": dice, "ended": True, "adapted": "", "prompts_hash": ""}
+    effort = {"interactions": 0.0, "dof": 0.0, "seconds_human": 0.0}
+    return {**_columns(unit), "session": unit.key, "status": status, "error": message, **scores, **effort}
