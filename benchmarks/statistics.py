@@ -61,7 +61,7 @@ def rows() -> pl.DataFrame:
 def measure(path: str) -> None:
     """Print the seconds of each statistic of the rows in a file, and the peak memory."""
     from intrabench.engine.environment import peak_memory_mb
-    from intrabench.report.table import effort_table
+    from intrabench.reporting.table import effort_table
     from intrabench.statistics.aggregate import AGGREGATIONS, aggregate
     from intrabench.statistics.curves import auc, curve
     from intrabench.statistics.ranking import ranking
@@ -98,7 +98,7 @@ def measure(path: str) -> None:
 def measure_report(results: str) -> None:
     """Print the seconds of the report of a results folder, and the peak memory."""
     from intrabench.engine.environment import peak_memory_mb
-    from intrabench.report.page.page import write_report
+    from intrabench.reporting.page.page import write_report
 
     path = Path(results) / "report.html"
     start = time.perf_counter()

@@ -17,12 +17,12 @@ from scipy import ndimage
 from intrabench import registry
 from intrabench.datasets.base import Files
 from intrabench.effort import effort_of_round
+from intrabench.engine.preview import played, turns_of
 from intrabench.mask import Mask, Region
 from intrabench.models.base import Answer, Request, VolumeModel
 from intrabench.models.box_fill import BoxFill
 from intrabench.pictures import ANSWER, DERIVED, DRAWN, NEGATIVE, TARGET, Picture
 from intrabench.play.session import Session
-from intrabench.preview import played, turns_of
 from intrabench.prompters.base import Prompter, Refinement
 from intrabench.prompters.combined import make_prompter
 from intrabench.prompters.hand import Hand

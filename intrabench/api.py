@@ -83,7 +83,7 @@ def run(
 
 def table(out: str | Path | None = None, *, metric: str = "dice") -> pl.DataFrame:
     """Effort against `metric`: one line per prompter and model, one column per data set, from a results folder."""
-    from intrabench.report.table import Layout, stored_table
+    from intrabench.reporting.table import Layout, stored_table
 
     return stored_table(results_folder(None if out is None else Path(out)), Layout(metric))
 

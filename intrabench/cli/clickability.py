@@ -39,7 +39,7 @@ def clickability_evaluate(
 
     from intrabench.cli.console import print_frame
     from intrabench.registry import click_model
-    from intrabench.report.formats import check_format, formatted
+    from intrabench.reporting.formats import check_format, formatted
     from intrabench.statistics.click_evaluation import evaluate, means, wide
 
     add_plugins(plugin)

@@ -14,7 +14,7 @@ def print_frame(frame: pl.DataFrame, title: str = "") -> None:
     from rich.console import Console as RichConsole
     from rich.table import Table
 
-    from intrabench.report.formats import texts
+    from intrabench.reporting.formats import texts
 
     table = Table(title=title or None, title_justify="left", header_style="bold")
     for name in frame.columns:

@@ -122,7 +122,7 @@ def _run(options: Options, out: Path | None) -> None:
     from intrabench.cli.console import print_frame
     from intrabench.engine.local import execute
     from intrabench.engine.progress import Console
-    from intrabench.report.table import effort_table, readable, seen_in_training
+    from intrabench.reporting.table import effort_table, readable, seen_in_training
     from intrabench.workspace import results_folder
 
     folder = results_folder(out)
@@ -183,7 +183,7 @@ def check(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Check a model on a synthetic scan: prompts, geometry, batches, determinism, memory, time."""
-    from intrabench.check import check as findings
+    from intrabench.engine.check import check as findings
     from intrabench.engine.options import Options, given_weights
     from intrabench.engine.runners import make_runner
 
@@ -214,7 +214,7 @@ def preview(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Draw the simulated user's first prompts on the scan; with --model those of each round, and the answers."""
-    from intrabench.preview import preview as draw
+    from intrabench.engine.preview import preview as draw
 
     add_plugins(plugin)
     for path in draw(prompter, dataset, case, target, seed, out, model=model, rounds=rounds, refine=refine, hand=hand):

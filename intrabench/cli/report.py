@@ -15,7 +15,7 @@ from intrabench.errors import IntraBenchError
 if TYPE_CHECKING:
     import polars as pl
 
-    from intrabench.report.table import Layout
+    from intrabench.reporting.table import Layout
 
 Metric = Annotated[
     str,
@@ -58,8 +58,8 @@ def table(
     """Tabulate effort against a metric."""
     from dataclasses import replace
 
-    from intrabench.report.annotated import annotated_table
-    from intrabench.report.table import effort_table, layout_of, referenced, round_table, stored_rows
+    from intrabench.reporting.annotated import annotated_table
+    from intrabench.reporting.table import effort_table, layout_of, referenced, round_table, stored_rows
     from intrabench.statistics.soundness import is_partial
     from intrabench.workspace import results_folder
 
@@ -87,7 +87,7 @@ def table(
 
 def _group_table(rows: pl.DataFrame, layout: Layout, published: bool) -> tuple[pl.DataFrame, str]:
     """What `--groups` shows, or the published table beside ours, and its heading."""
-    from intrabench.report.reference.rclicks import PUBLISHED_METRIC, beside_published
+    from intrabench.reporting.reference.rclicks import PUBLISHED_METRIC, beside_published
     from intrabench.statistics.click_groups import group_table, groups_told
 
     metric = PUBLISHED_METRIC if published else layout.metric
@@ -103,8 +103,8 @@ def _group_table(rows: pl.DataFrame, layout: Layout, published: bool) -> tuple[p
 def _show(frame: pl.DataFrame, heading: str, rows: pl.DataFrame, format: str) -> None:
     """Print a table, and below it what was trained on the data."""
     from intrabench.cli.console import print_frame
-    from intrabench.report.formats import formatted
-    from intrabench.report.table import readable, seen_in_training
+    from intrabench.reporting.formats import formatted
+    from intrabench.reporting.table import readable, seen_in_training
 
     frame = frame if format == "csv" else readable(frame)
     if format != "text":
@@ -133,7 +133,7 @@ def compare(
     empty: Empty = "worst",
 ) -> None:
     """Compare two runs, models or prompters on the same targets. Exit code 1: B is significantly worse somewhere."""
-    from intrabench.report.table import layout_of
+    from intrabench.reporting.table import layout_of
     from intrabench.statistics.compare import Settings
     from intrabench.statistics.compare import compare as compared
     from intrabench.statistics.contests import contests
@@ -162,8 +162,8 @@ def report(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Write one HTML file: tables, curves, ranking, failures, and a viewer of the worst, median and best targets."""
-    from intrabench.report.page.page import write_report
-    from intrabench.report.table import layout_of
+    from intrabench.reporting.page.page import write_report
+    from intrabench.reporting.table import layout_of
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)
@@ -180,7 +180,7 @@ def figures(
     format: Annotated[list[str], typer.Option("--format", help="png, svg or pdf; several are fine.")] = ["png"],  # noqa: B006
 ) -> None:
     """Draw curves, ranking and sizes as pictures for papers."""
-    from intrabench.report.figures import write_figures
+    from intrabench.reporting.figures import write_figures
     from intrabench.workspace import results_folder
 
     for path in write_figures(results_folder(out), folder, format):

@@ -10,7 +10,7 @@ import pytest
 from intrabench.errors import IntraBenchError
 from intrabench.prompters.combined import make_prompter
 from intrabench.protocols.rclicks_paper import ROWS
-from intrabench.report.reference.rclicks import PUBLISHED_METRIC, beside_published, published
+from intrabench.reporting.reference.rclicks import PUBLISHED_METRIC, beside_published, published
 from intrabench.statistics.click_groups import clicks_of, group_table, groups_told
 from tests.results import made
 

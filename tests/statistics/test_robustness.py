@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from intrabench.errors import IntraBenchError
-from intrabench.report.reference.rclicks import PUBLISHED_METRIC
+from intrabench.reporting.reference.rclicks import PUBLISHED_METRIC
 from intrabench.statistics.click_groups import group_table
 from intrabench.statistics.measures import measured
 from intrabench.statistics.robustness import (

@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from intrabench.report.annotated import annotated_table
-from intrabench.report.table import Layout, effort_table
+from intrabench.reporting.annotated import annotated_table
+from intrabench.reporting.table import Layout, effort_table
 from intrabench.results.store import Store
 from intrabench.statistics.resample import intervals
 from intrabench.statistics.scores import IDENTITY, scores

@@ -7,7 +7,7 @@ import pytest
 
 from intrabench.errors import IntraBenchError
 from intrabench.protocols.intrabench_paper import ROWS
-from intrabench.report.reference import beside, reference
+from intrabench.reporting.reference import beside, reference
 
 
 def test_all_printed_numbers_are_there() -> None:
@@ -24,7 +24,7 @@ def test_all_printed_numbers_are_there() -> None:
 
 def test_printed_averages_are_the_means_of_the_printed_numbers() -> None:
     """The table as it was typed in agrees with itself."""
-    from intrabench.report.reference import PAPERS
+    from intrabench.reporting.reference import PAPERS
 
     printed = pl.read_csv(PAPERS["paper"], comment_prefix="#")
     means = printed.select(pl.mean_horizontal([f"D{number}" for number in range(1, 11)])).to_series()

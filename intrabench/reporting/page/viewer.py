@@ -15,8 +15,8 @@ from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.prompts import Prompts, Turn
-from intrabench.report.page.chosen import Chosen
-from intrabench.report.page.views import Window, marks, mask_text, view
+from intrabench.reporting.page.chosen import Chosen
+from intrabench.reporting.page.views import Window, marks, mask_text, view
 from intrabench.results.store import read_masks, read_turns
 from intrabench.target import Target
 from intrabench.volume import Volume

@@ -10,7 +10,7 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import row_names
-from intrabench.report.reference import beside
+from intrabench.reporting.reference import beside
 from intrabench.results.store import read_rows
 from intrabench.specs import nearest
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate, aggregation

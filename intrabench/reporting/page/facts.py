@@ -11,8 +11,8 @@ import polars as pl
 from intrabench.effort import TABLES
 from intrabench.effort import table as effort_table
 from intrabench.protocols import PROTOCOLS
-from intrabench.report.page.grid import digits_of
-from intrabench.report.table import seen_in_training
+from intrabench.reporting.page.grid import digits_of
+from intrabench.reporting.table import seen_in_training
 from intrabench.results.runs import without_home
 from intrabench.results.store import FAILED, damaged_parts
 from intrabench.statistics.aggregate import Aggregation

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.report.page.tables import EFFORT
+from intrabench.reporting.page.tables import EFFORT
 from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.resample import AVERAGE, intervals
 from intrabench.statistics.steps import EFFORTS, Steps

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from intrabench import check as module
-from intrabench.check import SCAN, Finding, check, prompt
 from intrabench.datasets.base import Files
+from intrabench.engine import check as module
+from intrabench.engine.check import SCAN, Finding, check, prompt
 from intrabench.models.base import Model
 from intrabench.models.random_walker import RandomWalker
 from intrabench.prompts import PromptKind

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from scipy.stats import rankdata, wilcoxon
 
-from tests.report.page.page_of import report, store
+from tests.reporting.page.page_of import report, store
 from tests.results.made import rows
 
 HEAD = ["First line", "Second line", "Cases", "Rank-biserial", "p, corrected"]

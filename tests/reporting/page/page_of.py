@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.report.page.page import write_report
+from intrabench.reporting.page.page import write_report
 
 _VOID = {"meta", "link", "input", "br", "path", "circle", "wbr", "img", "source"}
 

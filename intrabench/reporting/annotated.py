@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from intrabench.errors import IntraBenchError
-from intrabench.report.table import Layout, counted, effort_table
+from intrabench.reporting.table import Layout, counted, effort_table
 from intrabench.statistics.measures import measured
 from intrabench.statistics.resample import AVERAGE, intervals
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from intrabench.report.table import PRINTED
+from intrabench.reporting.table import PRINTED
 from intrabench.statistics.scores import IDENTITY
 
 

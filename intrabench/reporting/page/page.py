@@ -14,15 +14,15 @@ import polars as pl
 
 from intrabench.datasets.base import Dataset
 from intrabench.errors import IntraBenchError
-from intrabench.report.page import credits, facts, tables
-from intrabench.report.page.chosen import chosen
-from intrabench.report.page.clicking import click_grid
-from intrabench.report.page.commands import command
-from intrabench.report.page.curve_data import curve_data
-from intrabench.report.page.lines import with_lines
-from intrabench.report.page.listings import failure_grid, pair_grid, run_grid
-from intrabench.report.page.strata import strata
-from intrabench.report.page.viewer import views
+from intrabench.reporting.page import credits, facts, tables
+from intrabench.reporting.page.chosen import chosen
+from intrabench.reporting.page.clicking import click_grid
+from intrabench.reporting.page.commands import command
+from intrabench.reporting.page.curve_data import curve_data
+from intrabench.reporting.page.lines import with_lines
+from intrabench.reporting.page.listings import failure_grid, pair_grid, run_grid
+from intrabench.reporting.page.strata import strata
+from intrabench.reporting.page.viewer import views
 from intrabench.results.origin import dataset_of
 from intrabench.results.runs import read_records, without_home
 from intrabench.results.store import read_rows
@@ -193,11 +193,11 @@ def _render(content: Mapping[str, Any]) -> str:
     except ImportError as error:
         raise IntraBenchError("the report needs jinja2; run: pip install 'intrabench[report]'") from error
 
-    loader = PackageLoader("intrabench.report", "page")
+    loader = PackageLoader("intrabench.reporting", "page")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
     environment.filters["breakable"] = lambda text: Markup(_BREAKS.sub(r"\1<wbr>", str(escape(text))))
     page = environment.get_template("page.html.jinja")
-    here = files("intrabench.report.page")
+    here = files("intrabench.reporting.page")
     names = ("page.css", "page.js", "curves.js", "plane.js", "viewer.js")
     assets = {name.replace(".", "_"): Markup(here.joinpath(name).read_text(encoding="utf-8")) for name in names}
     return page.render(**content, **assets)

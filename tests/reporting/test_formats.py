@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from intrabench.errors import IntraBenchError
-from intrabench.report.formats import FORMATS, formatted
+from intrabench.reporting.formats import FORMATS, formatted
 
 FRAME = pl.DataFrame({"model": ["a_b|c", "<&>"], "n": [1, 20], "dice": [0.51239, None]})
 EXPECTED = {

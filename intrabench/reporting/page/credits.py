@@ -10,7 +10,7 @@ from intrabench import registry
 from intrabench.datasets.base import Dataset
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights import registry as weights
-from intrabench.report.page.commands import spec_of
+from intrabench.reporting.page.commands import spec_of
 
 
 @dataclass(frozen=True)

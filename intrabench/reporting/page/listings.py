@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.report.page.grid import Cell, Grid, digits_of, number, word
+from intrabench.reporting.page.grid import Cell, Grid, digits_of, number, word
 from intrabench.results.store import FAILED
 
 

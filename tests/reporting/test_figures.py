@@ -11,15 +11,15 @@ import pytest
 from PIL import Image
 
 from intrabench.errors import IntraBenchError
-from intrabench.report.figures import _curves, _ranking, _sizes, write_figures
-from intrabench.report.page.curve_data import curve_data
-from intrabench.report.page.lines import with_lines
-from intrabench.report.page.strata import strata
+from intrabench.reporting.figures import _curves, _ranking, _sizes, write_figures
+from intrabench.reporting.page.curve_data import curve_data
+from intrabench.reporting.page.lines import with_lines
+from intrabench.reporting.page.strata import strata
 from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.ranking import ranking
 from intrabench.statistics.scores import scores
 from intrabench.statistics.steps import steps
-from tests.report.page.page_of import store
+from tests.reporting.page.page_of import store
 from tests.results.made import curve
 
 pytest.importorskip("matplotlib")

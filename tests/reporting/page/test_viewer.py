@@ -20,14 +20,14 @@ import intrabench
 from intrabench.datasets.cases import store as cases
 from intrabench.mask import Mask, box_slices
 from intrabench.prompts import Lasso, Prompts, Scribble, boxes
-from intrabench.report.page.chosen import chosen
-from intrabench.report.page.views import Window, marks, mask_text, view
+from intrabench.reporting.page.chosen import chosen
+from intrabench.reporting.page.views import Window, marks, mask_text, view
 from intrabench.results.store import read_masks, read_rows
 from intrabench.statistics.scores import scores
 from intrabench.target import Target
 from intrabench.volume import Volume
-from tests.report.page.conftest import PHANTOM
-from tests.report.page.page_of import report
+from tests.reporting.page.conftest import PHANTOM
+from tests.reporting.page.page_of import report
 from tests.results.made import rows
 
 

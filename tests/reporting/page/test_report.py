@@ -11,14 +11,14 @@ import polars as pl
 import pytest
 
 from intrabench.errors import IntraBenchError
-from intrabench.report.page.commands import command
-from intrabench.report.page.lines import lines_of
-from intrabench.report.table import effort_table
+from intrabench.reporting.page.commands import command
+from intrabench.reporting.page.lines import lines_of
+from intrabench.reporting.table import effort_table
 from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.ranking import ranking
 from intrabench.statistics.resample import intervals
 from intrabench.statistics.scores import IDENTITY, scores
-from tests.report.page.page_of import report, store
+from tests.reporting.page.page_of import report, store
 from tests.results.made import curve, rows
 
 HOW = AGGREGATIONS["protocol"]
@@ -254,7 +254,7 @@ def test_an_empty_store_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_written(results: Path) -> None:
-    from intrabench.report.page.page import write_report
+    from intrabench.reporting.page.page import write_report
 
     with pytest.raises(IntraBenchError, match="cannot write the report"):
         write_report(results, results / "no" / "report.html")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from intrabench.report.page.page import write_report
+from intrabench.reporting.page.page import write_report
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 

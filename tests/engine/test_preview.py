@@ -9,10 +9,10 @@ import pytest
 from PIL import Image
 
 from intrabench import registry
+from intrabench.engine.preview import preview
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.pictures import ANSWER, DERIVED, DRAWN, NEGATIVE, TARGET, Picture
-from intrabench.preview import preview
 from intrabench.prompts import Prompts, Scribble, boxes, points
 from intrabench.volume import Volume
 from tests.conftest import make_target

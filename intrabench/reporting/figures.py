@@ -11,10 +11,10 @@ from typing import Any
 import polars as pl
 
 from intrabench.errors import IntraBenchError
-from intrabench.report.page.curve_data import curve_data
-from intrabench.report.page.lines import with_lines
-from intrabench.report.page.strata import SIZES, strata
-from intrabench.report.page.tables import EFFORT
+from intrabench.reporting.page.curve_data import curve_data
+from intrabench.reporting.page.lines import with_lines
+from intrabench.reporting.page.strata import SIZES, strata
+from intrabench.reporting.page.tables import EFFORT
 from intrabench.results.store import read_rows
 from intrabench.specs import nearest
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation

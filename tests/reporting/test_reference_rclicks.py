@@ -9,7 +9,7 @@ import pytest
 
 from intrabench import registry
 from intrabench.models.weights import registry as weights
-from intrabench.report.reference.rclicks import DATASETS, TABLES, checkpoint_of, published
+from intrabench.reporting.reference.rclicks import DATASETS, TABLES, checkpoint_of, published
 
 
 @pytest.fixture(scope="module")

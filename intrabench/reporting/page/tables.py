@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.report.page.grid import Cell, Grid, interval_text, number, word
-from intrabench.report.page.strata import SIZES
+from intrabench.reporting.page.grid import Cell, Grid, interval_text, number, word
+from intrabench.reporting.page.strata import SIZES
 from intrabench.statistics.aggregate import Aggregation, aggregate
 from intrabench.statistics.curves import auc, noc, reached, regressions
 from intrabench.statistics.ranking import Ranking

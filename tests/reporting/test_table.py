@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from intrabench.errors import IntraBenchError
-from intrabench.report.table import Layout, effort_table, readable, round_table, seen_in_training
+from intrabench.reporting.table import Layout, effort_table, readable, round_table, seen_in_training
 from intrabench.results.store import SCHEMA
 
 

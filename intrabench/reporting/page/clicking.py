@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from intrabench.errors import IntraBenchError
-from intrabench.report.page.grid import Cell, Grid, number, word
+from intrabench.reporting.page.grid import Cell, Grid, number, word
 from intrabench.statistics.click_groups import LINE, group_table
 from intrabench.statistics.scores import FailurePolicy
 
