@@ -13,12 +13,13 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from intrabench import specs
+from intrabench.contract import check_class, check_source, room_of, written_name
 from intrabench.errors import IntraBenchError
 from intrabench.workspace import current
 
@@ -114,33 +115,18 @@ def _is_path(spec: str) -> bool:
 
 
 def add_plugin(path: Path) -> None:
-    """Import a file of the user's and make its models, prompters, data sets and clickability models known by name."""
-    from intrabench.clickability.base import Clickability
-    from intrabench.datasets.base import Dataset
-    from intrabench.models.base import Model
-    from intrabench.prompters.base import Prompter, Refinement
-
+    """Make the models, prompters, data sets and clickability models in a file of the user's known by name."""
     if not path.is_file():
         raise IntraBenchError(f"--plugin {path} does not exist; give the path of a Python file")
     workspace = current()
     if workspace is not None and path.resolve().parent in [(workspace.root / room).resolve() for room in ROOMS]:
         return  # known already
-    bases: dict[Room, Any] = {
-        "models": Model,
-        "prompters": (Prompter, Refinement),
-        "datasets": Dataset,
-        "clickability": Clickability,
-    }
-    module = _import_file(path)
     added = 0
-    for cls in vars(module).values():
-        if isinstance(cls, type) and cls.__module__ == module.__name__ and isinstance(getattr(cls, "name", None), str):
-            for room, base in bases.items():
-                if issubclass(cls, base):
-                    name = str(cls.name)  # type: ignore[attr-defined]
-                    load = partial(getattr, module, cls.__name__)
-                    _plugins[room][name] = Entry(name, _first_line(cls.__doc__), str(path), load)
-                    added += 1
+    for entry in _scan(path, str(path), partial(_import_file, path)):
+        room = room_of(entry.load())
+        if room is not None:
+            _plugins[room][entry.name] = _guarded(room, entry)
+            added += 1
     if not added:
         raise IntraBenchError(f"--plugin {path} defines no {', '.join(ROOMS.values())} with a name; see docs/")
 
@@ -152,11 +138,32 @@ def _all(room: Room) -> Iterator[Entry]:
     workspace = current()
     if workspace is not None:
         for path in sorted((workspace.root / room).glob("*.py")):
-            yield from _scan(path, str(path), partial(_import_file, path))
+            for entry in _scan(path, str(path), partial(_import_file, path)):
+                yield _guarded(room, entry)
     yield from _plugins[room].values()
     for point in importlib.metadata.entry_points(group=f"intrabench.{room}"):
         origin = f"package {point.dist.name}" if point.dist else "an entry point"
-        yield Entry(point.name, f"from {origin}", origin, point.load)
+        yield _guarded(room, Entry(point.name, f"from {origin}", origin, partial(_load_point, point, origin)))
+
+
+def _guarded(room: Room, entry: Entry) -> Entry:
+    """An entry that is not built in: its class is checked when it is loaded."""
+    return replace(entry, load=partial(_checked, room, entry))
+
+
+def _checked(room: Room, entry: Entry) -> type[Any]:
+    cls = entry.load()
+    check_class(cls, room, entry.origin)
+    return cls
+
+
+def _load_point(point: importlib.metadata.EntryPoint, origin: str) -> Any:
+    try:
+        return point.load()
+    except Exception as error:  # a package of the user's may fail in any way
+        raise IntraBenchError(
+            f"{point.value} of {origin} cannot be imported ({type(error).__name__}: {error}); repair or uninstall it"
+        ) from error
 
 
 def _scan(path: Path, origin: str, load: Callable[[], Any]) -> Iterator[Entry]:
@@ -173,32 +180,15 @@ def _classes(path: Path, mtime_ns: int, size: int) -> list[tuple[str, str, str]]
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except (SyntaxError, UnicodeDecodeError) as error:
         raise IntraBenchError(f"{path} is no valid Python ({error}); repair it or move it away") from error
-    named = [(node, _class_name(node)) for node in tree.body]
-    return [
-        (name, _first_line(ast.get_docstring(node)), node.name)
-        for node, name in named
-        if isinstance(node, ast.ClassDef) and name
-    ]
+    if Path(__file__).parent not in path.parents:
+        check_source(tree, path)
+    named = [(node, written_name(node)) for node in tree.body if isinstance(node, ast.ClassDef)]
+    return [(name, _first_line(ast.get_docstring(node)), node.name) for node, name in named if name]
 
 
 def _attribute(load: Callable[[], Any], name: str) -> type[Any]:
     found: type[Any] = getattr(load(), name)
     return found
-
-
-def _class_name(node: ast.stmt) -> str | None:
-    """The text of ``name = "..."`` in a class body."""
-    for line in node.body if isinstance(node, ast.ClassDef) else ():
-        if isinstance(line, ast.Assign):
-            targets: list[ast.expr] = line.targets
-        elif isinstance(line, ast.AnnAssign):
-            targets = [line.target]
-        else:
-            continue
-        named = any(isinstance(target, ast.Name) and target.id == "name" for target in targets)
-        if named and isinstance(line.value, ast.Constant) and isinstance(line.value.value, str):
-            return line.value.value
-    return None
 
 
 def _import_file(path: Path) -> Any:

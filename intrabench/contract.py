@@ -1,0 +1,235 @@
+"""What a class must be to be known by name; classes that are not built in are checked when they are found and loaded.
+
+`check_source` reads a file without running it, as `intrabench list` does; `check_class` looks at the class itself. Both
+give one sentence: the file, the class, what is wrong, what to write.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from intrabench.errors import IntraBenchError
+from intrabench.specs import nearest
+
+if TYPE_CHECKING:
+    from intrabench.registry import Room
+
+BASES: dict[Room, tuple[str, ...]] = {
+    "models": ("Model", "VolumeModel", "SliceModel", "NetworkModel", "CropModel", "SamFamily"),
+    "prompters": ("Prompter", "Refinement"),
+    "datasets": ("Dataset",),
+    "clickability": ("Clickability", "Saliency"),
+}
+"""What classes of a room inherit from; at least one of these that can be imported from `intrabench`."""
+
+_NAME = re.compile(r"[\w.-]+")
+_METHODS = (inspect.isfunction, inspect.ismethod, lambda member: isinstance(member, (staticmethod, classmethod)))
+
+
+def check_source(tree: ast.Module, path: Path) -> None:
+    """Refuse a class of a file that inherits from one of `BASES` but has no name that can be read, or a bad one.
+
+    A class that is only a base needs none: it has abstract methods, others in the file inherit from it, or its own
+    name begins with an underscore.
+    """
+    ours = {base for bases in BASES.values() for base in bases}
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    inherited = {parent for node in classes for parent in _parents(node)}
+    for node in classes:
+        if not ours & _parents(node):
+            continue
+        ours.add(node.name)
+        name = written_name(node)
+        only_base = node.name.startswith("_") or node.name in inherited or _is_abstract(node)
+        if name is None and not only_base:
+            raise IntraBenchError(
+                f'{path}: class {node.name} has no name of its own; write name = "..." in it as plain text, '
+                f"or call it _{node.name} if it is only a base"
+            )
+        if name is not None and not _NAME.fullmatch(name):
+            raise IntraBenchError(
+                f"{path}: class {node.name} has the name {name!r}, which cannot be written in a spec; "
+                "use only letters, digits, underscores, hyphens and dots"
+            )
+
+
+def written_name(node: ast.ClassDef) -> str | None:
+    """The text of ``name = "..."`` in a class body."""
+    for line in node.body:
+        if isinstance(line, ast.Assign):
+            targets: list[ast.expr] = line.targets
+        elif isinstance(line, ast.AnnAssign):
+            targets = [line.target]
+        else:
+            continue
+        named = any(isinstance(target, ast.Name) and target.id == "name" for target in targets)
+        if named and isinstance(line.value, ast.Constant) and isinstance(line.value.value, str):
+            return line.value.value
+    return None
+
+
+def room_of(cls: Any) -> Room | None:
+    """The room that a class belongs to by its base; None for a class that has none of `BASES`."""
+    return next((room for room in BASES if isinstance(cls, type) and issubclass(cls, _bases(room))), None)
+
+
+def check_class(cls: Any, room: Room, origin: str) -> None:
+    """Refuse a class that does not keep to the contract of its room.
+
+    origin: the file or package that it comes from.
+
+    Raises:
+        IntraBenchError: the first thing that is wrong, and what to write.
+    """
+    for problem in _problems(cls, room):
+        raise IntraBenchError(f"{origin}: class {getattr(cls, '__name__', cls)} {problem}")
+
+
+def _problems(cls: Any, room: Room) -> Iterator[str]:
+    if not isinstance(cls, type) or not issubclass(cls, _bases(room)):
+        known = " or ".join(BASES[room][:2])
+        yield f"does not inherit from {known}, as everything in {room} must; write class ...({BASES[room][0]})"
+        return
+    yield from _misses_dataclass(cls, "eq=False" if room == "models" else "frozen=True")
+    for method in sorted(getattr(cls, "__abstractmethods__", ())):
+        yield f"does not define {method}; write def {method}{_parameters(getattr(cls, method))}"
+    yield from _wrong_methods(cls)
+    if not isinstance(getattr(cls, "name", None), str):
+        yield 'has no name; write name = "..."'
+    for attribute, check in _ATTRIBUTES.items():
+        value = inspect.getattr_static(cls, attribute, None)
+        if attribute in _annotated(cls) and not isinstance(value, property):
+            yield from check(value)
+
+
+def _misses_dataclass(cls: type[Any], arguments: str) -> Iterator[str]:
+    """Parameters that specs could not set, and attributes that they could."""
+    write = f"write @dataclass({arguments}) above it"
+    if not is_dataclass(cls):
+        yield f"is not a dataclass; {write}"
+        return
+    known = {field.name for field in fields(cls)}
+    settled = _annotated(cls) - {field.name for base in _ours(cls) if is_dataclass(base) for field in fields(base)}
+    own = {name for name, kind in inspect.get_annotations(cls).items() if "ClassVar" not in str(kind)}
+    if "__dataclass_fields__" not in vars(cls) and (missing := sorted(own - settled)):
+        yield f"has the parameter {missing[0]}, but is not a dataclass itself; {write}"
+    for name in sorted(known & settled):
+        yield f"gives {name} a type, which makes it a parameter of specs; write {name} = ... without the type"
+
+
+def _wrong_methods(cls: type[Any]) -> Iterator[str]:
+    """Methods that cannot be called like those of the bases whose place they take."""
+    for base in _ours(cls):
+        for name, expected in vars(base).items():
+            found = inspect.getattr_static(cls, name)
+            if name.startswith("_") or found is expected:
+                continue
+            is_method = any(test(found) for test in _METHODS)
+            if inspect.isfunction(expected) and not is_method:
+                yield f"has {name} = {_short(found)}, expected a method; write def {name}{_parameters(expected)}"
+            elif inspect.isfunction(expected) and not _fits(found, expected):
+                own = _parameters(found.__func__ if isinstance(found, (staticmethod, classmethod)) else found)
+                yield f"defines {name}{own}; write def {name}{_parameters(expected)}"
+            elif isinstance(expected, property) and is_method:
+                yield f"defines {name} as a method; write @property above it"
+
+
+def _fits(found: Any, expected: Callable[..., Any]) -> bool:
+    """Whether `found` can be called with the positional arguments of `expected`, with or without the optional ones."""
+    taken = [p for p in inspect.signature(expected).parameters.values() if p.kind is not p.KEYWORD_ONLY]
+    least = sum(p.default is p.empty for p in taken)
+    without_self = 1 if isinstance(found, staticmethod) else 0
+    signature = inspect.signature(found.__func__ if isinstance(found, (staticmethod, classmethod)) else found)
+    try:
+        for count in (least, len(taken)):
+            signature.bind(*range(count - without_self))
+    except TypeError:
+        return False
+    return True
+
+
+def _version(value: Any) -> Iterator[str]:
+    if value is None:
+        yield 'has no version; write version = "1"'
+    elif not isinstance(value, str) or not value:
+        yield f'has version = {_short(value)}, expected text; write version = "1"'
+
+
+def _dims(value: Any) -> Iterator[str]:
+    if value not in (2, 3) or isinstance(value, bool):
+        yield f"has dims = {_short(value)}; write dims = 2 for a model of slices, or dims = 3 for one of volumes"
+
+
+def _accepts(value: Any) -> Iterator[str]:
+    from intrabench.prompts import PromptKind
+
+    kinds = get_args(PromptKind)
+    write = f'write accepts = frozenset({{"point"}}) with those it takes of {", ".join(kinds)}'
+    if value is None:
+        yield f"does not say which prompts it accepts; {write}"
+    elif not isinstance(value, (frozenset, set)) or not value:
+        yield f"has accepts = {_short(value)}, expected a set of prompts; {write}"
+    else:
+        for kind in sorted(set(value) - set(kinds), key=str):
+            yield f"accepts {kind!r}{nearest(str(kind), kinds)}; {write}"
+
+
+def _card(value: Any) -> Iterator[str]:
+    from intrabench.datasets.base import DatasetCard
+
+    if value is None:
+        yield 'has no card; write card = DatasetCard("Title", "CT", ...)'
+    elif not isinstance(value, DatasetCard):
+        yield f'has card = {_short(value)}, expected a DatasetCard; write card = DatasetCard("Title", "CT", ...)'
+
+
+_ATTRIBUTES: dict[str, Callable[[Any], Iterator[str]]] = {
+    "version": _version,
+    "dims": _dims,
+    "accepts": _accepts,
+    "card": _card,
+}
+"""Class attributes of the bases, and what is wrong with a value (None: there is none)."""
+
+
+def _bases(room: Room) -> tuple[type[Any], ...]:
+    import intrabench
+
+    return tuple(getattr(intrabench, name) for name in BASES[room] if name in intrabench.__all__)
+
+
+def _ours(cls: type[Any]) -> list[type[Any]]:
+    """The classes of this package that a class inherits from."""
+    return [base for base in cls.__mro__[1:] if base.__module__.startswith("intrabench.")]
+
+
+def _annotated(cls: type[Any]) -> set[str]:
+    """The attributes that its bases announce with a type."""
+    return {name for base in _ours(cls) for name in inspect.get_annotations(base)}
+
+
+def _parameters(method: Callable[..., Any]) -> str:
+    """``(self, user)``, without types and defaults."""
+    parameters = inspect.signature(method).parameters.values()
+    return f"({', '.join(str(p.replace(annotation=p.empty, default=p.empty)) for p in parameters)})"
+
+
+def _short(value: Any) -> str:
+    plain = (str, int, float, tuple, list, dict, set, frozenset)
+    return repr(value)[:60] if isinstance(value, plain) else f"an object of {type(value).__name__}"
+
+
+def _parents(node: ast.ClassDef) -> set[str]:
+    """The last parts of the names that a class inherits from."""
+    return {ast.unparse(base).split("[")[0].rpartition(".")[2] for base in node.bases}
+
+
+def _is_abstract(node: ast.ClassDef) -> bool:
+    decorators = [one for line in node.body if isinstance(line, ast.FunctionDef) for one in line.decorator_list]
+    return "ABC" in _parents(node) or any(ast.unparse(one).endswith("abstractmethod") for one in decorators)

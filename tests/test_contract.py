@@ -1,0 +1,284 @@
+"""What is wrong with a class of one's own is said in one sentence, before anything is run with it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from intrabench import registry
+from intrabench.contract import check_class
+from intrabench.errors import IntraBenchError
+from intrabench.prompters.hand import Hand
+from tests.conftest import Said
+
+KINDS = "point, box2d, box3d, scribble, lasso"
+TAKES = f'write accepts = frozenset({{"point"}}) with those it takes of {KINDS}'
+
+MODEL = """
+from dataclasses import dataclass
+from intrabench import Answer, Mask, VolumeModel
+
+@dataclass(eq=False)
+class Mine(VolumeModel):
+    "My own."
+    name = "mine"
+    accepts = frozenset({"box3d"})
+
+    def segment_one(self, volume, request):
+        return Answer(Mask.empty())
+"""
+PROMPTER = """
+from dataclasses import dataclass
+from intrabench import Click, Prompter, Refinement, Turn, points
+
+@dataclass(frozen=True)
+class Mine(Prompter):
+    "My own."
+    name = "mine"
+
+    def interact(self, user):
+        yield Turn(points([(0, 0, 0)]), (Click(),))
+"""
+REFINEMENT = """
+from intrabench import Refinement
+
+class Mine(Refinement):
+    "My own."
+    name = "mine"
+
+    def correct(self, user, mask):
+        return None
+"""
+DATASET = """
+from dataclasses import dataclass
+from intrabench import Dataset, DatasetCard
+
+@dataclass(frozen=True)
+class Mine(Dataset):
+    "My own."
+    name = "mine"
+    version = "1"
+    card = DatasetCard("Mine", "CT")
+
+    def cases(self):
+        return ("a",)
+
+    def load(self, case, files):
+        raise NotImplementedError
+"""
+CLICKS = """
+from intrabench.clickability.saliency import Saliency
+
+class Mine(Saliency):
+    "My own."
+    name = "mine"
+
+    def saliency(self, crop):
+        return crop.mean(axis=2)
+"""
+SOUND = {
+    "model": ("models", MODEL),
+    "prompter": ("prompters", PROMPTER),
+    "refinement": ("prompters", REFINEMENT),
+    "data set": ("datasets", DATASET),
+    "clickability model": ("clickability", CLICKS),
+}
+
+
+def in_workspace(room: str, text: str) -> Path:
+    """The file with a class in the room of a workspace, which is the current folder."""
+    Path("intrabench.toml").touch()
+    file = Path.cwd() / room / "mine.py"
+    file.parent.mkdir()
+    file.write_text(text)
+    return file
+
+
+@pytest.mark.parametrize(("room", "text"), SOUND.values(), ids=SOUND)
+def test_sound_classes_are_taken(say: Callable[..., Said], room: str, text: str) -> None:
+    in_workspace(room, text)
+    assert "mine" in [line.split()[0] for line in say("list", room).out.splitlines()]
+    assert registry.find(room, "mine").load().__name__ == "Mine"  # type: ignore[arg-type]
+
+
+WRONG = [
+    ("model", "@dataclass(eq=False)", "", "is not a dataclass; write @dataclass(eq=False) above it"),
+    ("prompter", "@dataclass(frozen=True)", "", "is not a dataclass; write @dataclass(frozen=True) above it"),
+    (
+        "data set",
+        '@dataclass(frozen=True)\nclass Mine(Dataset):\n    "My own."',
+        "class Mine(Dataset):\n    root: str = 'there'",
+        "has the parameter root, but is not a dataclass itself; write @dataclass(frozen=True) above it",
+    ),
+    (
+        "refinement",
+        '    name = "mine"',
+        '    name = "mine"\n    n: int = 1',
+        "has the parameter n, but is not a dataclass itself; write @dataclass(frozen=True) above it",
+    ),
+    (
+        "model",
+        'name = "mine"',
+        'name: str = "mine"',
+        "gives name a type, which makes it a parameter of specs; write name = ... without the type",
+    ),
+    ("model", 'frozenset({"box3d"})', '"box3d"', f"has accepts = 'box3d', expected a set of prompts; {TAKES}"),
+    ("model", 'frozenset({"box3d"})', "frozenset()", f"has accepts = frozenset(), expected a set of prompts; {TAKES}"),
+    ("model", '"box3d"', '"box3d", "scribbel"', f"accepts 'scribbel', did you mean 'scribble'?; {TAKES}"),
+    ("model", 'accepts = frozenset({"box3d"})', "", f"does not say which prompts it accepts; {TAKES}"),
+    (
+        "model",
+        'name = "mine"',
+        'name = "mine"\n    dims = 4',
+        "has dims = 4; write dims = 2 for a model of slices, or dims = 3 for one of volumes",
+    ),
+    ("model", 'name = "mine"', 'name = "mine"\n    version = 2', 'has version = 2, expected text; write version = "1"'),
+    ("data set", 'version = "1"', "", 'has no version; write version = "1"'),
+    (
+        "data set",
+        'card = DatasetCard("Mine", "CT")',
+        "",
+        'has no card; write card = DatasetCard("Title", "CT", ...)',
+    ),
+    (
+        "data set",
+        'DatasetCard("Mine", "CT")',
+        '("Mine", "CT")',
+        "has card = ('Mine', 'CT'), expected a DatasetCard; write card = DatasetCard(\"Title\", \"CT\", ...)",
+    ),
+    ("prompter", "interact(self, user)", "interact(self)", "defines interact(self); write def interact(self, user)"),
+    ("prompter", "def interact", "def interakt", "does not define interact; write def interact(self, user)"),
+    (
+        "refinement",
+        "correct(self, user, mask)",
+        "correct(self, mask)",
+        "defines correct(self, mask); write def correct(self, user, mask)",
+    ),
+    (
+        "model",
+        "segment_one(self, volume, request)",
+        "segment_one(self, volume, request, more)",
+        "defines segment_one(self, volume, request, more); write def segment_one(self, volume, request)",
+    ),
+    (
+        "model",
+        "    def segment_one",
+        "    def open(self):\n        ...\n\n    def segment_one",
+        "defines open(self); write def open(self, volume)",
+    ),
+    (
+        "model",
+        "    def segment_one",
+        "    def weights(self):\n        ...\n\n    def segment_one",
+        "defines weights as a method; write @property above it",
+    ),
+    (
+        "data set",
+        'def cases(self):\n        return ("a",)',
+        'cases = ("a",)',
+        "has cases = ('a',), expected a method; write def cases(self)",
+    ),
+    (
+        "data set",
+        "load(self, case, files)",
+        "load(self, case)",
+        "defines load(self, case); write def load(self, case, files)",
+    ),
+    (
+        "clickability model",
+        "    def saliency",
+        "    def probability(self, image, target, error):\n        ...\n\n    def saliency",
+        "defines probability(self, image, target, error); "
+        "write def probability(self, image, target, error, spacing_mm)",
+    ),
+    (
+        "prompter",
+        "class Mine(Prompter)",
+        "class Mine",
+        "does not inherit from Prompter or Refinement, as everything in prompters must; write class ...(Prompter)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "old", "new", "sentence"), WRONG, ids=[words[3] for words in WRONG])
+def test_a_class_that_breaks_the_contract_is_refused(
+    say: Callable[..., Said], kind: str, old: str, new: str, sentence: str
+) -> None:
+    room, text = SOUND[kind]
+    assert old in text
+    file = in_workspace(room, text.replace(old, new))
+    option = {"models": "-m", "prompters": "-p", "datasets": "-d"}
+    words = {"-m": "box_fill", "-p": "box_slice", "-d": "phantom"}
+    words |= {"-p": "clickability:model=mine"} if room == "clickability" else {option[room]: "mine"}
+    said = say("run", *(word for pair in words.items() for word in pair))
+    assert (said.code, said.out, said.err) == (2, "", f"error: {file}: class Mine {sentence}\n")
+
+
+@pytest.mark.parametrize(("room", "text"), SOUND.values(), ids=SOUND)
+def test_a_class_without_a_name_is_refused_wherever_classes_are_listed(
+    say: Callable[..., Said], room: str, text: str
+) -> None:
+    file = in_workspace(room, text.replace('    name = "mine"', "    n = 1"))
+    sentence = 'has no name of its own; write name = "..." in it as plain text, or call it _Mine if it is only a base'
+    said = say("list", room)
+    assert (said.code, said.err) == (2, f"error: {file}: class Mine {sentence}\n")
+    plugged = say("run", "-m", "box_fill", "-p", "box_slice", "-d", "phantom", "--plugin", str(file.rename("plug.py")))
+    assert (plugged.code, plugged.err) == (2, f"error: plug.py: class Mine {sentence}\n")
+    file.write_text(text.replace('"mine"', '"my:own"'))
+    bad = "has the name 'my:own', which cannot be written in a spec; use only letters, digits, underscores, hyphens "
+    assert say("list", room).err == f"error: {file}: class Mine {bad}and dots\n"
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        "class _Base(Prompter):\n    pass",
+        "class Base(Prompter, ABC):\n    pass",
+        "class Base(Prompter):\n    @abc.abstractmethod\n    def more(self):\n        ...",
+        "class Base(Prompter):\n    pass\n\nclass Other(Base):\n    name = 'other'",
+        "class Turned(Turn):\n    pass",
+    ],
+)
+def test_what_is_only_a_base_needs_no_name(say: Callable[..., Said], base: str) -> None:
+    in_workspace("prompters", f"import abc\nfrom abc import ABC\n{PROMPTER}\n\n{base}\n")
+    assert say("list", "prompters").code == 0
+
+
+def test_a_class_of_a_file_counts_through_its_own_bases(say: Callable[..., Said]) -> None:
+    file = in_workspace("prompters", f"{PROMPTER}\n\nclass Next(Mine):\n    pass\n")
+    assert f"{file}: class Next has no name of its own" in say("list", "prompters").err
+
+
+def test_a_plugin_with_one_wrong_class_is_refused_when_that_is_used(say: Callable[..., Said]) -> None:
+    wrong = 'class Wrong(Mine):\n    name = "wrong"\n    dims = 1\n'
+    Path("plug.py").write_text(f"{MODEL}\n\n{wrong}")
+    words = ("-p", "box_volume", "-d", "phantom:shape=16x32x32", "--plugin", "plug.py")
+    assert say("run", "-m", "mine", *words).code == 0
+    assert "error: plug.py: class Wrong has dims = 1; write" in say("run", "-m", "wrong", *words).err
+    assert "error: plug.py: class Wrong has dims = 1; write" in say("check", "wrong", "--plugin", "plug.py").err
+
+
+def test_classes_of_packages_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def offered(value: str) -> None:
+        point = importlib.metadata.EntryPoint("theirs", value, "intrabench.models")
+        points = {point.group: [point]}
+        monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: points.get(group, []))
+
+    offered("intrabench.prompters.box_slice:BoxSlice")
+    with pytest.raises(IntraBenchError, match=r"^an entry point: class BoxSlice does not inherit from Model or "):
+        registry.find("models", "theirs").load()
+    offered("no_such_package:Mine")
+    with pytest.raises(IntraBenchError, match=r"^no_such_package:Mine of an entry point cannot be imported \(Module"):
+        registry.find("models", "theirs").load()
+
+
+@pytest.mark.parametrize("room", registry.ROOMS)
+def test_all_that_is_built_in_keeps_to_the_contract(room: registry.Room) -> None:
+    classes = [entry.load() for entry in registry.entries(room).values()]
+    assert len(classes) > 2
+    for cls in classes:
+        if cls is not Hand:  # a modifier of prompters
+            check_class(cls, room, "intrabench")
