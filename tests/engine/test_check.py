@@ -160,7 +160,7 @@ def test_the_command_ends_with_0_1_or_2(say: Callable[..., Said], monkeypatch: p
 
 def test_the_command_tries_networks_untrained(say: Callable[..., Said], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INTRABENCH_WEIGHTS", "nothing")
-    words = ["check", "tiny", "--plugin", str(Path(__file__).parent / "models" / "tiny_network.py")]
+    words = ["check", "tiny", "--plugin", str(Path(__file__).parents[1] / "models" / "tiny_network.py")]
     assert say(*words).code == 2
     untrained = say(*words, "--random-weights")
     assert (untrained.code, untrained.err) == (0, "")
