@@ -28,6 +28,7 @@ docs: .venv/.dev
 	$(BIN)/python docs/make_prompters.py
 	$(BIN)/python docs/make_models.py
 	$(BIN)/python docs/make_datasets.py
+	$(BIN)/python docs/make_credits.py
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks

@@ -16,21 +16,23 @@ HEAD = """# Data sets
 
 Written by `make docs` from the classes. Do not edit it.
 
-`intrabench run --dataset NAME` fetches what it needs; `intrabench data get NAME` does it beforehand, several cases at
-once with `--jobs`, some of them with `--cases`. Everything downloaded is checked (against published checksums, those of
-the bucket, or, where nobody publishes one, against that of the first download) and goes on where it stopped.
-`intrabench data verify NAME` reads all of it again, `data urls NAME` prints the addresses, `data remove NAME` frees the
-space. Data lie in the folder that `INTRABENCH_DATA` or `--root` names, else in the user's cache folder.
+`intrabench run --dataset NAME ...` downloads what it needs. `intrabench data get NAME` does so beforehand, with
+`--jobs` several cases at once, with `--cases` only some of them. Every download is compared with a checksum: the
+published one, or that of the storage bucket, or else that of the first download. An interrupted download continues
+where it stopped. `intrabench data verify NAME` reads all files again, `intrabench data urls NAME` prints the
+addresses, and `intrabench data remove NAME` frees the space. Data is stored in the folder that `INTRABENCH_DATA` or
+`--root` names, otherwise in the user's cache folder.
 
-`--cases` takes names, globs, `first:5`, `subset:NAME` (every data set has `smoke`, its first two cases unless it says
-otherwise) and `@FILE`; `--targets` takes globs of labels and ids, and bounds: `'ml>=1'`, `'slices>5'`, `'voxels<500'`.
+`--cases` takes names, globs, `first:5`, `subset:NAME` and `@FILE`. Every data set has the subset `smoke`, which is its
+first two cases unless it says otherwise. `--targets` takes globs of labels and ids, and bounds such as `'ml>=1'`,
+`'slices>5'` and `'voxels<500'`.
 
-Folders of your own: [your_own_data.md](your_own_data.md); a class of your own:
-[adding_a_dataset.md](adding_a_dataset.md).
+For folders of your own see [your own data](your_own_data.md), for a class of your own
+[adding a data set](adding_a_dataset.md).
 
-D1 to D10 are the data sets of the IntraBench paper. **None of the sets that are not "in a package" was ever downloaded
-where IntraBench was made**, which has no way there: their conversions are proven on miniatures of their formats that
-tests make. Their case lists are pinned; how many targets they give is told by the first who convert them.
+D1 to D10 are the data sets of the IntRaBench paper. **Only the small sets that come in a Python package have been
+downloaded where IntraBench was made**, because it cannot reach the others. The conversion of the others is tested on
+miniatures of their formats. Their lists of cases are fixed, but nobody has counted their targets yet ("?").
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib.util
 import io
@@ -10,6 +11,7 @@ import shlex
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,15 +19,16 @@ import pytest
 
 import intrabench
 from intrabench.volume import Volume, write_nifti
+from intrabench.workspace import make_workspace
+from tests import documented
 from tests.server import Server, answer
 
-ROOT = Path(__file__).parents[1]
+ROOT = documented.ROOT
 PAGES = ("adding_a_prompter", "adding_a_model", "adding_a_dataset")
 
 
 def blocks(page: str, language: str) -> list[str]:
-    text = (ROOT / "docs" / f"{page}.md").read_text()
-    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
+    return documented.blocks(ROOT / "docs" / f"{page}.md", language)
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -110,11 +113,130 @@ def test_the_page_of_prompters_is_what_make_docs_writes_now(monkeypatch: pytest.
     assert max(path.stat().st_size for path in pictures) < 40_000
 
 
-@pytest.mark.parametrize("page", ["models", "datasets"])
-def test_pages_from_classes_are_what_make_docs_writes_now(page: str) -> None:
+@pytest.mark.parametrize("page", ["models", "datasets", "credits"])
+def test_pages_from_classes_are_what_make_docs_writes_now(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs")  # one script takes from another, as when they run
     spec = importlib.util.spec_from_file_location(f"make_{page}", ROOT / "docs" / f"make_{page}.py")
     assert spec is not None
     assert spec.loader is not None
     made = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(made)
     assert (ROOT / "docs" / f"{page}.md").read_text() == made.page(), "run: make docs"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A results folder with one session, in a workspace with the examples of ``intrabench init``."""
+    folder = tmp_path_factory.mktemp("documented") / "bench"
+    make_workspace(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("INTRABENCH_DATA", str(folder.parent / "data"))
+        intrabench.run("box_fill", "box_slice", "phantom:shape=16x32x32,instances=1", out=folder / "results", rounds=0)
+    return folder / "results"
+
+
+@pytest.mark.parametrize("page", documented.PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_command_line_takes_every_command_of_the_page(
+    page: Path, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(results.parent)
+    for words in documented.commands(page):
+        try:
+            documented.check(words, results)
+        except Exception as error:
+            pytest.fail(f"{shlex.join(words)}\n{type(error).__name__}: {error}")
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("intrabench run --modle sam", "--modle"),
+        ("intrabench rum --model sam", "rum"),
+        ("intrabench run --model sam --rounds many", "valid integer"),
+        ("intrabench run --model smam --prompter box_slice", "smam"),
+        ("intrabench run --model sam:size=xxl", "xxl"),
+        ("intrabench run --model sam --prompter box_interp:m=3", "'m'"),
+        ("intrabench run --model sam --refine scrible", "scrible"),
+        ("intrabench run --model sam --hand jitter=2", "jitter"),
+        ("intrabench run --model sam --stop dise=0.9", "dise"),
+        ("intrabench run --model sam --dataset spine_xt", "spine_xt"),
+        ("intrabench run --model sam --protocol intrabench@1 --only 'Box XX'", "Box XX"),
+        ("intrabench table --metric noc:treshold=0.9", "treshold"),
+        ("intrabench table --fromat csv", "--fromat"),
+        ("intrabench weights get sam_vit_z", "sam_vit_z"),
+        ("intrabench info sma", "sma"),
+        ("intrabench list model", "model"),
+        ("intrabench preview --model sam", "prompter"),
+        ("pip install '.[litemedsan]'", "litemedsan"),
+        ("make dmeo", "dmeo"),
+        ("intrabnech run --model sam", "intrabnech"),
+    ],
+)
+def test_a_wrong_command_in_a_page_is_found(
+    command: str, reason: str, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(results.parent)
+    with pytest.raises(Exception, match=re.escape(reason)):
+        documented.check(shlex.split(command), results)
+
+
+def test_commands_are_found_in_blocks_with_variables_and_in_text(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "Try `intrabench list\nmodels`.\n"
+        '```sh\nP="--prompter a\n   --prompter b"\nintrabench run $P \\\n  --rounds 1  # twice\n```\n'
+    )
+    assert list(documented.commands(page)) == [
+        ["intrabench", "run", "--prompter", "a", "--prompter", "b", "--rounds", "1"],
+        ["intrabench", "list", "models"],
+    ]
+
+
+@pytest.mark.parametrize("page", documented.PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_and_pages_that_a_page_names_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    opening = re.findall(r"^```.*$", text, re.M)[::2]
+    assert set(opening) <= {f"```{language}" for language in ("sh", "console", "python", "text", "toml")}
+    for code in documented.blocks(page, "python"):
+        compile(code, str(page), "exec")
+    assert "```console" not in opening or page.stem in (*PAGES, "your_own_data"), "only tests of these pages run them"
+    for link in re.findall(r"\]\(([^)#]*)(?:#[^)]*)?\)", text):
+        assert not link or link.startswith("https://") or (page.parent / link).exists(), link
+    for path in re.findall(r"`(intrabench/[\w/.]+|tests/[\w/.]+)`", text):
+        assert (ROOT / path).exists(), path
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/use.md", "docs/clickability.md"])
+def test_the_python_of_the_page_runs(page: str, data: Path) -> None:
+    for code in documented.blocks(ROOT / page, "python"):
+        names: dict[str, object] = {}
+        exec(code, names)
+        if "rows" in names:
+            assert names["rows"]["dice"].min() > 0  # type: ignore[index]
+        if "boxes" in names:
+            assert names["boxes"].tolist()[0] == [3, 8, 10, 20, 24]  # type: ignore[attr-defined]
+
+
+def test_parts_of_the_package_import_only_what_the_page_lists_below_them() -> None:
+    table = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", table, re.M)
+    height = {part: -number for number, line in enumerate(lines) for part in re.findall(r"\w+", line)}
+    package = ROOT / "intrabench"
+    found = {path.stem for path in package.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert found - {"__init__", "__main__"} == set(height)
+    for path in package.rglob("*.py"):
+        part = path.relative_to(package).with_suffix("").parts[0]
+        for name in _imported(ast.parse(path.read_text(encoding="utf-8"))) if part in height else ():
+            below = height[part] > height[name] or part == name or height[part] == height[name] == 1 - len(lines)
+            assert below or part == "registry", f"{path.relative_to(ROOT)} imports intrabench.{name}"
+
+
+def _imported(tree: ast.AST) -> Iterator[str]:
+    """The parts of the package that a file imports, other than for types alone."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            continue
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "intrabench":
+            _, *names = (node.module or "").split(".")
+            yield from names[:1] or [alias.name for alias in node.names if not alias.name.startswith("_")]
+        yield from _imported(node)
