@@ -1,7 +1,7 @@
 """IntraBench: measure promptable segmentation models on 3D radiology volumes the way a clinician would use them.
 
-Everything that a plug-in needs is here, ``from intrabench import Prompter, Turn, Click, points``; it is imported on
-first use, so that ``import intrabench`` costs nothing.
+A plug-in finds all it needs here, for example ``from intrabench import Prompter, Turn, Click, points``. Names are
+imported on first use, so that ``import intrabench`` is fast.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _PLACES = {
     "target": ("Target", "targets_of"),
     "volume": ("Volume", "read_image", "read_labels"),
 }
-"""Which names come from where, by module."""
+"""The public names of each module."""
 
 _MODULES = {name: f"intrabench.{module}" for module, names in _PLACES.items() for name in names}
 

@@ -1,4 +1,4 @@
-"""Human effort, computed from the actions really made and the named cost tables of ``effort.toml``."""
+"""Human effort, computed from the actions of the hand and the named cost tables of ``effort.toml``."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def table(name: str) -> dict[str, Any]:
     try:
         found: dict[str, Any] = tables[family][version]
     except KeyError:
-        raise IntraBenchError(f"there is no effort table {name!r}; known are {', '.join(TABLES)}") from None
+        raise IntraBenchError(f"there is no effort table {name!r}; choose from {', '.join(TABLES)}") from None
     return found
 
 
 def cost(actions: Iterable[Action], name: str) -> float:
-    """Cost of the actions of one round by the table `name`."""
+    """Cost of the actions of one round according to the table `name`."""
     costs = table(name)
     total = 0.0
     once: dict[str, float] = {}
@@ -56,6 +56,6 @@ def cost(actions: Iterable[Action], name: str) -> float:
 
 
 def effort_of_round(actions: Iterable[Action]) -> Effort:
-    """Cost of the actions of one round by all tables."""
+    """Cost of the actions of one round according to all tables."""
     made = tuple(actions)
     return Effort(*(float(cost(made, name)) for name in TABLES))

@@ -1,4 +1,4 @@
-"""The one exception that users are meant to read."""
+"""The exceptions whose messages users read."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ class NotApplicable(IntraBenchError):
 
 
 def broken(path: Path | str, error: Exception) -> IntraBenchError:
-    """The sentence for a file that a library cannot read, with the library's reason."""
+    """The error for a file that a library cannot read, with the library's reason."""
     reason = str(error).strip().splitlines() or [type(error).__name__]
-    return IntraBenchError(f"{path} cannot be read, it is truncated or broken ({reason[-1]}); fetch or export it again")
+    return IntraBenchError(
+        f"{path} cannot be read: it is truncated or damaged ({reason[-1]}); fetch or export it again"
+    )

@@ -1,4 +1,4 @@
-"""Boxed masks: the only form in which targets and answers travel, so that cost follows the object."""
+"""Boxed masks. Targets and answers exist only in this form, so that cost grows with the object, not the volume."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Mask:
         return Mask.of(self.array[row : row + 1], (z, *self.start[1:]))
 
     def overwrite(self, update: Mask, valid: Region) -> Mask:
-        """This mask with `update` wherever `valid`, even where `update` is empty there."""
+        """This mask, replaced by `update` inside of `valid`, even where `update` is empty."""
         if valid.slices is None and valid.box is None:
             return update
         box = joint_box(self, update)
@@ -132,18 +132,18 @@ class Mask:
         return Mask.of(kept, box[:3])
 
     def without(self, other: Mask) -> Mask:
-        """This mask less the voxels of `other`."""
+        """This mask without the voxels of `other`."""
         if intersection(self.box, other.box) is None:
             return self
         return Mask.of(self.array & ~other.crop(self.box), self.start)
 
     def to_array(self, shape: Sequence[int]) -> NDArray[np.bool_]:
-        """The whole volume ``(z, y, x)``: for files and tests, never for work per target."""
+        """The mask as a whole volume ``(z, y, x)``. For files and tests only: work per target stays in the box."""
         return self.crop((0, 0, 0, int(shape[0]), int(shape[1]), int(shape[2])))
 
 
 def intersection(a: Box, b: Box) -> Box | None:
-    """The common box, or None when there is none."""
+    """The common box, or None if the boxes do not overlap."""
     low = tuple(max(a[axis], b[axis]) for axis in range(3))
     high = tuple(min(a[axis + 3], b[axis + 3]) for axis in range(3))
     if any(stop <= first for first, stop in zip(low, high, strict=True)):

@@ -1,4 +1,4 @@
-"""Pictures of a target, of prompts and of an answer on slices of the scan."""
+"""Pictures of a target, prompts and an answer on slices of the scan."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ TARGET, ANSWER = (90, 200, 90), (235, 80, 235)
 DRAWN, DERIVED, NEGATIVE = (255, 200, 0), (90, 170, 255), (255, 80, 80)
 _TEXT, _GROUND = (230, 230, 230), (20, 20, 20)
 _TILE, _LINE, _DOT = 260, 14, 4  # pixels: the longer side of a tile, a line of text, the radius of a click
-_MARGIN_MM, _REACH_MM = 15.0, 30.0  # around all that is shown; how far from the target an answer still is
+_MARGIN_MM, _REACH_MM = 15.0, 30.0  # margin around everything shown; the answer is shown up to this far from the target
 _PLANES = ("z", "coronal, y", "sagittal, x")
 
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A target, what the user gives, and what a model answered, if any; `lines` are written above them."""
+    """A target, prompts, and a model's answer if there is one; `lines` are written above them."""
 
     volume: Volume
     target: Target
@@ -37,11 +37,12 @@ class Picture:
     lines: Sequence[str] = ()
 
     def save(self, path: Path, tiles: int = 12) -> None:
-        """Write a PNG of at most so many axial slices, and of the coronal or sagittal planes that strokes lie in.
+        """Write a PNG of at most `tiles` axial slices, and of the coronal or sagittal planes in which strokes lie.
 
-        Green: outline of the target. Magenta: outline of the answer, seen on both sides of the green where they agree.
-        Yellow: prompts made by the hand. Blue: derived from those. Red: background. Anterior is up in axial slices,
-        superior in others; the patient's left is on the right of the picture, or anterior on its left.
+        Green: outline of the target. Magenta: outline of the answer, visible on both sides of the green where they
+        agree. Yellow: prompts made by the hand. Blue: prompts derived from those. Red: background prompts. Anterior is
+        up in axial slices, superior in other planes. The patient's left is on the right; in sagittal planes, anterior
+        is on the left.
         """
         marks = [mark for given in self.prompts for mark in _marks(given)]
         box = self._window(marks)
@@ -53,7 +54,7 @@ class Picture:
         _sheet(drawn, self.lines).save(path)
 
     def _window(self, marks: Sequence[_Mark]) -> Box:
-        """A box around target, prompts and what is near of the answer, with a margin."""
+        """A box around the target, the prompts and the near part of the answer, with a margin."""
         margin, reach = ([ceil(mm / step) for step in self.volume.spacing_mm] for mm in (_MARGIN_MM, _REACH_MM))
         boxes = [self.target.mask.box, *(mark.box for mark in marks)]
         if self.answer is not None and self.answer.any():
@@ -65,9 +66,9 @@ class Picture:
         return grow((z0, y0, x0, z1, y1, x1), margin, self.volume.shape)
 
     def _slices(self, marks: Sequence[_Mark], box: Box, most: int) -> list[int]:
-        """Those that the hand touched first, for they show the strategy; then those of the target.
+        """At most `most` slices: first those with prompts made by hand, then others of the target.
 
-        A third of the rest may be slices on which there is only the answer.
+        Up to a third of the rest may be slices that only the answer occupies.
         """
         inside = set(range(box[0], box[3]))
         touched = {mark.box[0] for mark in marks if mark.colour != DERIVED and mark.box[3] - mark.box[0] == 1} & inside
@@ -77,7 +78,7 @@ class Picture:
         chosen += _spaced(answer - target - touched, (most - len(chosen)) // 3)
         if not touched:
             return sorted(chosen + _spaced(target, most - len(chosen)))
-        while target and len(chosen) < most:  # each as far as can be from the others
+        while target and len(chosen) < most:  # always the one farthest from those chosen
             chosen.append(max(sorted(target), key=lambda z: min(abs(z - other) for other in chosen)))
             target.remove(chosen[-1])
         return sorted(chosen)
@@ -129,7 +130,7 @@ def _flags(flags: NDArray[np.bool_] | None) -> list[bool]:
 
 
 def _stroke_planes(given: Prompts) -> Iterator[tuple[int, int]]:
-    """Axis and index of the planes across the slices in which strokes lie."""
+    """Axis and index of the coronal or sagittal planes in which strokes lie."""
     for stroke in given.scribbles:
         low, high = stroke.points.min(axis=0), stroke.points.max(axis=0)
         within = [axis for axis in (1, 2) if low[axis] == high[axis] and low[0] < high[0]]
@@ -142,14 +143,14 @@ def _spaced(pool: set[int], most: int) -> list[int]:
 
 
 def _grey(volume: Volume, box: Box) -> NDArray[np.uint8]:
-    """The window of the scan from black to white."""
+    """The scan in `box` as grey values 0 to 255."""
     scan = volume.array[box_slices(box)].astype(np.float32)
     low, high = np.percentile(scan, (1, 99))
     return (255 * ((scan - low) / max(high - low, 1e-6)).clip(0, 1)).astype(np.uint8)
 
 
 def _sheet(tiles: Sequence[Image.Image], lines: Sequence[str]) -> Image.Image:
-    """The lines, and under them the tiles, four in a row; a row ends where tiles of another size begin."""
+    """The lines, and below them the tiles, four in a row; a tile of another size begins a new row."""
     head, pen = _LINE * len(lines) + 6, ImageDraw.Draw(Image.new("RGB", (1, 1)))
     places, x, y, row = list[tuple[int, int]](), 0, head, 0
     for before, tile in zip([tiles[0], *tiles], tiles, strict=False):
@@ -169,9 +170,9 @@ def _sheet(tiles: Sequence[Image.Image], lines: Sequence[str]) -> Image.Image:
 
 
 class _View:
-    """From voxels of one plane of a box to pixels of its tile, with the aspect of the spacing.
+    """Maps voxels of one plane of a box to pixels of its tile, with the aspect ratio of the spacing.
 
-    All canonical axes (towards Superior, Anterior, Right) run backwards on a screen; those of a photo do not.
+    All canonical axes (towards Superior, Anterior, Right) are reversed on a screen; those of a photo are not.
     """
 
     def __init__(self, box: Box, volume: Volume, axis: int, index: int) -> None:

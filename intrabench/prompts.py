@@ -1,4 +1,4 @@
-"""What a simulated user gives (prompts) and what its hand did for that (actions), together a turn."""
+"""Prompts that a simulated user gives, the actions that its hand made for them, and both together as a turn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from intrabench.mask import Box
 
 PromptKind = Literal["point", "box2d", "box3d", "scribble", "lasso"]
 Ints = NDArray[Any]
-"""Integers; anything else is converted by `Prompts`."""
+"""Integers; `Prompts` converts anything else."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Lasso:
 class Prompts:
     """Prompts in canonical voxel coordinates; boxes are half-open.
 
-    points: rows ``z, y, x, label`` (label 1 target, 0 background); `clicked` says for each whether the hand clicked it
-    or it was derived from others. boxes2d: rows ``z, y0, x0, y1, x1``; `drawn` says the same. None: all by hand.
+    points: rows ``z, y, x, label`` (label 1 target, 0 background); `clicked` flags the points that the hand clicked,
+    the others were derived. boxes2d: rows ``z, y0, x0, y1, x1``; `drawn` does the same for boxes. None: all by hand.
     box3d: ``z0, y0, x0, z1, y1, x1`` or None.
     """
 
@@ -77,7 +77,7 @@ class Prompts:
 
     @property
     def kinds(self) -> frozenset[PromptKind]:
-        """The kinds of prompts that are present."""
+        """The kinds of prompts that this object holds."""
         present: dict[PromptKind, bool] = {
             "point": len(self.points) > 0,
             "box2d": len(self.boxes2d) > 0,
@@ -88,7 +88,7 @@ class Prompts:
         return frozenset(kind for kind, here in present.items() if here)
 
     def slices(self) -> tuple[int, ...]:
-        """Axial slices that carry a 2D prompt, ascending (a 3D box counts on none)."""
+        """Axial slices that have a 2D prompt, ascending; a 3D box adds no slice."""
         columns = [self.points[:, 0], self.boxes2d[:, 0]]
         columns += [scribble.points[:, 0] for scribble in self.scribbles]
         columns += [lasso.points[:, 0] for lasso in self.lassos]
@@ -127,10 +127,10 @@ class Prompts:
 
 
 def _flags(given: Any, count: int, name: str, what: str) -> NDArray[np.bool_]:
-    """One flag per row; None stands for all true."""
+    """One flag per row; None means all true."""
     flags = np.ones(count, dtype=bool) if given is None else np.asarray(given, dtype=bool)
     if flags.shape != (count,):
-        raise ValueError(f"{name} has the shape {flags.shape}, expected one flag per {what} ({count})")
+        raise ValueError(f"{name} has the shape {flags.shape}; expected one flag per {what} ({count})")
     return flags
 
 
@@ -164,7 +164,7 @@ class DrawBox3D(Action):
 
 @dataclass(frozen=True)
 class DrawScribble(Action):
-    """A stroke with so many control points."""
+    """A stroke with its number of control points."""
 
     control_points: int = 3
     kind: ClassVar[str] = "scribble"
@@ -179,9 +179,9 @@ class MarkExtent(Action):
 
 @dataclass(frozen=True)
 class Turn:
-    """What the user gives at once. Without actions it is derived from the model's own answer, and free.
+    """What the user gives at once. A turn without actions is derived from the model's own answer and costs nothing.
 
-    afresh: the model is to look at this turn and later ones only, and at its own last answer.
+    afresh: the model must use only this turn, later turns and its own last answer.
     """
 
     prompts: Prompts
@@ -203,7 +203,7 @@ class Turn:
 
 
 def counting(turns: Sequence[Turn]) -> Sequence[Turn]:
-    """The turns that a model is to look at: all, or those since the user last began afresh."""
+    """The turns that a model must use: all, or those since the user last began afresh."""
     first = max((number for number, turn in enumerate(turns) if turn.afresh), default=0)
     return turns[first:]
 

@@ -179,7 +179,7 @@ def _classes(path: Path, mtime_ns: int, size: int) -> list[tuple[str, str, str]]
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except (SyntaxError, UnicodeDecodeError) as error:
-        raise IntraBenchError(f"{path} is no valid Python ({error}); repair it or move it away") from error
+        raise IntraBenchError(f"{path} is not valid Python ({error}); repair it or move it away") from error
     if Path(__file__).parent not in path.parents:
         check_source(tree, path)
     named = [(node, written_name(node)) for node in tree.body if isinstance(node, ast.ClassDef)]

@@ -21,7 +21,7 @@ def switch(default: Any) -> Any:
 
 
 def split(spec: str) -> list[str]:
-    """The parts of ``part+part``; a plus in a quoted value divides nothing."""
+    """The parts of ``part+part``; a plus inside a quoted value does not divide."""
     parts = re.findall(r"""(?:[^+"']|"[^"]*"|'[^']*')+""", spec)
     if "+".join(parts) != spec:
         raise IntraBenchError(f"{spec!r} is malformed; write PROMPTER+REFINEMENT, for example box_interp:n=3+scribble")
@@ -33,7 +33,7 @@ def parse(spec: str) -> tuple[str, dict[str, str]]:
     name, colon, rest = spec.strip().partition(":")
     name = name.strip()
     if not name or (colon and not rest.strip()):
-        raise IntraBenchError(f"{spec!r} is no spec; write NAME or NAME:key=value,key=value")
+        raise IntraBenchError(f"{spec!r} is not a valid spec; write NAME or NAME:key=value,key=value")
     arguments: dict[str, str] = {}
     position = 0
     while position < len(rest):
@@ -57,7 +57,7 @@ def build(cls: type[T], arguments: Mapping[str, str], spec: str) -> T:
     values: dict[str, Any] = {}
     for key, text in arguments.items():
         if key not in known:
-            takes = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
+            takes = f"it takes {', '.join(sorted(known))}" if known else "it takes no parameters"
             raise IntraBenchError(f"{spec!r}: there is no parameter {key!r}{nearest(key, known)}; {takes}")
         try:
             values[key] = TypeAdapter(hints[key]).validate_strings(text)
@@ -71,7 +71,7 @@ def build(cls: type[T], arguments: Mapping[str, str], spec: str) -> T:
 
 
 def spec_of(obj: Any) -> str:
-    """The spec with every parameter, defaults too but for switches: what keys and random streams are made from."""
+    """The spec with every parameter, also the defaults, except switches: keys and random streams are made from it."""
     written = [f for f in fields(obj) if f.init and not _is_off(obj, f)]
     return _write(obj, [(f.name, getattr(obj, f.name)) for f in written])
 
@@ -81,7 +81,7 @@ def _is_off(obj: Any, parameter: Any) -> bool:
 
 
 def short_spec_of(obj: Any) -> str:
-    """The spec with those parameters that differ from their defaults: what people read."""
+    """The spec with only the parameters that differ from their defaults, as people read it."""
     changed = [f for f in fields(obj) if f.init and (f.default is MISSING or getattr(obj, f.name) != f.default)]
     return _write(obj, [(f.name, getattr(obj, f.name)) for f in changed])
 
@@ -100,13 +100,13 @@ def _text(value: Any) -> str:
 
 
 def quoted(text: str) -> str:
-    """A value as specs write it: in quotes where it would not be read back otherwise."""
+    """A value as specs write it, in quotes where it could not be read back otherwise."""
     if not any(letter in text for letter in ",+'\""):
         return text
     return f"'{text}'" if '"' in text else f'"{text}"'
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """``, did you mean 'x'?`` when something known is close to `name`, else nothing."""
+    """``, did you mean 'x'?`` if a known name is close to `name`, else an empty string."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f", did you mean {close[0]!r}?" if close else ""

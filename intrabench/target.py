@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from intrabench.mask import Box, Mask, grow
 
 WHOLE_CASE = "*"
-"""The target of rows that stand for a case that could not be prepared; once mended, a row without failure says so."""
+"""Target id of rows for a case that could not be prepared. Once it is repaired, a row without failure records that."""
 
 
 @dataclass(frozen=True)
 class TargetInfo:
-    """What the target index says of one target, without its voxels."""
+    """The entry of one target in the target index, without its voxels."""
 
     label: str
     instance: int
@@ -36,7 +36,7 @@ class TargetInfo:
 class Target:
     """One instance of one case: its mask, cropped to its box, in a volume of `shape` ``(z, y, x)``.
 
-    `ignore` marks voxels that no metric counts; `siblings` are the other targets of the case.
+    `ignore` marks voxels that metrics do not count; `siblings` are the other targets of the case.
     """
 
     case: str
@@ -86,8 +86,8 @@ def targets_of(
 ) -> list[Target]:
     """The targets of a canonical label map ``(z, y, x)``.
 
-    `names` maps a value to ``(label, instance)``. Values without a name are left out; a named value that does not occur
-    gives no target. One pass finds all boxes, then each target is cut out of its own box.
+    `names` maps a value to ``(label, instance)``. Values without a name are left out, and a named value that does not
+    occur gives no target. One pass finds all boxes, then each target is cut out of its own box.
     """
     from scipy import ndimage
 
@@ -108,7 +108,7 @@ def targets_of(
 
 
 def with_siblings(targets: Iterable[Target]) -> list[Target]:
-    """The same targets, each knowing the index entries of the others."""
+    """The same targets, each with the index entries of the others as its siblings."""
     listed = list(targets)
     infos = [target.info() for target in listed]
     return [

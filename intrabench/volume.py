@@ -1,4 +1,4 @@
-"""Volumes in one canonical geometry, and the exact way back to the grid of the file.
+"""Volumes in one canonical geometry, and the exact inverse to the grid of the file.
 
 Only this module and the conversion of data sets know about orientation, spacing and files.
 """
@@ -32,7 +32,7 @@ class Grid:
 
     def __post_init__(self) -> None:
         if len(self.shape) != 3:
-            raise IntraBenchError(f"expected three spatial axes, got the shape {self.shape}")
+            raise IntraBenchError(f"expected three spatial axes, but the shape is {self.shape}")
         if self.affine.shape != (4, 4) or not np.isfinite(self.affine).all():
             raise IntraBenchError("the affine must be a finite 4 x 4 matrix; repair the header of the image")
         if abs(np.linalg.det(self.affine[:3, :3])) < 1e-9:
@@ -65,8 +65,8 @@ class Grid:
 class Volume:
     """A scan: array ``(z, y, x)`` or ``(z, y, x, channel)``; indices grow towards Superior, Anterior, Right.
 
-    `grid` is the grid of the file that it came from, so that results can go back there. `modality` is what the data
-    set's card says (``CT``, ``MR, T1-weighted``, ...); empty where nobody does.
+    `grid` is the grid of the original file, to which results can be converted back. `modality` comes from the data
+    set's card (``CT``, ``MR, T1-weighted``, ...) and is empty if unknown.
     """
 
     array: Array
@@ -75,13 +75,13 @@ class Volume:
 
     @classmethod
     def from_file_order(cls, array: Array, affine: Array) -> Volume:
-        """From an array in the order of its file and its affine to RAS millimetres."""
+        """Make a volume from an array in file order and its affine to RAS millimetres."""
         grid = Grid(_spatial(array.shape), np.asarray(affine, dtype=np.float64))
         return cls(grid.to_canonical(array), grid)
 
     @classmethod
     def from_canonical(cls, array: Array, spacing_mm: Sequence[float] = (1.0, 1.0, 1.0)) -> Volume:
-        """From an array that is canonical already; spacing along ``(z, y, x)`` in millimetres."""
+        """Make a volume from a canonical array; spacing along ``(z, y, x)`` in millimetres."""
         z, y, x = spacing_mm
         affine = np.array([[0, 0, x, 0], [0, y, 0, 0], [z, 0, 0, 0], [0, 0, 0, 1]], dtype=np.float64)
         return cls.from_file_order(array, affine)
@@ -98,7 +98,7 @@ class Volume:
 
     @property
     def is_photo(self) -> bool:
-        """Whether it is a picture: one slice, rows from top to bottom, columns from left to right of a screen."""
+        """Whether this is a photograph: one slice, rows from top to bottom, columns from left to right of a screen."""
         return self.modality.startswith("natural")
 
     @cached_property
@@ -110,14 +110,14 @@ class Volume:
 
 def _spatial(shape: Sequence[int]) -> tuple[int, int, int]:
     if len(shape) not in (3, 4):
-        raise IntraBenchError(f"expected a 3D array, with or without channels, got the shape {tuple(shape)}")
+        raise IntraBenchError(f"expected a 3D array, with or without channels, but the shape is {tuple(shape)}")
     return int(shape[0]), int(shape[1]), int(shape[2])
 
 
 def read_grid_array(path: Path) -> tuple[Array, NDArray[np.float64]]:
     """Read an image file as ``(array in file order, affine to RAS mm)``.
 
-    NIfTI and other nibabel formats through nibabel, NRRD, MHA and the like through SimpleITK. Integers stay integers.
+    nibabel reads NIfTI and its other formats, SimpleITK reads NRRD, MHA and the rest. Integers stay integers.
 
     Raises:
         IntraBenchError: missing, unreadable or truncated file, more than three axes.
@@ -128,42 +128,41 @@ def read_grid_array(path: Path) -> tuple[Array, NDArray[np.float64]]:
         array, affine = _read_nibabel(path) if _is_nibabel(path) else _read_sitk(path)
     except IntraBenchError:
         raise
-    except Exception as error:  # every reader has its own zoo of exceptions for broken files
-        reason = str(error).strip().splitlines()
+    except Exception as error:  # each reader raises other exceptions for damaged files
+        reason = str(error).strip().splitlines() or [type(error).__name__]
         raise IntraBenchError(
-            f"{path} cannot be read, it is truncated or no image ({reason[-1] if reason else type(error).__name__}); "
-            "fetch or export it again"
+            f"{path} cannot be read: it is truncated or not an image ({reason[-1]}); fetch or export it again"
         ) from error
     while array.ndim > 3 and array.shape[-1] == 1:
         array = array[..., 0]
     if array.ndim != 3:
-        raise IntraBenchError(f"{path} has the shape {array.shape}, expected one 3D image; split it into 3D files")
+        raise IntraBenchError(f"{path} has the shape {array.shape}, not that of one 3D image; split it into 3D files")
     return array, affine
 
 
 def read_image(path: Path) -> Volume:
-    """Read a scan as a canonical `Volume`; refuses voxels that are not finite and constant images."""
+    """Read a scan as a canonical `Volume`; refuses constant images and voxels that are not finite."""
     array, affine = read_grid_array(path)
     check_intensities(array, str(path))
     return _with_name(path, array, affine)
 
 
 def check_intensities(array: Array, name: str) -> None:
-    """Refuse images that no model can be measured on: NaN or infinite voxels, one constant value."""
+    """Refuse images on which no model can be measured: NaN or infinite voxels, or one constant value."""
     if array.dtype.kind not in "biuf":
         raise IntraBenchError(f"{name} holds {array.dtype} instead of one number per voxel; convert it to grey values")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         count = int(array.size - np.isfinite(array).sum())
         raise IntraBenchError(f"{name} has {count} voxels that are NaN or infinite; replace them with real intensities")
     if array.size == 0 or array.min() == array.max():
-        raise IntraBenchError(f"{name} is constant, so nothing can be seen in it; check that it is the right file")
+        raise IntraBenchError(f"{name} is constant: all voxels have the same value; check that it is the right file")
 
 
 def read_labels(path: Path, grid: Grid) -> Array:
     """Read a label map on `grid` as canonical integers ``(z, y, x)``; values may have gaps, floats must be whole.
 
     Raises:
-        IntraBenchError: another grid than the image's, or values that are not whole numbers.
+        IntraBenchError: the grid differs from the image's, or values are not whole numbers.
     """
     array, affine = read_grid_array(path)
     labels = _with_name(path, array, affine, check=grid)
@@ -171,17 +170,17 @@ def read_labels(path: Path, grid: Grid) -> Array:
 
 
 def whole_numbers(labels: Array, name: str) -> Array:
-    """The same numbers as integers; integers stay as they are.
+    """The values as integers; integers stay as they are.
 
     Raises:
-        IntraBenchError: numbers that are not whole.
+        IntraBenchError: values that are not whole numbers.
     """
     if labels.dtype.kind != "f":
         return labels
-    with np.errstate(invalid="ignore"):  # NaN is told below, in words
+    with np.errstate(invalid="ignore"):  # NaN gives the message below
         whole = labels.astype(np.int32)
     if not np.array_equal(whole, labels):
-        raise IntraBenchError(f"{name} holds values that are not whole numbers, so it is no label map; round it")
+        raise IntraBenchError(f"{name} holds values that are not whole numbers, so it is not a label map; round them")
     return whole
 
 
@@ -229,7 +228,7 @@ def _read_sitk(path: Path) -> tuple[Array, NDArray[np.float64]]:
     image = sitk.ReadImage(str(path))
     array = sitk.GetArrayFromImage(image)
     if image.GetDimension() != 3 or image.GetNumberOfComponentsPerPixel() != 1:
-        raise IntraBenchError(f"{path} has the shape {array.shape}, expected one 3D image; split it into 3D files")
+        raise IntraBenchError(f"{path} has the shape {array.shape}, not that of one 3D image; split it into 3D files")
     affine = np.eye(4)
     affine[:3, :3] = np.array(image.GetDirection()).reshape(3, 3) * np.array(image.GetSpacing())
     affine[:3, 3] = image.GetOrigin()

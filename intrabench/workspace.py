@@ -1,4 +1,4 @@
-"""A workspace: a folder with ``intrabench.toml`` whose own classes are known by name; where results and data go."""
+"""Workspaces (folders with ``intrabench.toml`` whose classes are found by name), and where results and data go."""
 
 from __future__ import annotations
 
@@ -18,24 +18,26 @@ _KEYS = {"results"}
 
 @dataclass(frozen=True)
 class Workspace:
-    """The folder and where its results go."""
+    """A workspace folder and its folder of results."""
 
     root: Path
     results: Path
 
 
 def current() -> Workspace | None:
-    """The workspace in the current folder, or None. Only the folder itself counts, never a parent."""
+    """The workspace in the current folder, or None. Parent folders are not searched."""
     file = Path.cwd() / FILE
     if not file.is_file():
         return None
     try:
         settings = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise IntraBenchError(f"{file} is no valid TOML ({error}); repair it") from error
+        raise IntraBenchError(f"{file} is not valid TOML ({error}); repair it") from error
     for key in settings:
         if key not in _KEYS:
-            raise IntraBenchError(f"{file}: there is no setting {key!r}{nearest(key, _KEYS)}; it knows {sorted(_KEYS)}")
+            raise IntraBenchError(
+                f"{file}: there is no setting {key!r}{nearest(key, _KEYS)}; the settings are {sorted(_KEYS)}"
+            )
     return Workspace(file.parent, file.parent / str(settings.get("results", "results")))
 
 
@@ -62,7 +64,7 @@ def make_workspace(folder: Path) -> None:
     from importlib.resources import as_file, files
 
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise IntraBenchError(f"{folder} is there already and not empty; give a new folder")
+        raise IntraBenchError(f"{folder} already exists and is not empty; give a new folder")
     with as_file(files("intrabench") / "template") as template:
         try:
             shutil.copytree(template, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))

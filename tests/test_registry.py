@@ -72,7 +72,7 @@ def test_two_of_one_name_are_refused() -> None:
 def test_broken_files_and_settings_are_named() -> None:
     make_workspace()
     Path("prompters/bad.py").write_text("def (:\n")
-    with pytest.raises(IntraBenchError, match=r"bad\.py is no valid Python"):
+    with pytest.raises(IntraBenchError, match=r"bad\.py is not valid Python"):
         registry.entries("prompters")
     Path("prompters/bad.py").write_text("class Bad:\n    name = 'bad'\nimport nothing_like_this\n")
     with pytest.raises(IntraBenchError, match=r"bad\.py cannot be imported \(ModuleNotFoundError"):
@@ -81,7 +81,7 @@ def test_broken_files_and_settings_are_named() -> None:
     with pytest.raises(IntraBenchError, match="no setting 'resluts', did you mean 'results'"):
         workspace.current()
     Path("intrabench.toml").write_text("results = \n")
-    with pytest.raises(IntraBenchError, match="no valid TOML"):
+    with pytest.raises(IntraBenchError, match="not valid TOML"):
         workspace.current()
 
 

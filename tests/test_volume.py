@@ -133,11 +133,11 @@ def test_bad_files_get_one_sentence_with_their_name(tmp_path: Path) -> None:
     (tmp_path / "cut.nii.gz").write_bytes((tmp_path / "whole.nii.gz").read_bytes()[:9000])
     (tmp_path / "text.nii.gz").write_text("no image")
     expected = {
-        "four": "expected one 3D image",
+        "four": "not that of one 3D image",
         "holes": "2 voxels that are NaN or infinite",
-        "flat": "is constant",
+        "flat": "is constant: all voxels have the same value",
         "cut": "truncated",
-        "text": "truncated or no image",
+        "text": "truncated or not an image",
         "absent": "does not exist",
     }
     for name, words in expected.items():

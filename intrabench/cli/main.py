@@ -193,7 +193,7 @@ def check(
     failed = False
     for finding in findings(make_runner(model, options).model):
         mark = {True: "ok", False: "FAILED", None: ""}[finding.ok]
-        typer.echo(f"{mark:<7} {finding.name:<32} {finding.told}")
+        typer.echo(f"{mark:<7} {finding.name:<32} {finding.message}")
         failed |= finding.ok is False
     if failed:
         raise typer.Exit(1)

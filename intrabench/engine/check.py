@@ -1,4 +1,4 @@
-"""Check a model against the contract that every run relies on: what its author runs first."""
+"""Check that a model keeps the contract that every run relies on."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ from intrabench.target import Target
 from intrabench.volume import Volume
 
 SCAN = Phantom(shape=(4, 80, 96), spacing=(5.0, 1.0, 1.5), instances=3)
-"""Anisotropic, and no two axes alike."""
+"""Anisotropic, and all three axes differ in length."""
 ORIENTATIONS = ("LPI", "AIL")
 TARGETS = 50
 GROWTH_MB = 200.0
-"""More than this much more memory is a leak."""
+"""Growth of memory beyond this counts as a leak."""
 PATIENCE_SECONDS = 60.0
-"""Of slow models fewer targets have to do."""
+"""The memory test of a slow model stops after this time, with fewer targets."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the report; `ok` is None for a mere measurement."""
+    """One line of the report; `ok` is None for a measurement."""
 
     name: str
     ok: bool | None
-    told: str
+    message: str
 
 
 class Broken(Exception):
-    """The model failed where it must not."""
+    """The model failed on a valid request."""
 
 
 def check(model: Model) -> Iterator[Finding]:
-    """Findings one by one. The model must have its runtime; whatever it raises becomes a finding that is not ok."""
+    """Yield findings one by one. The model must have its runtime; what it raises becomes a finding that is not ok."""
     started = time.perf_counter()
     try:
         model.load()
     except IntraBenchError:
         raise
-    except Exception as error:  # an author's own loading
+    except Exception as error:  # the model's own code may raise anything
         yield Finding("load", False, f"{type(error).__name__}: {error}")
         return
     yield Finding("load", True, f"{time.perf_counter() - started:.1f} s")
@@ -67,12 +67,12 @@ def check(model: Model) -> Iterator[Finding]:
     for part in parts:
         try:
             yield from part(model, volume, targets)
-        except Exception as error:  # a model may break in any way; the other parts still tell something
+        except Exception as error:  # the other checks still run
             yield Finding(part.__name__.strip("_").replace("_", " "), False, f"{type(error).__name__}: {error}")
 
 
 def prompt(kind: PromptKind, target: Target) -> Prompts:
-    """A prompt of one kind for the middle slice of a target, or for all of it."""
+    """A prompt of one kind for the middle slice of a target, or for the whole target."""
     middle = target.mask.occupied_slices[len(target.mask.occupied_slices) // 2]
     inside = target.mask.slice(int(middle)).coordinates()
     centre = inside[np.argmin(((inside - inside.mean(axis=0)) ** 2).sum(axis=1))]
@@ -90,7 +90,7 @@ def prompt(kind: PromptKind, target: Target) -> Prompts:
 
 
 def _prompts(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
-    """Each accepted kind is taken, and another prompt of the kind gets another answer."""
+    """The model takes each kind that it accepts, and a different prompt of that kind gets a different answer."""
     with model.open(volume) as image:
         for kind in sorted(model.accepts):
             started = time.perf_counter()
@@ -103,32 +103,32 @@ def _prompts(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterato
                 warm = time.perf_counter() - again
                 if used:
                     break
-            told = f"changes the answer; {seconds:.2f} s the first time, {warm:.2f} s then"
-            yield Finding(f"prompt {kind}", used, told if used else "another prompt gets the same answer")
+            message = f"changes the answer; {seconds:.2f} s the first time, {warm:.2f} s then"
+            yield Finding(f"prompt {kind}", used, message if used else "a different prompt gets the same answer")
 
 
 def _repeated(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
-    """The same image opened twice and asked the same gives the same."""
+    """The same request on the same image, opened twice, gets the same answer."""
     asked = _request(model, _kind(model), targets[0])
     first, second = (_alone(model, volume, asked) for _ in range(2))
     same = _same(first, second)
-    yield Finding("determinism", same, "the same twice" if same else "the same request got two answers")
+    yield Finding("determinism", same, "the same answer twice" if same else "the same request got two answers")
     yield Finding("time", None, f"encode {first.encode_seconds:.2f} s, answer {first.seconds:.2f} s")
 
 
 def _together(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
-    """Company and order change nothing."""
+    """An answer depends neither on the other requests in its batch nor on their order."""
     asked = [_request(model, _kind(model), target) for target in targets[:2]]
     with model.open(volume) as image:
         together = image.segment(asked)
         backwards = image.segment(asked[::-1])[::-1]
         alone = [_answer(image, request) for request in asked]
     same = all(_same(a, b) and _same(a, c) for a, b, c in zip(alone, together, backwards, strict=True))
-    yield Finding("batch", same, "as single requests" if same else "answers depend on what else is asked")
+    yield Finding("batch", same, "same answers as for single requests" if same else "answers depend on other requests")
 
 
 def _feedback(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
-    """A correction goes on from the session's memory, and without it the model finds the same by replaying."""
+    """A correction uses the session's memory; without it the model gets the same answer by replaying the turns."""
     asked = _request(model, _kind(model), targets[0])
     with model.open(volume) as image:
         first = _answer(image, asked)
@@ -138,8 +138,12 @@ def _feedback(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterat
         replayed = _answer(image, replace(second, memory=None))
     same = _same(corrected, replayed, logits=False)
     memory = "keeps a memory per session" if first.memory is not None else "keeps no memory"
-    told = f"{memory}; a lost one is rebuilt" if same else "an answer without memory differs from the one with it"
-    yield Finding("feedback", same, told)
+    message = (
+        f"{memory}; replaying the turns gives the same answer"
+        if same
+        else "the answer without memory differs from the one with it"
+    )
+    yield Finding("feedback", same, message)
 
 
 def _orientations(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
@@ -150,13 +154,15 @@ def _orientations(model: Model, volume: Volume, targets: Sequence[Target]) -> It
         flipped, _ = replace(SCAN, orientation=orientation).load("case-1", Files(None, None))  # type: ignore[arg-type]
         same = _same(expected, _alone(model, flipped, asked))
         inside = all(low >= 0 and high <= n for low, high, n in _ranges(expected.update, volume))
-        told = "as in RAS" if same else "another answer than in RAS"
-        told = told if inside else "the answer reaches out of the volume"
-        yield Finding(f"file in {orientation}, {'x'.join(f'{mm:g}' for mm in SCAN.spacing)} mm", same and inside, told)
+        message = "same answer as in RAS" if same else "the answer differs from that in RAS"
+        message = message if inside else "the answer extends outside of the volume"
+        yield Finding(
+            f"file in {orientation}, {'x'.join(f'{mm:g}' for mm in SCAN.spacing)} mm", same and inside, message
+        )
 
 
 def _bad_requests(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
-    """A prompt far outside of the image fails by itself, in words."""
+    """A prompt far outside of the image fails with a message and spoils no other request."""
     kind, far = _kind(model), tuple(10 * n for n in volume.shape)
     outside = boxes({far[0]: (far[1], far[2], far[1] + 9, far[2] + 9)}) if kind == "box2d" else points([far])
     if kind == "box3d":
@@ -165,16 +171,18 @@ def _bad_requests(model: Model, volume: Volume, targets: Sequence[Target]) -> It
     with model.open(volume) as image:
         failed, answered = image.segment([Request("outside", (Turn(outside),)), good])
     harmless = isinstance(failed, Failure) or not failed.update.any()
-    told = failed.message if isinstance(failed, Failure) else "an empty answer"
+    message = failed.message if isinstance(failed, Failure) else "an empty answer"
     ok = harmless and isinstance(answered, Answer)
-    yield Finding("prompt outside", ok, told if ok else "a request with bad prompts spoils others, or is answered")
+    yield Finding(
+        "prompt outside", ok, message if ok else "a request with bad prompts is answered or spoils other requests"
+    )
 
 
 def _memory(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
-    """Many targets on one opened image do not pile up."""
+    """Memory does not grow with the number of targets on one opened image."""
     kind = _kind(model)
     with model.open(volume) as image:
-        for target in targets:  # what is kept for a slice is no leak
+        for target in targets:  # memory cached per slice is not a leak
             _answer(image, _request(model, kind, target))
         before, started, number = memory_mb(), time.perf_counter(), 0
         while number < TARGETS and time.perf_counter() - started < PATIENCE_SECONDS:
@@ -186,7 +194,7 @@ def _memory(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator
 
 
 def _kind(model: Model) -> PromptKind:
-    """The prompt that most is asked with: the simplest that the model takes."""
+    """The kind of prompt used in most checks: the simplest that the model takes."""
     order: tuple[PromptKind, ...] = ("point", "box2d", "box3d", "scribble", "lasso")
     return next(kind for kind in order if kind in model.accepts)
 
@@ -208,7 +216,7 @@ def _answer(image: Predictor, request: Request) -> Answer:
 
 
 def _same(one: Any, other: Any, logits: bool = True) -> bool:
-    """Whether two answers are equal: their masks and, unless told otherwise, what they leave for the next turn."""
+    """Whether two answers are equal: their masks and, if `logits`, their memory for the next turn."""
     if not (isinstance(one, Answer) and isinstance(other, Answer)):
         return False
     a, b = (Mask.of(answer.update.array, answer.update.start) for answer in (one, other))

@@ -1,4 +1,4 @@
-"""Pictures of what the simulated user gives on a scan: its first prompts, or with a model each round."""
+"""Pictures of the prompts on a scan: the first prompts, or with a model those of each round."""
 
 from __future__ import annotations
 
@@ -38,13 +38,15 @@ def preview(
     refine: str = "",
     hand: str = "",
 ) -> Iterator[Path]:
-    """Draw the first prompts on a target of a data set (default: the first case and target); the file written.
+    """Draw the first prompts on a target of a data set (default: its first case and target) and yield the file.
 
-    With a model: one file per round, ``preview_round0.png``, ``preview_round1.png``, ..., each with the new prompts of
-    the round (derived ones too) and the answer after it. Rounds before one that fails are drawn.
+    With a model it yields one file per round, ``preview_round0.png``, ``preview_round1.png``, ... Each shows the new
+    prompts of the round, also derived ones, and the answer. If a round fails, the rounds before it are drawn.
     """
     if model is None and rounds is not None:
-        raise IntraBenchError("--rounds needs --model, for corrections follow its answers; give one, or leave it out")
+        raise IntraBenchError(
+            "--rounds needs --model, because corrections depend on its answers; give a model or omit --rounds"
+        )
     job = make_job(
         Options(
             models=[] if model is None else [model],
@@ -67,13 +69,13 @@ def preview(
 
 
 def _find(dataset: Dataset, case: str | None, target: str | None) -> tuple[StoredCase, Target]:
-    """The stored and the target that were asked for."""
+    """The requested case and target."""
     case = select_cases(dataset, [case] if case else [])[0]
     index = store.prepare(dataset, case)
     chosen = select_targets(index, [target] if target else [])
     if not chosen:
         raise IntraBenchError(
-            f"--target {target} fits none of {dataset.short_spec}, case {case}; it has "
+            f"--target {target} matches nothing in {dataset.short_spec}, case {case}; its targets are "
             f"{', '.join(info.id for info in index.targets)}"
         )
     stored = store.open_case(dataset, case)
@@ -85,7 +87,7 @@ def _first(job: Job, target: Target, volume: Volume) -> Prompts:
     user = User(target, job.datasets[0].short_spec, job.seeds[0], volume, prompter.spec)
     try:
         return next(prompter.interact(user)).prompts
-    except Exception as error:  # a prompter of the user's own may fail in any way
+    except Exception as error:  # the prompter's own code may raise anything
         raise IntraBenchError(
             f"prompter {prompter.spec} failed ({type(error).__name__}: {error}); repair it"
         ) from error
@@ -121,7 +123,7 @@ def played(
     dataset: str = "",
     seed: int = 0,
 ) -> Session:
-    """A session that was played to its end and kept its masks."""
+    """Play a session to its end and keep its masks."""
     session = Session(
         "preview",
         target,
@@ -147,13 +149,13 @@ def played(
 
 
 def turns_of(session: Session, number: int) -> list[Turn]:
-    """What the user gave in one round, free turns included."""
+    """The turns of one round, including free ones."""
     return [Turn.from_json(json.loads(turn["given"])) for turn in session.turns if turn["round"] == number]
 
 
 def _write(picture: Picture, path: Path) -> Path:
     try:
         picture.save(path)
-    except (OSError, ValueError) as error:  # PIL refuses unknown endings by ValueError
+    except (OSError, ValueError) as error:  # PIL raises ValueError for unknown endings
         raise IntraBenchError(f"cannot write the picture {path} ({error}); give a path that ends in .png") from error
     return path

@@ -45,7 +45,7 @@ def write_figures(
     for format in formats:
         if format not in FORMATS:
             raise IntraBenchError(
-                f"there is no format {format!r}{nearest(format, FORMATS)}; known are {', '.join(FORMATS)}"
+                f"there is no format {format!r}{nearest(format, FORMATS)}; choose from {', '.join(FORMATS)}"
             )
     rows = read_rows(results)
     if rows.is_empty():

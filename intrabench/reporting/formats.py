@@ -27,7 +27,7 @@ def check_format(format: str) -> None:
     """Refuse a format that is neither in `FORMATS` nor ``text``."""
     if format not in (*FORMATS, "text"):
         raise IntraBenchError(
-            f"there is no format {format!r}{nearest(format, FORMATS)}; known are {', '.join(FORMATS)}"
+            f"there is no format {format!r}{nearest(format, FORMATS)}; choose from {', '.join(FORMATS)}"
         )
 
 

@@ -185,7 +185,7 @@ def test_an_archive_of_other_content(pack: Pack, removed: str, count: int, said:
 @pytest.mark.parametrize(
     ("harmed", "content", "said"),
     [
-        ("images/a.jpg", photo("jpg")[:-300], "a.jpg cannot be read, it is truncated"),
+        ("images/a.jpg", photo("jpg")[:-300], "a.jpg cannot be read: it is truncated"),
         (
             "masks/a.png",
             encoded(discs((24, 30), 255), "png"),

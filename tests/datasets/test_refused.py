@@ -62,7 +62,7 @@ def test_truncated_and_missing_files(tmp_path: Path) -> None:
     dataset = put(tmp_path / "mine", "p1", some_image(), some_labels())
     image, labels = dataset.local_files("p1")
     image.write_bytes(image.read_bytes()[:-300])
-    with pytest.raises(IntraBenchError, match=r"image\.nii\.gz cannot be read, it is truncated"):
+    with pytest.raises(IntraBenchError, match=r"image\.nii\.gz cannot be read: it is truncated"):
         store.prepare(dataset, "p1", tmp_path)
     put(tmp_path / "mine", "p1", some_image(), some_labels())
     labels.unlink()

@@ -88,7 +88,7 @@ def test_each_bad_scan_is_one_sentence_in_a_row_and_the_good_one_goes_on() -> No
         "cut": "truncated",
         "elsewhere": "another grid",
         "float": "whole numbers",
-        "four": "expected one 3D image",
+        "four": "not that of one 3D image",
         "holes": "1 voxels that are NaN or infinite",
         "lone": "does not exist",
     }

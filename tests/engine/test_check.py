@@ -28,18 +28,18 @@ def findings(model: Model) -> dict[str, Finding]:
 
 
 def broken(model: Model) -> dict[str, str]:
-    """What is told of the findings that are not ok."""
-    return {name: finding.told for name, finding in findings(model).items() if finding.ok is False}
+    """The messages of the findings that are not ok."""
+    return {name: finding.message for name, finding in findings(model).items() if finding.ok is False}
 
 
 def test_a_sound_model_passes_everything() -> None:
     found = findings(models.Filling())
     assert list(found) == ALL
     assert {name: finding.ok for name, finding in found.items()} == dict.fromkeys(ALL, True) | {"time": None}
-    assert found["prompt outside"].told == "ValueError: the box lies outside"
-    assert found["feedback"].told == "keeps no memory; a lost one is rebuilt"
-    assert found["batch"].told == "as single requests"
-    assert found["memory"].told.endswith(" MiB over 50 targets")
+    assert found["prompt outside"].message == "ValueError: the box lies outside"
+    assert found["feedback"].message == "keeps no memory; replaying the turns gives the same answer"
+    assert found["batch"].message == "same answers as for single requests"
+    assert found["memory"].message.endswith(" MiB over 50 targets")
 
 
 def test_every_kind_of_prompt_is_tried() -> None:
@@ -67,25 +67,28 @@ def name(model: Model) -> str:
     return model.answers.__name__ if isinstance(model, models.Together) else type(model).__name__.lower()
 
 
-SAME, SPOILS = "another prompt gets the same answer", "a request with bad prompts spoils others, or is answered"
+SAME, SPOILS = (
+    "a different prompt gets the same answer",
+    "a request with bad prompts is answered or spoils other requests",
+)
 BROKEN: list[tuple[Model, dict[str, str]]] = [
     (models.Deaf(), {RAS: SAME, "prompt outside": SPOILS}),
     (
         models.Fickle(),
         {
             "determinism": "the same request got two answers",
-            "batch": "answers depend on what else is asked",
-            "feedback": "an answer without memory differs from the one with it",
-            LPI: "another answer than in RAS",
-            AIL: "another answer than in RAS",
+            "batch": "answers depend on other requests",
+            "feedback": "the answer without memory differs from the one with it",
+            LPI: "the answer differs from that in RAS",
+            AIL: "the answer differs from that in RAS",
             "prompt outside": SPOILS,
         },
     ),
-    (models.Reaching(), dict.fromkeys([LPI, AIL], "the answer reaches out of the volume")),
-    (models.Filed(), dict.fromkeys([LPI, AIL], "another answer than in RAS")),
+    (models.Reaching(), dict.fromkeys([LPI, AIL], "the answer extends outside of the volume")),
+    (models.Filed(), dict.fromkeys([LPI, AIL], "the answer differs from that in RAS")),
     (models.Greedy(), {"prompt outside": SPOILS}),
-    (models.Remembering(), {"feedback": "an answer without memory differs from the one with it"}),
-    (models.Together(answers=models.joined), {"batch": "answers depend on what else is asked"}),
+    (models.Remembering(), {"feedback": "the answer without memory differs from the one with it"}),
+    (models.Together(answers=models.joined), {"batch": "answers depend on other requests"}),
     (models.Together(answers=models.spoiled), {"prompt outside": SPOILS}),
     (models.Together(answers=models.raising), {"bad requests": "ValueError: the box lies outside"}),
     (
@@ -147,7 +150,7 @@ def test_the_command_ends_with_0_1_or_2(say: Callable[..., Said], monkeypatch: p
     assert "ok      prompt box2d                     changes the answer; " in sound.out
     deaf = say("check", "deaf", "--plugin", "deaf.py")
     assert (deaf.code, deaf.err) == (1, "")
-    assert "FAILED  prompt box3d                     another prompt gets the same answer\n" in deaf.out
+    assert "FAILED  prompt box3d                     a different prompt gets the same answer\n" in deaf.out
     assert deaf.out.count("FAILED") == 1
     absent = say("check", "absent", "--plugin", "deaf.py")
     assert (absent.code, absent.out) == (2, "")
@@ -164,9 +167,8 @@ def test_the_command_tries_networks_untrained(say: Callable[..., Said], monkeypa
     assert say(*words).code == 2
     untrained = say(*words, "--random-weights")
     assert (untrained.code, untrained.err) == (0, "")
-    assert (
-        "ok      feedback                         keeps a memory per session; a lost one is rebuilt\n" in untrained.out
-    )
+    feedback = "keeps a memory per session; replaying the turns gives the same answer"
+    assert f"ok      feedback                         {feedback}\n" in untrained.out
     assert say(*words, "--weights", "random").code == 0
     Path("mine.pth").write_bytes(b"no checkpoint")
     foreign = say(*words, "--weights", "mine.pth")
@@ -175,7 +177,7 @@ def test_the_command_tries_networks_untrained(say: Callable[..., Said], monkeypa
 
 def test_slow_models_are_asked_less(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PATIENCE_SECONDS", 0.2)
-    told = findings(models.Slow())["memory"].told
+    told = findings(models.Slow())["memory"].message
     assert 1 <= int(told.removesuffix(" targets").split()[-1]) <= 11
 
 

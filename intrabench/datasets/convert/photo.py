@@ -120,7 +120,7 @@ def _opened(path: Path) -> Image:
         return picture
     except Exception as error:  # every decoder has its own exceptions for broken files
         raise IntraBenchError(
-            f"{path} cannot be read, it is truncated or no picture ({error}); fetch or export it again"
+            f"{path} cannot be read: it is truncated or not a picture ({error}); fetch or export it again"
         ) from error
 
 

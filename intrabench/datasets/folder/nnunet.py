@@ -50,7 +50,7 @@ def _read(path: Path) -> Mapping[str, Any]:
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise IntraBenchError(f"{path} is no valid JSON ({error}); repair it") from error
+        raise IntraBenchError(f"{path} is not valid JSON ({error}); repair it") from error
     if not isinstance(told, dict):
         raise IntraBenchError(f"{path} holds no table with labels, as nnU-Net writes it; repair it")
     return told

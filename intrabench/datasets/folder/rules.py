@@ -88,7 +88,7 @@ class Rules(_Table):
         except FileNotFoundError:
             return cls()
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise IntraBenchError(f"{path} is no valid TOML ({error}); repair it") from error
+            raise IntraBenchError(f"{path} is not valid TOML ({error}); repair it") from error
         except ValidationError as error:
             raise IntraBenchError(f"{path}: {_told(error)}") from error
 
@@ -118,5 +118,5 @@ def _told(error: ValidationError) -> str:
     if first["type"] == "extra_forbidden":
         table = Rules if not outer else Components if outer[-1] == "instances" else Entry
         where, known = f" in {'.'.join(outer)}" if outer else "", list(table.model_fields)
-        return f"there is no key {key!r}{where}{nearest(key, known)}; known are {', '.join(known)}"
+        return f"there is no key {key!r}{where}{nearest(key, known)}; choose from {', '.join(known)}"
     return f"{'.'.join([*outer, key])} does not fit ({first['msg'].removeprefix('Value error, ')}); change the value"

@@ -34,7 +34,7 @@ def reference(name: str = "paper") -> pl.DataFrame:
         IntraBenchError: there is no such reference.
     """
     if name not in PAPERS:
-        raise IntraBenchError(f"there is no reference {name!r}{nearest(name, PAPERS)}; known are {', '.join(PAPERS)}")
+        raise IntraBenchError(f"there is no reference {name!r}{nearest(name, PAPERS)}; choose from {', '.join(PAPERS)}")
     printed = pl.read_csv(PAPERS[name], comment_prefix="#")
     numbers = [column for column in printed.columns if column.startswith("D")]
     specs = {row.name: row.prompter for row in ROWS}

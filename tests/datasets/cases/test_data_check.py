@@ -78,7 +78,7 @@ def test_cases_that_cannot_be_used_do_not_stop_the_others(tmp_path: Path) -> Non
     assert [one.case for one in found if not one.problem] == ["fine"]
     said = {one.case: one.problem for one in found}
     assert "is constant" in said["constant"]
-    assert "cannot be read, it is truncated" in said["cut"]
+    assert "cannot be read: it is truncated" in said["cut"]
     assert "lies on another grid" in said["grid"]
     assert "has no label of the same name" in said["lonely"]
     assert "voxels that are NaN or infinite" in said["nan"]

@@ -155,7 +155,7 @@ def shifted(seg: Any, position: list[float]) -> None:
     seg.PerFrameFunctionalGroupsSequence[1].PlanePositionSequence[0].ImagePositionPatient = position
 
 
-BROKEN = r"seg cannot be read, it is truncated or broken \(.+\); fetch or export it again"
+BROKEN = r"seg cannot be read: it is truncated or damaged \(.+\); fetch or export it again"
 REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no end": (lambda p: p.write_bytes(p.read_bytes()[:-30]), BROKEN.replace(".+", "30 bytes are missing at its end")),
     "no half": (lambda p: p.write_bytes(p.read_bytes()[:-4000]), BROKEN),

@@ -230,7 +230,7 @@ def test_bad_files_are_told_in_one_sentence(tmp_path: Path) -> None:
     small = saved(tmp_path / "small.png", np.ones((10, 30), np.uint8))
     empty = saved(tmp_path / "empty.png", np.zeros((20, 30), np.uint8))
     cases: list[tuple[Path, Path, Coding, str]] = [
-        (cut, mask, "palette", "cut.jpg cannot be read, it is truncated"),
+        (cut, mask, "palette", "cut.jpg cannot be read: it is truncated"),
         (text, mask, "palette", "text.png cannot be read"),
         (tmp_path / "b.jpg", mask, "palette", "b.jpg does not exist"),
         (image, noisy, "palette", r"noisy.jpg has not one exact number per pixel \(JPEG, L\)"),

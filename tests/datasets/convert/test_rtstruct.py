@@ -240,7 +240,7 @@ def test_contours_that_belong_elsewhere(
         read_rtstruct(path, read_series(images))
 
 
-BROKEN = r"cannot be read, it is truncated or broken \(.+\); fetch or export it again"
+BROKEN = r"cannot be read: it is truncated or damaged \(.+\); fetch or export it again"
 REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no end": (lambda p: p.write_bytes(p.read_bytes()[:-100]), f"rt {BROKEN}"),
     "no contours": (lambda p: change(p, ROIContourSequence=None), r"rt has no ROIContourSequence, it is truncated, or"),

@@ -156,10 +156,10 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         read(layer)
     cut = write(tmp_path / "cut.seg.nrrd", head, described(("Head", 0, 1)))
     cut.write_bytes(cut.read_bytes()[:-100])
-    with pytest.raises(IntraBenchError, match=r"cut.seg.nrrd cannot be read, it is truncated"):
+    with pytest.raises(IntraBenchError, match=r"cut.seg.nrrd cannot be read: it is truncated"):
         read(cut)
     cut.write_bytes(b"NRRD0004\nnothing")
-    with pytest.raises(IntraBenchError, match=r"cut.seg.nrrd cannot be read, it is truncated"):
+    with pytest.raises(IntraBenchError, match=r"cut.seg.nrrd cannot be read: it is truncated"):
         has_segments(cut)
     numbered = nib.Nifti1Image(np.stack([head, 3 * head], axis=-1).astype(np.uint8), GRID.affine)
     nib.save(numbered, tmp_path / "n.nii.gz")

@@ -85,8 +85,8 @@ def test_what_an_instance_is(tmp_path: Path, text: str, instances: dict[str, int
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("name =", "is no valid TOML"),
-        ('nmae = "x"', r"there is no key 'nmae', did you mean 'name'\?; known are name, title"),
+        ("name =", "is not valid TOML"),
+        ('nmae = "x"', r"there is no key 'nmae', did you mean 'name'\?; choose from name, title"),
         ('name = "a b"', "name does not fit"),
         ("[labels]\n1 = 2", 'labels.1 does not fit .write "NAME" or'),
         ('[labels]\n1 = { lable = "x" }', "no key 'lable' in labels.1, did you mean 'label'"),
@@ -119,7 +119,7 @@ def test_a_run_on_a_folder(tmp_path: Path, say: Callable[..., Said]) -> None:
     (root / "labelsTr" / "case_001.nii.gz").write_bytes(b"broken")
     told = say("run", "--model", "box_fill", "--prompter", "box_slice", "--dataset", str(root), "--out", "r")
     assert told.code == 1
-    assert "case_001.nii.gz cannot be read, it is truncated" in told.err
+    assert "case_001.nii.gz cannot be read: it is truncated" in told.err
     rows = intrabench.run("box_fill", "box_slice", str(root), out="r")
     assert rows["case"].unique().sort().to_list() == ["case_000", "case_001", "case_002"]
     assert rows.filter(rows["case"] == "case_000")["label"].to_list() == ["cyst", "liver", "tumour"]

@@ -92,7 +92,7 @@ def test_nnunet_with_files_that_lie_elsewhere(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "dataset.json is no valid JSON"),
+        ("{", "dataset.json is not valid JSON"),
         ("[]", "holds no table"),
         ('{"labels": ["liver"]}', "has no labels such as"),
         ('{"labels": {"liver": "one"}}', "has no labels such as"),
@@ -324,7 +324,7 @@ def test_a_slice_that_is_truncated_is_told_of_its_case_alone(tmp_path: Path) -> 
     root = dicom_folder(tmp_path / "study")
     path = min(path for path in (root / "p2").iterdir() if path.name != "seg.dcm")
     path.write_bytes(path.read_bytes()[:-50])
-    with pytest.raises(IntraBenchError, match="cannot be read, it is truncated"):
+    with pytest.raises(IntraBenchError, match="cannot be read: it is truncated"):
         load(root, "p2")
     assert list(found(root, "p1 thick", np.diag([-1.0, -1.0, 5.0, 1.0]))) == ["Liver.1"]
 
@@ -353,7 +353,7 @@ def test_dicom_without_descriptions_or_ids(tmp_path: Path) -> None:
 def test_files_that_are_truncated(tmp_path: Path, what: str) -> None:
     path = pair(tmp_path / "lab") / what / "c1.nii.gz"
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(IntraBenchError, match=rf"{what}/c1.nii.gz cannot be read, it is truncated"):
+    with pytest.raises(IntraBenchError, match=rf"{what}/c1.nii.gz cannot be read: it is truncated"):
         load(tmp_path / "lab", "c1")
 
 

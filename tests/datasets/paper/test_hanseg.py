@@ -187,9 +187,9 @@ def test_a_broken_case_does_not_stop_the_others(say: Say, publish: Publish, alig
     publish(hanseg, "ARCHIVE", archive(members))
     said = say("data", "get", "hanseg", "--cases", "case_0[1-5]")
     assert (said.code, said.out) == (1, "hanseg, case case_05: 1 targets\n")
-    assert "case_01_IMG_MR_T1.nrrd cannot be read, it is truncated or no image" in said.err
+    assert "case_01_IMG_MR_T1.nrrd cannot be read: it is truncated or not an image" in said.err
     assert "hanseg, case case_02: HaN-Seg.zip has Tongue for case_02, expected the 30 organs only" in said.err
-    assert "case_03_OAR_Eye_AL.seg.nrrd cannot be read, it is truncated or no image" in said.err
+    assert "case_03_OAR_Eye_AL.seg.nrrd cannot be read: it is truncated or not an image" in said.err
     assert "HaN-Seg.zip has 0 files case_04/case_04_IMG_MR_T1.nrrd, expected one" in said.err
     # nothing that can be told at once waits for a registration
     assert sorted(aligned) == [(f"case_{n}_IMG_CT.nrrd", f"case_{n}_IMG_MR_T1.nrrd") for n in ("03", "05")]

@@ -105,5 +105,5 @@ def test_a_broken_patient_does_not_stop_the_others(say: Say, publish: Publish) -
     publish(hntsmrg, "ARCHIVE", packed(members))
     said = say("data", "get", "hntsmrg")
     assert (said.code, said.out) == (1, "hntsmrg, case 2: 3 targets\n")
-    assert "12_preRT_T2.nii.gz cannot be read, it is truncated or no image" in said.err
+    assert "12_preRT_T2.nii.gz cannot be read: it is truncated or not an image" in said.err
     assert "HNTSMRG24_train.zip has 0 files 86/preRT/86_preRT_mask.nii.gz, expected one" in said.err

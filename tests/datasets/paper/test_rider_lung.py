@@ -152,5 +152,5 @@ def test_broken_cases_do_not_stop_the_others(say: Say, commons: Commons, put: Pu
     assert "_RETEST" not in said.out
     assert "refers to 0 of the 2 scans of its study, expected one; leave the case out by --cases" in said.err
     assert "rider_lung, case RIDER-1_test: " in said.err
-    assert "cannot be read, it is truncated or broken" in said.err
+    assert "cannot be read: it is truncated or damaged" in said.err
     assert "the region GTVp_test_man" in said.err

@@ -128,7 +128,7 @@ def test_a_broken_patient_does_not_stop_the_others(say: Say, bring: Callable[[st
         bring(name, packed(members))
     said = say("data", "get", "segrap", "--cases", "segrap_000[0-2]", "--cases", "segrap_0029")
     assert (said.code, said.out) == (1, "segrap, case segrap_0029: 6 targets\n")
-    assert "Larynx.nii.gz cannot be read, it is truncated or no image" in said.err
+    assert "Larynx.nii.gz cannot be read: it is truncated or not an image" in said.err
     assert f"segrap, case segrap_0001: {LABELS} has GTVp for segrap_0001, expected the 45 organs only" in said.err
     assert f"segrap, case segrap_0002: {LABELS} has no organs of segrap_0002" in said.err
 
