@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -105,22 +105,3 @@ def targets_of(
         label, instance = names[value]
         targets.append(Target(case, label, instance, Mask.of(labels[where] == value, start), shape, spacing_mm))
     return targets
-
-
-def with_siblings(targets: Iterable[Target]) -> list[Target]:
-    """The same targets, each with the index entries of the others as its siblings."""
-    listed = list(targets)
-    infos = [target.info() for target in listed]
-    return [
-        Target(
-            target.case,
-            target.label,
-            target.instance,
-            target.mask,
-            target.shape,
-            target.spacing_mm,
-            target.ignore,
-            tuple(info for info in infos if info.id != target.id),
-        )
-        for target in listed
-    ]

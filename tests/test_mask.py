@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from intrabench.mask import Mask, Region, grow, intersection, joint_box
-from intrabench.target import targets_of, with_siblings
+from intrabench.target import targets_of
 
 SHAPE = (4, 5, 6)
 dense = arrays(bool, SHAPE, elements=st.booleans()) | st.just(np.zeros(SHAPE, dtype=bool))
@@ -86,13 +86,12 @@ def test_targets_of_a_label_map_with_holes_in_its_numbering() -> None:
     labels = np.zeros((4, 5, 6), dtype=np.int16)
     labels[0, 0, 0], labels[1:3, 2:4, 5], labels[3, 4, 1] = 2, 7, 9
     names = {2: ("dot", 1), 7: ("bar", 1), 8: ("absent", 1)}
-    targets = with_siblings(targets_of(labels, names, "c", (2.0, 1.0, 0.5)))
+    targets = targets_of(labels, names, "c", (2.0, 1.0, 0.5))
     assert [(t.id, t.mask.box, t.mask.voxels) for t in targets] == [
         ("dot.1", (0, 0, 0, 1, 1, 1), 1),
         ("bar.1", (1, 2, 5, 3, 4, 6), 4),
     ]
     assert targets[1].volume_ml == 4 / 1000
-    assert [info.id for info in targets[0].siblings] == ["bar.1"]
     assert targets[0].info().content_hash != targets[1].info().content_hash
     crop, box = targets[0].crop(margin=1)
     assert (crop.shape, box) == ((2, 2, 2), (0, 0, 0, 2, 2, 2))

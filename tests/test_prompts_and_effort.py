@@ -1,4 +1,4 @@
-"""Turns survive storing; effort follows the actions really made (worked examples of SEMANTICS, effort tables)."""
+"""Turns survive storing; effort follows the actions really made (the effort tables of docs/results.md)."""
 
 from __future__ import annotations
 

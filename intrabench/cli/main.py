@@ -40,8 +40,6 @@ app.add_typer(data_app, name="data")
 app.add_typer(clickability_app, name="clickability")
 app.add_typer(weights_app, name="weights")
 
-Several = Annotated[list[str], typer.Option()]
-
 
 @app.command()
 def run(

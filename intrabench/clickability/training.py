@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
+from intrabench.atomic import atomically, writing
 from intrabench.clickability.click_map import SIGMA, SoftMask
 from intrabench.clickability.examples import Example, Prepared, kld, similarity
 from intrabench.clickability.letterbox import SIZE
@@ -194,12 +194,12 @@ class _Training:
         network = self.network.state_dict()
         history = [asdict(epoch) for epoch in self.history]
         if best:
-            _atomically(folder / WEIGHTS, lambda path: torch.save(network, path))
+            _write(folder / WEIGHTS, lambda path: torch.save(network, path))
         told = json.dumps({"settings": asdict(self.settings), **self.data, "epochs": history}, indent=1)
-        _atomically(folder / HISTORY, lambda path: path.write_text(told, "utf-8"))
+        _write(folder / HISTORY, lambda path: path.write_text(told, "utf-8"))
         state = {"identity": self._identity(), "history": history, "network": network}
         state["optimiser"] = self.optimiser.state_dict()
-        _atomically(folder / STATE, lambda path: torch.save(state, path))
+        _write(folder / STATE, lambda path: torch.save(state, path))
 
     def _identity(self) -> dict[str, Any]:
         told = asdict(self.settings) | self.data
@@ -220,10 +220,6 @@ class _Training:
             yield
 
 
-def _atomically(path: Path, write: Callable[[Path], Any]) -> None:
-    from intrabench.fetch.download import writing
-
-    part = path.with_name(path.name + ".part")
-    with writing(path):
+def _write(path: Path, write: Callable[[Path], Any]) -> None:
+    with writing(path), atomically(path) as part:
         write(part)
-        os.replace(part, path)

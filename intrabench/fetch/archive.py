@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import gzip
-import os
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from intrabench.fetch.download import DownloadError, by_hand, writing
+from intrabench.atomic import atomically, writing
+from intrabench.fetch.download import DownloadError, by_hand
 
 DAMAGED = (zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, NotImplementedError)
 CHUNK = 1 << 20
@@ -105,19 +104,12 @@ def _inside(folder: Path, name: str, archive: Path) -> Path:
 
 def _place(reader: Callable[[], IO[bytes]], target: Path, archive: Path, limit: int | None) -> None:
     """Write one member whole or not at all."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
     written = 0
-    try:
-        with reader() as source, part.open("wb") as file:
-            while chunk := source.read(CHUNK):
-                written += file.write(chunk)
-                if limit is not None and written > limit:
-                    raise DownloadError(
-                        f"{target.name} in {archive} unpacks to more than the {limit / 1e6:.0f} MB that a file of this "
-                        "data set may have: the archive is not what was published; delete it and run again."
-                    )
-        os.replace(part, target)
-    finally:
-        with suppress(FileNotFoundError):
-            part.unlink()
+    with atomically(target) as part, reader() as source, part.open("wb") as file:
+        while chunk := source.read(CHUNK):
+            written += file.write(chunk)
+            if limit is not None and written > limit:
+                raise DownloadError(
+                    f"{target.name} in {archive} unpacks to more than the {limit / 1e6:.0f} MB that a file of this "
+                    "data set may have: the archive is not what was published; delete it and run again."
+                )

@@ -7,6 +7,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from intrabench.atomic import atomically
 from intrabench.errors import IntraBenchError
 
 
@@ -34,10 +35,9 @@ class Note:
 def note(path: Path, checksum: str, source: str) -> None:
     """Write down that `path` has `checksum`, and where it came from."""
     stat = path.stat()
-    beside = note_of(path)
-    part = beside.with_name(beside.name + ".part")
-    part.write_text(json.dumps(asdict(Note(checksum, stat.st_size, stat.st_mtime_ns, source)), indent=1), "utf-8")
-    part.replace(beside)
+    text = json.dumps(asdict(Note(checksum, stat.st_size, stat.st_mtime_ns, source)), indent=1)
+    with atomically(note_of(path)) as part:
+        part.write_text(text, "utf-8")
 
 
 def noted(path: Path) -> Note | None:

@@ -5,24 +5,22 @@ Messages name the file and the folder, never the address: the address of a packa
 
 from __future__ import annotations
 
-import errno
 import importlib.metadata
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from intrabench.atomic import writing
 from intrabench.fetch.checksum import checksum_of
 from intrabench.fetch.transfer import DownloadError, Progress, Refused, Transfer, bytes_in
 
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["DownloadError", "Progress", "ask_for_space", "by_hand", "download", "user_agent", "writing"]
+__all__ = ["DownloadError", "Progress", "ask_for_space", "by_hand", "download", "user_agent"]
 
 CHUNK = 1 << 20
 
@@ -41,11 +39,14 @@ def download(
     What has arrived waits in ``<path>.part``, so that a broken transfer goes on where it stopped, in this run or the
     next; ``path`` itself appears only with the right ``checksum`` (``sha256:...`` or ``md5:...``; empty: nobody knows
     it) and ``size`` (bytes), which is asked of the disk first. ``client`` brings certificates, proxies and credentials.
+    Without a checksum it always begins anew, for nobody could tell what a piece of an earlier transfer belongs to.
     """
     part = path.with_name(path.name + ".part")
     algorithm = checksum.partition(":")[0] or "sha256"
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
+        if not checksum:
+            part.unlink(missing_ok=True)
         left_over = bytes_in(part) > 0
         ask_for_space(path, (size or 0) - bytes_in(part))
         _fill(part, url, path, size, client, progress)
@@ -74,20 +75,6 @@ def user_agent() -> str:
     except importlib.metadata.PackageNotFoundError:  # run from a checkout that was never installed
         version = "0"
     return f"intrabench/{version} (+https://github.com/intrabench/intrabench)"
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Say in one sentence why ``path`` cannot be written, where the system says so with an ``OSError``."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno == errno.ENOSPC:
-            raise DownloadError(
-                f"{path} cannot be written, the disk is full: free some space, then run again."
-            ) from None
-        reason = error.strerror or type(error).__name__
-        raise DownloadError(f"{path} cannot be written ({reason}): choose a folder that you may write to.") from None
 
 
 def ask_for_space(path: Path, needed: int) -> None:

@@ -19,9 +19,11 @@ from threading import Lock
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
+from intrabench.atomic import writing
 from intrabench.fetch import places
 from intrabench.fetch.checksum import checksum_of
-from intrabench.fetch.download import DownloadError, ask_for_space, download, user_agent, writing
+from intrabench.fetch.download import DownloadError, ask_for_space, download, user_agent
+from intrabench.fetch.mirrors import Nowhere, first_that_works
 from intrabench.fetch.source import Source
 from intrabench.fetch.transfer import Progress, Refused, Transfer
 
@@ -118,24 +120,17 @@ class IdcSeries(Source):
         """Fetch what is not in `part` yet; each bucket in turn, until one has it."""
         import httpx2
 
-        reasons = []
         with httpx2.Client(timeout=30, headers={"User-Agent": user_agent()}, follow_redirects=True) as client:
-            for bucket in _buckets():
-                try:
-                    objects = list(_listing(client, bucket, f"{self.uuid}/", part))
-                    if len(objects) != self.files:
-                        raise DownloadError(f"the bucket lists {len(objects)} files where {self.files} were published")
-                    self._download(client, bucket, objects, part, progress)
-                    return
-                except DownloadError as error:
-                    reasons.append(str(error))
-        raise DownloadError(
-            f"{self.title} could not be downloaded, {'; '.join(dict.fromkeys(reasons))}: try again later."
-        )
+            try:
+                first_that_works(_buckets(), lambda bucket: self._download(client, bucket, part, progress))
+            except Nowhere as nowhere:
+                reasons = "; ".join(nowhere.reasons)
+                raise DownloadError(f"{self.title} could not be downloaded, {reasons}: try again later.") from None
 
-    def _download(
-        self, client: httpx2.Client, bucket: str, objects: list[Object], part: Path, progress: Progress | None
-    ) -> None:
+    def _download(self, client: httpx2.Client, bucket: str, part: Path, progress: Progress | None) -> None:
+        objects = list(_listing(client, bucket, f"{self.uuid}/", part))
+        if len(objects) != self.files:
+            raise DownloadError(f"the bucket lists {len(objects)} files where {self.files} were published")
         total, done, lock = sum(one.size for one in objects), 0, Lock()
         ask_for_space(part, total - sum(path.stat().st_size for path in part.iterdir()))
 

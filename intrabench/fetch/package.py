@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from intrabench.atomic import writing
 from intrabench.fetch.checksum import checksum_of
-from intrabench.fetch.download import DownloadError, Progress, by_hand, download, user_agent, writing
+from intrabench.fetch.download import DownloadError, Progress, by_hand, download, user_agent
 from intrabench.fetch.pip_config import PipSettings, pip_settings
 from intrabench.fetch.source import Source
 from intrabench.fetch.transfer import why

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from intrabench.atomic import writing
 from intrabench.fetch.checksum import checksum_of, note, noted
-from intrabench.fetch.download import DownloadError, by_hand, download, writing
+from intrabench.fetch.download import DownloadError, by_hand, download
+from intrabench.fetch.mirrors import Nowhere, first_that_works
 from intrabench.fetch.places import url_of
 from intrabench.fetch.source import Source
 from intrabench.fetch.transfer import Progress
@@ -96,19 +99,15 @@ class RemoteFile(Source):
 
     def _from_any(self, path: Path, progress: Progress | None) -> str:
         """Download from the first place that works, and say which."""
-        reasons = []
-        for place in self.places:
-            try:
-                download(url_of(place), path, checksum=self.checksum, size=self.size, progress=progress)
-            except DownloadError as error:
-                reasons.append(str(error))
-                continue
-            return place
-        if not reasons:
+        if not self.places:
             why = f" ({self.terms})" if self.terms else ""
             raise DownloadError(
                 f"{self.filename} cannot be fetched by a program{why}: get it from {self.page}, "
                 f"{by_hand(path)}, then run again."
             )
-        page = f" It can also be had by hand from {self.page}." if self.page else ""
-        raise DownloadError(" ".join(dict.fromkeys(reasons)) + page)
+        fetch = partial(download, path=path, checksum=self.checksum, size=self.size, progress=progress)
+        try:
+            return first_that_works(self.places, lambda place: fetch(url_of(place)))
+        except Nowhere as nowhere:
+            page = f" It can also be had by hand from {self.page}." if self.page else ""
+            raise DownloadError(f"{nowhere}{page}") from None

@@ -45,15 +45,13 @@ class Request:
 
     turns: the whole history, oldest first, the new one last, adapted to what the model takes, in canonical voxels.
     mask: the answer so far. memory: what the model's last answer left for this session (None at first; a model that
-    gets None with a history rebuilds it from the turns). want: axial slices to answer for; None for those that the
-    new turn touches (2D) or for the volume (3D).
+    gets None with a history rebuilds it from the turns).
     """
 
     session: str
     turns: tuple[Turn, ...]
     mask: Mask = field(default_factory=Mask.empty)
     memory: Any = None
-    want: tuple[int, ...] | None = None
 
     @property
     def given(self) -> tuple[Turn, ...]:

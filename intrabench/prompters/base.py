@@ -47,7 +47,7 @@ class User:
         return self.clock.round
 
     def rng(self, purpose: str) -> np.random.Generator:
-        """The random stream of one decision; nothing but its identity (SEMANTICS, randomness) changes the numbers."""
+        """The random stream of one decision; nothing but its identity changes the numbers."""
         return stream(
             self.seed, self.dataset, self.target.case, self.target.id, self.component, self.clock.round, purpose
         )

@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
+from intrabench.atomic import atomically, writing
 from intrabench.errors import IntraBenchError
-from intrabench.fetch.download import writing
 from intrabench.protocols import PROTOCOLS
 from intrabench.results.store import read_rows, read_turns
 
@@ -48,11 +48,5 @@ def export_rows(results: Path, file: Path, *, turns: bool = False) -> dict[Path,
 
 
 def _write(frame: pl.DataFrame, path: Path) -> None:
-    part = path.with_name(f".{path.name}.part")
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            _WRITERS[path.suffix](frame, part)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+    with writing(path), atomically(path) as part:
+        _WRITERS[path.suffix](frame, part)

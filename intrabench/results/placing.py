@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from intrabench.fetch.download import writing
+from intrabench.atomic import writing
 
 
 def put_in_place(files: Mapping[Path, Path], out: Path) -> None:

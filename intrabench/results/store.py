@@ -9,7 +9,6 @@ runs/RUN.json            the manifest of the run: command, versions, machine, da
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from intrabench.atomic import atomically
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.target import WHOLE_CASE
@@ -108,13 +108,13 @@ class Store:
         now = time.time_ns()
         stamped = [{"run_id": self.run_id, "written_at": now, **row} for row in rows]
         given = [{"written_at": now, **turn} for turn in turns]
-        _atomically(self.root / "turns" / name, pl.DataFrame(given, schema=TURNS).write_parquet)
-        _atomically(self.root / "rows" / name, pl.DataFrame(stamped, schema=SCHEMA).write_parquet)
+        _write(self.root / "turns" / name, pl.DataFrame(given, schema=TURNS).write_parquet)
+        _write(self.root / "rows" / name, pl.DataFrame(stamped, schema=SCHEMA).write_parquet)
 
     def write_record(self, record: Mapping[str, Any]) -> None:
         """Write the record of the run, in place of an earlier one."""
         text = json.dumps({"run_id": self.run_id, **record}, indent=1, default=str)
-        _atomically(self.root / "runs" / f"{self.run_id}.json", lambda path: path.write_text(text, "utf-8"))
+        _write(self.root / "runs" / f"{self.run_id}.json", lambda path: path.write_text(text, "utf-8"))
 
     def finished(self, rounds: int) -> set[str]:
         """Sessions that need not be computed again for so many rounds; only parts not seen before are read."""
@@ -144,8 +144,7 @@ class Store:
                 np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
         path = _masks(self.root, session)
-        path.parent.mkdir(exist_ok=True)
-        _atomically(path, write)
+        _write(path, write)
 
 
 def read_masks(root: Path, session: str) -> list[Mask]:
@@ -270,15 +269,12 @@ _UNREADABLE = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 """What polars raises for damaged files; a few make it panic."""
 
 
-def _atomically(path: Path, write: Any) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+def _write(path: Path, write: Callable[[Path], Any]) -> None:
     try:
-        write(temporary)
-        os.replace(temporary, path)
+        with atomically(path) as part:
+            write(part)
     except OSError as error:
         raise _cannot_write(path, error) from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _cannot_write(path: Path, error: OSError) -> IntraBenchError:

@@ -115,15 +115,6 @@ def user_noise(ious: Sequence[ArrayLike]) -> UserNoise:
     return UserNoise(float(mean.mean()), float(spread.mean()), 100 * float(_noise(mean, spread).mean()))
 
 
-def shared_noise(models: Sequence[Sequence[ArrayLike]]) -> float:
-    """The noise that instances have for all models together, percent: of each model's `ious` as for `user_noise`.
-
-    An instance's mean and deviation are averaged over models before their ratio is: the NSR of a data set in Figure 8.
-    """
-    mean, spread = np.mean([_moments(ious) for ious in models], axis=0)
-    return 100 * float(_noise(mean, spread).mean())
-
-
 def _shaped(groups: ArrayLike, base: ArrayLike) -> tuple[Array, Array]:
     values, baseline = (
         np.where(np.isfinite(one), one, np.nan) for one in (np.asarray(groups, float), np.asarray(base, float))

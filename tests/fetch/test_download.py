@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from intrabench.errors import IntraBenchError
 from intrabench.fetch.checksum import checksum_of
 from intrabench.fetch.download import DownloadError, download
 from tests.server import Answer, Server, the_rest_of
@@ -179,7 +180,7 @@ def test_the_disk_is_asked_first(server: Server, tmp_path: Path, monkeypatch: py
 def test_a_folder_that_cannot_be_made(server: Server, tmp_path: Path) -> None:
     (tmp_path / "occupied").write_text("a file")
     target = tmp_path / "occupied" / "file.bin"
-    with pytest.raises(DownloadError) as caught:
+    with pytest.raises(IntraBenchError) as caught:
         download(server.url, target, checksum=CHECKSUM)
     assert str(caught.value) == f"{target} cannot be written (File exists): choose a folder that you may write to."
 
@@ -203,7 +204,7 @@ def test_a_disk_that_takes_no_more(
 
     monkeypatch.setattr(Path, "open", refuse)
     server.answers = [answer()]
-    with pytest.raises(DownloadError) as caught:
+    with pytest.raises(IntraBenchError) as caught:
         download(server.url, tmp_path / "file.bin", checksum=CHECKSUM)
     assert str(caught.value).startswith(f"{tmp_path / 'file.bin'} cannot be written")
     assert str(caught.value).endswith(sentence)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from intrabench.errors import IntraBenchError
 from intrabench.fetch import pip_config
 from intrabench.fetch.archive import open_members
 from intrabench.fetch.download import DownloadError
@@ -260,7 +261,7 @@ def test_a_certificate_that_is_not_there(index: Index, tmp_path: Path, monkeypat
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "occupied").write_text("a file")
     folder = tmp_path / "occupied" / "data"
-    with pytest.raises(DownloadError) as caught:
+    with pytest.raises(IntraBenchError) as caught:
         source(WHEEL, wheel()).fetch(folder)
     assert str(caught.value) == (
         f"{folder / WHEEL} cannot be written (Not a directory): choose a folder that you may write to."

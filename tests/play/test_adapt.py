@@ -1,4 +1,4 @@
-"""When a model does not take a prompt: each row of SEMANTICS, section 4."""
+"""When a model does not take a prompt: what happens to each kind of prompt."""
 
 from __future__ import annotations
 

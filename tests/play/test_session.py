@@ -1,4 +1,4 @@
-"""Sessions, turns, rounds, rows (SEMANTICS, section 2), played against stub models."""
+"""Sessions, turns, rounds, rows (docs/results.md), played against stub models."""
 
 from __future__ import annotations
 

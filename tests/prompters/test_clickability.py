@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from intrabench.prompters.click_deepest import ClickDeepest
 from intrabench.prompters.clickability import ClickabilityClick
 from intrabench.prompts import Turn, points
 from intrabench.registry import click_model
-from intrabench.target import Target, with_siblings
+from intrabench.target import Target
 from intrabench.volume import Volume
 from tests.conftest import make_target
 
@@ -153,14 +154,15 @@ def test_the_paper_clicks_beside_the_error_too() -> None:
 
 def test_published_draws_run_through_the_targets_of_an_image() -> None:
     truth = box((1, 10, 20), (0, 1), (2, 8), (2, 8))
-    targets = with_siblings(
-        [Target("image", "object", n, Mask.of(truth), (1, 10, 20), (1.0, 1.0, 1.0)) for n in (1, 2)]
-    )
+
+    def pair(*names: tuple[str, int]) -> list[Target]:
+        made = [Target("image", label, n, Mask.of(truth), (1, 10, 20), (1.0, 1.0, 1.0)) for label, n in names]
+        return [replace(one, siblings=(other.info(),)) for one, other in zip(made, made[::-1], strict=True)]
+
+    targets = pair(("object", 1), ("object", 2))
     refinement = ClickabilityClick(draws="published")
     numbers = np.random.RandomState(42).random_sample(25)
-    kidney, liver = with_siblings(
-        [Target("image", label, 1, Mask.of(truth), (1, 10, 20), (1.0, 1.0, 1.0)) for label in ("kidney", "liver")]
-    )
+    kidney, liver = pair(("kidney", 1), ("liver", 1))
     for target, round, expected in (
         *((targets[0], 0, 0), (targets[0], 3, 3), (targets[1], 4, 24)),
         *((kidney, 1, 1), (liver, 1, 21)),

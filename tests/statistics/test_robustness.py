@@ -19,7 +19,6 @@ from intrabench.statistics.robustness import (
     auc_robustness,
     noc_robustness,
     nof_robustness,
-    shared_noise,
     user_noise,
 )
 from tests.conftest import GOLDEN
@@ -129,13 +128,6 @@ def test_tables_as_in_the_notebook(stored: Curves, model: str) -> None:
 
 
 USERS = ("user", "nuser")
-
-
-def test_noise_of_all_models_as_in_the_notebook(stored: Curves) -> None:
-    real = users(stored, "user_concat")
-    found = shared_noise([real, [one * 0.97 for one in real]])
-    expected = json.loads((FOLDER / "stats_expected.json").read_text())["fig8_NSR_mean_over_instances_models_mA_mB"]
-    assert found / 100 == pytest.approx(expected, abs=1e-6)
 
 
 def test_halves_as_the_paper_says(stored: Curves) -> None:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
 
+from intrabench.atomic import CannotWrite, writing
 from intrabench.datasets.base import Dataset, Files, Watch
 from intrabench.datasets.cases import store
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.errors import IntraBenchError
-from intrabench.fetch.download import DownloadError, ask_for_space, writing
+from intrabench.fetch.download import DownloadError, ask_for_space
 
 PATIENCE = 5
 
@@ -39,7 +40,7 @@ def get(
     """Prepare cases, `jobs` at a time, and give each as it is finished, with its index or with why it has none.
 
     Raises:
-        IntraBenchError: several in a row could not be downloaded, so that the others would hardly be either.
+        IntraBenchError: several in a row could not be downloaded or stored, so that the others would hardly be either.
     """
     _ask_for_space(dataset, cases)
     with ThreadPoolExecutor(jobs) as pool:
@@ -48,10 +49,10 @@ def get(
             in_vain = 0
             for done in as_completed(running):
                 yield running[done], done.result()
-                in_vain = in_vain + 1 if isinstance(done.result(), DownloadError) else 0
+                in_vain = in_vain + 1 if isinstance(done.result(), DownloadError | CannotWrite) else 0
                 if in_vain == PATIENCE and len(cases) > PATIENCE:
                     raise IntraBenchError(
-                        f"{PATIENCE} cases in a row could not be downloaded, so the others were not tried; "
+                        f"{PATIENCE} cases in a row could not be downloaded or stored, so the others were not tried; "
                         "run again later"
                     )
         finally:

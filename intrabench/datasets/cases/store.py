@@ -12,10 +12,10 @@ from dataclasses import fields
 from pathlib import Path
 from urllib.parse import quote
 
+from intrabench.atomic import writing
 from intrabench.datasets.base import Dataset, Files, Watch
 from intrabench.datasets.cases.stored_case import CaseIndex, StoredCase, read_index, write_case
 from intrabench.errors import IntraBenchError
-from intrabench.fetch.download import writing
 from intrabench.fetch.source import Source
 from intrabench.specs import nearest
 from intrabench.workspace import data_root

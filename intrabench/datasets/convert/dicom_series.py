@@ -35,7 +35,6 @@ class FoundSeries:
     uid: str
     modality: str
     description: str
-    study_uid: str
     patient_id: str
     frame_of_reference: str
     paths: tuple[Path, ...]
@@ -97,7 +96,6 @@ def _found(uid: str, files: Sequence[tuple[Path, Any]], references: References) 
         uid,
         text("Modality"),
         text("SeriesDescription"),
-        text("StudyInstanceUID"),
         text("PatientID"),
         # a structure set names its frame of reference only among its references
         text("FrameOfReferenceUID") or min(references.frames, default=""),

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.models.base import Answer, Failure, Predictor, Request, failure_of
-from intrabench.models.parts.embeddings import EmbeddingStore, Key, store_for
+from intrabench.models.parts.embeddings import EmbeddingStore, Key, opened
 from intrabench.models.parts.network_model import NetworkModel
+from intrabench.models.parts.replay import memory_of
 from intrabench.volume import Volume
 
 Floats = NDArray[np.float32]
@@ -42,12 +45,7 @@ class CropModel(NetworkModel):
     def open(self, volume: Volume) -> AbstractContextManager[Predictor]:
         """Open one image, after loading the network if it is not there yet; nothing is encoded before it is needed."""
         self.load()
-        return self._opened(volume)
-
-    @contextmanager
-    def _opened(self, volume: Volume) -> Iterator[Predictor]:
-        with store_for(self, volume) as store:
-            yield OpenCrops(self, volume, store)
+        return opened(OpenCrops, self, volume)
 
 
 class OpenCrops(Predictor):
@@ -73,20 +71,10 @@ class OpenCrops(Predictor):
     def _guarded(self, request: Request) -> Answer | Failure:
         started, self._encode_seconds = time.perf_counter(), 0.0
         try:
-            memory = request.memory
-            if self.model.remembers and memory is None and len(request.turns) > 1:
-                memory = self._replayed(request)
-            answer = self.model.segment_one(
-                self, Request(request.session, request.turns, request.mask, memory, request.want)
-            )
+            if self.model.remembers:
+                request = replace(request, memory=memory_of(request, partial(self.model.segment_one, self)))
+            answer = self.model.segment_one(self, request)
         except Exception as error:  # a row with a status instead of a lost run
             return failure_of(error, started)
         seconds = time.perf_counter() - started - self._encode_seconds
         return Answer(answer.update, answer.valid, answer.memory, seconds, self._encode_seconds)
-
-    def _replayed(self, request: Request) -> Any:
-        """What the earlier turns left, computed again turn by turn."""
-        memory = None
-        for count in range(1, len(request.turns)):
-            memory = self.model.segment_one(self, Request(request.session, request.turns[:count], memory=memory)).memory
-        return memory

@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import secrets
 import tempfile
 from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.atomic import atomically
 from intrabench.errors import IntraBenchError
-from intrabench.models.base import Model
+from intrabench.models.base import Model, Predictor
 from intrabench.models.weights.registry import identity
 from intrabench.volume import Volume
 
 Floats = NDArray[np.float32]
+M = TypeVar("M", bound=Model)
 Key = int | str
 """Of an embedding: the slice z, or a name for a crop that is fit for a file."""
+
+
+@contextmanager
+def opened(
+    predictor: Callable[[M, Volume, EmbeddingStore], Predictor], model: M, volume: Volume
+) -> Iterator[Predictor]:
+    """An image that a model has opened, with a store of its own, which is closed with it."""
+    with store_for(model, volume) as store:
+        yield predictor(model, volume, store)
 
 
 def store_for(model: Model, volume: Volume) -> EmbeddingStore:
@@ -125,16 +136,11 @@ class EmbeddingStore:
         return Path(self._temporary.name) / f"{key}.npy"
 
     def _write(self, key: Key, embedding: Floats) -> None:
-        """Write beside the place and move there, so that a killed run never leaves half an embedding."""
         path = self._path(key)
-        beside = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with beside.open("wb") as file:
+            with atomically(path) as part, part.open("wb") as file:
                 np.save(file, embedding, allow_pickle=False)
-            beside.replace(path)
         except OSError as error:
-            beside.unlink(missing_ok=True)
             raise IntraBenchError(
                 f"{path} cannot be written ({error.strerror}); free some space there or give more --memory"
             ) from error

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from intrabench.mask import Mask, Region
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, failure_of
 from intrabench.models.parts.batching import Outcome, batched
-from intrabench.models.parts.embeddings import EmbeddingStore, store_for
+from intrabench.models.parts.embeddings import EmbeddingStore, opened
+from intrabench.models.parts.replay import memory_of
 from intrabench.prompts import Ints
 from intrabench.volume import Volume
 
@@ -97,12 +98,7 @@ class SliceModel(Model):
     def open(self, volume: Volume) -> AbstractContextManager[Predictor]:
         """Open one image, after loading the weights if there are any; nothing is encoded before it is asked for."""
         self.load()
-        return self._opened(volume)
-
-    @contextmanager
-    def _opened(self, volume: Volume) -> Iterator[Predictor]:
-        with store_for(self, volume) as store:
-            yield OpenSlices(self, volume, store)
+        return opened(OpenSlices, self, volume)
 
 
 class OpenSlices(Predictor):
@@ -113,7 +109,7 @@ class OpenSlices(Predictor):
         self._image = model.slice_images(volume)
 
     def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
-        """Answer for the slices with a new prompt (or `Request.want`), from all prompts that these slices ever had."""
+        """Answer for the slices with a new prompt, from all prompts that these slices ever had."""
         works = [self._begin(request) for request in requests]
         self._encode_for([work for work in works if work.failure is None])
         size, pad = self._size(self.model.decode_batch, encoding=False)
@@ -126,23 +122,12 @@ class OpenSlices(Predictor):
         work = _Work(time.perf_counter())
         try:
             if self.model.feeds_back:
-                work.logits = self._replayed(request) if request.memory is None else dict(request.memory)
+                work.logits = dict(memory_of(request, lambda earlier: self.segment([earlier])[0]) or {})
             work.jobs = self._jobs(request, work)
         except Exception as error:  # prompts that make no sense are this request's failure alone
             work.fail(error)
         work.seconds = time.perf_counter() - work.started
         return work
-
-    def _replayed(self, request: Request) -> Logits:
-        """The logits that the earlier turns left, computed again turn by turn."""
-        logits: Logits = {}
-        for count in range(1, len(request.turns)):
-            earlier = Request(request.session, request.turns[:count], memory=logits)
-            (answer,) = self.segment([earlier])
-            if isinstance(answer, Failure):
-                raise RuntimeError(f"turn {count} of {len(request.turns)} could not be replayed: {answer.message}")
-            logits = answer.memory
-        return logits
 
     def _jobs(self, request: Request, work: _Work) -> list[_Job]:
         prompts = [turn.prompts for turn in request.given]
@@ -151,13 +136,11 @@ class OpenSlices(Predictor):
         depth, *size = self.volume.shape
         jobs = []
         prompted = {z for given in (prompts if self.model.predicts_all else prompts[-1:]) for z in given.slices()}
-        for z in sorted(prompted if request.want is None else set(request.want)):
+        for z in sorted(prompted):
             if not 0 <= z < depth:
                 raise ValueError(f"slice {z} is not in the volume, which has the slices 0 to {depth - 1}")
             points = np.vstack([given.points[given.points[:, 0] == z, 1:] for given in prompts])
             boxes = np.vstack([given.boxes2d[given.boxes2d[:, 0] == z, 1:] for given in prompts])
-            if len(points) + len(boxes) == 0:
-                raise ValueError(f"slice {z} is wanted, but it has no prompt")
             if len(points) and not (points[:, :2].min() >= 0 and (points[:, :2] < size).all()):
                 raise ValueError(f"slice {z} has a point outside of its {size[0]} x {size[1]} pixels")
             jobs.append(_Job(work, z, points, clipped(boxes[-1], size, z) if len(boxes) else None))

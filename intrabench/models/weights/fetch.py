@@ -6,6 +6,7 @@ from pathlib import Path
 
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.download import DownloadError, Progress, download
+from intrabench.fetch.mirrors import Nowhere, first_that_works
 from intrabench.fetch.places import url_of
 from intrabench.models.weights.registry import Weights, find, folder, get, locate, record
 
@@ -30,30 +31,27 @@ def fetch(id: str, progress: Progress | None = None) -> Path:
 
 def _from_any(entry: Weights, path: Path, progress: Progress | None) -> str:
     """Download from the first source that works, and say which."""
-    reasons = []
-    for source in (source for source in entry.sources if not source.startswith("package:")):
+
+    def fetch(source: str) -> None:
         try:
-            if entry.members:
-                for member, sha256 in entry.members.items():
-                    _download(url_of(source, member), path / member, sha256, progress)
-            else:
-                _download(url_of(source), path, entry.sha256, progress)
+            for member, sha256 in (entry.members or {"": entry.sha256}).items():
+                _download(url_of(source, member), path / member, sha256, progress)
         except DownloadError as error:
-            reasons.append(f"{url_of(source)}: {error}")
-            continue
-        return url_of(source)
-    pages = f" (see {', '.join(entry.pages)})" if entry.pages else ""
-    raise IntraBenchError(
-        f"{entry.file} came from none of its sources [{' | '.join(reasons)}]; fetch it by hand{pages} "
-        f"and put it into {folder()}, or try again later"
-    )
+            raise DownloadError(f"{url_of(source)}: {error}") from None
+
+    try:
+        return url_of(first_that_works((one for one in entry.sources if not one.startswith("package:")), fetch))
+    except Nowhere as nowhere:
+        pages = f" (see {', '.join(entry.pages)})" if entry.pages else ""
+        raise IntraBenchError(
+            f"{entry.file} came from none of its sources [{' | '.join(nowhere.reasons)}]; fetch it by hand{pages} "
+            f"and put it into {folder()}, or try again later"
+        ) from None
 
 
 def _download(url: str, path: Path, sha256: str, progress: Progress | None) -> None:
     if path.exists():
         return
-    if not sha256:  # nobody could tell whether a piece of an earlier transfer is of this very file
-        path.with_name(path.name + ".part").unlink(missing_ok=True)
     download(url, path, checksum=f"sha256:{sha256}" if sha256 else "", progress=progress)
     if not sha256 and not _is_weights(path):
         path.unlink()

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from intrabench.atomic import writing
 from intrabench.errors import IntraBenchError
 from intrabench.specs import nearest
 from intrabench.workspace import data_root
@@ -198,7 +199,6 @@ def listing() -> list[dict[str, str]]:
 def record(path: Path, source: str) -> None:
     """Write down what was fetched first, so that any later change of the file is noticed."""
     from intrabench.fetch.checksum import note, note_of
-    from intrabench.fetch.download import writing
 
     with writing(note_of(path)):
         note(path, f"sha256:{sha256_of_path(path)}", source)

@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from intrabench.atomic import atomically
 from intrabench.datasets.base import Dataset
 from intrabench.errors import IntraBenchError
 from intrabench.reporting.page import credits, facts, tables
@@ -76,7 +77,8 @@ def write_report(
         raise IntraBenchError(f"{results} holds no results yet; `intrabench run --model M --prompter P` makes some")
     text = _render(_content(results, rows, targets, how, policy or FailurePolicy()))
     try:
-        path.write_text(text, encoding="utf-8")
+        with atomically(path) as part:
+            part.write_text(text, encoding="utf-8")
     except OSError as error:
         raise IntraBenchError(f"cannot write the report {path} ({error.strerror}); choose another file") from error
 

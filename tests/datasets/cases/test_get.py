@@ -189,5 +189,5 @@ def test_a_server_that_has_nothing_is_not_asked_for_every_case(
     assert said.code == 1
     assert said.err.count("HTTP 404") == 5
     assert said.err.endswith(
-        "remote: 5 cases in a row could not be downloaded, so the others were not tried; run again later\n"
+        "remote: 5 cases in a row could not be downloaded or stored, so the others were not tried; run again later\n"
     )

@@ -186,18 +186,12 @@ def test_only_new_slices_are_answered_with_all_their_prompts(volume: Volume) -> 
     turns = (boxes({1: (0, 0, 2, 10), 2: (0, 0, 2, 10)}), points([(1, 5, 0)]))
     with model().open(volume) as opened:
         (answer,) = answers(opened, [request("a", *turns, memory={})])
-        (wanted,) = answers(opened, [request("a", *turns, memory={}, want=(1, 2))])
         (nothing,) = answers(opened, [request("a", turns[0], Prompts(), memory={})])
-        (refused,) = opened.segment([request("a", *turns, memory={}, want=(3,))])
     expected = np.zeros(volume.shape, dtype=bool)
     expected[1, [0, 1, 5]] = volume.array[1, [0, 1, 5]] >= BRIGHT
     assert answer.valid == Region(slices=(1,))
     assert np.array_equal(answer.update.to_array(volume.shape), expected)
-    assert wanted.valid == Region(slices=(1, 2))
-    assert np.array_equal(wanted.update.to_array(volume.shape)[1], expected[1])
     assert (nothing.valid, nothing.update.any()) == (Region(slices=()), False)
-    assert isinstance(refused, Failure)
-    assert "slice 3 is wanted, but it has no prompt" in refused.message
 
 
 def test_memory_holds_each_slices_logits_and_is_replayed_when_lost(volume: Volume) -> None:

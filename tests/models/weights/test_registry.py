@@ -151,10 +151,16 @@ def test_a_damaged_record_is_told(own: Own, folder: Path, text: str) -> None:
     assert told("own") == f"{folder / 'own.pth.json'} is damaged; delete it if own.pth is to be trusted"
 
 
-def test_a_folder_that_cannot_be_written_can_still_be_read(own: Own, folder: Path) -> None:
+def test_a_folder_that_cannot_be_written_can_still_be_read(
+    own: Own, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     own()
     (folder / "own.pth").write_bytes(b"abc")
-    (folder / "own.pth.json.part").mkdir()  # as good as a read-only folder, for root too
+
+    def refuse(*_: object) -> None:  # as a read-only folder does, for root too
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "write_text", refuse)
     assert weights.locate("own") == folder / "own.pth"
 
 

@@ -256,8 +256,9 @@ def test_an_empty_store_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written(results: Path) -> None:
     from intrabench.reporting.page.page import write_report
 
+    (results / "file").touch()
     with pytest.raises(IntraBenchError, match="cannot write the report"):
-        write_report(results, results / "no" / "report.html")
+        write_report(results, results / "file" / "report.html")
 
 
 @pytest.mark.parametrize(
