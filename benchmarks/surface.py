@@ -1,4 +1,4 @@
-"""Seconds for surface Dice and HD95 of an organ pair: `intrabench.metrics.surface` against google-deepmind's package.
+"""Seconds for surface Dice and HD95 of an organ pair: `metrics.parts.surface` against google-deepmind's package.
 
 Run with `python -m benchmarks.surface`. Both see the same full 256³ arrays; ours is timed with the crop to the joint
 box (in intrabench the caller crops) and without. Runs take turns in one process, the fastest of each counts.
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from intrabench.metrics.surface import hausdorff, surface_dice, surface_distances
+from intrabench.metrics.parts.surface import hausdorff, surface_dice, surface_distances
 
 SIDE = 256
 SPACING_MM = (1.5, 0.8, 0.8)

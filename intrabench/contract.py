@@ -24,6 +24,7 @@ BASES: dict[Room, tuple[str, ...]] = {
     "models": ("Model", "VolumeModel", "SliceModel", "NetworkModel", "CropModel", "SamFamily"),
     "prompters": ("Prompter", "Refinement"),
     "datasets": ("Dataset",),
+    "metrics": ("Metric",),
     "clickability": ("Clickability", "Saliency"),
 }
 """What classes of a room inherit from; at least one of these that can be imported from `intrabench`."""
@@ -106,6 +107,8 @@ def _problems(cls: Any, room: Room) -> Iterator[str]:
         value = inspect.getattr_static(cls, attribute, None)
         if attribute in _annotated(cls) and not isinstance(value, property):
             yield from check(value)
+    if room == "metrics":
+        yield from _perfect_failures(cls)
 
 
 def _misses_dataclass(cls: type[Any], arguments: str) -> Iterator[str]:
@@ -189,11 +192,39 @@ def _card(value: Any) -> Iterator[str]:
         yield f'has card = {_short(value)}, expected a DatasetCard; write card = DatasetCard("Title", "CT", ...)'
 
 
+def _best(value: Any) -> Iterator[str]:
+    from intrabench.metrics.base import Best
+
+    if value not in get_args(Best):
+        yield f'has best = {_short(value)}; write best = "high", "low" or "zero", the values that are best'
+
+
+def _needs(value: Any) -> Iterator[str]:
+    from intrabench.metrics.base import Need
+
+    kinds = get_args(Need)
+    write = f'write needs = frozenset({{"mask"}}) with what it looks at of {", ".join(kinds)}'
+    if not isinstance(value, (frozenset, set)) or not value:
+        yield f"has needs = {_short(value)}, expected a set; {write}"
+    else:
+        for kind in sorted(set(value) - set(kinds), key=str):
+            yield f"needs {kind!r}{nearest(str(kind), kinds)}; {write}"
+
+
+def _perfect_failures(cls: type[Any]) -> Iterator[str]:
+    if not isinstance(cls.worst, (int, float)):
+        yield f"has worst = {_short(cls.worst)}, expected a number; write the value that failed sessions count as"
+    elif cls.best != "high" and cls.worst == 0:
+        yield "counts failed sessions as 0, its best value; write for example worst = math.inf"
+
+
 _ATTRIBUTES: dict[str, Callable[[Any], Iterator[str]]] = {
     "version": _version,
     "dims": _dims,
     "accepts": _accepts,
     "card": _card,
+    "best": _best,
+    "needs": _needs,
 }
 """Class attributes of the bases, and what is wrong with a value (None: there is none)."""
 

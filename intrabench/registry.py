@@ -27,11 +27,12 @@ if TYPE_CHECKING:
     from intrabench.clickability.base import Clickability
     from intrabench.datasets.base import Dataset
 
-Room = Literal["models", "prompters", "datasets", "clickability"]
+Room = Literal["models", "prompters", "datasets", "metrics", "clickability"]
 ROOMS: dict[Room, str] = {
     "models": "model",
     "prompters": "prompter",
     "datasets": "dataset",
+    "metrics": "metric",
     "clickability": "clickability model",
 }
 """Rooms, and what one thing in them is called."""
@@ -115,7 +116,7 @@ def _is_path(spec: str) -> bool:
 
 
 def add_plugin(path: Path) -> None:
-    """Make the models, prompters, data sets and clickability models in a file of the user's known by name."""
+    """Make the classes in a file of the user's known by name."""
     if not path.is_file():
         raise IntraBenchError(f"--plugin {path} does not exist; give the path of a Python file")
     workspace = current()

@@ -135,6 +135,7 @@ def _run(options: Options, out: Path | None) -> None:
         print_frame(readable(effort_table(rows)))
         for told in seen_in_training(rows):
             typer.echo(told)
+    tell_failures(summary.unmeasured)
     option = f" --out {shlex.quote(str(out))}" if out else ""
     typer.echo(f"results in {folder}; `intrabench table{option}` shows all of them")
     if summary.failed:

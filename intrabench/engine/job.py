@@ -10,6 +10,7 @@ from intrabench.datasets.cases.selection import select_cases, select_targets
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.units import Runner, Unit
 from intrabench.errors import IntraBenchError
+from intrabench.metrics.base import Metric
 from intrabench.models.base import Model
 from intrabench.prompters.base import Prompter
 from intrabench.protocols import Protocol
@@ -22,6 +23,7 @@ class Job:
     """Models times prompters times data sets times seeds, under one protocol.
 
     rows: by prompter spec, the protocol's row that it stands for. Such a prompter meets only the models that suit it.
+    metrics: those of the protocol, then others; Dice and IoU are always measured.
     """
 
     runners: tuple[Runner, ...]
@@ -35,6 +37,7 @@ class Job:
     strict: bool = False
     save_masks: bool = False
     rows: Mapping[str, Row] = field(default_factory=dict)
+    metrics: tuple[Metric, ...] = ()
 
     def prompters_for(self, model: Model) -> list[Prompter]:
         """The prompters that a model is to meet."""
@@ -57,8 +60,9 @@ class Job:
         """The units of one case and model, ordered by target; without an index one unit stands for the case."""
         listed: Sequence[TargetInfo | None] = [None] if index is None else select_targets(index, self.targets)
         image_hash = "" if index is None else index.image_hash
+        metrics = tuple(metric.id for metric in self.metrics)
         return [
-            Unit(self.protocol.id, runner, prompter, dataset, case, info, seed, image_hash, self.strict)
+            Unit(self.protocol.id, runner, prompter, dataset, case, info, seed, image_hash, self.strict, metrics)
             for info in listed
             for prompter in self.prompters_for(runner.model)
             for seed in self.seeds

@@ -10,11 +10,14 @@ from intrabench.engine.job import Job
 from intrabench.engine.options import Options, check
 from intrabench.engine.runners import make_runners, model_of
 from intrabench.errors import IntraBenchError
+from intrabench.metrics.base import Metric
+from intrabench.metrics.known import distinct, metric, of_protocol
 from intrabench.models.base import Model
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.combined import Combined, make_prompter
 from intrabench.protocols import ROUNDS, Protocol, chosen_rows, protocol, stopping
 from intrabench.protocols.row import Row
+from intrabench.results.store import ALWAYS, SCHEMA
 
 
 def make_job(options: Options) -> Job:
@@ -43,7 +46,19 @@ def make_job(options: Options) -> Job:
         options.strict,
         options.save_masks,
         rows,
+        _metrics(options, preset),
     )
+
+
+def _metrics(options: Options, preset: Protocol) -> tuple[Metric, ...]:
+    """The protocol's metrics and those that were asked for besides, each once."""
+    metrics = distinct([*of_protocol(preset.metrics), *map(metric, options.metrics)])
+    for one in metrics:
+        if one.column in SCHEMA.keys() - ALWAYS:
+            raise IntraBenchError(
+                f"metric {one.column!r} has the name of a column that all rows have; give its class another name"
+            )
+    return metrics
 
 
 def _prompters(options: Options, preset: Protocol) -> tuple[tuple[Prompter, ...], dict[str, Row]]:

@@ -20,6 +20,7 @@ class Options:
     only: Sequence[str] = ()
     seeds: Sequence[int] = (0,)
     protocol: str = "basic@1"
+    metrics: Sequence[str] = ()
     rounds: int | None = None
     refine: Sequence[str] = ()
     hand: str = ""

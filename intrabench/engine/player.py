@@ -117,6 +117,7 @@ class Player:
             image=volume,
             strict=job.strict,
             keep_masks=job.save_masks,
+            metrics=job.metrics,
         )
 
 

@@ -16,12 +16,16 @@ from intrabench.results.store import FAILED, Store
 
 @dataclass
 class Summary:
-    """What a run did. failures: how many sessions failed, by ``status: message``."""
+    """What a run did.
+
+    failures: how many sessions failed, by ``status: message``. unmeasured: in how many sessions a metric failed.
+    """
 
     total: int = 0
     already: int = 0
     computed: int = 0
     failures: Counter[str] = field(default_factory=Counter)
+    unmeasured: Counter[str] = field(default_factory=Counter)
     keys: set[str] = field(default_factory=set)
 
     @property
@@ -44,6 +48,7 @@ class RowWriter:
                 continue
             complete += 1
             failures += [f"{row['status']}: {row['error']}" for row in session.rows if row["status"] in FAILED][:1]
+            self.summary.unmeasured.update(session.problems)
             rows += [{**_columns(unit), **row, "target_ml": session.target.volume_ml} for row in session.rows]
             turns += session.turns
             if session.masks:

@@ -67,7 +67,10 @@ class Runner:
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """One session to be: a target of a case, prompted by one prompter with one seed, against one model."""
+    """One session to be: a target of a case, prompted by one prompter with one seed, against one model.
+
+    metrics: the ids of all that is measured.
+    """
 
     protocol: str
     runner: Runner
@@ -78,6 +81,7 @@ class Unit:
     seed: int
     image_hash: str = ""
     strict: bool = False
+    metrics: tuple[str, ...] = ()
 
     @cached_property
     def key(self) -> str:
@@ -92,6 +96,7 @@ class Unit:
         info = self.target
         return {
             "protocol": self.protocol,
+            "metrics": " ".join(self.metrics),
             "dataset": self.dataset.short_spec,
             "dataset_version": self.dataset.version,
             "case": self.case,

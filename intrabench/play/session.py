@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from intrabench.effort import Effort, effort_of_round
 from intrabench.errors import NotApplicable
 from intrabench.mask import Mask
+from intrabench.metrics.base import Metric
+from intrabench.metrics.known import of_protocol
 from intrabench.metrics.score import score
 from intrabench.models.base import Answer, Failure, Request
 from intrabench.play.adapt import PROPAGATION, adapt
@@ -62,8 +64,8 @@ class State:
 class Session:
     """Driven from outside: while `request` is not None, have it answered and hand the answer to `receive`.
 
-    `rows` and `turns` are plain data; `masks` holds the mask of each round when `keep_masks`. Rows carry only what the
-    session knows; who it is (model, data set, ...) is added by its owner.
+    `rows` and `turns` are plain data; `masks` holds the mask of each round when `keep_masks`, `problems` how metrics
+    failed. Rows carry only what the session knows; who it is (model, data set, ...) is added by its owner.
     """
 
     def __init__(
@@ -80,12 +82,16 @@ class Session:
         image: Volume | None = None,
         strict: bool = False,
         keep_masks: bool = False,
+        metrics: Sequence[Metric] | None = None,
     ) -> None:
+        """metrics: what each round is scored by; None: what the protocol names."""
         self.key, self.target, self.abilities, self.protocol = key, target, abilities, protocol
         self.rounds, self.strict, self.keep_masks = rounds, strict, keep_masks
+        self.metrics = of_protocol(protocol.metrics) if metrics is None else metrics
         self.rows: list[dict[str, Any]] = []
         self.turns: list[dict[str, Any]] = []
         self.masks: list[Mask] = []
+        self.problems: set[str] = set()
         self.request: Request | None = None
         self._state = State()
         self._clock = Clock()
@@ -193,11 +199,12 @@ class Session:
     def _close_round(self, last: bool, too_much: bool = False) -> bool:
         """Write the row of the round; True when the session ends with it. too_much: another would break the budget."""
         state = self._state
-        scores = score(self.target, state.mask, self.protocol.metrics)
+        scores = score(self.target, state.mask, self.metrics, self._user.image)
+        self.problems.update(scores.problems)
         more = self._number < self.rounds and not last
-        reached = more and (too_much or scores["dice"] >= self.protocol.stop.dice)
+        reached = more and (too_much or scores.dice >= self.protocol.stop.dice)
         status = "stopped" if reached else "ok" if state.mask.any() else "empty"
-        self._write_row(status, "", scores, ended=last or reached)
+        self._write_row(status, "; ".join(scores.problems), scores.columns, ended=last or reached)
         if more and not reached:
             return False
         self._finish()
@@ -208,13 +215,11 @@ class Session:
         if self._ended:
             return
         self._round = self._round or Round(())
-        scores: dict[str, float | int | None] = {"dice": None, "iou": None}
-        if status != "not_applicable":
-            scores = {"dice": 0.0, "iou": 0.0}
-        self._write_row(status, message, scores, ended=True)
+        overlap = None if status == "not_applicable" else 0.0
+        self._write_row(status, message, {"dice": overlap, "iou": overlap}, ended=True)
         self._finish()
 
-    def _write_row(self, status: str, error: str, scores: Any, ended: bool) -> None:
+    def _write_row(self, status: str, error: str, scores: Mapping[str, float | None], ended: bool) -> None:
         assert self._round is not None
         if self.keep_masks:
             self.masks.append(self._state.mask)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
-from intrabench.results.store import SCHEMA
+from intrabench.results.store import SCHEMA, metric_columns
 
 _PASSING = (
     *("run_id", "written_at", "encode_s", "segment_s", "prompt_s", "batch", "peak_memory_mb", "peak_gpu_mb"),
@@ -15,13 +15,16 @@ _PASSING = (
 )
 """What may differ between equal runs; `ended` depends on the rounds that were asked for."""
 
-_SCORES = ("dice", "iou", "nsd_2mm", "hd95_mm", "boundary_iou", "fp_voxels", "fn_voxels", "pred_voxels")
+_SCORES = ("dice", "iou", "fp_voxels", "fn_voxels", "pred_voxels")
+"""What all rows have of their answers; metrics have columns besides."""
+
 _HISTORY = ("prompts_hash", "adapted", "interactions", "dof", "seconds_human")
 """What follows from the answers of earlier rounds."""
 
 _ANSWERED = ("ok", "empty", "stopped")
 
-_LASTING = [name for name in SCHEMA if name not in (*_PASSING, "session", "round")]
+_FIXED = [name for name in SCHEMA if name not in (*_PASSING, *_SCORES, "session", "round")]
+"""What is to be equal in equal runs, besides scores."""
 
 NEAR_DICE, NEAR_VOXELS = 1e-3, 1
 """Two machines may round 0.01 % of the voxels that a network sees differently; of one target, that is this much."""
@@ -33,15 +36,16 @@ def differences(ours: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
     The column `near` is true where rounding explains it: a network's scores differ within `NEAR_DICE` or `NEAR_VOXELS`
     after equal prompts; or its prompts differ because an earlier answer did, and from there nothing can be compared.
     """
-    both = ours.join(theirs.select("session", "round", *_LASTING), on=["session", "round"], suffix="_other")
+    scores = list(dict.fromkeys([*_SCORES, *metric_columns(ours), *metric_columns(theirs)]))
+    ours, theirs = (_with(frame, scores) for frame in (ours, theirs))
+    both = ours.join(theirs.select("session", "round", *_FIXED, *scores), on=["session", "round"], suffix="_other")
     both = both.with_columns(status_other=_status()).sort("session", "round")
     close = (_apart("dice").abs() <= NEAR_DICE) | (_apart("fp_voxels").abs() + _apart("fn_voxels").abs() <= NEAR_VOXELS)
-    rounded = _same(*(name for name in _LASTING if name not in _SCORES)) & close.fill_null(False)
-    marked = both.with_columns(_differs=~_same(*_LASTING), _network=pl.col("weights_sha256") != "", _rounded=rounded)
+    rounded = _same(*_FIXED) & close.fill_null(False)
+    differs = ~(_same(*_FIXED) & _equal(scores))
+    marked = both.with_columns(_differs=differs, _network=pl.col("weights_sha256") != "", _rounded=rounded)
     earlier = (pl.col("_differs") & pl.col("_rounded")).cum_sum().over("session") > 0
-    strayed = (
-        earlier & ~_same("prompts_hash") & _same(*(n for n in _LASTING if n not in (*_SCORES, *_HISTORY, "status")))
-    )
+    strayed = earlier & ~_same("prompts_hash") & _same(*(n for n in _FIXED if n not in (*_HISTORY, "status")))
     near = pl.col("_network") & (pl.col("_rounded") | strayed)
     return marked.with_columns(near=near).filter("_differs").drop("_differs", "_network", "_rounded")
 
@@ -49,9 +53,9 @@ def differences(ours: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
 def told(row: Mapping[str, Any], here: str, there: str) -> str:
     """One row of `differences` in words, with both values and how far numbers are apart."""
     parts = []
-    for name in _LASTING:
+    for name in (name for name in row if f"{name}_other" in row):
         one, other = row[name], row[f"{name}_other"]
-        if one != other and (name in _SCORES or None not in (one, other)):
+        if one != other and (name not in _FIXED or None not in (one, other)):
             numbers = isinstance(one, int | float) and isinstance(other, int | float)
             apart = f", {abs(one - other):.3g} apart" if numbers else ""
             parts.append(f"{name} {one} in {here} and {other} in {there}{apart}")
@@ -72,9 +76,18 @@ def _status() -> pl.Expr:
 
 
 def _same(*names: str) -> pl.Expr:
-    """Whether columns are equal; but for scores, what an older version did not write contradicts nothing."""
-    pairs = [(name, pl.col(name), pl.col(f"{name}_other")) for name in names]
-    return pl.all_horizontal(a.eq_missing(b) if name in _SCORES else (a == b).fill_null(True) for name, a, b in pairs)
+    """Whether columns are equal; what an older version did not write contradicts nothing."""
+    return pl.all_horizontal((pl.col(name) == pl.col(f"{name}_other")).fill_null(True) for name in names)
+
+
+def _equal(scores: Sequence[str]) -> pl.Expr:
+    """Whether scores are equal; one that is missing is not equal to one that is there."""
+    return pl.all_horizontal(pl.col(name).eq_missing(pl.col(f"{name}_other")) for name in scores)
+
+
+def _with(frame: pl.DataFrame, scores: Sequence[str]) -> pl.DataFrame:
+    """The frame with all these columns, empty where it has them not."""
+    return frame.with_columns(pl.lit(None, pl.Float64).alias(name) for name in scores if name not in frame.columns)
 
 
 def _apart(name: str) -> pl.Expr:

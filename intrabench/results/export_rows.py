@@ -23,7 +23,7 @@ _WRITERS: dict[str, Callable[[pl.DataFrame, Path], Any]] = {
 def export_rows(results: Path, file: Path, *, turns: bool = False) -> dict[Path, int]:
     """Write the current rows of a results folder to ``FILE.csv``, ``.parquet`` or ``.jsonl``; how many went where.
 
-    A last column, `metrics`, has the ids of the protocol's metrics with their versions. CSV writes infinite distances
+    Rows of older versions get the ids of their metrics from their protocol. CSV writes infinite distances
     as ``inf``; JSON has no such number and gets ``null``. turns: also write what the users gave, to ``FILE.turns.csv``
     and so on.
 
@@ -37,7 +37,8 @@ def export_rows(results: Path, file: Path, *, turns: bool = False) -> dict[Path,
         raise IntraBenchError(f"{results} holds no results; `intrabench run` makes some, or give --out another folder")
     metrics = {id: " ".join(preset.metrics) for id, preset in PROTOCOLS.items()}
     name = pl.col("protocol").str.split("+").list.first()
-    rows = rows.with_columns(metrics=name.replace_strict(metrics, default="", return_dtype=pl.String))
+    measured = name.replace_strict(metrics, default="", return_dtype=pl.String)
+    rows = rows.with_columns(metrics=pl.coalesce("metrics", measured))
     order = ("dataset", "case", "target", "model", "prompter", "seed", "session", "round")
     written = {file: rows.sort(order)}
     if turns:

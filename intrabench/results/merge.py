@@ -123,7 +123,7 @@ def _compare(roots: Sequence[Path], merged: Merged) -> None:
                 f"by {near.select(apart.max()).item() or 0:.2g} at most; in {found['near'].sum() - len(near)} rows the "
                 "prompts of later rounds went apart for that"
             )
-        seen = pl.concat([seen, rows.join(seen, on=["session", "round"], how="anti")])
+        seen = pl.concat([seen, rows.join(seen, on=["session", "round"], how="anti")], how="diagonal")
 
 
 def _succeeded(root: Path) -> pl.DataFrame:

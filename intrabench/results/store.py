@@ -26,6 +26,7 @@ SCHEMA: dict[str, Any] = {
     "run_id": pl.String,
     "session": pl.String,
     "protocol": pl.String,
+    "metrics": pl.String,
     "dataset": pl.String,
     "dataset_version": pl.String,
     "case": pl.String,
@@ -52,9 +53,6 @@ SCHEMA: dict[str, Any] = {
     "seconds_human": pl.Float64,
     "dice": pl.Float64,
     "iou": pl.Float64,
-    "nsd_2mm": pl.Float64,
-    "hd95_mm": pl.Float64,
-    "boundary_iou": pl.Float64,
     "fp_voxels": pl.Int64,
     "fn_voxels": pl.Int64,
     "pred_voxels": pl.Int64,
@@ -69,7 +67,13 @@ SCHEMA: dict[str, Any] = {
     "package_versions_hash": pl.String,
     "written_at": pl.Int64,
 }
-"""Columns of a row; `written_at` (nanoseconds) decides which of two rows of a session is the newer."""
+"""Columns that all rows have; each other metric has one more, of floats, named by the ids in `metrics`.
+
+`written_at` (nanoseconds) decides which of two rows of a session is the newer.
+"""
+
+ALWAYS = frozenset({"dice", "iou"})
+"""Metrics that all rows have."""
 
 TURNS: dict[str, Any] = {
     "session": pl.String,
@@ -100,7 +104,12 @@ class Store:
             raise _cannot_write(root, error) from error
 
     def write_part(self, rows: Sequence[Mapping[str, Any]], turns: Sequence[Mapping[str, Any]]) -> None:
-        """Write the rows and turns of finished sessions; the rows come last, they are what makes them count."""
+        """Write the rows and turns of finished sessions; the rows come last, they are what makes them count.
+
+        Raises:
+            IntraBenchError: a row has a column that is neither in `SCHEMA` nor a metric of its `metrics`.
+        """
+        schema = SCHEMA | _measured(rows)
         if self.parts == 0:
             self.write_record(self._record())
         self.parts += 1
@@ -109,7 +118,7 @@ class Store:
         stamped = [{"run_id": self.run_id, "written_at": now, **row} for row in rows]
         given = [{"written_at": now, **turn} for turn in turns]
         _write(self.root / "turns" / name, pl.DataFrame(given, schema=TURNS).write_parquet)
-        _write(self.root / "rows" / name, pl.DataFrame(stamped, schema=SCHEMA).write_parquet)
+        _write(self.root / "rows" / name, pl.DataFrame(stamped, schema=schema).write_parquet)
 
     def write_record(self, record: Mapping[str, Any]) -> None:
         """Write the record of the run, in place of an earlier one."""
@@ -178,6 +187,11 @@ def read_turns(root: Path, sessions: Sequence[str] | None = None) -> pl.DataFram
     return turns.filter(newest).drop("written_at")
 
 
+def metric_columns(rows: pl.DataFrame) -> list[str]:
+    """The metrics that rows have besides Dice and IoU: all their columns of floats that are not in `SCHEMA`."""
+    return [name for name, kind in rows.schema.items() if name not in SCHEMA and kind == pl.Float64]
+
+
 def damaged_parts(root: Path) -> list[str]:
     """A sentence for each part that cannot be read. Everything else goes on without it, and runs play it again."""
     remedies = {"rows": "delete it", "turns": "delete it and its namesake in rows"}
@@ -228,6 +242,21 @@ def _finished(rows: pl.DataFrame, rounds: int) -> set[str]:
     return set(done["session"].to_list())
 
 
+def _measured(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The columns of rows besides `SCHEMA`, each a metric that is named in the row."""
+    found: dict[str, Any] = {}
+    for row in rows:
+        metrics = {id.rpartition("@")[0] for id in str(row.get("metrics") or "").split(" ")}
+        for name in row.keys() - SCHEMA.keys():
+            if name not in metrics:
+                raise IntraBenchError(
+                    f"a row has a value called {name!r}, which is neither a column of the results nor a metric of its "
+                    "run; name the metric by --metric, or leave the value out"
+                )
+        found |= {name: pl.Float64 for name in row if name not in SCHEMA}
+    return found
+
+
 def _masks(root: Path, session: str) -> Path:
     return root / "masks" / f"{session}.npz"
 
@@ -237,7 +266,7 @@ def _read(paths: Sequence[Path], schema: Mapping[str, Any]) -> pl.DataFrame:
     frame = _together(paths, schema)
     if frame is None:
         parts = [part for path in paths if (part := _together([path], schema)) is not None]
-        return pl.concat([pl.DataFrame(schema=dict(schema)), *parts])
+        return pl.concat([pl.DataFrame(schema=dict(schema)), *parts], how="diagonal")
     return frame
 
 
@@ -258,10 +287,19 @@ def _together(paths: Sequence[Path], schema: Mapping[str, Any]) -> pl.DataFrame 
 
 
 def _fitted(frame: pl.LazyFrame, schema: Mapping[str, Any]) -> pl.LazyFrame:
-    """The columns of `schema`; those that older versions did not write are null, but there always was a session."""
-    known = {*frame.collect_schema().names(), "session"}
+    """The columns of `schema`, and all others of floats: metrics, known here or not.
+
+    Columns that older versions did not write are null, but there always was a session.
+    """
+    given = frame.collect_schema()
+    known = {*given.names(), "session"}
+    metrics = [name for name, kind in given.items() if name not in schema and kind == pl.Float64]
     return frame.select(
-        pl.col(name).cast(kind) if name in known else pl.lit(None, kind).alias(name) for name, kind in schema.items()
+        *(
+            pl.col(name).cast(kind) if name in known else pl.lit(None, kind).alias(name)
+            for name, kind in schema.items()
+        ),
+        *metrics,
     )
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import polars as pl
 
 from intrabench.errors import IntraBenchError
+from intrabench.metrics.base import merit
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
-from intrabench.statistics.measures import measured, more_is_better, told
+from intrabench.statistics.measures import best, measured, told
 from intrabench.statistics.resample import AVERAGE, DRAWS, intervals
 from intrabench.statistics.scores import UNIT, FailurePolicy
 from intrabench.statistics.significance import holm, signed_rank
@@ -70,7 +71,8 @@ class Comparison:
     def told(self, a: str = "A", b: str = "B") -> list[str]:
         """Lines for a terminal, the effect first."""
         settings = self.settings
-        lines = [f"{told(settings.metric)} of {b} minus {a}, positive where {b} is better; {settings.how.told}"]
+        what = told(settings.metric) + (", its distance from 0," if best(settings.metric) == "zero" else "")
+        lines = [f"{what} of {b} minus {a}, positive where {b} is better; {settings.how.told}"]
         shown = self.datasets.sort(pl.col("dataset") != AVERAGE, maintain_order=True)
         shown = shown if shown.height > 2 else shown.tail(1)  # a single data set needs no average
         lines += [f"  {row['dataset']}: {_told(row)}" for row in shown.iter_rows(named=True)]
@@ -123,7 +125,7 @@ def _values(rows: pl.DataFrame, side: str, settings: Settings) -> pl.DataFrame:
 
 def _differences(a: pl.DataFrame, b: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     """Common units with the values `a` and `b`, their `difference`, and `value`, the same where it enters means."""
-    sign = 1 if more_is_better(settings.metric) else -1
+    b_merit, a_merit = (merit(pl.col(side), best(settings.metric)) for side in ("b", "a"))
     alike = pl.col("a") == pl.col("b")  # two infinite values too
     return (
         a.rename({"value": "a"})
@@ -135,7 +137,7 @@ def _differences(a: pl.DataFrame, b: pl.DataFrame, settings: Settings) -> pl.Dat
             target_ml=pl.coalesce("target_ml", "target_ml_right"),  # not known of a session that was never played
             failed=pl.col("failed") | pl.col("failed_right"),
             # rounded, because 0.81 - 0.80 is to be a tie of 0.01
-            difference=pl.when(alike).then(0.0).otherwise(((pl.col("b") - pl.col("a")) * sign).round(12)),
+            difference=pl.when(alike).then(0.0).otherwise((b_merit - a_merit).round(12)),
             not_applicable=False,
         )
         .with_columns(value=pl.when(pl.col("a").is_finite() & pl.col("b").is_finite()).then("difference"))

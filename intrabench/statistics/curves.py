@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from intrabench.errors import IntraBenchError
+from intrabench.metrics.base import merit
 from intrabench.statistics.aggregate import Aggregation, per_label
 from intrabench.statistics.resample import AVERAGE, Array, difference
 from intrabench.statistics.steps import Steps
@@ -173,13 +174,13 @@ def _trapezoids(played: Steps, first: int, last: int) -> Array:
 
 def drops(played: Steps) -> Array:
     """(steps) By how much each step made the score worse; 0 where it did not."""
-    gain = difference(played.value, played.before) * (1 if played.metric.more_is_better else -1)
+    gain = difference(*(merit(value, played.metric.best) for value in (played.value, played.before)))
     return np.maximum(np.round(-gain, 12), 0)  # rounded, because 0.81 to 0.80 is no more than 0.01
 
 
 def _check_bounded(played: Steps) -> None:
     """Refuse metrics without bounds."""
-    if played.metric.worst != 0:
+    if played.metric.best != "high" or played.metric.worst != 0:
         name = played.metric.column
         raise IntraBenchError(
             f"{name} has no bounds, so there is no area and no threshold of it; take dice, iou or nsd"

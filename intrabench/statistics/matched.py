@@ -16,7 +16,7 @@ import polars as pl
 from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
-from intrabench.metrics.overlap import Overlap
+from intrabench.metrics.parts.overlap import Overlap
 from intrabench.results.origin import dataset_of
 from intrabench.results.store import FAILED, read_masks
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation

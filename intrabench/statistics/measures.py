@@ -8,17 +8,17 @@ from typing import ClassVar, Protocol
 import numpy as np
 import polars as pl
 
-from intrabench.errors import IntraBenchError
-from intrabench.specs import build, nearest, parse, switch
+from intrabench.metrics.base import Best
+from intrabench.specs import build, parse, switch
 from intrabench.statistics import curves
-from intrabench.statistics.scores import METRICS, FailurePolicy, metric, scores
+from intrabench.statistics.scores import FailurePolicy, metric, scores
 from intrabench.statistics.steps import Steps, steps
 
 
 class Measure(Protocol):
     """What makes one number of each session; `metric` is the name of what its rounds are scored by."""
 
-    more_is_better: ClassVar[bool]
+    best: ClassVar[Best]
 
     @property
     def metric(self) -> str: ...
@@ -37,7 +37,7 @@ class Measure(Protocol):
 class Area:
     """`curves.auc` over a budget."""
 
-    more_is_better: ClassVar[bool] = True
+    best: ClassVar[Best] = "high"
     metric: str = "dice"
     against: str = "interactions"
     budget: float = 20
@@ -54,7 +54,7 @@ class Area:
 class ChallengeArea:
     """`curves.cvpr25_auc`."""
 
-    more_is_better: ClassVar[bool] = True
+    best: ClassVar[Best] = "high"
     metric: str = "dice"
 
     @property
@@ -69,7 +69,7 @@ class ChallengeArea:
 class ClicksArea:
     """`curves.rclicks_auc`."""
 
-    more_is_better: ClassVar[bool] = True
+    best: ClassVar[Best] = "high"
     metric: str = "iou"
 
     @property
@@ -84,7 +84,7 @@ class ClicksArea:
 class Clicks:
     """`curves.noc`."""
 
-    more_is_better: ClassVar[bool] = False
+    best: ClassVar[Best] = "low"
     threshold: float = 0.9
     metric: str = "dice"
     against: str = "interactions"
@@ -120,7 +120,7 @@ class Failures(Clicks):
 class Regressions:
     """`curves.drops` of more than a margin; sessions without corrections count nothing."""
 
-    more_is_better: ClassVar[bool] = False
+    best: ClassVar[Best] = "low"
     metric: str = "dice"
     margin: float = 0.01
 
@@ -158,11 +158,7 @@ def summary(spec: str) -> Measure | None:
     name, arguments = parse(spec)
     if name in SUMMARIES:
         return build(SUMMARIES[name], arguments, spec)
-    known = [*METRICS, *(one.column for one in METRICS.values()), *SUMMARIES]
-    if spec not in known:
-        raise IntraBenchError(
-            f"there is no metric {spec!r}{nearest(name, known)}; known are {', '.join([*METRICS, *SUMMARIES])}"
-        )
+    metric(spec, [*SUMMARIES])
     return None
 
 
@@ -178,10 +174,10 @@ def told(spec: str) -> str:
     return spec if found is None else f"{spec} ({found.told})"
 
 
-def more_is_better(spec: str) -> bool:
-    """Whether more of it is better."""
+def best(spec: str) -> Best:
+    """Which of its values are best."""
     found = summary(spec)
-    return metric(spec).more_is_better if found is None else found.more_is_better
+    return metric(spec).best if found is None else found.best
 
 
 def measured(

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from intrabench.errors import IntraBenchError
+from intrabench.metrics.base import Best, merit
 from intrabench.statistics.aggregate import Aggregation, aggregate
 from intrabench.statistics.resample import AVERAGE, DRAWS, Array, difference, percentiles, resample, with_average
 from intrabench.statistics.significance import holm, signed_rank
@@ -42,7 +43,7 @@ class Ranking:
 
 
 def ranking(
-    scored: pl.DataFrame, by: Sequence[str], how: Aggregation, *, more_is_better: bool = True, draws: int = DRAWS
+    scored: pl.DataFrame, by: Sequence[str], how: Aggregation, *, best: Best = "high", draws: int = DRAWS
 ) -> Ranking:
     """Rank lines by their mean over data sets, anew in every draw of cases, which is the same for all lines.
 
@@ -60,8 +61,7 @@ def ranking(
     drawn = resample(scored, by, how, draws)
     ranked = drawn.lines.with_row_index("_line").join(table, on=by, how="semi", nulls_equal=True, maintain_order="left")
     averages = drawn.average()[:, ranked["_line"].to_numpy()]
-    sign = 1 if more_is_better else -1
-    full, values = (np.round(sign * one, _DIGITS) for one in (table["value"].to_numpy()[None], averages))
+    full, values = (np.round(merit(one, best), _DIGITS) for one in (table["value"].to_numpy()[None], averages))
     values = values[~np.isnan(values).any(axis=1)]
     low, high = (pl.Series(end).fill_nan(None).cast(pl.Int64) for end in percentiles(ranks(values)))
     table = table.with_columns(rank=pl.Series(ranks(full)[0], dtype=pl.Int64), low=low, high=high)
@@ -72,7 +72,7 @@ def ranking(
     )
 
 
-def pairs(scored: pl.DataFrame, by: Sequence[str], *, more_is_better: bool = True) -> pl.DataFrame:
+def pairs(scored: pl.DataFrame, by: Sequence[str], *, best: Best = "high") -> pl.DataFrame:
     """Every two lines (the columns of the second end in `_other`): rank-biserial correlation and Wilcoxon's test.
 
     Of the differences on their common cases, means over targets, all data sets together; positive where the first is
@@ -82,7 +82,7 @@ def pairs(scored: pl.DataFrame, by: Sequence[str], *, more_is_better: bool = Tru
     lines = cases.select(by).unique().sort(by).with_row_index("_line")
     cases = cases.join(lines, on=by, nulls_equal=True).sort("_line", "dataset", "case")
     values = cases.pivot("_line", index=["dataset", "case"], values="value").drop("dataset", "case").to_numpy()
-    values = np.round(values if more_is_better else -values, _DIGITS)
+    values = np.round(merit(values, best), _DIGITS)
     tests = []
     for first, second in combinations(range(lines.height), 2):
         one, other = values[~np.isnan(values[:, [first, second]]).any(axis=1)][:, [first, second]].T

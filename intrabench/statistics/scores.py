@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal, Protocol
 
 import polars as pl
 
 from intrabench.errors import IntraBenchError
-from intrabench.results.store import FAILED
-from intrabench.specs import nearest
+from intrabench.metrics import known
+from intrabench.metrics.base import Best
+from intrabench.results.store import ALWAYS, FAILED
 
 IDENTITY = ("protocol", "prompter", "model", "model_version", "weights_sha256", "dtype", "strict")
 """What makes two lines of a table."""
@@ -18,24 +21,24 @@ UNIT = ("dataset", "case", "label", "target", "seed")
 """What two lines are compared on: the same target, prompted with the same chance."""
 
 
+class Scale(Protocol):
+    """What statistics know of a metric, and of machine time: its column, which values are best, and the worst."""
+
+    best: ClassVar[Best]
+    worst: ClassVar[float]
+
+    @property
+    def column(self) -> str: ...
+
+
 @dataclass(frozen=True)
-class Metric:
-    """A column of the rows, its worst value, and whether more of it is better."""
+class MachineTime:
+    """Seconds of a session so far, encoding and answering."""
 
-    column: str
-    worst: float
-    more_is_better: bool = True
-
-
-METRICS = {
-    "dice": Metric("dice", 0.0),
-    "iou": Metric("iou", 0.0),
-    "nsd": Metric("nsd_2mm", 0.0),
-    "hd95": Metric("hd95_mm", float("inf"), more_is_better=False),
-    "boundary_iou": Metric("boundary_iou", 0.0),
-    "seconds": Metric("machine_s", float("inf"), more_is_better=False),
-}
-"""By name; `seconds` is the machine time of a session so far, encoding and answering."""
+    name: ClassVar[str] = "seconds"
+    column: ClassVar[str] = "machine_s"
+    best: ClassVar[Best] = "low"
+    worst: ClassVar[float] = math.inf
 
 
 @dataclass(frozen=True)
@@ -51,22 +54,20 @@ class FailurePolicy:
         return f"failures {words[self.failed]}, empty answers {words[self.empty]}"
 
 
-def metric(name: str) -> Metric:
-    """The metric called `name`, or one sentence that suggests the nearest."""
-    known = METRICS | {found.column: found for found in METRICS.values()}
-    if name not in known:
-        raise IntraBenchError(f"there is no metric {name!r}{nearest(name, known)}; known are {', '.join(METRICS)}")
-    return known[name]
+def metric(name: str, others: Sequence[str] = ()) -> Scale:
+    """The metric called `name`, or one sentence that suggests the nearest, also among `others`."""
+    time = MachineTime()
+    return time if name in (time.name, time.column) else known.metric(name, [time.name, *others])
 
 
 MACHINE = pl.col("encode_s").fill_null(0) + pl.col("segment_s").fill_null(0)
 """Seconds that the machine took for a row."""
 
 
-def states(rows: pl.DataFrame, round: int | None = None) -> pl.DataFrame:
+def states(rows: pl.DataFrame, round: int | None = None, column: str = "dice") -> pl.DataFrame:
     """The last row of every session up to `round`, so that an early stop is carried forward, with `machine_s` so far.
 
-    Of the same target in an older version of itself or of its data set, only the newest session counts.
+    Of several sessions of the same target, as after a change of its data set, the newest counts that measured `column`.
 
     Raises:
         IntraBenchError: there is none.
@@ -80,6 +81,10 @@ def states(rows: pl.DataFrame, round: int | None = None) -> pl.DataFrame:
         machine_s=MACHINE.sum().over("session"), _played=pl.col("written_at").max().over("session")
     )
     same = [*IDENTITY, "dataset", "case", "target", "seed"]
+    if column not in (*ALWAYS, MachineTime.column):
+        lacks = ~(pl.lit(" ") + pl.col("metrics")).str.contains(f" {column}@", literal=True)
+        rows = rows.with_columns(_lacks=lacks.fill_null(False))  # older versions did not write what they measured
+        rows = rows.filter(pl.col("_lacks") == pl.col("_lacks").min().over(same)).drop("_lacks")
     rows = rows.filter(pl.col("_played") == pl.col("_played").max().over(same))
     return rows.filter(pl.col("round") == pl.col("round").max().over("session")).drop("_played")
 
@@ -88,8 +93,11 @@ def scores(
     rows: pl.DataFrame, name: str = "dice", round: int | None = None, policy: FailurePolicy | None = None
 ) -> pl.DataFrame:
     """`valued` `states`: one line per session."""
-    metric(name)  # a wrong name is told before there being no rows
-    return valued(states(rows, round), name, policy)
+    column = metric(name).column  # a wrong name is told before there being no rows
+    found = states(rows, round, column)
+    if column not in found.columns:
+        raise IntraBenchError(f"no session was scored by {name}; run again with --metric {name}, which adds it")
+    return valued(found, name, policy)
 
 
 def valued(rows: pl.DataFrame, name: str = "dice", policy: FailurePolicy | None = None) -> pl.DataFrame:

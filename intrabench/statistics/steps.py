@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from intrabench.errors import IntraBenchError
 from intrabench.specs import nearest
 from intrabench.statistics.resample import Array
-from intrabench.statistics.scores import MACHINE, FailurePolicy, Metric, metric, scores, valued
+from intrabench.statistics.scores import MACHINE, FailurePolicy, Scale, metric, scores, valued
 
 EFFORTS = {
     "interactions": "interactions",
@@ -37,7 +37,7 @@ class Steps:
     by name in `EFFORTS` (steps) so far, never falling within a session.
     """
 
-    metric: Metric
+    metric: Scale
     sessions: pl.DataFrame
     session: NDArray[np.int64]
     value: Array

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
-from intrabench.metrics.overlap import Overlap
+from intrabench.metrics.parts.overlap import Overlap
 from intrabench.metrics.score import METRICS, score
 from tests.conftest import make_target
 

@@ -10,7 +10,7 @@ import pytest
 
 import intrabench
 from intrabench.mask import Mask
-from intrabench.metrics.overlap import Overlap
+from intrabench.metrics.parts.overlap import Overlap
 from intrabench.reporting.table import Layout, stored_table
 from intrabench.statistics.matched import MATCHED, matched_dice
 from tests.conftest import Said

@@ -7,14 +7,35 @@ section 4, with the distance of its code and of RClicks: 2 % of the image's diag
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import ndimage
 
 from intrabench.mask import Mask, joint_box
+from intrabench.metrics.base import Metric
+from intrabench.metrics.mask_pair import MaskPair
 
 SHARE = 0.02
 """Width of a boundary, in diagonals of the image."""
+
+
+@dataclass(frozen=True)
+class BoundaryIoU(Metric):
+    """Boundary IoU of images: the IoU of what lies within 2 % of the diagonal of each mask's border.
+
+    A volume of several slices has no value. Both empty: 1; one empty: 0.
+    """
+
+    name = "boundary_iou"
+    title = "Boundary IoU"
+
+    def measure(self, pair: MaskPair) -> float | None:
+        """The IoU of both boundaries; ignored pixels are not taken out of the masks, where they would be a border."""
+        target = pair.target
+        if target.shape[0] != 1:
+            return None
+        return boundary_iou(target.mask, pair.given, target.shape[1:], target.ignore)
 
 
 def boundary_iou(truth: Mask, answer: Mask, shape: tuple[int, int], ignore: Mask | None = None) -> float:

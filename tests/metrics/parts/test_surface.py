@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from intrabench.metrics.surface import SurfaceDistances, hausdorff, surface_dice, surface_distances
-from intrabench.metrics.surfels import neighbour_codes, surfel_areas
+from intrabench.metrics.parts.surface import SurfaceDistances, hausdorff, surface_dice, surface_distances
+from intrabench.metrics.parts.surfels import neighbour_codes, surfel_areas
 
 Mask = NDArray[np.bool_]
 Spacing = tuple[float, float, float]

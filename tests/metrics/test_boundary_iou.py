@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from intrabench.mask import Mask
-from intrabench.metrics.boundary import boundary, boundary_iou
+from intrabench.metrics.boundary_iou import boundary, boundary_iou
 from tests.conftest import GOLDEN
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from intrabench.metrics.surfels import neighbour_codes, surfel_areas
+from intrabench.metrics.parts.surfels import neighbour_codes, surfel_areas
 
 Floats = NDArray[np.float64]
 

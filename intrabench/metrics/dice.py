@@ -1,0 +1,20 @@
+"""Dice similarity coefficient."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from intrabench.metrics.base import Metric
+from intrabench.metrics.mask_pair import MaskPair
+
+
+@dataclass(frozen=True)
+class Dice(Metric):
+    """Dice: twice the common voxels over the voxels of both masks. Both empty: 1; one empty: 0."""
+
+    name = "dice"
+    title = "Dice"
+
+    def measure(self, pair: MaskPair) -> float:
+        """2 |A and B| / (|A| + |B|)."""
+        return pair.overlap.dice

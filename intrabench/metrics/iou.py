@@ -1,0 +1,20 @@
+"""Intersection over union."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from intrabench.metrics.base import Metric
+from intrabench.metrics.mask_pair import MaskPair
+
+
+@dataclass(frozen=True)
+class IoU(Metric):
+    """Intersection over union: the common voxels over the voxels of either mask. Both empty: 1; one empty: 0."""
+
+    name = "iou"
+    title = "IoU"
+
+    def measure(self, pair: MaskPair) -> float:
+        """|A and B| / |A or B|."""
+        return pair.overlap.iou

@@ -1,0 +1,80 @@
+"""A target and an answer to it, and what metrics make of the two: computed when first asked for, and only once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.mask import Box, Mask, box_slices, joint_box
+from intrabench.metrics.parts.overlap import Overlap
+from intrabench.target import Target
+from intrabench.volume import Volume
+
+if TYPE_CHECKING:
+    from intrabench.metrics.parts.surface import SurfaceDistances
+
+
+class MaskPair:
+    """What a metric is given. Arrays ``(z, y, x)`` are cut to the joint box of both masks and are not to be changed.
+
+    target, given: both as they came, with the voxels that the target says to ignore; everything else is without those.
+    """
+
+    def __init__(self, target: Target, given: Mask, image: Volume | None = None) -> None:
+        self.target, self.given, self._image = target, given, image
+
+    @cached_property
+    def truth(self) -> Mask:
+        """The target's mask."""
+        return self.target.mask.without(self.target.ignore) if self.target.ignore.any() else self.target.mask
+
+    @cached_property
+    def answer(self) -> Mask:
+        """The answer's mask."""
+        return self.given.without(self.target.ignore) if self.target.ignore.any() else self.given
+
+    @property
+    def spacing_mm(self) -> tuple[float, float, float]:
+        """Size of a voxel ``(z, y, x)`` in mm."""
+        return self.target.spacing_mm
+
+    @cached_property
+    def box(self) -> Box:
+        """The joint box of both masks, half-open; of two empty masks a single voxel."""
+        return joint_box(self.truth, self.answer) or (0, 0, 0, 1, 1, 1)
+
+    @cached_property
+    def truth_array(self) -> NDArray[np.bool_]:
+        """The target in the joint box."""
+        return self.truth.crop(self.box)
+
+    @cached_property
+    def answer_array(self) -> NDArray[np.bool_]:
+        """The answer in the joint box."""
+        return self.answer.crop(self.box)
+
+    @cached_property
+    def overlap(self) -> Overlap:
+        """Voxels of the target, of the answer and of both."""
+        return Overlap.of(self.truth, self.answer)
+
+    @cached_property
+    def surface_distances(self) -> SurfaceDistances:
+        """How far the two surfaces lie apart, in mm."""
+        from intrabench.metrics.parts.surface import surface_distances
+
+        return surface_distances(self.truth_array, self.answer_array, self.spacing_mm)
+
+    @cached_property
+    def image_array(self) -> NDArray[Any]:
+        """The image in the joint box, ``(z, y, x)`` or ``(z, y, x, channel)``.
+
+        Raises:
+            ValueError: there is no image; the class of the metric must say so in `needs`.
+        """
+        if self._image is None:
+            raise ValueError('there is no image; a metric that looks at it has needs = frozenset({"image", ...})')
+        return self._image.array[box_slices(self.box)]

@@ -1,0 +1,1 @@
+"""What several metrics share: voxel counts and surfaces."""
