@@ -54,8 +54,9 @@ def rows() -> pl.DataFrame:
         seed=0,
         written_at=1,
     )
-    columns = [pl.col(c) if c in frame.columns else pl.lit(None).alias(c) for c in SCHEMA]
-    return frame.select(columns).cast(pl.Schema(SCHEMA)).sample(fraction=1, shuffle=True, seed=0)
+    schema = SCHEMA | {"nsd_2mm": pl.Float64, "hd95_mm": pl.Float64}
+    columns = [pl.col(c) if c in frame.columns else pl.lit(None).alias(c) for c in schema]
+    return frame.select(columns).cast(pl.Schema(schema)).sample(fraction=1, shuffle=True, seed=0)
 
 
 def measure(path: str) -> None:

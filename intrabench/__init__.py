@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from intrabench.mask import Mask as Mask
     from intrabench.mask import Region as Region
     from intrabench.mask import box_slices as box_slices
+    from intrabench.metrics.base import Metric as Metric
+    from intrabench.metrics.mask_pair import MaskPair as MaskPair
     from intrabench.models.base import Answer as Answer
     from intrabench.models.base import Failure as Failure
     from intrabench.models.base import Model as Model
@@ -63,6 +65,8 @@ _PLACES = {
     "datasets.base": ("Dataset", "DatasetCard", "Files"),
     "errors": ("IntraBenchError",),
     "mask": ("Mask", "Region", "box_slices"),
+    "metrics.base": ("Metric",),
+    "metrics.mask_pair": ("MaskPair",),
     "models.base": ("Answer", "Failure", "Model", "Predictor", "Request", "VolumeModel"),
     "models.parts.crop_model": ("CropModel",),
     "models.parts.network_model": ("NetworkModel",),

@@ -51,8 +51,8 @@ def run(
     """Run models times prompters times data sets times seeds, and return their rows, one per session and round.
 
     Without a prompter the rows of the protocol are run, ``protocol="intrabench@1"``. What the results folder holds
-    already is not computed again. Further `options` are those of `intrabench.engine.options.Options`: rounds, refine,
-    hand, stop, protocol, only, cases, targets, device, ...
+    already is not computed again. Further `options` are those of `intrabench.engine.options.Options`: rounds, metrics,
+    refine, hand, stop, protocol, only, cases, targets, device, ...
 
     Raises:
         IntraBenchError: a name, spec or option is wrong. Failures of single sessions are rows with a status instead.
@@ -61,7 +61,7 @@ def run(
     from intrabench.engine.options import Options, given_weights
     from intrabench.engine.progress import Silent
 
-    for name in ("cases", "targets", "refine", "only"):
+    for name in ("cases", "targets", "refine", "only", "metrics"):
         if name in options:
             options[name] = _several(options[name])
     options["weights"] = given_weights(options.get("weights"))

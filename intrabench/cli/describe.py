@@ -68,6 +68,11 @@ def _describe(room: registry.Room, entry: registry.Entry, parameters: str) -> st
         lines += [f"needs: pip install 'intrabench[{cls.extra}]'"] if cls.extra else []
         model = registry.make("models", f"{entry.name}:{parameters}" if parameters else entry.name)
         lines += _weights(model.weights) if model.weights else []
+    if room == "metrics":
+        metric = registry.make("metrics", f"{entry.name}:{parameters}" if parameters else entry.name)
+        told = {"column": metric.column, "version": metric.version, "unit": metric.unit or "none"}
+        told |= {"best": metric.best, "failures count as": metric.worst, "needs": ", ".join(sorted(metric.needs))}
+        lines += ["", *(f"{key}: {value}" for key, value in told.items())]
     if room == "datasets":
         lines += ["", *(f"{key}: {_flat(value)}" for key, value in asdict(cls.card).items())]
     return "\n".join(lines)

@@ -54,6 +54,7 @@ def run(
     targets: Targets = [],  # noqa: B006
     rounds: Annotated[int | None, typer.Option("--rounds", help="Corrections after the initial prompting.")] = None,
     protocol: Annotated[str, typer.Option("--protocol", help="See `intrabench list protocols`.")] = "basic@1",
+    metric: Annotated[list[str], typer.Option("--metric", help="Beside the protocol's, e.g. lesion_f1.")] = [],  # noqa: B006
     only: Annotated[list[str], typer.Option("--only", help="Glob of the protocol's rows, e.g. '3B Inter*'.")] = [],  # noqa: B006
     out: Out = None,
     device: Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")] = "auto",
@@ -84,6 +85,7 @@ def run(
         datasets=dataset or [api.DEFAULT_DATASET],
         seeds=seed,
         protocol=protocol,
+        metrics=metric,
         only=only,
         rounds=rounds,
         refine=refine,
@@ -148,7 +150,7 @@ def _run(options: Options, out: Path | None) -> None:
 
 @app.command("list")
 def list_(
-    what: Annotated[str, typer.Argument(help="models, prompters, datasets or protocols")],
+    what: Annotated[str, typer.Argument(help="models, prompters, datasets, metrics, clickability or protocols")],
     json: Json = False,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
@@ -164,7 +166,7 @@ def list_(
 
 @app.command()
 def info(name: str, plugin: Plugins = []) -> None:  # noqa: B006
-    """Show what a model, prompter, data set or protocol is, and its parameters."""
+    """Show what a model, prompter, data set, metric or protocol is, and its parameters."""
     from intrabench.cli.describe import describe
 
     add_plugins(plugin)

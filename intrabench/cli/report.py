@@ -21,7 +21,7 @@ Metric = Annotated[
     str,
     typer.Option(
         "--metric",
-        help="dice, iou, nsd, hd95, boundary_iou, seconds (of the machine); "
+        help="One of `intrabench list metrics`; seconds (of the machine); "
         "auc, noc:threshold=0.9, nof, regressions, cvpr25_auc, rclicks_auc",
     ),
 ]
@@ -54,6 +54,7 @@ def table(
     reference: Annotated[str, typer.Option(help="Published numbers to set beside: paper.")] = "",
     format: Annotated[str, typer.Option(help="text, csv, markdown, latex or html")] = "text",
     csv: Annotated[bool, typer.Option("--csv", help="As --format csv.")] = False,
+    plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Tabulate effort against a metric."""
     from dataclasses import replace
@@ -63,6 +64,7 @@ def table(
     from intrabench.statistics.soundness import is_partial
     from intrabench.workspace import results_folder
 
+    add_plugins(plugin)
     folder = results_folder(out)
     layout = replace(layout_of(metric, by, columns, round, aggregation, failed, empty), root=folder)
     rows, heading = stored_rows(folder, protocol), layout.told()
@@ -131,6 +133,7 @@ def compare(
     aggregation: How = "protocol",
     failed: Failed = "worst",
     empty: Empty = "worst",
+    plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Compare two runs, models or prompters on the same targets. Exit code 1: B is significantly worse somewhere."""
     from intrabench.reporting.table import layout_of
@@ -139,6 +142,7 @@ def compare(
     from intrabench.statistics.contests import contests
     from intrabench.workspace import results_folder
 
+    add_plugins(plugin)
     layout = layout_of(metric, "", "dataset", round, aggregation, failed, empty)
     settings = Settings(metric, round, layout.how, layout.policy)
     worse = False

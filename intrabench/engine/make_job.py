@@ -54,7 +54,7 @@ def _metrics(options: Options, preset: Protocol) -> tuple[Metric, ...]:
     """The protocol's metrics and those that were asked for besides, each once."""
     metrics = distinct([*of_protocol(preset.metrics), *map(metric, options.metrics)])
     for one in metrics:
-        if one.column in SCHEMA.keys() - ALWAYS:
+        if one.column in SCHEMA and one.column not in ALWAYS:
             raise IntraBenchError(
                 f"metric {one.column!r} has the name of a column that all rows have; give its class another name"
             )

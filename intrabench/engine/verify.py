@@ -102,6 +102,7 @@ def _options(results: Path, stored: pl.DataFrame) -> Options:
         prompters=[row["prompter"]],
         seeds=[row["seed"]],
         protocol=protocol,
+        metrics=[id.rpartition("@")[0] for id in (row["metrics"] or "").split()],
         rounds=max(row["round"], *asked),
         stop=stop.removeprefix("stop:"),
         cases=[row["case"]],

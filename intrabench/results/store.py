@@ -72,7 +72,7 @@ SCHEMA: dict[str, Any] = {
 `written_at` (nanoseconds) decides which of two rows of a session is the newer.
 """
 
-ALWAYS = frozenset({"dice", "iou"})
+ALWAYS = ("dice", "iou")
 """Metrics that all rows have."""
 
 TURNS: dict[str, Any] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol
 
@@ -11,8 +12,8 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.metrics import known
-from intrabench.metrics.base import Best
-from intrabench.results.store import ALWAYS, FAILED
+from intrabench.metrics.base import Best, Metric
+from intrabench.results.store import ALWAYS, FAILED, metric_columns
 
 IDENTITY = ("protocol", "prompter", "model", "model_version", "weights_sha256", "dtype", "strict")
 """What makes two lines of a table."""
@@ -58,6 +59,16 @@ def metric(name: str, others: Sequence[str] = ()) -> Scale:
     """The metric called `name`, or one sentence that suggests the nearest, also among `others`."""
     time = MachineTime()
     return time if name in (time.name, time.column) else known.metric(name, [time.name, *others])
+
+
+def measured_metrics(rows: pl.DataFrame) -> list[Metric]:
+    """The metrics that rows have values of and that are known here."""
+    columns = [name for name in (*ALWAYS, *metric_columns(rows)) if rows[name].count()]
+    found = []
+    for column in columns:
+        with suppress(IntraBenchError):
+            found.append(known.metric(column))
+    return found
 
 
 MACHINE = pl.col("encode_s").fill_null(0) + pl.col("segment_s").fill_null(0)

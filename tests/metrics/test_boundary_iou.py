@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from intrabench.mask import Mask
-from intrabench.metrics.boundary_iou import boundary, boundary_iou
-from tests.conftest import GOLDEN
+from intrabench.metrics.boundary_iou import BoundaryIoU, boundary, boundary_iou
+from intrabench.metrics.mask_pair import MaskPair
+from intrabench.metrics.parts.overlap import Overlap
+from intrabench.target import Target
+from tests.conftest import GOLDEN, make_target
 
 
 def iou(truth: np.ndarray, answer: np.ndarray, ignore: np.ndarray | None = None) -> float:
@@ -81,3 +85,26 @@ def test_masks_of_several_slices_are_refused(other: int) -> None:
     one[0, 2:5, 2:5] = two[other, 2:5, 2:5] = True
     with pytest.raises(ValueError, match=f"in one slice, not in slices 0 to {other}"):
         boundary_iou(Mask.of(one), Mask.of(two), (8, 8))
+
+
+def measured(target: Target, answer: np.ndarray) -> float | None:
+    return BoundaryIoU().measure(MaskPair(target, Mask.of(answer)))
+
+
+def test_boundaries_are_of_images(ball: np.ndarray) -> None:
+    image, moved = make_target(ball[9:10]), np.roll(ball[9:10], 1, axis=2)
+    found = measured(image, moved)
+    assert found is not None
+    assert 0 < found < Overlap.of(image.mask, Mask.of(moved)).iou
+    assert measured(make_target(ball), ball) is None
+
+
+def test_ignored_pixels_do_not_move_a_boundary() -> None:
+    """Taken out of the masks they would become a border of both."""
+    truth, band = np.zeros((2, 1, 40, 40), dtype=bool)
+    truth[0, 10:30, 10:30], band[0, 18:22, 10:30] = True, True
+    target = replace(make_target(truth), ignore=Mask.of(band))
+    answer = truth.copy()
+    answer[0, 10, 10:30] = False
+    # the boundary is one pixel wide: 76 pixels of the truth less 8 ignored, of the answer 74 less 8, 56 less 8 common
+    assert measured(target, answer) == pytest.approx(48 / (68 + 66 - 48))

@@ -1,52 +1,45 @@
-"""Dice, IoU and counts against dense arrays; empty cases; ignored voxels; surfaces at chosen distances."""
+"""All metrics of a round: values, empty cases, ignored voxels, shared work, the image, and metrics that fail."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
-from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
-from intrabench.metrics.parts.overlap import Overlap
-from intrabench.metrics.score import METRICS, score
+from intrabench.metrics import known
+from intrabench.metrics.base import Metric
+from intrabench.metrics.mask_pair import MaskPair
+from intrabench.metrics.parts import surface
+from intrabench.metrics.score import score
+from intrabench.target import Target
+from intrabench.volume import Volume
 from tests.conftest import make_target
 
-SHAPE = (3, 4, 5)
-IN_VOLUMES = tuple(metric for metric in METRICS if metric != "boundary_iou@1")
-dense = arrays(bool, SHAPE, elements=st.booleans()) | st.just(np.zeros(SHAPE, dtype=bool))
+BASIC = [known.metric(name) for name in ("dice", "iou", "nsd", "hd95")]
 
 
-@given(dense, dense)
-def test_as_on_whole_arrays(truth: np.ndarray, answer: np.ndarray) -> None:
-    found = Overlap.of(Mask.of(truth), Mask.of(answer))
-    total, union = truth.sum() + answer.sum(), (truth | answer).sum()
-    assert found.dice == (2 * (truth & answer).sum() / total if total else 1.0)
-    assert found.iou == ((truth & answer).sum() / union if union else 1.0)
-    assert found.false_positives == (answer & ~truth).sum()
-    assert found.false_negatives == (truth & ~answer).sum()
+def columns(target: Target, answer: np.ndarray) -> dict[str, float | int | None]:
+    return score(target, Mask.of(answer), BASIC).columns
 
 
 def test_empty_cases(ball: np.ndarray) -> None:
     target = make_target(ball)
-    values = score(target, Mask.empty(), IN_VOLUMES)
+    values = score(target, Mask.empty(), BASIC).columns
     assert (values["dice"], values["iou"], values["nsd_2mm"], values["hd95_mm"]) == (0, 0, 0, np.inf)
-    both = score(replace(target, mask=Mask.empty()), Mask.empty(), IN_VOLUMES)
+    both = score(replace(target, mask=Mask.empty()), Mask.empty(), BASIC).columns
     assert (both["dice"], both["iou"], both["nsd_2mm"], both["hd95_mm"]) == (1, 1, 1, 0)
 
 
 def test_false_positives_anywhere_count(ball: np.ndarray) -> None:
     answer = ball.copy()
     answer[19, 23, 27] = True
-    values = score(make_target(ball), Mask.of(answer), IN_VOLUMES)
-    assert values["fp_voxels"] == 1
-    assert values["dice"] == 2 * ball.sum() / (2 * ball.sum() + 1)
-    assert values["hd95_mm"] < 1
-    assert score(make_target(ball), Mask.of(answer & ~ball), IN_VOLUMES)["dice"] == 0
+    found = score(make_target(ball), Mask.of(answer), BASIC)
+    assert found.columns["fp_voxels"] == 1
+    assert found.dice == found.columns["dice"] == 2 * ball.sum() / (2 * ball.sum() + 1)
+    assert found.columns["hd95_mm"] < 1
+    assert columns(make_target(ball), answer & ~ball)["dice"] == 0
 
 
 def test_ignored_voxels_count_neither_way(ball: np.ndarray) -> None:
@@ -55,15 +48,14 @@ def test_ignored_voxels_count_neither_way(ball: np.ndarray) -> None:
     target = replace(make_target(ball), ignore=Mask.of(band))
     answer = ball.copy()
     answer[:9] = ~answer[:9]
-    assert score(target, Mask.of(answer), IN_VOLUMES)["dice"] == 1.0
-    assert score(target, Mask.of(answer), IN_VOLUMES)["nsd_2mm"] == 1.0
+    assert columns(target, answer)["dice"] == columns(target, answer)["nsd_2mm"] == 1.0
 
 
 @pytest.mark.parametrize(("shift", "nsd"), [(0, 1.0), (1, 1.0), (2, 1.0)])
 def test_a_slab_moved_within_the_tolerance_has_a_perfect_surface(shift: int, nsd: float) -> None:
     truth = np.zeros((12, 6, 6), dtype=bool)
     truth[3:7] = True
-    values = score(make_target(truth), Mask.of(np.roll(truth, shift, axis=0)), IN_VOLUMES)
+    values = columns(make_target(truth), np.roll(truth, shift, axis=0))
     assert values["nsd_2mm"] == nsd
     assert values["hd95_mm"] == shift
     assert values["dice"] == pytest.approx((4 - shift) / 4)
@@ -72,33 +64,89 @@ def test_a_slab_moved_within_the_tolerance_has_a_perfect_surface(shift: int, nsd
 def test_spacing_is_in_the_surfaces() -> None:
     truth = np.zeros((12, 6, 6), dtype=bool)
     truth[3:7] = True
-    values = score(make_target(truth, (3.0, 1.0, 1.0)), Mask.of(np.roll(truth, 1, axis=0)), IN_VOLUMES)
+    values = columns(make_target(truth, (3.0, 1.0, 1.0)), np.roll(truth, 1, axis=0))
     assert values["hd95_mm"] == 3.0
     assert values["nsd_2mm"] < 1.0
 
 
-def test_only_what_the_protocol_asks_for(ball: np.ndarray) -> None:
-    assert "nsd_2mm" not in score(make_target(ball), Mask.of(ball), ("dice@1", "iou@1"))
-    with pytest.raises(IntraBenchError, match="no metric 'dice@2'"):
-        score(make_target(ball), Mask.of(ball), ("dice@2",))
+def test_only_what_is_asked_for_is_measured(ball: np.ndarray) -> None:
+    voxels = ["fp_voxels", "fn_voxels", "pred_voxels"]
+    assert list(score(make_target(ball), Mask.of(ball), []).columns) == [*voxels, "dice", "iou"]
+    assert list(columns(make_target(ball), ball)) == [*voxels, "dice", "iou", "nsd_2mm", "hd95_mm"]
 
 
-def test_boundaries_are_of_images(ball: np.ndarray) -> None:
-    image = make_target(ball[9:10])
-    moved = Mask.of(np.roll(ball[9:10], 1, axis=2))
-    values = score(image, moved, ("boundary_iou@1",))
-    assert 0 < values["boundary_iou"] < values["iou"]
-    assert "boundary_iou" not in score(image, moved, IN_VOLUMES)
-    assert "boundary_iou" not in score(make_target(ball), Mask.of(ball), ("boundary_iou@1",))
+def test_surfaces_are_compared_once_for_all_metrics(ball: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    compare = surface.surface_distances
+    monkeypatch.setattr(surface, "surface_distances", lambda *given: calls.append(given) or compare(*given))
+    columns(make_target(ball), np.roll(ball, 1, axis=0))
+    assert len(calls) == 1
+    score(make_target(ball), Mask.of(ball), [known.metric("dice"), known.metric("lesion_f1")])
+    assert len(calls) == 1
 
 
-def test_ignored_pixels_do_not_move_a_boundary() -> None:
-    """Taken out of the masks they would become a border of both."""
-    truth, band = np.zeros((2, 1, 40, 40), dtype=bool)
-    truth[0, 10:30, 10:30], band[0, 18:22, 10:30] = True, True
-    target = replace(make_target(truth), ignore=Mask.of(band))
-    answer = truth.copy()
-    answer[0, 10, 10:30] = False
-    # the boundary is one pixel wide: 76 pixels of the truth less 8 ignored, of the answer 74 less 8, 56 less 8 common
-    values = score(target, Mask.of(answer), ("boundary_iou@1",))
-    assert values["boundary_iou"] == pytest.approx(48 / (68 + 66 - 48))
+@dataclass(frozen=True)
+class MeanIntensity(Metric):
+    name = "mean_intensity"
+    needs = frozenset({"mask", "image"})
+
+    def measure(self, pair: MaskPair) -> float | None:
+        inside = pair.image_array[pair.answer_array]
+        return inside.mean() if inside.size else None
+
+
+@dataclass(frozen=True)
+class Peeking(MeanIntensity):
+    name = "peeking"
+    needs = frozenset({"mask"})
+
+
+def test_the_image_is_there_for_metrics_that_need_it(ball: np.ndarray) -> None:
+    voxels = np.arange(ball.size, dtype=np.float32).reshape(ball.shape)
+    image = Volume.from_canonical(voxels)
+    answer = np.roll(ball, 3, axis=2)
+    found = score(make_target(ball), Mask.of(answer), [MeanIntensity()], image)
+    assert found.columns["mean_intensity"] == pytest.approx(voxels[answer].mean())
+    assert score(make_target(ball), Mask.empty(), [MeanIntensity()], image).columns["mean_intensity"] is None
+    secret = score(make_target(ball), Mask.of(answer), [Peeking()], image)
+    assert secret.columns["peeking"] is None
+    assert secret.problems == [
+        'metric peeking: ValueError: there is no image; a metric that looks at it has needs = frozenset({"image", ...})'
+    ]
+
+
+@dataclass(frozen=True)
+class Odd(Metric):
+    name = "odd"
+    returns: object = None
+
+    def measure(self, pair: MaskPair) -> float | None:
+        if isinstance(self.returns, Exception):
+            raise self.returns
+        return self.returns  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("returned", "problem"),
+    [
+        (KeyError("x"), "KeyError: 'x'"),
+        ("0.5", "TypeError: measure returned str, expected a number, or None where there is none"),
+        ([0.5], "TypeError: measure returned list, expected a number, or None where there is none"),
+        (float("nan"), "ValueError: measure returned NaN; return None where there is no value"),
+    ],
+)
+def test_a_metric_that_fails_has_no_value_and_harms_no_other(ball: np.ndarray, returned: object, problem: str) -> None:
+    odd = Odd(returned)
+    found = score(make_target(ball), Mask.of(ball), [odd, known.metric("nsd")])
+    assert found.columns[odd.column] is None
+    assert found.columns["nsd_2mm"] == 1.0
+    assert found.problems == [f"metric {odd.column}: {problem}"]
+
+
+@pytest.mark.parametrize(("returned", "expected"), [(np.float32(0.5), 0.5), (2, 2.0), (True, 1.0), (None, None)])
+def test_numbers_of_any_kind_are_floats_in_rows(ball: np.ndarray, returned: object, expected: float | None) -> None:
+    odd = Odd(returned)
+    found = score(make_target(ball), Mask.of(ball), [odd])
+    assert found.columns[odd.column] == expected
+    assert type(found.columns[odd.column]) is type(expected)
+    assert not found.problems

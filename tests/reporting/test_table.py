@@ -8,6 +8,7 @@ import pytest
 from intrabench.errors import IntraBenchError
 from intrabench.reporting.table import Layout, effort_table, readable, round_table, seen_in_training
 from intrabench.results.store import SCHEMA
+from tests.results import made
 
 
 def frame(*rows: tuple[str, str, str, int, str, float | None]) -> pl.DataFrame:
@@ -18,7 +19,7 @@ def frame(*rows: tuple[str, str, str, int, str, float | None]) -> pl.DataFrame:
     data = [
         {**shared, **dict(zip(columns, row, strict=True)), "session": "/".join(row[:3]), "hd95_mm": 1.0} for row in rows
     ]
-    return pl.DataFrame(data, schema=SCHEMA)
+    return pl.DataFrame(data, schema=SCHEMA | made.METRICS)
 
 
 def test_mean_over_instances_then_cases_then_data_sets() -> None:

@@ -9,9 +9,12 @@ import polars as pl
 
 from intrabench.results.store import SCHEMA
 
+METRICS = dict.fromkeys(("nsd_2mm", "hd95_mm"), pl.Float64)
+
 SHARED = {
     "run_id": "run",
     "protocol": "basic@1",
+    "metrics": "dice@1 iou@1 nsd_2mm@1 hd95_mm@1",
     "prompter": "p",
     "model": "m",
     "model_version": "1",
@@ -43,7 +46,7 @@ SHARED = {
 
 def rows(*given: Mapping[str, Any], **shared: Any) -> pl.DataFrame:
     """Rows of a store: what is not given is as in `SHARED`; the target is ``label.instance``, the session who it is."""
-    return pl.DataFrame([_row({**SHARED, **shared, **one}) for one in given], schema=SCHEMA)
+    return pl.DataFrame([_row({**SHARED, **shared, **one}) for one in given], schema=SCHEMA | METRICS)
 
 
 def curve(dice: Iterable[float], **shared: Any) -> pl.DataFrame:

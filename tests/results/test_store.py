@@ -8,8 +8,18 @@ import numpy as np
 import polars as pl
 import pytest
 
+from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
-from intrabench.results.store import SCHEMA, Store, finished_sessions, read_masks, read_rows, read_turns
+from intrabench.results.store import (
+    SCHEMA,
+    Store,
+    damaged_parts,
+    finished_sessions,
+    metric_columns,
+    read_masks,
+    read_rows,
+    read_turns,
+)
 
 WHO = {"protocol": "p@1", "dataset": "d", "case": "c", "target": "t.1", "model": "m", "prompter": "p", "seed": 0}
 
@@ -30,15 +40,32 @@ def test_rows_and_turns_come_back_as_written() -> None:
 
 
 def test_parts_from_before_a_column_was_there() -> None:
-    """Boundary IoU came later, and few protocols ask for it."""
     store = Store(Path("out"), "run")
     store.write_part([row("a", iou=0.25)], [])
     old = Path("out/rows/run-0001.parquet")
-    pl.read_parquet(old).drop("boundary_iou").write_parquet(old)
-    store.write_part([row("b", boundary_iou=0.75)], [])
+    pl.read_parquet(old).drop("metrics", "peak_gpu_mb").write_parquet(old)
+    store.write_part([row("b", metrics="dice@1", peak_gpu_mb=2.0)], [])
     rows = read_rows(Path("out")).sort("session")
-    assert rows.select("iou", "boundary_iou").rows() == [(0.25, None), (None, 0.75)]
+    assert rows.select("iou", "metrics", "peak_gpu_mb").rows() == [(0.25, None, None), (None, "dice@1", 2.0)]
     assert finished_sessions(Path("out"), 0) == {"a", "b"}
+
+
+def test_every_metric_has_a_column_known_here_or_not() -> None:
+    store = Store(Path("out"), "run")
+    store.write_part([row("a", metrics="dice@1 roughness:scale=2@1", **{"roughness:scale=2": 0.25})], [])
+    store.write_part([row("b", metrics="dice@1 hd95_mm@1", hd95_mm=float("inf"))], [])
+    rows = read_rows(Path("out")).sort("session")
+    assert metric_columns(rows) == ["roughness:scale=2", "hd95_mm"]
+    assert rows.select("session", *metric_columns(rows)).rows() == [("a", 0.25, None), ("b", None, float("inf"))]
+    assert damaged_parts(Path("out")) == []
+
+
+@pytest.mark.parametrize("metrics", [None, "dice@1", "hd95_mm@1"])
+def test_a_value_that_nobody_asked_for_is_refused(metrics: str | None) -> None:
+    store = Store(Path("out"), "run")
+    with pytest.raises(IntraBenchError, match="a row has a value called 'roughness', which is neither a column"):
+        store.write_part([row("a", metrics=metrics, roughness=0.5)], [])
+    assert read_rows(Path("out")).is_empty()
 
 
 def test_nothing_there_is_an_empty_frame() -> None:

@@ -79,7 +79,7 @@ def test_policies_tell_themselves() -> None:
 
 def test_the_worst_of_a_distance_is_infinite() -> None:
     assert mean(rows({"dice": 0.0, "status": "error"}), name="hd95")["value"] == float("inf")
-    assert metric("hd95_mm") is metric("hd95")
+    assert metric("hd95_mm") == metric("hd95")
 
 
 def test_machine_seconds_add_up_over_rounds() -> None:

@@ -122,7 +122,7 @@ def test_specs_that_need_quotes_and_rows_of_older_versions() -> None:
 
 def test_metrics_that_were_not_measured_or_have_no_end() -> None:
     rows = pl.concat([sessions("clickability:group=1", 0.2), sessions("clickability:group=10", 0.4)])
-    with pytest.raises(IntraBenchError, match="no session has a boundary_iou; choose a metric"):
+    with pytest.raises(IntraBenchError, match="no session was scored by boundary_iou"):
         group_table(rows, "boundary_iou")
     endless = rows.with_columns(hd95_mm=pl.lit(float("inf")))
     assert group_table(endless, "hd95").select("sample", "dgr").row(0) == (None, None)

@@ -7,7 +7,7 @@ import pytest
 
 from intrabench.errors import IntraBenchError
 from intrabench.statistics.compare import Settings, compare
-from intrabench.statistics.measures import measured, more_is_better, told
+from intrabench.statistics.measures import best, measured, told
 from intrabench.statistics.scores import FailurePolicy
 from tests.results import made
 
@@ -53,8 +53,9 @@ def test_up_to_a_round_and_without_failures() -> None:
 
 
 def test_fewer_clicks_are_better() -> None:
-    assert [more_is_better(spec) for spec in ("noc", "nof", "regressions", "hd95")] == [False] * 4
-    assert [more_is_better(spec) for spec in ("auc:budget=3", "cvpr25_auc", "dice")] == [True] * 3
+    assert [best(spec) for spec in ("noc", "nof", "regressions", "hd95", "seconds")] == ["low"] * 5
+    assert [best(spec) for spec in ("auc:budget=3", "cvpr25_auc", "dice")] == ["high"] * 3
+    assert best("relative_volume_difference") == "zero"
     slow, quick = (made.curve([0.5, *late, 0.9], interactions=1.0) for late in ([0.6], []))
     found = compare(slow, quick, Settings("noc:threshold=0.9"))
     assert found.datasets["difference"].to_list() == [1, 1]
@@ -69,7 +70,7 @@ def test_they_are_told() -> None:
 def test_what_is_unknown() -> None:
     with pytest.raises(IntraBenchError, match="no metric 'nocs', did you mean 'noc'"):
         measured(ROWS, "nocs")
-    with pytest.raises(IntraBenchError, match="no metric 'dice:threshold=1'"):
+    with pytest.raises(IntraBenchError, match="'dice:threshold=1': there is no parameter 'threshold'"):
         measured(ROWS, "dice:threshold=1")
     with pytest.raises(IntraBenchError, match="does not fit"):
         measured(ROWS, "noc:threshold=high")

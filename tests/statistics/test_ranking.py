@@ -113,7 +113,7 @@ def test_one_case_gives_no_interval() -> None:
 def test_less_is_better_for_distances_and_infinite_ones_are_last() -> None:
     given = [("a", [2.0, 3.0]), ("b", [1.0, 1.0]), ("c", [math.inf, 1.0]), ("d", [math.inf, 9.0])]
     made = [{"model": m, "case": str(case), "hd95_mm": v} for m, values in given for case, v in enumerate(values)]
-    found = ranking(scores(rows(*made), "hd95"), BY, PROTOCOL, more_is_better=False)
+    found = ranking(scores(rows(*made), "hd95"), BY, PROTOCOL, best="low")
     assert found.table.select("model", "rank").rows() == [("b", 1), ("a", 2), ("c", 3), ("d", 3)]
     assert found.tau is not None
 
@@ -144,5 +144,5 @@ def test_pairs() -> None:
         assert row["p"] == pytest.approx(wilcoxon(both["value"] - both["value_right"]).pvalue)
     np.testing.assert_allclose(found["p_holm"], holm(found["p"]))
     assert found.filter(model_other="c")["rank_biserial"].to_list() == [-1, -1]
-    assert pairs(scored, BY, more_is_better=False).filter(model_other="c")["rank_biserial"].to_list() == [1, 1]
+    assert pairs(scored, BY, best="low").filter(model_other="c")["rank_biserial"].to_list() == [1, 1]
     assert pairs(scored.filter(model="a"), BY).is_empty()

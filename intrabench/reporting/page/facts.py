@@ -108,7 +108,8 @@ def _texts(value: Any) -> list[str]:
 def definitions(rows: pl.DataFrame, how: Aggregation, policy: FailurePolicy) -> Facts:
     """What the numbers mean."""
     presets = {id.partition("+")[0] for id in rows["protocol"].unique()} & PROTOCOLS.keys()
-    metrics = dict.fromkeys(metric for id in sorted(presets) for metric in PROTOCOLS[id].metrics)
+    written = (id for ids in rows["metrics"].unique().drop_nulls().sort() for id in ids.split())
+    metrics = dict.fromkeys([*(id for preset in sorted(presets) for id in PROTOCOLS[preset].metrics), *written])
     return [
         ("Session", "One target, one prompter, one seed, one model."),
         (

@@ -30,7 +30,7 @@ from intrabench.results.store import read_rows
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
 from intrabench.statistics.ranking import Ranking, pairs, ranking
 from intrabench.statistics.resample import intervals
-from intrabench.statistics.scores import FailurePolicy, scores
+from intrabench.statistics.scores import FailurePolicy, measured_metrics, scores
 from intrabench.statistics.soundness import check_mixable
 from intrabench.statistics.steps import steps
 
@@ -110,12 +110,13 @@ def _tables(
     rows: pl.DataFrame, scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, policy: FailurePolicy
 ) -> dict[str, Any]:
     seen = rows.filter(pl.col("seen_in_training") == "yes").select("line", "dataset").unique().rows()
-    others = {name: scores(scored, name, policy=policy) for name in ("iou", "nsd", "hd95")}  # of the last states alone
+    ends = rows.filter(pl.col("round") == pl.col("round").max().over("session"))  # scores need nothing else
+    metrics = {one: scores(ends, one.column, policy=policy) for one in measured_metrics(rows)}
     failures, left_out = failure_grid(rows)
     played = steps(rows, policy=policy)
     return {
         "effort": tables.effort_grid(scored, lines, intervals(scored, ["line"], how), set(seen)),
-        "metrics": tables.metric_grid({"dice": scored, **others}, lines, how),
+        "metrics": tables.metric_grid(metrics, lines, how),
         "curves": curve_data(played, lines, how),
         "progress": tables.progress_grid(played, lines, how),
         **_ranking(scored, lines, how, {line for line, _ in seen}),

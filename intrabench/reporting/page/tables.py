@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from intrabench.metrics.base import Metric
 from intrabench.reporting.page.grid import Cell, Grid, interval_text, number, word
 from intrabench.reporting.page.strata import SIZES
 from intrabench.statistics.aggregate import Aggregation, aggregate
@@ -57,17 +58,13 @@ def effort_grid(scored: pl.DataFrame, lines: pl.DataFrame, means: pl.DataFrame, 
     return _grid("effort", told, heads, cells)
 
 
-def metric_grid(scored: Mapping[str, pl.DataFrame], lines: pl.DataFrame, how: Aggregation) -> Grid:
-    """All metrics, each the average of data sets. scored: `scores` by name of the metric."""
-    found = {name: _averages(sessions, how) for name, sessions in scored.items()}
-    heads = [_METRICS[name][0] for name in scored]
+def metric_grid(scored: Mapping[Metric, pl.DataFrame], lines: pl.DataFrame, how: Aggregation) -> Grid:
+    """All metrics, each the average of data sets. scored: `scores` by metric."""
+    found = [(_averages(sessions, how), 1 if metric.unit else 3) for metric, sessions in scored.items()]
+    heads = [metric.head for metric in scored]
     return _grid(
-        "metrics", lines, heads, lambda line: [number(found[n].get(line["line"]), _METRICS[n][1]) for n in scored]
+        "metrics", lines, heads, lambda line: [number(means.get(line["line"]), digits) for means, digits in found]
     )
-
-
-_METRICS = {"dice": ("Dice", 3), "iou": ("IoU", 3), "nsd": ("NSD, 2 mm", 3), "hd95": ("HD95, mm", 1)}
-"""Heads and decimals."""
 
 
 def progress_grid(played: Steps, lines: pl.DataFrame, how: Aggregation) -> Grid:
