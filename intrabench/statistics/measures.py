@@ -173,9 +173,12 @@ def scored_by(spec: str) -> str:
 
 
 def told(spec: str) -> str:
-    """A spec and, of a summary, what it is in words."""
+    """A spec and what it is in words."""
     found = summary(spec)
-    return spec if found is None else f"{spec} ({found.told})"
+    words = metric(spec).head if found is None else found.told
+    if found is None and best(spec) != "high":
+        words += f", {best(spec)} is best"
+    return spec if words.lower() == spec else f"{spec} ({words})"
 
 
 def best(spec: str) -> Best:

@@ -23,13 +23,16 @@ UNIT = ("dataset", "case", "label", "target", "seed")
 
 
 class Scale(Protocol):
-    """What statistics know of a metric, and of machine time: its column, which values are best, and the worst."""
+    """What statistics know of a metric, and of machine time: which values are best, the worst, its column and name."""
 
     best: ClassVar[Best]
     worst: ClassVar[float]
 
     @property
     def column(self) -> str: ...
+
+    @property
+    def head(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class MachineTime:
 
     name: ClassVar[str] = "seconds"
     column: ClassVar[str] = "machine_s"
+    head: ClassVar[str] = "machine time, s"
     best: ClassVar[Best] = "low"
     worst: ClassVar[float] = math.inf
 

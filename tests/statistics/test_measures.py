@@ -64,6 +64,10 @@ def test_fewer_clicks_are_better() -> None:
 
 def test_they_are_told() -> None:
     assert told("dice") == "dice"
+    assert told("nsd:tolerance_mm=1") == "nsd:tolerance_mm=1 (NSD, 1 mm)"
+    assert told("hd95") == "hd95 (HD95, mm, low is best)"
+    assert told("relative_volume_difference") == "relative_volume_difference (RVD, zero is best)"
+    assert told("seconds") == "seconds (machine time, s, low is best)"
     assert told("auc:metric=iou") == "auc:metric=iou (mean iou while interactions go from 0 to 20)"
 
 
