@@ -60,9 +60,9 @@ def _section(dataset: Dataset) -> Iterator[str]:
     yield from [f"{card.title}.", ""]
     if dataset.extra:
         yield f"- Needs `pip install 'intrabench[{dataset.extra}]'`."
-    for name, told in (("Targets", card.labels), ("Instances", card.instances), ("Licence", card.licence)):
-        if told:
-            yield f"- {name}: {told}."
+    for name, text in (("Targets", card.labels), ("Instances", card.instances), ("Licence", card.licence)):
+        if text:
+            yield f"- {name}: {text}."
     yield f"- Cite: {card.citation}."
     if card.homepage:
         yield f"- Home page: <{card.homepage}>"
@@ -77,8 +77,8 @@ def _section(dataset: Dataset) -> Iterator[str]:
 
 def _subsets(dataset: Dataset) -> Iterator[str]:
     if type(dataset).subsets is not Dataset.subsets:
-        told = [f"`{name}` ({len(cases)})" for name, cases in dataset.subsets().items()]
-        yield f"- Subsets: {', '.join(told)}."
+        sizes = [f"`{name}` ({len(cases)})" for name, cases in dataset.subsets().items()]
+        yield f"- Subsets: {', '.join(sizes)}."
 
 
 if __name__ == "__main__":

@@ -19,23 +19,25 @@ HEAD = """# Models
 
 Written by `make docs` from the classes and from the registry of weights. Do not edit it.
 
-`intrabench run --model NAME:key=value,...`; `intrabench info NAME` shows the same on the terminal, and `intrabench
-check NAME` tries a model on a synthetic scan. Weights are fetched by `intrabench weights get ID`, or lie where
-`INTRABENCH_WEIGHTS` says, or are given by `--weights PATH`; each is compared with its sha256 and with the network key
-by key. `--weights random` runs the network untrained, and every row says so.
+`intrabench run --model NAME:key=value ...` sets the parameters below. `intrabench info NAME` shows the same on the
+terminal, and `intrabench check NAME` tries a model on a synthetic scan.
 
-A prompt that a model does not take is converted by one table for all models (`intrabench/play/adapt.py`). The column
-`adapted` records it: scribbles become points, for example, and a 2D box becomes its centre where a 3D model takes
-points only.
+`intrabench weights get ID` downloads weights. They are stored where `INTRABENCH_WEIGHTS` says, and `--weights PATH`
+takes a file of yours. Each file is compared with its sha256, and its content key by key with the network. `--weights
+random` runs the untrained network, and every row says so.
 
-**Policies** are the named steps around a network. `policy=official` is what its authors do, `policy=radioactive` what
-the code behind the IntraBench paper does. Single steps can be replaced: `sam:threshold=0.5,feedback=none`. Intensity:
-see `intrabench/models/parts/intensity.py`; resize: `intrabench/models/parts/resize.py`; multimask and feedback:
-`intrabench/models/parts/recipe.py`. For scans the authors of SAM, SAM 2 and SAM-Med2D say nothing about intensities;
-official then means the percentiles of the volume.
+If a model does not take a prompt, one table for all models converts it (`intrabench/play/adapt.py`), and the column
+`adapted` records it. For example, scribbles become points, and a 2D box becomes its centre for a 3D model that takes
+only points.
 
-**Trained on** lists those data sets, of the ones that IntraBench knows by name, that the authors say they trained on.
-What is not listed may still have been seen. The column `seen_in_training` of a row says yes, no or unknown.
+**Policies** are named sets of steps around a network. `policy=official` does what the authors do, `policy=radioactive`
+what the code behind the IntRaBench paper does. Single steps can be replaced: `sam:threshold=0.5,feedback=none`. The
+steps are explained in `intrabench/models/parts/intensity.py` (intensity), `intrabench/models/parts/resize.py` (resize)
+and `intrabench/models/parts/recipe.py` (multimask, feedback). The authors of SAM, SAM 2 and SAM-Med2D say nothing about
+the intensities of scans; for these, official means the percentiles of the volume.
+
+**Trained on** lists the data sets known to IntraBench that the authors say they trained on. A model may have seen other
+data sets, too. The column `seen_in_training` of a row says yes, no or unknown.
 """
 
 
@@ -80,9 +82,9 @@ def _parameters(model: type[Any]) -> Iterator[str]:
     for field in fields(model):
         choices = [choice for choice in get_args(hints[field.name]) if isinstance(choice, str)]
         choices = list(getattr(model, "recipes", choices)) if field.name == "policy" else choices
-        told = f" ({', '.join(choices)})" if choices else ""
+        shown = f" ({', '.join(choices)})" if choices else ""
         if not field.metadata.get("switch"):
-            yield f"`{field.name}={field.default}`{told}"
+            yield f"`{field.name}={field.default}`{shown}"
 
 
 def _weights(file: Weights) -> Iterator[str]:

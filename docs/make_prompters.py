@@ -40,7 +40,7 @@ TELLING = {  # parameters that show more than the defaults
     "points_volume": "points_volume:n=3",
     "hand": "hand:jitter_mm=4",
 }
-GROUPS = {"Initial prompts": Prompter, "Refinements": Refinement, "The hand": Hand}
+GROUPS = {"Initial prompts": Prompter, "Refinements": Refinement, "The user error model": Hand}
 HEAD = """# Prompters
 
 Written by `make docs` from the classes and from sessions that were really played. Do not edit it.
@@ -48,10 +48,10 @@ Written by `make docs` from the classes and from sessions that were really playe
 A prompter is `PROMPTER`, `PROMPTER+REFINEMENT` or `PROMPTER+REFINEMENT+hand:...`, for example
 `box_interp:n=3+scribble+hand:jitter_mm=2`. `intrabench preview` draws it on any scan, with `--model` round by round.
 
-The pictures show four slices of a phantom, and a plane across them where a stroke lies in one. Green: the target.
-Yellow: what the hand gives. Blue: what is derived from it. Red: background. Magenta: the answer that the prompts react
-to; that of refinements fills the boxes, that of `point_prop` and `box_prop` takes what is bright on the slice.
-Effort is what was really done for the picture; "per slice" compares it with a second target.
+The pictures show four slices of a phantom, and a plane across them if a stroke lies in one. Green: the target.
+Yellow: what the user draws. Blue: what is derived from it. Red: background. Magenta: the answer that the prompts react
+to. For refinements that answer fills the boxes; for `point_prop` and `box_prop` it is the bright part of the slice.
+The effort is that of the session in the picture; "per slice" is confirmed on a second target.
 """
 
 

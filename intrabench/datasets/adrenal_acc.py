@@ -1,4 +1,4 @@
-"""Adrenocortical carcinomas in abdominal CTs (D7 of the IntraBench paper)."""
+"""Adrenocortical carcinomas in abdominal CTs (D7 of the IntRaBench paper)."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class AdrenalACC(IdcSet):
         "Ki-67 expression, TCIA (2023), doi:10.7937/1fpg-vm46; A. A. Ahmed et al., Clin Radiol 75, 479.e17 (2020), "
         f"doi:10.1016/j.crad.2020.01.012; {SHARED}",
         homepage=f"{IDC}adrenal_acc_ki67_seg",
-        labels="tumour, semi-automatic and corrected by a radiologist",
+        labels="tumour, segmented semi-automatically and corrected by a radiologist",
         instances=RULE.told(),
         paper="D7",
         cases=53,
         part_of=("adrenal_acc",),
         caveats=(
-            "labels may lie on a finer or smaller grid than the scan; they are moved to it by nearest neighbour, where "
-            "the published code drops the case",
-            "the published code writes no description of this data set, so it cannot load it",
+            "labels may lie on a finer or smaller grid than the scan; they are resampled to it by nearest neighbour; "
+            "the published code drops such cases",
+            "the published code cannot load this data set, because it does not write the description it needs",
         ),
     )
 

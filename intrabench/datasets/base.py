@@ -27,7 +27,7 @@ Watch = Callable[[str], AbstractContextManager[Progress]]
 class DatasetCard:
     """What a reader of results must know about the data. `labels` says what they are and where they come from.
 
-    instances: what an instance is. paper: its number in the IntraBench paper. cases, targets: how many there are, after
+    instances: what an instance is. paper: its number in the IntRaBench paper. cases, targets: how many there are, after
     conversion, where that is known; a case without targets does not count. part_of names the published data sets that
     the scans are from, as the weights registry calls them; empty: unknown.
     """

@@ -22,7 +22,7 @@ class Berkeley(PhotoSet):
         citation="K. McGuinness, N. E. O'Connor, Pattern Recognition 43(2), 434 (2010); D. Martin et al., ICCV 2001",
         homepage="https://www2.eecs.berkeley.edu/Research/Projects/CS/vision/bsds",
         labels="objects drawn by hand for a study of interactive segmentation",
-        instances="one object; a photograph with two is there twice, as a case for each",
+        instances="one object; a photograph with two objects is two cases",
         cases=100,
         targets=100,
         part_of=("bsds",),

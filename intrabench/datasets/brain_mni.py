@@ -56,9 +56,9 @@ class BrainMNI(Dataset):
         targets=83,
         labels="group atlas: 68 cortical areas, 14 subcortical structures and the brainstem",
         caveats=(
-            "a population average, not a patient: smoother than any scan, and models may have been trained on it",
-            "atlas borders are those of a population too; they need not lie on visible edges",
-            "nilearn's text calls the template asymmetrical, the file's own name says symmetrical",
+            "a population average, smoother than the scan of a patient, and models may have been trained on it",
+            "the borders in the atlas are also those of a population, and may not follow visible edges",
+            "nilearn's documentation calls the template asymmetrical, but the file name says symmetrical",
         ),
     )
     structures: Literal["all", "cortical", "subcortical"] = "all"

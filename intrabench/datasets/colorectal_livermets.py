@@ -1,4 +1,4 @@
-"""Liver metastases of colorectal cancer in abdominal CTs (D6 of the IntraBench paper)."""
+"""Liver metastases of colorectal cancer in abdominal CTs (D6 of the IntRaBench paper)."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class ColorectalLiverMets(IdcSet):
         cases=171,
         part_of=("colorectal_livermets",),
         caveats=(
-            "some series hold several acquisitions; the one that the labels name is taken",
-            "the published code writes a second file per case into its label folder, on which its evaluation stops",
+            "some series have several acquisitions; the one that the labels refer to is used",
+            "the published code writes a second file per case into its label folder, and its evaluation fails on it",
         ),
     )
     cohort: Literal["paper", "all"] = "paper"

@@ -27,8 +27,8 @@ class Davis345(PhotoSet):
         targets=345,
         part_of=("davis",),
         caveats=(
-            "frames of one video are alike: 345 frames are no 345 independent samples",
-            "other archives of 345 frames are about, with other masks and other results",
+            "frames of one video are similar, so the 345 frames are not independent samples",
+            "other archives with 345 frames exist; their masks and results differ",
             UNPINNED,
         ),
     )

@@ -26,7 +26,7 @@ class GrabCut(PhotoSet):
         cases=50,
         targets=50,
         part_of=("grabcut",),
-        caveats=("few photographs, most with one large object", UNPINNED),
+        caveats=("only a few photographs, most with one large object", UNPINNED),
     )
     source = RemoteFile(
         "GrabCut.zip", (f"{FBRS}/GrabCut.zip", "gdrive:1tU17eJaevYd5PQAwzEK6oG1N9eBJORC4"), page=PAGE, about_mb=11

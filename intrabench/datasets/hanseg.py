@@ -1,4 +1,4 @@
-"""Organs at risk in head and neck MR (D2 of the IntraBench paper)."""
+"""Organs at risk in head and neck MR (D2 of the IntRaBench paper)."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class HaNSeg(Dataset):
         cases=42,
         part_of=("hanseg",),
         caveats=(
-            "CT and MR have frames of reference of their own: each case is registered rigidly by elastix, which takes "
-            "minutes, may go wrong, and puts soft organs only roughly in place; the matrix is kept beside the case",
-            "organs that lie outside of the MR scan, or were not drawn, are missing",
+            "CT and MR have different frames of reference, so elastix registers each case rigidly; this takes minutes, "
+            "may fail, and aligns soft organs only roughly; the matrix is stored with the case",
+            "organs outside the MR scan, and organs that were not annotated, are missing",
             "SegVol was trained on the CTs of this data set",
-            "the published code registers to an MR whose axes it resets, so labels of oblique scans are misplaced "
-            "there, and lets one organ overwrite another",
+            "the published code resets the axes of the MR before it registers, so it misplaces labels of oblique scans "
+            "and one organ may also overwrite another",
         ),
     )
 

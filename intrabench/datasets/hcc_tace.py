@@ -1,4 +1,4 @@
-"""Liver and liver cancer in CTs before embolisation (D8 of the IntraBench paper)."""
+"""Liver and liver cancer in CTs before embolisation (D8 of the IntRaBench paper)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ RULE = Instances(18)
 class HccTace(IdcSet):
     """The liver and its tumours in 66 CTs (4 GB, from the Imaging Data Commons).
 
-    structures: "all", "liver" or "tumour". merge: how living mass and necrosis make a tumour: "union", or "sum" as the
-    published code does it, where voxels that are both make instances of their own.
+    structures: "all", "liver" or "tumour". merge: how viable tumour and necrosis are combined. "union" is the default;
+    "sum" is what the published code does, where voxels that are both become separate instances.
     """
 
     name = "hcc_tace"
@@ -37,15 +37,15 @@ class HccTace(IdcSet):
         "segmentation, TCIA (2021), doi:10.7937/tcia.5fna-0924; A. W. Moawad et al., Scientific Data 10, 33 (2023), "
         f"doi:10.1038/s41597-023-01928-3; {SHARED}",
         homepage=f"{IDC}hcc_tace_seg",
-        labels="liver (with tumours, necrosis and portal vein), tumour (living mass and necrosis)",
+        labels="liver (with tumours, necrosis and portal vein), tumour (viable tumour and necrosis)",
         instances=f"liver: one; tumour: {RULE.told()}",
         paper="D8",
         cases=66,
         part_of=("hcc_tace",),
         caveats=(
-            "the paper counts 65 scans, its code lists 66; which one it lacked is not known",
-            "HCC_065 and HCC_075: others report tumours larger than the liver",
-            "the published code writes no description of this data set, so it cannot load it",
+            "the paper counts 65 scans and its code lists 66; which scan is missing is not known",
+            "for HCC_065 and HCC_075, other users report tumours larger than the liver",
+            "the published code cannot load this data set, because it does not write the description it needs",
         ),
     )
     structures: Literal["all", "liver", "tumour"] = "all"

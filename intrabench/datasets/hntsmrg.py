@@ -1,4 +1,4 @@
-"""Throat cancer and lymph nodes in MR before radiotherapy (D3 of the IntraBench paper)."""
+"""Throat cancer and lymph nodes in MR before radiotherapy (D3 of the IntRaBench paper)."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class HNTSMRG(Dataset):
         cases=135,
         part_of=("hntsmrg",),
         caveats=(
-            "of the 150 patients only the 135 with a primary tumour are in the cohort; the others have no targets here",
-            "the paper names tumours and nodes, its code kept tumours only: `hntsmrg:structures=tumour`",
-            "the numbers of the patients are those in the archive, so they are known once it is here",
+            "only the 135 of 150 patients with a primary tumour are in the cohort; the others have no targets",
+            "the paper names tumours and nodes, but its code keeps tumours only: `hntsmrg:structures=tumour`",
+            "patients are numbered as in the archive, so the cases are known only after the download",
         ),
     )
     structures: Literal["all", "tumour"] = "all"

@@ -1,4 +1,4 @@
-"""Mediastinal lymph nodes in chest CTs (D5 of the IntraBench paper)."""
+"""Mediastinal lymph nodes in chest CTs (D5 of the IntRaBench paper)."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class LNQ(IdcSet):
         citation="T. Idris et al., Mediastinal Lymph Node Quantification (LNQ), TCIA (2024), doi:10.7937/qvaz-ja09; "
         f"R. Dorent et al., MELBA (2025), doi:10.59275/j.melba.2025-1gb5; {SHARED}",
         homepage=f"{IDC}mediastinal_lymph_node_seg",
-        labels="lymph_node, drawn by hand; nodes that touch are one instance",
+        labels="lymph_node, drawn by hand; touching nodes are one instance",
         instances=RULE.told(),
         paper="D5",
         cases=513,
         part_of=("lnq",),
         caveats=(
-            "in 393 of the 513 scans only some nodes are drawn, mostly one: an answer on another node counts as wrong "
-            "there; `--cases subset:fully_annotated` has the 120 with all nodes",
-            "the published code writes a second file per case into its label folder, on which its evaluation stops",
+            "in 393 of the 513 scans only some nodes are annotated, mostly one; an answer on another node counts as "
+            "wrong there; `--cases subset:fully_annotated` has the 120 scans with all nodes",
+            "the published code writes a second file per case into its label folder, and its evaluation fails on it",
         ),
     )
 

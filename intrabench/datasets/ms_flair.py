@@ -1,4 +1,4 @@
-"""Lesions of multiple sclerosis in brain MR (D1 of the IntraBench paper)."""
+"""Lesions of multiple sclerosis in brain MR (D1 of the IntRaBench paper)."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class MSFlair(Dataset):
         cases=60,
         part_of=("ms_flair",),
         caveats=(
-            "the spacing between slices in the headers is wrong; that of the publishers' table replaces it, as in the "
-            "published code",
+            "the headers give a wrong spacing between slices; the value from the publishers' table is used instead, as "
+            "in the published code",
             "the other sequences are not aligned with FLAIR and are not used",
-            "who brings the archive by hand takes the one file of the page, not what its `download all` packs anew",
+            "to download by hand, take the single file on the page; `download all` makes a different archive",
         ),
     )
 

@@ -40,7 +40,7 @@ class NsclcGtv(Dataset):
         cases=4,
         targets=4,
         caveats=(
-            "four scans only: good for trying things out, no basis for a claim",
+            "four scans only: enough to try things out, but not to support a claim",
             "the scans are cropped around the tumour",
             "the patients may be among those of NSCLC-Radiomics, which some models were trained on",
         ),

@@ -1,4 +1,4 @@
-"""Broken pelvic bones in CT (D9 of the IntraBench paper)."""
+"""Broken pelvic bones in CT (D9 of the IntRaBench paper)."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class Pengwin(Dataset):
         citation="Y. Liu et al., MICCAI (2023), doi:10.1007/978-3-031-43996-4_30; Y. Sang et al., arXiv:2504.02382; "
         "data: doi:10.5281/zenodo.10927452",
         homepage=PAGE,
-        labels="fragment: pieces of sacrum (instances 1 to 10), left (11 to 20) and right hip bone (21 to 30); a "
-        "bone that is not broken is one piece",
-        instances="as the source numbers them",
+        labels="fragment: pieces of sacrum (instances 1 to 10), left (11 to 20) and right hip bone (21 to 30); "
+        "an intact bone is one piece",
+        instances="numbered as in the source",
         paper="D9",
         cases=100,
         part_of=("pengwin",),
-        caveats=("the published code numbers the fragments of a scan anew from 1",),
+        caveats=("the published code renumbers the fragments of each scan from 1",),
     )
 
     def cases(self) -> tuple[str, ...]:

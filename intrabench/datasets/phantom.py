@@ -43,8 +43,8 @@ Millimetres = Annotated[tuple[float, float, float], _Times()]
 class Phantom(Dataset):
     """Synthetic blobs in a body, with noise: any size, spacing, orientation and number of instances.
 
-    shape and spacing (mm) are canonical, (z, y, x). orientation is that of the stored file (three letters, as in RAS)
-    and changes nothing else. scans is the number of cases, noise its standard deviation in Hounsfield units.
+    shape and spacing (mm) are canonical, (z, y, x). orientation: that of the stored file, three letters such as RAS; it
+    changes nothing else. scans: the number of cases. noise: standard deviation in Hounsfield units.
     """
 
     name = "phantom"
@@ -52,10 +52,10 @@ class Phantom(Dataset):
     card = DatasetCard(
         title="Synthetic blobs in a body",
         modality="synthetic, CT-like intensities",
-        licence="made here; no restrictions of its own",
+        licence="computed; no restrictions",
         citation="none; it comes with IntraBench",
-        labels="exact by construction: label blob, instances 1 to n, which never touch",
-        caveats=("no anatomy: for tests and measurements of speed, never for a claim about a model",),
+        labels="label blob, instances 1 to n, which never touch; exact by construction",
+        caveats=("there is no anatomy in it; use it for tests and speed measurements, not for claims about a model",),
     )
     shape: Voxels = (64, 96, 96)
     spacing: Millimetres = (2.0, 1.0, 1.0)

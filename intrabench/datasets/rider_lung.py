@@ -1,4 +1,4 @@
-"""Lung cancer, scanned twice within minutes (D4 of the IntraBench paper)."""
+"""Lung cancer, scanned twice within minutes (D4 of the IntRaBench paper)."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class RiderLung(IdcSet):
         "B. Zhao et al., Coffee-break lung CT collection, TCIA (2015), doi:10.7937/k9/tcia.2015.u1x8a5nr; "
         f"H. J. W. L. Aerts et al., Nature Communications 5, 4006 (2014), doi:10.1038/ncomms5006; {SHARED}",
         homepage=f"{IDC}rider_lung_ct",
-        labels="tumour: contours drawn by hand (GTVp_*_man), not those of a program beside them",
+        labels="tumour: contours drawn by hand (GTVp_*_man), not the automatic ones in the same files",
         instances=RULE.told(),
         paper="D4",
         cases=59,
         part_of=("rider_lung",),
         caveats=(
-            "the paper counts 58 scans, its rules give 59; which one it lacked is not known",
-            "taken from the contours: reports contradict each other on which segment of the SEGs is the manual one",
+            "the paper counts 58 scans and its rules give 59; which scan is missing is not known",
+            "the contours are used, as reports contradict each other about which segment of the SEGs is the manual one",
         ),
     )
 

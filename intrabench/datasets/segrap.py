@@ -1,4 +1,4 @@
-"""Organs at risk in head and neck CT (D10 of the IntraBench paper)."""
+"""Organs at risk in head and neck CT (D10 of the IntRaBench paper)."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ ORGANS = (
 
 @dataclass(frozen=True)
 class SegRap(Dataset):
-    """45 organs at risk in 30 head and neck CTs (20 GB, by hand after signing an agreement).
+    """45 organs at risk in 30 head and neck CTs (20 GB, downloaded by hand after signing an agreement).
 
-    cohort: "paper" (the first 30 cases) or "all" (120, as its code takes).
+    cohort: "paper" (the first 30 cases) or "all" (120, as in its code).
     """
 
     name = "segrap"
@@ -44,18 +44,17 @@ class SegRap(Dataset):
         licence="end user agreement of the challenge: no redistribution",
         citation="X. Luo et al., SegRap2023, Medical Image Analysis (2025), doi:10.1016/j.media.2024.103447",
         homepage=PAGE,
-        labels="45 organs, some within others; the scan without contrast agent",
+        labels="45 organs, some inside others, on the scan without contrast agent",
         instances="one per organ",
         paper="D10",
         cases=30,
         part_of=("segrap",),
         caveats=(
-            "the paper counts 30 cases; that these are the first 30 follows from its code, which lists them and then "
-            "takes all 120: `segrap:cohort=all`",
-            "the published code numbers organs in the order of a folder's listing, so their names are scrambled there, "
-            "and finds no case",
-            "the archives may be encrypted with a word that the organisers give to participants; unpack them and pack "
-            "their content again under the same names",
+            "the paper counts 30 cases; its code lists the first 30 but then uses all 120 (`segrap:cohort=all`)",
+            "the published code numbers organs in the order of a folder listing, so their names are mixed up, and it "
+            "finds no cases",
+            "the archives may be encrypted with a password for participants; unpack them, and pack their content again "
+            "under the same names",
         ),
     )
     cohort: Literal["paper", "all"] = "paper"

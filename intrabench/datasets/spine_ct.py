@@ -25,8 +25,8 @@ class SpineCT(SpineSample):
         cases=1,
         targets=3,
         caveats=(
-            "one small crop of one scan: good for trying things out, no basis for a claim",
-            "the labels may be model-made",
+            "one small crop of one scan: enough to try things out, but not to support a claim",
+            "a model may have drawn the labels",
             "vertebrae 21 and 23 are cut off by the border of the crop",
         ),
     )

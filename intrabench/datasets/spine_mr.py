@@ -25,9 +25,9 @@ class SpineMR(SpineSample):
         cases=1,
         targets=5,
         caveats=(
-            "one small crop of one scan: good for trying things out, no basis for a claim",
-            "the labels may be model-made",
-            "the outer vertebrae are cut off by the border of the crop; endplates are no targets",
+            "one small crop of one scan: enough to try things out, but not to support a claim",
+            "a model may have drawn the labels",
+            "the outer vertebrae are cut off by the border of the crop; endplates are not targets",
         ),
     )
     case = "mr-6"

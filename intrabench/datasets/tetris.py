@@ -11,7 +11,7 @@ from intrabench.fetch.remote import RemoteFile
 
 @dataclass(frozen=True)
 class Tetris(PhotoSet):
-    """2531 objects in 2000 large photographs, made smaller to 2048 pixels (6.3 GB)."""
+    """2531 objects in 2000 large photographs, downscaled to 2048 pixels (6.3 GB)."""
 
     name = "tetris"
     version = "1"
@@ -22,13 +22,13 @@ class Tetris(PhotoSet):
         citation="A. Moskalenko et al., TETRIS, AAAI 2024, arXiv:2402.06132",
         homepage=PAGE,
         labels="masks drawn by hand",
-        instances="one object, numbered as its colour in the mask is: red + 256 green + 65536 blue",
+        instances="one object, numbered by its colour in the mask: red + 256 green + 65536 blue",
         cases=2000,
         targets=2531,
         part_of=("tetris",),
         caveats=(
-            "photographs and masks with a side of more than 2048 pixels are made smaller, as in RClicks",
-            "the archive has 6.3 GB",
+            "photographs and masks with a side longer than 2048 pixels are downscaled, as in RClicks",
+            "the archive is 6.3 GB large",
             UNPINNED,
         ),
     )

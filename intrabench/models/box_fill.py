@@ -13,7 +13,7 @@ from intrabench.volume import Volume
 
 @dataclass(eq=False)
 class BoxFill(VolumeModel):
-    """Answers every box with the filled box: what a model must beat."""
+    """Answers every box with the filled box; every model should beat it."""
 
     name = "box_fill"
     dims = 2

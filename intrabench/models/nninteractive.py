@@ -40,16 +40,16 @@ _PARTS = ("dynamic_network_architectures.", "torch.nn.")
 class NnInteractive(Model):
     """nnInteractive: a 3D network for points, 2D boxes, scribbles and lassos, with the authors' autozoom.
 
-    The image goes in as it is, ``(1, z, y, x)``: what SimpleITK reads from a file in RAS order. The package works in
-    voxels, normalises by itself and never looks at the spacing. All prompts of a turn are added before one prediction,
-    as the package's own challenge baseline does; it looks around the last one, so the middle slice comes last.
-    3D boxes are not taken, for the published checkpoint refuses them: they arrive as a 2D box on their middle slice.
+    The image is passed unchanged as ``(1, z, y, x)``, the array that SimpleITK reads from a file in RAS order. The
+    package works in voxels, normalises by itself, and ignores the spacing. All prompts of a turn are added before one
+    prediction, as in the package's own challenge baseline. The network looks around the last prompt, so the middle
+    slice comes last. The published checkpoint refuses 3D boxes, so they become a 2D box on their middle slice.
 
-    The weights are a model folder (plans.json, dataset.json, fold_0/checkpoint_final.pth, ...), read without running
-    code from it. Plans are part of the weights, so there is no untrained network of that name: random weights are
-    refused. On CUDA the package itself casts to half precision; float32 here means that official behaviour.
+    The weights are a model folder (plans.json, dataset.json, fold_0/checkpoint_final.pth, ...). No code from it is run.
+    The architecture is part of the weights, so random weights are refused. On CUDA the package itself casts to half
+    precision; ``--dtype float32`` means that official behaviour.
 
-    autozoom: look at up to 4 times the patch while the answer changes at its border.
+    autozoom: enlarge the field of view up to 4 times the patch while the answer changes at its border.
     """
 
     name = "nninteractive"

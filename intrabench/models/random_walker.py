@@ -31,17 +31,18 @@ _SURE = 6.0  # log-odds: even unlike tissue follows a prompt here
 
 @dataclass(eq=False)
 class RandomWalker(VolumeModel):
-    """Probability of the target = how likely a walker meets target before background, and it may stop at any voxel.
+    """Random walker with priors: the probability that a walker from a voxel reaches target before background.
 
-    Each voxel has prior odds: those of its place (boxes: a blob inscribed in them; points: near them; corrections: the
-    previous mask, turned over around the points that contradict it) times those of its tissue (histograms of what is
-    target and background so far). Walkers rarely cross intensity edges and stop after about `reach_mm`.
+    Each voxel has prior odds, the product of two: those of its place (boxes: an inscribed blob; points: the
+    neighbourhood; corrections: the previous mask, inverted around points that contradict it), and those of its tissue
+    (histograms of target and background so far). Walkers rarely cross intensity edges and stop after about `reach_mm`.
 
     beta: how strictly intensity edges stop walkers (intensities from the 1st to the 99th percentile span 1).
-    margin_mm around boxes, radius_mm around points: the neighbourhood. size_mm: radius expected of a target that has
-    only points. seed_mm: radius of the sure ball around a point. touch_mm: how far a correction reaches at most.
-    max_voxels: larger neighbourhoods are solved on coarser cells. time_limit_s: then TimeoutError.
-    The defaults were tuned once on a phantom, a spine CT and MRI, and four structures of the MNI brain.
+    margin_mm, radius_mm: size of the neighbourhood around boxes and around points. size_mm: expected radius of a target
+    that has only points. seed_mm: radius around a point that certainly belongs to it. touch_mm: how far a correction
+    reaches at most. max_voxels: larger neighbourhoods are solved on a coarser grid. time_limit_s: then
+    TimeoutError is raised. The defaults were tuned once on a phantom, a spine CT and MRI, and four structures of the
+    MNI brain.
     """
 
     name = "random_walker"

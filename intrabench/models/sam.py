@@ -14,9 +14,10 @@ from intrabench.models.parts.sam_family import SamFamily
 class SAM(SamFamily):
     """SAM on slices (Kirillov et al., ICCV 2023); `size` b, l or h.
 
-    Points are voxel indices and boxes have our exclusive maximum, both scaled to the square; the network itself moves
-    points to the middle of their pixels. ``policy=radioactive``: always the best of three masks, sigmoids instead of
-    logits as mask prompt, a threshold of 0.5 on logits, and all prompted slices predicted again in each round.
+    Points are voxel indices and boxes have an exclusive maximum; both are scaled to the square, and the network itself
+    moves points to the centre of their pixels. ``policy=radioactive`` always takes the best of three masks, uses
+    sigmoids instead of logits as mask prompt and a threshold of 0.5 on logits, and predicts all prompted slices again
+    in each round.
     """
 
     name = "sam"

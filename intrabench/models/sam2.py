@@ -48,8 +48,8 @@ class Sam2Choice(NetworkModel):
 class SAM2(Sam2Choice, SamFamily):
     """SAM 2 and 2.1 on slices (Ravi et al., ICLR 2025); `size` t, s, b+ or l, `version` 2.0 or 2.1.
 
-    `backend` sam2 computes with the package of that name, transformers with Hugging Face's; answers agree to rounding.
-    ``policy=radioactive``: always the single mask, all prompted slices predicted again in each round.
+    backend: the package sam2, or Hugging Face's transformers; their answers agree to rounding. ``policy=radioactive``
+    always takes the single mask and predicts all prompted slices again in each round.
     """
 
     name = "sam2"

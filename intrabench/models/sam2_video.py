@@ -28,10 +28,10 @@ from intrabench.volume import Volume
 
 @dataclass(eq=False)
 class SAM2Video(Sam2Choice, CropModel):
-    """SAM 2 and 2.1 through the volume (Ravi et al., ICLR 2025): slices are frames, followed up and down from prompts.
+    """SAM 2 and 2.1 as video (Ravi et al., ICLR 2025): slices are frames, and the object is tracked up and down.
 
-    Points and 2D boxes on any slices; parameters as `sam2`. Each round follows the object anew from all prompts so far;
-    a slice that was prompted before is given its own last logits, too. No holes are filled.
+    Takes points and 2D boxes on any slices; the parameters are those of `sam2`. Each round tracks the object again from
+    all prompts so far; a slice that was prompted before also gets its own last logits. Holes are not filled.
     """
 
     name = "sam2_video"

@@ -13,8 +13,8 @@ from intrabench.models.parts.sam_family import SamFamily
 class SAMMed2D(SamFamily):
     """SAM-Med2D on slices (Cheng et al., arXiv 2308.16184): points and boxes, the best of three masks.
 
-    It was trained with sigmoids as mask prompt, so sigmoids come back to it. ``policy=radioactive`` differs in the
-    percentiles alone: of the positive voxels of each slice.
+    It was trained with sigmoids as mask prompt, so it gets sigmoids. ``policy=radioactive`` differs only in the
+    percentiles: those of the positive voxels of each slice.
     """
 
     name = "sammed2d"

@@ -27,9 +27,9 @@ STEP_MM = 1.5
 class SAMMed3D(CropModel):
     """SAM-Med3D (Wang et al., arXiv 2310.15161): a crop of 192 mm around the first prompts, points only.
 
-    All points inside the crop count, those outside are passed over; the crop stays where the first turn put it, so it
-    is encoded once. The previous logits come back, zeros before the first answer. ``policy=radioactive``: intensities
-    clipped to the percentiles of the volume, the first point only, a threshold of 0.5 on logits instead of 0.
+    All points inside the crop are used, those outside are ignored. The crop stays where the first turn put it, so it is
+    encoded once. The mask prompt is the previous logits, or zeros before the first answer. ``policy=radioactive`` clips
+    intensities to the percentiles of the volume, uses the first point only, and a threshold of 0.5 on logits.
     """
 
     name = "sammed3d"
@@ -99,7 +99,7 @@ class SAMMed3D(CropModel):
 
 @dataclass(eq=False)
 class SAMMed3DTurbo(SAMMed3D):
-    """SAM-Med3D-turbo: the same network, fine-tuned on 44 data sets; parameters as SAM-Med3D's."""
+    """SAM-Med3D-turbo: the same network, fine-tuned on 44 data sets; same parameters as SAM-Med3D."""
 
     name = "sammed3d_turbo"
 

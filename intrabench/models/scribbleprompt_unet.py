@@ -25,9 +25,9 @@ SIDE = 128
 class ScribblePromptUNet(WithRecipe, NetworkModel, SliceModel):
     """ScribblePrompt-UNet on slices (Wong et al., ECCV 2024): prompts are drawn into channels beside the image.
 
-    Five channels of 128 x 128 pixels: the slice from 0 to 1, the filled box, positive and negative clicks and
-    scribbles, and the logits of its last answer. ``policy=radioactive`` feeds sigmoids of sigmoids back, as that
-    benchmark does.
+    There are five channels of 128 x 128 pixels: the slice from 0 to 1, the filled box, positive clicks and scribbles,
+    negative ones, and the logits of the last answer. ``policy=radioactive`` feeds back sigmoids of sigmoids, as the
+    code of the IntRaBench paper does.
     """
 
     name = "scribbleprompt_unet"

@@ -19,9 +19,9 @@ from intrabench.volume import Volume
 class SegVol(CropModel):
     """SegVol (Du et al., NeurIPS 2024) with points or a box: zoom out, then zoom in; no text.
 
-    It has no mask prompt, so corrections are asked as more points together with all prompts before. In the zoom-in each
-    window gets up to five target points at random, drawn from a stream of their own for every request. The original
-    refuses points together with a box; here both are given. ``policy=radioactive`` differs in that stream's seed.
+    It has no mask prompt, so a correction is all prompts so far plus the new points. In the zoom-in each window gets up
+    to five random target points, drawn from a separate random stream for every request. The original refuses points
+    together with a box; here both are passed. ``policy=radioactive`` differs in the seed of that stream.
     """
 
     name = "segvol"

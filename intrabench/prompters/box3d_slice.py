@@ -12,9 +12,9 @@ from intrabench.prompts import DrawBox3D, Prompts, Turn
 
 @dataclass(frozen=True)
 class Box3DSlice(Prompter):
-    """The tight 3D box of the target, as a 2D box on each of its slices, those without foreground included.
+    """The tight 3D box of the target, as a 2D box on each of its slices, including those without foreground.
 
-    Source: RadioActive; not in the tables of the IntraBench paper.
+    Source: RadioActive; not in the tables of the IntRaBench paper.
     """
 
     name = "box3d_slice"

@@ -16,10 +16,10 @@ from intrabench.specs import switch
 class BoxInterp(Prompter):
     """n tight 2D boxes, evenly spaced over the target's slices, interpolated linearly ("nB Inter" of the paper).
 
-    With n=1 the only box is that of the first slice. jitter_px moves each edge of a drawn box by a random whole number
-    of pixels up to so many, before the interpolation ("nonperfect" in RadioActive).
+    With n=1 the only box is on the first slice. jitter_px: largest shift of each edge of a drawn box, by a random whole
+    number of pixels, before the interpolation ("nonperfect" in RadioActive).
 
-    Source: IntraBench paper and its code, RadioActive.
+    Source: IntRaBench paper and its code, RadioActive.
     """
 
     name = "box_interp"

@@ -13,7 +13,7 @@ from intrabench.prompts import DrawBox2D, Prompts, Turn
 class BoxSlice(Prompter):
     """The tight 2D box of the target, drawn on every slice that it occupies ("Box PS" of the paper).
 
-    Source: IntraBench paper and its code, RadioActive.
+    Source: IntRaBench paper and its code, RadioActive.
     """
 
     name = "box_slice"

@@ -14,9 +14,9 @@ from intrabench.specs import switch
 class BoxVolume(Prompter):
     """The tight 3D box of the target ("3D Box" of the paper).
 
-    jitter_mm: standard deviation of where its faces land, as that of a hand.
+    jitter_mm: standard deviation of the positions of its faces.
 
-    Source: IntraBench paper and its code, RadioActive; jitter_mm is ours.
+    Source: IntRaBench paper and its code, RadioActive; jitter_mm is ours.
     """
 
     name = "box_volume"

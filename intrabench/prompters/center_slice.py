@@ -11,9 +11,9 @@ from intrabench.prompts import Click, Turn, points
 
 @dataclass(frozen=True)
 class CenterSlice(Prompter):
-    """A point on every slice, at the centroid of its largest component, moved to the nearest pixel of that.
+    """A point on every slice: the pixel of its largest component that is nearest to the component's centroid.
 
-    Source: RadioActive; not in the tables of the IntraBench paper.
+    Source: RadioActive; not in the tables of the IntRaBench paper.
     """
 
     name = "center_slice"

@@ -19,10 +19,11 @@ from intrabench.specs import switch
 class ClickCenter(Refinement):
     """Refinement: the deepest voxel of the largest error, a 26-connected component of all wrong voxels.
 
-    units: deepest in millimetres, or in voxels whatever their size. tie: among equally deep voxels the first in z, y, x
-    order, or a random one. ``units=voxel,tie=seeded`` is the rule of the CVPR 2025 challenge, but for its draw.
+    units: whether depth is measured in millimetres, or in voxels of any size. tie: whether the first (in z, y, x order)
+    or a random one of equally deep voxels is taken. ``units=voxel,tie=seeded`` is the rule of the CVPR 2025 challenge,
+    except for its random draw.
 
-    Source: CVPR 2025 challenge; the measure in millimetres and the first among ties are ours.
+    Source: CVPR 2025 challenge; millimetres and the first of ties are ours.
     """
 
     name = "click_center"

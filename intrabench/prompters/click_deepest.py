@@ -75,12 +75,12 @@ class Worse:
 
 @dataclass(frozen=True)
 class ClickDeepest(Refinement):
-    """The deepest voxel of what is missed or of what is too much, whichever is deeper; also begins by itself.
+    """The deepest voxel of all missed or wrongly included ones, whichever is deeper; may also come first.
 
-    A voxel is clicked once at most. space: for volumes; slice: chosen at random by the area of its errors.
+    A voxel is clicked at most once. space: the whole volume, or a slice drawn by the area of its errors.
 
-    Source: the baseline clicker of RITM (Sofiiuk et al. 2022) and RClicks, but with exact distances: OpenCV's differ by
-    a millionth from run to run, which moves clicks. They go on after a perfect answer, with background at (0, 0).
+    Source: the baseline clicker of RITM (Sofiiuk et al. 2022) and RClicks, with exact distances: OpenCV's vary by
+    a millionth from run to run, which moves clicks. Theirs goes on after a perfect answer, with background at (0, 0).
     """
 
     name = "click_deepest"

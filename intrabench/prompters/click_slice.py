@@ -17,7 +17,7 @@ from intrabench.prompts import Click, Prompts, Turn
 class ClickSlice(Refinement):
     """Refinement: one random wrong pixel in every slice that was prompted initially ("1PPS Refine").
 
-    Source: IntraBench paper and its code, RadioActive.
+    Source: IntRaBench paper and its code, RadioActive.
     """
 
     name = "click_slice"

@@ -15,7 +15,7 @@ from intrabench.prompts import Turn
 class ClickVolume(Refinement):
     """Refinement: one random wrong voxel of the volume ("1 PPV Refine"), with the sign that corrects it.
 
-    Source: IntraBench paper and its code, RadioActive.
+    Source: IntRaBench paper and its code, RadioActive.
     """
 
     name = "click_volume"

@@ -25,15 +25,16 @@ _PUBLISHED_SEED, _PUBLISHED_CLICKS = 42, 20  # of each image, and clicks per tar
 
 @dataclass(frozen=True)
 class ClickabilityClick(Refinement):
-    """A click where people would click on the worse error, drawn from a model of clickability; also begins by itself.
+    """A click where people would click, drawn from a clickability model; may also come first.
 
-    What is missed or too much, whichever is deeper (as `click_deepest`), is clicked with the probability that the model
-    gives. No such model has been validated in radiology.
+    It lands on the missed or the wrongly included voxels, whichever are deeper (see `click_deepest`), with the
+    probability that the model gives. No such model has been validated in radiology.
 
-    model: `intrabench list clickability`, or the path of a checkpoint of `rclicks`. group: 1 to 10, the tenth of the
-    probability from the least to the most likely clicks, or all. space: as `click_deepest`; models that look at the
-    image choose a slice. definition: code clicks on the error, paper on the error blurred by 1 % of the diagonal. mass:
-    precision of the groups; single as published. draws: published draws from the same numbers in each image.
+    model: a name from `intrabench list clickability`, or the path of a checkpoint of `rclicks`. group: 1 to 10 for a
+    tenth of the probability, from the least to the most likely clicks, or all. space: as in `click_deepest`; models
+    that look at the image always choose a slice. definition: code clicks on the error, paper on the error blurred by
+    1 % of the diagonal. mass: precision of the groups, single as published. draws: published uses the same random
+    numbers for every image.
 
     Source: RClicks (Antonov et al., NeurIPS 2024), https://github.com/emb-ai/rclicks.
     """

@@ -17,11 +17,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Hand:
-    """Modifier: an imperfect hand for any prompter, ``box_interp:n=3+hand:jitter_mm=2``.
+    """Modifier: the user error model, for any prompter, as in ``box_interp:n=3+hand:jitter_mm=2``.
 
-    jitter_mm: standard deviation of where clicks, strokes (in the slice) and edges of boxes land. miss_rate: share of
-    clicks with the wrong sign. box_slack: boxes are drawn larger by this share of their size on each side. Prompts that
-    are derived from those of the hand move along with them. Effort stays what it was.
+    jitter_mm: standard deviation of the positions of clicks, strokes (within the slice) and edges of boxes. miss_rate:
+    share of clicks with the wrong sign. box_slack: boxes are enlarged by this share of their size on each side. Prompts
+    derived from the user's move along with them. The effort stays the same.
 
     Source: ours.
     """

@@ -15,10 +15,10 @@ from intrabench.prompts import Click, Turn, points
 class PointInterp(Prompter):
     """n points, one on each of n evenly spaced slices, interpolated linearly ("nP Inter" of the paper).
 
-    A point lies at the centre of the bounding box of the slice's largest component, moved to its nearest pixel.
-    With n=1 the only point is that of the first slice.
+    Each point is the pixel of the slice's largest component that is nearest to the centre of its bounding box.
+    With n=1 the only point is on the first slice.
 
-    Source: IntraBench paper and its code, RadioActive.
+    Source: IntRaBench paper and its code, RadioActive.
     """
 
     name = "point_interp"

@@ -18,13 +18,13 @@ _NEAR, _WIDTH = 2, 3  # the ring of background points: beyond 2 pixels from the 
 
 @dataclass(frozen=True)
 class PointsSlice(Prompter):
-    """n random points on every slice of the target ("nPPS"), with negatives half of them around it ("n±PPS").
+    """n random points on every slice of the target ("nPPS"); with negatives, half of them lie around it ("n±PPS").
 
-    Without negatives a slice with fewer than n pixels gets every pixel and repetitions. With negatives it gets
-    ceil(n/2) points on the target and floor(n/2) in a ring 2 to 5 pixels around it, never more than there are pixels;
-    all positive points come before all negative ones. As RadioActive, but for the draws.
+    Without negatives, a slice with fewer than n pixels gets every pixel, some of them repeatedly. With negatives, it
+    gets ceil(n/2) points on the target and floor(n/2) in a ring 2 to 5 pixels around it, but never more than there are
+    pixels; all positive points come before all negative ones. Only the random draws differ from RadioActive.
 
-    Source: IntraBench paper and its code, RadioActive.
+    Source: IntRaBench paper and its code, RadioActive.
     """
 
     name = "points_slice"

@@ -18,11 +18,11 @@ from intrabench.prompts import Click, Turn, points
 class PointsVolume(Prompter):
     """n points in the volume: random voxels of the target ("nPPV"), or along its centre line ("n center PPV").
 
-    placement=center interpolates five slice centres and takes n points evenly spaced along z, the ends left out; long
-    centre lines are not cropped to a network's patch, as RadioActive does, because a prompter never sees the model.
+    placement=center interpolates five slice centres and takes n points evenly spaced along z, without the ends. Long
+    centre lines are not cropped to a network's patch (RadioActive does so), because a prompter never sees the model.
     placement=random draws without replacement, and never more voxels than there are.
 
-    Source: IntraBench paper and its code, RadioActive.
+    Source: IntRaBench paper and its code, RadioActive.
     """
 
     name = "points_volume"

@@ -45,9 +45,9 @@ class Propagation(Prompter):
 class PointProp(Propagation):
     """Random points on the median slice, then one per slice: the centre of the answer on the slice before ("5P Prop").
 
-    That centre is the one of the bounding box of the answer's largest component, moved to its nearest pixel.
+    It is the pixel of the answer's largest component that is nearest to the centre of its bounding box.
 
-    Source: IntraBench paper and its code, RadioActive.
+    Source: IntRaBench paper and its code, RadioActive.
     """
 
     name = "point_prop"
@@ -72,7 +72,7 @@ class PointProp(Propagation):
 class BoxProp(Propagation):
     """A tight box on the median slice, then on each slice the box of the answer on the slice before ("B Prop").
 
-    Source: IntraBench paper and its code, RadioActive.
+    Source: IntRaBench paper and its code, RadioActive.
     """
 
     name = "box_prop"

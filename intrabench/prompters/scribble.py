@@ -26,12 +26,13 @@ _SHARE = 0.6  # how much of the outline is drawn
 class ScribbleRefinement(Refinement):
     """Refinement: one scribble, positive or negative by a Bernoulli draw ("Scribble Refine").
 
-    Positive with the probability missed / (missed + wrongly included voxels): through the slice centroids of the
-    largest missed component. Negative: in the coronal or sagittal slice with most wrongly included voxels, a connected
-    60 % of the outline 2 pixels around the target, of which the wrongly included pixels count. Where the target is not
-    in that slice: the line along z with most of them. Where the outline has none: a negative click on the deepest one.
+    It is positive with the probability missed / (missed + wrongly included voxels). A positive one runs through the
+    slice centroids of the largest missed component. A negative one lies in the coronal or sagittal slice with most
+    wrongly included voxels: it is a connected 60 % of the outline 2 pixels around the target, reduced to its wrongly
+    included pixels. If the target is not in that slice, it is the line along z with most of them. If the outline has
+    none, it is a negative click on the deepest one.
 
-    Source: IntraBench paper and its code, RadioActive.
+    Source: IntRaBench paper and its code, RadioActive.
     """
 
     name = "scribble"

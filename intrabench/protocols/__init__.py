@@ -53,7 +53,7 @@ class Protocol:
 _OVERLAP = ("dice@1", "iou@1")
 
 ROUNDS = 5
-"""Corrections of a prompter that refines, as in the IntraBench paper."""
+"""Corrections of a prompter that refines, as in the IntRaBench paper."""
 
 PROTOCOLS: dict[str, Protocol] = {
     protocol.id: protocol
@@ -62,7 +62,7 @@ PROTOCOLS: dict[str, Protocol] = {
         Protocol("overlap@1", "Dice and IoU only, where surfaces are not worth their time.", _OVERLAP),
         Protocol(
             "intrabench@1",
-            "The rows of Tables 2 to 6 of the IntraBench paper, each for the models that it suits.",
+            "The rows of Tables 2 to 6 of the IntRaBench paper, each for the models that it suits.",
             (*_OVERLAP, "nsd_2mm@1"),
             rounds=ROUNDS,
             rows=intrabench_paper.ROWS,

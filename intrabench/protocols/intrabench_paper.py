@@ -1,4 +1,4 @@
-"""The rows of Tables 2 to 6 of the IntraBench paper, and what its published code (RadioActive) did instead.
+"""The rows of Tables 2 to 6 of the IntRaBench paper, and what its published code (RadioActive) did instead.
 
 That code can give corrections with the earlier prompts or without. Rows without "+ prev point" are taken as without
 (``previous=drop``): SAM falls from a Dice of 54 with three boxes to 3 after five scribbles, as if the boxes were lost.

@@ -19,7 +19,7 @@ FBRS = "https://github.com/saic-vul/fbrs_interactive_segmentation/releases/downl
 """Where the archives that interactive segmentation is usually measured on were published first."""
 
 PAGE = "https://github.com/emb-ai/rclicks"
-UNPINNED = "nobody publishes a checksum of the archive: compare with others only after comparing the files"
+UNPINNED = "no checksum of the archive is published; compare the files before you compare results with others"
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ HOMEPAGE = "https://pyradiomics.readthedocs.io"
 LABELS = "sample masks of the package; who drew them is not stated"
 RULE = Instances(26)
 CAVEATS = (
-    "two scans only: good for trying things out, no basis for a claim",
+    "two scans only: enough to try things out, but not to support a claim",
     "the origin of scans and masks is not stated",
     "thick slices (5 to 6.5 mm): few slices per tumour",
 )

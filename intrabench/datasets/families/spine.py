@@ -20,8 +20,8 @@ TPTBOX = PackageSource(
 LICENCE = "the package is Apache-2.0; the origin of the data is not stated"
 CITATION = "R. Graf et al., TPTBox, SoftwareX, doi:10.1016/j.softx.2026.103055"
 HOMEPAGE = "https://tptbox.readthedocs.io"
-LABELS = "from the package's own sample masks; who or what drew them is not stated, maybe a model"
-INSTANCES = "as the masks number them"
+LABELS = "sample masks of the package; their origin is not stated; maybe a model drew them"
+INSTANCES = "numbered as in the masks"
 
 
 @dataclass(frozen=True)
