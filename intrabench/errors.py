@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 
 class IntraBenchError(Exception):
@@ -11,6 +12,25 @@ class IntraBenchError(Exception):
 
 class NotApplicable(IntraBenchError):
     """The model cannot take these prompts, not even adapted; the session gets the status ``not_applicable``."""
+
+
+class WrongType(IntraBenchError):
+    """A method gave something of the wrong type; the message names it, what it gave and what was expected."""
+
+
+def in_words(error: Exception) -> str:
+    """What went wrong, in one line: our own messages as they are, others after the name of their exception."""
+    text = " ".join(str(error).split())
+    if text and isinstance(error, IntraBenchError):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def kind(value: Any) -> str:
+    """What a value is, for messages: ``None``, ``the class Click``, or the name of its type."""
+    if value is None:
+        return "None"
+    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
 
 
 def broken(path: Path | str, error: Exception) -> IntraBenchError:

@@ -13,88 +13,10 @@ from intrabench.contract import check_class
 from intrabench.errors import IntraBenchError
 from intrabench.prompters.hand import Hand
 from tests.conftest import Said
+from tests.own_classes import MODEL, PROMPTER, SOUND, in_workspace
 
 KINDS = "point, box2d, box3d, scribble, lasso"
 TAKES = f'write accepts = frozenset({{"point"}}) with those it takes of {KINDS}'
-
-MODEL = """
-from dataclasses import dataclass
-from intrabench import Answer, Mask, VolumeModel
-
-@dataclass(eq=False)
-class Mine(VolumeModel):
-    "My own."
-    name = "mine"
-    accepts = frozenset({"box3d"})
-
-    def segment_one(self, volume, request):
-        return Answer(Mask.empty())
-"""
-PROMPTER = """
-from dataclasses import dataclass
-from intrabench import Click, Prompter, Refinement, Turn, points
-
-@dataclass(frozen=True)
-class Mine(Prompter):
-    "My own."
-    name = "mine"
-
-    def interact(self, user):
-        yield Turn(points([(0, 0, 0)]), (Click(),))
-"""
-REFINEMENT = """
-from intrabench import Refinement
-
-class Mine(Refinement):
-    "My own."
-    name = "mine"
-
-    def correct(self, user, mask):
-        return None
-"""
-DATASET = """
-from dataclasses import dataclass
-from intrabench import Dataset, DatasetCard
-
-@dataclass(frozen=True)
-class Mine(Dataset):
-    "My own."
-    name = "mine"
-    version = "1"
-    card = DatasetCard("Mine", "CT")
-
-    def cases(self):
-        return ("a",)
-
-    def load(self, case, files):
-        raise NotImplementedError
-"""
-CLICKS = """
-from intrabench.clickability.saliency import Saliency
-
-class Mine(Saliency):
-    "My own."
-    name = "mine"
-
-    def saliency(self, crop):
-        return crop.mean(axis=2)
-"""
-SOUND = {
-    "model": ("models", MODEL),
-    "prompter": ("prompters", PROMPTER),
-    "refinement": ("prompters", REFINEMENT),
-    "data set": ("datasets", DATASET),
-    "clickability model": ("clickability", CLICKS),
-}
-
-
-def in_workspace(room: str, text: str) -> Path:
-    """The file with a class in the room of a workspace, which is the current folder."""
-    Path("intrabench.toml").touch()
-    file = Path.cwd() / room / "mine.py"
-    file.parent.mkdir()
-    file.write_text(text)
-    return file
 
 
 @pytest.mark.parametrize(("room", "text"), SOUND.values(), ids=SOUND)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from intrabench import specs
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, WrongType, kind
 from intrabench.fetch.archive import member_names, open_members
 from intrabench.fetch.remote import RemoteFile
 from intrabench.fetch.source import Source
@@ -178,6 +178,46 @@ class Dataset(ABC):
     def argument(self) -> str:
         """What a command takes to have it: its short spec, for a folder its path."""
         return self.short_spec
+
+
+def cases_of(dataset: Dataset) -> tuple[str, ...]:
+    """The names of the cases.
+
+    Raises:
+        WrongType: `cases` returned something else.
+    """
+    found: Any = dataset.cases()
+    many = not isinstance(found, str) and isinstance(found, Sequence)
+    wrong = [name for name in found if not isinstance(name, str)] if many else [found]
+    if wrong or not many:
+        got = f"{kind(found)} with {kind(wrong[0])}" if many else kind(found)
+        raise WrongType(f"{dataset.name}.cases returned {got}, expected a tuple of names, such as ('case-1', 'case-2')")
+    return tuple(found)
+
+
+def load_case(dataset: Dataset, case: str, files: Files) -> tuple[Volume, Sequence[Target]]:
+    """The scan and the targets of one case.
+
+    Raises:
+        WrongType: `load` returned something else.
+    """
+    found: Any = dataset.load(case, files)
+    method = f"{dataset.name}.load"
+    if not isinstance(found, tuple) or len(found) != 2:
+        got = f"a tuple of {len(found)}" if isinstance(found, tuple) else kind(found)
+        raise WrongType(f"{method} returned {got}, expected two things: the Volume and the list of its targets")
+    volume, targets = found
+    if not isinstance(volume, Volume):
+        raise WrongType(
+            f"{method} returned {kind(volume)} for the scan, expected a Volume, as from read_image or "
+            "Volume.from_canonical(array, spacing_mm)"
+        )
+    many = isinstance(targets, Sequence)
+    wrong = [target for target in targets if not isinstance(target, Target)] if many else []
+    if wrong or not many:
+        got = f"{kind(targets)} with {kind(wrong[0])}" if many else kind(targets)
+        raise WrongType(f"{method} returned {got} for the targets, expected a list of Target, as from targets_of")
+    return volume, targets
 
 
 class NotFetched(IntraBenchError):

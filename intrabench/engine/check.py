@@ -12,9 +12,10 @@ import numpy as np
 from intrabench.datasets.base import Files
 from intrabench.datasets.phantom import Phantom
 from intrabench.engine.environment import memory_mb
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, in_words
 from intrabench.mask import Mask
-from intrabench.models.base import Answer, Failure, Model, Predictor, Request
+from intrabench.models.base import Answer, Failure, Model, Predictor, Request, open_image
+from intrabench.play.lockstep import ask
 from intrabench.prompts import Lasso, PromptKind, Prompts, Scribble, Turn, boxes, points
 from intrabench.prompts import box3d as box3d_prompts
 from intrabench.target import Target
@@ -39,7 +40,7 @@ class Finding:
     message: str
 
 
-class Broken(Exception):
+class Broken(IntraBenchError):
     """The model failed on a valid request."""
 
 
@@ -51,7 +52,7 @@ def check(model: Model) -> Iterator[Finding]:
     except IntraBenchError:
         raise
     except Exception as error:  # the model's own code may raise anything
-        yield Finding("load", False, f"{type(error).__name__}: {error}")
+        yield Finding("load", False, in_words(error))
         return
     yield Finding("load", True, f"{time.perf_counter() - started:.1f} s")
     volume, targets = SCAN.load("case-1", Files(None, None))  # type: ignore[arg-type]
@@ -68,7 +69,7 @@ def check(model: Model) -> Iterator[Finding]:
         try:
             yield from part(model, volume, targets)
         except Exception as error:  # the other checks still run
-            yield Finding(part.__name__.strip("_").replace("_", " "), False, f"{type(error).__name__}: {error}")
+            yield Finding(part.__name__.strip("_").replace("_", " "), False, in_words(error))
 
 
 def prompt(kind: PromptKind, target: Target) -> Prompts:
@@ -91,7 +92,7 @@ def prompt(kind: PromptKind, target: Target) -> Prompts:
 
 def _prompts(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
     """The model takes each kind that it accepts, and a different prompt of that kind gets a different answer."""
-    with model.open(volume) as image:
+    with open_image(model, volume) as image:
         for kind in sorted(model.accepts):
             started = time.perf_counter()
             first = _answer(image, _request(model, kind, targets[0]))
@@ -119,9 +120,9 @@ def _repeated(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterat
 def _together(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
     """An answer depends neither on the other requests in its batch nor on their order."""
     asked = [_request(model, _kind(model), target) for target in targets[:2]]
-    with model.open(volume) as image:
-        together = image.segment(asked)
-        backwards = image.segment(asked[::-1])[::-1]
+    with open_image(model, volume) as image:
+        together = ask(image, asked)
+        backwards = ask(image, asked[::-1])[::-1]
         alone = [_answer(image, request) for request in asked]
     same = all(_same(a, b) and _same(a, c) for a, b, c in zip(alone, together, backwards, strict=True))
     yield Finding("batch", same, "same answers as for single requests" if same else "answers depend on other requests")
@@ -130,7 +131,7 @@ def _together(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterat
 def _feedback(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
     """A correction uses the session's memory; without it the model gets the same answer by replaying the turns."""
     asked = _request(model, _kind(model), targets[0])
-    with model.open(volume) as image:
+    with open_image(model, volume) as image:
         first = _answer(image, asked)
         turns = (*asked.turns, Turn(prompt(_kind(model), targets[0])))
         second = Request(asked.session, turns, first.update, first.memory)
@@ -168,8 +169,8 @@ def _bad_requests(model: Model, volume: Volume, targets: Sequence[Target]) -> It
     if kind == "box3d":
         outside = box3d_prompts((far[0], far[1], far[2], far[0] + 9, far[1] + 9, far[2] + 9))
     good = _request(model, kind, targets[0])
-    with model.open(volume) as image:
-        failed, answered = image.segment([Request("outside", (Turn(outside),)), good])
+    with open_image(model, volume) as image:
+        failed, answered = ask(image, [Request("outside", (Turn(outside),)), good])
     harmless = isinstance(failed, Failure) or not failed.update.any()
     message = failed.message if isinstance(failed, Failure) else "an empty answer"
     ok = harmless and isinstance(answered, Answer)
@@ -181,7 +182,7 @@ def _bad_requests(model: Model, volume: Volume, targets: Sequence[Target]) -> It
 def _memory(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
     """Memory does not grow with the number of targets on one opened image."""
     kind = _kind(model)
-    with model.open(volume) as image:
+    with open_image(model, volume) as image:
         for target in targets:  # memory cached per slice is not a leak
             _answer(image, _request(model, kind, target))
         before, started, number = memory_mb(), time.perf_counter(), 0
@@ -204,12 +205,12 @@ def _request(model: Model, kind: PromptKind, target: Target) -> Request:
 
 
 def _alone(model: Model, volume: Volume, request: Request) -> Answer:
-    with model.open(volume) as image:
+    with open_image(model, volume) as image:
         return _answer(image, request)
 
 
 def _answer(image: Predictor, request: Request) -> Answer:
-    (answer,) = image.segment([request])
+    (answer,) = ask(image, [request])
     if isinstance(answer, Failure):
         raise Broken(answer.message)
     return answer

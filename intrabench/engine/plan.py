@@ -14,7 +14,7 @@ from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.job import Job
 from intrabench.engine.progress import Reporter
 from intrabench.engine.units import Runner, Unit
-from intrabench.errors import IntraBenchError
+from intrabench.errors import in_words
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ def _prepare(dataset: Dataset, case: str, reporter: Reporter) -> tuple[CaseIndex
                 reporter.say(f"{dataset.short_spec}: needs {source.title} ({source.megabytes:.1f} MB)")
         index = cases.prepare(dataset, case, watch=reporter.watch)
     except Exception as error:  # any file may be broken in any way; the other cases go on
-        problem = str(error) if isinstance(error, IntraBenchError) else f"{type(error).__name__}: {error}"
+        problem = in_words(error)
         reporter.say(f"{dataset.short_spec}, case {case}: {problem}")
         return None, problem
     if not index.targets:

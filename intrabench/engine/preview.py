@@ -13,12 +13,12 @@ from intrabench.datasets.cases.stored_case import StoredCase
 from intrabench.engine.job import Job
 from intrabench.engine.make_job import make_job
 from intrabench.engine.options import Options
-from intrabench.errors import IntraBenchError
-from intrabench.models.base import Model
+from intrabench.errors import IntraBenchError, in_words
+from intrabench.models.base import Model, open_image
 from intrabench.pictures import Picture
 from intrabench.play.lockstep import play
 from intrabench.play.session import Session
-from intrabench.prompters.base import Prompter, User
+from intrabench.prompters.base import Prompter, User, dialogue
 from intrabench.prompts import Prompts, Turn
 from intrabench.protocols import Protocol
 from intrabench.target import Target
@@ -86,11 +86,9 @@ def _first(job: Job, target: Target, volume: Volume) -> Prompts:
     prompter = job.prompters[0]
     user = User(target, job.datasets[0].short_spec, job.seeds[0], volume, prompter.spec)
     try:
-        return next(prompter.interact(user)).prompts
+        return next(dialogue(prompter, user)).prompts
     except Exception as error:  # the prompter's own code may raise anything
-        raise IntraBenchError(
-            f"prompter {prompter.spec} failed ({type(error).__name__}: {error}); repair it"
-        ) from error
+        raise IntraBenchError(f"prompter {prompter.spec} failed ({in_words(error)}); repair it") from error
 
 
 def _rounds(job: Job, target: Target, volume: Volume, what: str, path: Path) -> Iterator[Path]:
@@ -137,13 +135,13 @@ def played(
         keep_masks=True,
     )
     try:
-        with model.open(volume) as image:
+        with open_image(model, volume) as image:
             play([session], image)
     except IntraBenchError:
         raise
     except Exception as error:  # out of memory, a broken network
         raise IntraBenchError(
-            f"model {model.name} cannot open the scan ({type(error).__name__}: {error}); try another device or model"
+            f"model {model.name} cannot open the scan ({in_words(error)}); try another device or model"
         ) from error
     return session
 

@@ -36,8 +36,9 @@ class Runner:
 
     def open(self, volume: Volume) -> AbstractContextManager[Predictor]:
         """Open one image."""
-        opened: AbstractContextManager[Predictor] = (self.remote or self.model).open(volume)
-        return opened
+        from intrabench.models.base import open_image
+
+        return self.remote.open(volume) if self.remote else open_image(self.model, volume)
 
     def close(self) -> None:
         """End the other process, if there is one."""

@@ -8,7 +8,6 @@ goes by a number.
 from __future__ import annotations
 
 import os
-import time
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -21,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from intrabench.errors import IntraBenchError
-from intrabench.models.base import Answer, Failure, Predictor, Request, failure_of
+from intrabench.models.base import Answer, Failure, Predictor, Request, failure_of, open_image
+from intrabench.play.lockstep import ask
 from intrabench.volume import Grid, Volume
 
 KEY = "INTRABENCH_WORKER_KEY"
@@ -63,7 +63,7 @@ class Worker:
         self.memories.clear()
         self._opened = ExitStack()
         volume = Volume(np.load(array, mmap_mode="r"), grid, modality)
-        self.image = self._opened.enter_context(self.model.open(volume))
+        self.image = self._opened.enter_context(open_image(self.model, volume))
 
     def segment(self, requests: list[Request], forgotten: list[int]) -> list[Answer | Failure]:
         """Answer requests whose memories are numbers; an unknown one stands for none, so that the model replays."""
@@ -71,14 +71,10 @@ class Worker:
             self.memories.pop(number, None)
         assert self.image is not None
         known = [replace(request, memory=self.memories.get(request.memory)) for request in requests]
-        started = time.perf_counter()
-        try:
-            return [self._numbered(answer) for answer in self.image.segment(known)]
-        except Exception as error:  # as in the other process, where `play` would turn it into rows
-            return [failure_of(error, started) for _ in requests]
+        return [self._numbered(answer) for answer in ask(self.image, known)]
 
     def _numbered(self, answer: Answer | Failure) -> Answer | Failure:
-        if not isinstance(answer, Answer) or answer.memory is None:
+        if isinstance(answer, Failure) or answer.memory is None:
             return answer
         number = next(self._numbers)
         self.memories[number] = answer.memory

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from intrabench.errors import WrongType, in_words, kind
 from intrabench.mask import Mask, Region
 from intrabench.prompts import Abilities, PromptKind, Turn, counting
 from intrabench.specs import short_spec_of, spec_of
@@ -141,13 +142,52 @@ class Model(ABC):
 def failure_of(error: Exception, started: float) -> Failure:
     """The failure that an exception stands for; memory exhaustion is told apart."""
     out_of_memory = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
-    text = " ".join(str(error).split()) or type(error).__name__
     status: Literal["error", "oom", "timeout"] = "error"
     if out_of_memory:
         status = "oom"
     elif isinstance(error, TimeoutError):
         status = "timeout"
-    return Failure(status, f"{type(error).__name__}: {text}"[:500], time.perf_counter() - started)
+    return Failure(status, in_words(error)[:500], time.perf_counter() - started)
+
+
+@contextmanager
+def open_image(model: Model, volume: Volume) -> Iterator[Predictor]:
+    """An image, open while the context lasts.
+
+    Raises:
+        WrongType: `model.open` returned anything but a context manager that gives a `Predictor`.
+    """
+    context: Any = model.open(volume)
+    if not isinstance(context, AbstractContextManager):
+        raise WrongType(
+            f"{model.name}.open returned {kind(context)}, expected a context manager that gives a Predictor; write "
+            "@contextmanager above it and yield the Predictor"
+        )
+    with context as image:
+        if not isinstance(image, Predictor):
+            raise WrongType(f"{model.name}.open gave {kind(image)}, expected a Predictor")
+        yield image
+
+
+def checked(answer: Any, method: str) -> Answer:
+    """The answer that `method` returned.
+
+    Raises:
+        WrongType: it is not an `Answer` with a `Mask` and a `Region`.
+    """
+    if not isinstance(answer, Answer):
+        raise WrongType(f"{method} returned {kind(answer)}, expected an Answer, such as Answer(Mask.of(array))")
+    if not isinstance(answer.update, Mask):
+        raise WrongType(
+            f"{method} returned an Answer whose update is {kind(answer.update)}, expected a Mask, such as "
+            "Mask.of(array)"
+        )
+    if not isinstance(answer.valid, Region):
+        raise WrongType(
+            f"{method} returned an Answer whose valid is {kind(answer.valid)}, expected a Region, such as "
+            "Region(slices=(3,))"
+        )
+    return answer
 
 
 class VolumeModel(Model):
@@ -174,7 +214,7 @@ class _OneByOne(Predictor):
     def _guarded(self, request: Request) -> Answer | Failure:
         started = time.perf_counter()
         try:
-            answer = self.model.segment_one(self.volume, request)
+            answer = checked(self.model.segment_one(self.volume, request), f"{self.model.name}.segment_one")
             return Answer(answer.update, answer.valid, answer.memory, time.perf_counter() - started)
         except Exception as error:  # a row with a status instead of a lost run
             return failure_of(error, started)

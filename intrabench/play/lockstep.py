@@ -6,26 +6,40 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from intrabench.models.base import Predictor, failure_of
+from intrabench.errors import WrongType, kind
+from intrabench.models.base import Answer, Failure, Predictor, Request, checked, failure_of
 from intrabench.play.session import Session
 
 T = TypeVar("T")
 
 
 def play(sessions: Sequence[Session], image: Predictor) -> None:
-    """Play all sessions to their ends. A model that raises fails the sessions of that step, not the run."""
+    """Play all sessions to their ends."""
     while waiting := [session for session in sessions if session.request is not None]:
         requests = [session.request for session in waiting if session.request is not None]
-        started = time.perf_counter()
-        try:
-            answers = image.segment(requests)
-            if len(answers) != len(requests):
-                raise RuntimeError(f"the model gave {len(answers)} answers to {len(requests)} requests")
-        except Exception as error:  # a broken model is a row with a status
-            failure = failure_of(error, started)
-            answers = [failure for _ in requests]
-        for session, answer in zip(waiting, answers, strict=True):
+        for session, answer in zip(waiting, ask(image, requests), strict=True):
             session.receive(answer)
+
+
+def ask(image: Predictor, requests: Sequence[Request]) -> list[Answer | Failure]:
+    """One answer for each request, of the right types. A model that raises fails these requests, not the run."""
+    started, method = time.perf_counter(), f"{type(image).__name__}.segment"
+    try:
+        answers = image.segment(requests)
+        if not isinstance(answers, Sequence) or len(answers) != len(requests):
+            got = f"{kind(answers)} of {len(answers)}" if isinstance(answers, Sequence) else kind(answers)
+            raise WrongType(f"{method} returned {got}, expected a list with one Answer or Failure for each request")
+    except Exception as error:  # a broken model is a row with a status
+        failure = failure_of(error, started)
+        return [failure for _ in requests]
+    return [_checked(answer, method, started) for answer in answers]
+
+
+def _checked(answer: Answer | Failure, method: str, started: float) -> Answer | Failure:
+    try:
+        return answer if isinstance(answer, Failure) else checked(answer, method)
+    except WrongType as error:
+        return failure_of(error, started)
 
 
 WAVE_SECONDS = 30.0

@@ -5,19 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from intrabench.effort import Effort, effort_of_round
-from intrabench.errors import NotApplicable
+from intrabench.errors import NotApplicable, WrongType, in_words
 from intrabench.mask import Mask
 from intrabench.metrics.base import Metric
 from intrabench.metrics.known import of_protocol
 from intrabench.metrics.score import score
 from intrabench.models.base import Answer, Failure, Request
 from intrabench.play.adapt import PROPAGATION, adapt
-from intrabench.prompters.base import Clock, Prompter, Turns, User
+from intrabench.prompters.base import Clock, Prompter, Turns, User, dialogue
 from intrabench.prompts import Abilities, Action, Turn, counting
 from intrabench.protocols import Protocol
 from intrabench.target import Target
@@ -117,13 +117,11 @@ class Session:
             self._end(answer.status, answer.message)
             return
         try:
-            if not isinstance(answer, Answer) or not isinstance(answer.update, Mask):
-                raise TypeError(f"answered with {type(answer).__name__}, expected an Answer that holds a Mask")
             self._round.timings.add(answer)
             self._state.mask = self._state.mask.overwrite(answer.update, answer.valid)
             self._state.memory = answer.memory
         except Exception as error:  # a model of the user's own may answer anything
-            self._end("error", f"model: {type(error).__name__}: {error}")
+            self._end("error", f"model: {in_words(error)}")
             return
         self._advance()
 
@@ -132,8 +130,10 @@ class Session:
             self._next_turn()
         except NotApplicable as reason:
             self._end("not_applicable", str(reason))
+        except WrongType as error:
+            self._end("error", str(error))
         except Exception as error:  # a prompter of the user's own may fail in any way
-            self._end("error", f"prompter: {type(error).__name__}: {error}")
+            self._end("error", f"prompter: {in_words(error)}")
 
     def _next_turn(self) -> None:
         """Ask the user for the next turn and make it a request; close the round when the hand moves again."""
@@ -161,12 +161,9 @@ class Session:
         self._clock.round = 0 if self._round is None else self._number + 1
         try:
             if self._dialogue is None:
-                self._dialogue = self._prompter.interact(self._user)
-                if not isinstance(self._dialogue, Generator):
-                    raise TypeError("interact is no generator; give turns by yield")
-                turn = next(self._dialogue)
-            else:
-                turn = self._dialogue.send(self._state.mask)
+                self._dialogue = dialogue(self._prompter, self._user)
+                return next(self._dialogue)
+            return self._dialogue.send(self._state.mask)
         except StopIteration:
             return None
         except Exception:
@@ -174,9 +171,6 @@ class Session:
                 self._number += 1  # the round before was answered; the one that could not be begun has failed
                 self._round = Round(())
             raise
-        if not isinstance(turn, Turn):
-            raise TypeError(f"yielded {type(turn).__name__}, expected a Turn")
-        return turn
 
     def _make_request(self, turn: Turn, current: Round) -> None:
         state = self._state
@@ -244,5 +238,5 @@ class Session:
     def _finish(self) -> None:
         self.request, self._ended = None, True
         self._state.memory = None  # logits of many sessions are what fills memory
-        if isinstance(self._dialogue, Generator):
+        if self._dialogue is not None:
             self._dialogue.close()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.errors import WrongType, kind
 from intrabench.mask import Mask
-from intrabench.prompts import Prompts, Turn
+from intrabench.prompts import Action, Prompts, Turn
 from intrabench.randomness import stream
 from intrabench.specs import spec_of, switch
 from intrabench.target import Target
@@ -92,7 +94,7 @@ class Prompter(ABC):
         z, y, x = (float(value) for value in spacing_mm)
         depth, height, width = mask.shape
         target = Target("preview", "target", 1, Mask.of(mask), (depth, height, width), (z, y, x))
-        return next(self.interact(User(target, seed=seed, component=self.spec))).prompts
+        return next(dialogue(self, User(target, seed=seed, component=self.spec))).prompts
 
 
 @dataclass(frozen=True)
@@ -116,3 +118,41 @@ class Refinement(ABC):
     def spec(self) -> str:
         """``name:key=value,...`` with every parameter."""
         return spec_of(self)
+
+
+def dialogue(prompter: Prompter, user: User) -> Turns:
+    """The turns of `prompter.interact`, each checked when it is given.
+
+    Raises:
+        WrongType: it is not a generator, or gives something else than turns.
+    """
+    method = f"{prompter.spec.partition(':')[0]}.interact"
+    turns = prompter.interact(user)
+    if not isinstance(turns, Generator):
+        raise WrongType(f"{method} returned {kind(turns)}, expected a generator; give each turn by yield")
+    with closing(turns):
+        try:
+            turn = next(turns)
+            while True:
+                turn = turns.send((yield checked_turn(turn, method)))
+        except StopIteration:
+            return
+
+
+def checked_turn(turn: Any, method: str) -> Turn:
+    """The turn that `method` gave.
+
+    Raises:
+        WrongType: it is not a `Turn` with `Prompts` and actions.
+    """
+    if not isinstance(turn, Turn):
+        raise WrongType(f"{method} gave {kind(turn)}, expected a Turn, such as Turn(prompts, actions=(Click(),))")
+    if not isinstance(turn.prompts, Prompts):
+        raise WrongType(
+            f"{method} gave a Turn whose prompts are {kind(turn.prompts)}, expected Prompts, such as points(rows)"
+        )
+    actions = turn.actions if isinstance(turn.actions, (tuple, list)) else (turn.actions,)
+    if actions is not turn.actions or not all(isinstance(action, Action) for action in actions):
+        wrong = ", ".join(kind(action) for action in actions)
+        raise WrongType(f"{method} gave a Turn whose actions are {wrong}, expected a tuple of them, such as (Click(),)")
+    return turn

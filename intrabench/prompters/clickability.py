@@ -12,6 +12,7 @@ from scipy import ndimage
 
 from intrabench.clickability.base import Clickability
 from intrabench.clickability.sampling import GROUPS, Mass, draw, group_of
+from intrabench.errors import WrongType
 from intrabench.mask import Box, Mask, grow
 from intrabench.prompters.base import Refinement, User
 from intrabench.prompters.click_deepest import Space, Worse, click, is_planar, unclicked, worse_errors
@@ -92,8 +93,13 @@ class ClickabilityClick(Refinement):
         plane = 0 if planar else slice(None)
         spacing_mm = user.target.spacing_mm[1:] if planar else user.target.spacing_mm
         found = np.asarray(self.map.probability(image, target[plane], error[plane], spacing_mm))
-        if found.shape != error[plane].shape or not (np.isfinite(found).all() and (found >= 0).all()):
-            raise ValueError(f"{self.model} must give a finite number of 0 or more for each pixel of the error's shape")
+        if found.shape != error[plane].shape:
+            raise WrongType(
+                f"{self.map.name}.probability returned an array of the shape {found.shape}, expected that "
+                f"of the error, {error[plane].shape}"
+            )
+        if not (np.isfinite(found).all() and (found >= 0).all()):
+            raise ValueError(f"{self.model} must give a finite number of 0 or more for each pixel")
         if self.definition == "paper":
             sigma = _PAPER_SIGMA * np.hypot(*user.target.shape[1:])
             found = found * ndimage.gaussian_filter(error[plane].astype(np.float32), sigma)

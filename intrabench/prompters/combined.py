@@ -8,7 +8,7 @@ from dataclasses import replace
 from intrabench import registry
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
-from intrabench.prompters.base import Prompter, Refinement, Turns, User
+from intrabench.prompters.base import Prompter, Refinement, Turns, User, checked_turn, dialogue
 from intrabench.prompters.hand import Hand
 from intrabench.prompts import Turn
 from intrabench.specs import split
@@ -46,12 +46,12 @@ class Combined(Prompter):
     def _turns(self, user: User) -> Turns:
         mask = Mask.empty()
         if self.initial is not None:
-            mask = yield from _last_mask(self.initial.interact(user.acting(self.initial.spec)))
+            mask = yield from _last_mask(dialogue(self.initial, user.acting(self.initial.spec)))
         if self.refinement is None:
             return
         corrector, afresh = user.acting(self.refinement.spec), self.refinement.previous == "drop"
         while (turn := self.refinement.correct(corrector, mask)) is not None:
-            mask = yield replace(turn, afresh=afresh)
+            mask = yield replace(checked_turn(turn, f"{self.refinement.name}.correct"), afresh=afresh)
 
 
 def _last_mask(dialogue: Turns) -> Generator[Turn, Mask, Mask]:

@@ -22,7 +22,7 @@ SICK = (
     "@dataclass(eq=False)\nclass Sick(VolumeModel):\n    name = 'sick'\n    accepts = frozenset({'box2d'})\n"
     "    def segment_one(self, volume, request):\n        raise MemoryError('all gone')\n"
 )
-LAST = "4 sessions: oom: MemoryError: MemoryError"
+LAST = "4 sessions: oom: MemoryError"
 MORE = "2 more kinds of failures are in the column error of the results"
 
 

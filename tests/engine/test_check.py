@@ -90,12 +90,12 @@ BROKEN: list[tuple[Model, dict[str, str]]] = [
     (models.Remembering(), {"feedback": "the answer without memory differs from the one with it"}),
     (models.Together(answers=models.joined), {"batch": "answers depend on other requests"}),
     (models.Together(answers=models.spoiled), {"prompt outside": SPOILS}),
-    (models.Together(answers=models.raising), {"bad requests": "ValueError: the box lies outside"}),
+    (models.Together(answers=models.raising), {"prompt outside": SPOILS}),
     (
         models.Raising(),
         dict.fromkeys(
             ["prompts", "repeated", "together", "feedback", "orientations", "memory"],
-            "Broken: KeyError: 'no such layer'",
+            "KeyError: 'no such layer'",
         )
         | {"prompt outside": SPOILS},
     ),

@@ -217,9 +217,9 @@ class Wink(Action):
 @pytest.mark.parametrize(
     ("way", "words"),
     [
-        ("list", "no generator"),
+        ("list", "odd.interact returned list, expected a generator; give each turn by yield"),
         ("raise", "before the first turn"),
-        ("prompts", "yielded Prompts, expected a Turn"),
+        ("prompts", "odd.interact gave Prompts, expected a Turn, such as Turn(prompts, actions=(Click(),))"),
         ("action", "no cost for the action 'wink'"),
     ],
 )
@@ -229,12 +229,26 @@ def test_a_prompter_that_breaks_the_contract_is_an_error_row(ball: np.ndarray, w
     assert words in row["error"]
 
 
-@pytest.mark.parametrize("answer", [None, "mask", Answer(np.ones((2, 2, 2)))])  # type: ignore[arg-type]
-def test_a_model_that_breaks_the_contract_is_an_error_row(ball: np.ndarray, answer: object) -> None:
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (None, "None, expected an Answer, such as Answer(Mask.of(array))"),
+        ("mask", "str, expected an Answer, such as Answer(Mask.of(array))"),
+        (
+            Answer(np.ones((2, 2, 2))),  # type: ignore[arg-type]
+            "an Answer whose update is ndarray, expected a Mask, such as Mask.of(array)",
+        ),
+        (
+            Answer(Mask.empty(), 3),  # type: ignore[arg-type]
+            "an Answer whose valid is int, expected a Region, such as Region(slices=(3,))",
+        ),
+    ],
+)
+def test_a_model_that_breaks_the_contract_is_an_error_row(ball: np.ndarray, answer: object, sentence: str) -> None:
     found = session(BoxSlice(), ball)
     play([found], Stub(lambda request: answer))  # type: ignore[arg-type, return-value]
     assert [row["status"] for row in found.rows] == ["error"]
-    assert "expected an Answer that holds a Mask" in found.rows[0]["error"]
+    assert found.rows[0]["error"] == f"Stub.segment returned {sentence}"
 
 
 def test_every_round_has_its_own_random_stream(ball: np.ndarray) -> None:

@@ -10,11 +10,11 @@ from tempfile import TemporaryDirectory
 import nibabel as nib
 import numpy as np
 
-from intrabench.datasets.base import Dataset, Files
+from intrabench.datasets.base import Dataset, Files, load_case
 from intrabench.datasets.cases import store
 from intrabench.datasets.cases.stored_case import image_hash
 from intrabench.datasets.folder.folder import Folder
-from intrabench.errors import IntraBenchError
+from intrabench.errors import in_words
 from intrabench.mask import box_slices
 from intrabench.target import Target
 from intrabench.volume import Array, Volume
@@ -62,10 +62,8 @@ def look_at(dataset: Dataset, cases: Iterable[str]) -> Iterator[CaseFound]:
     for case in cases:
         try:
             yield _found(dataset, case)
-        except IntraBenchError as error:
-            yield CaseFound(case, problem=str(error))
         except Exception as error:  # any file may be broken in any way; the other cases go on
-            yield CaseFound(case, problem=f"{type(error).__name__}: {error}")
+            yield CaseFound(case, problem=in_words(error))
 
 
 def warnings_of(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
@@ -149,7 +147,7 @@ def _read(dataset: Dataset, case: str) -> tuple[Volume, Sequence[Target], Sequen
     if isinstance(dataset, Folder):
         return dataset.read(case)
     with TemporaryDirectory() as folder:
-        return *dataset.load(case, Files(store.downloads_of(), Path(folder) / "unpacked")), ()
+        return *load_case(dataset, case, Files(store.downloads_of(), Path(folder) / "unpacked")), ()
 
 
 def _counted(target: Target) -> TargetFound:

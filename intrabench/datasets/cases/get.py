@@ -10,7 +10,7 @@ from intrabench.atomic import CannotWrite, writing
 from intrabench.datasets.base import Dataset, Files, Watch
 from intrabench.datasets.cases import store
 from intrabench.datasets.cases.stored_case import CaseIndex
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, in_words
 from intrabench.fetch.download import DownloadError, ask_for_space
 
 PATIENCE = 5
@@ -65,7 +65,7 @@ def _telling(work: Callable[[], CaseIndex]) -> CaseIndex | IntraBenchError:
     except IntraBenchError as error:
         return error
     except Exception as error:  # any file may be broken in any way; the other cases go on
-        return IntraBenchError(f"{type(error).__name__}: {error}")
+        return IntraBenchError(in_words(error))
 
 
 def _ask_for_space(dataset: Dataset, cases: Sequence[str]) -> None:

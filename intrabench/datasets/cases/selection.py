@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from intrabench.datasets.base import Dataset
+from intrabench.datasets.base import Dataset, cases_of
 from intrabench.datasets.cases.stored_case import CaseIndex
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, in_words
 from intrabench.specs import nearest
 from intrabench.target import TargetInfo
 
@@ -34,13 +34,12 @@ def select_cases(dataset: Dataset, wanted: Sequence[str]) -> list[str]:
         IntraBenchError: something that is wanted does not exist.
     """
     try:
-        names = list(dataset.cases())
+        names = list(cases_of(dataset))
     except IntraBenchError:
         raise
     except Exception as error:  # a data set of the user's own may fail in any way
         raise IntraBenchError(
-            f"data set {dataset.short_spec} cannot name its cases ({type(error).__name__}: {error}); "
-            "check its parameters and files"
+            f"data set {dataset.short_spec} cannot name its cases ({in_words(error)}); check its parameters and files"
         ) from error
     if not names:
         raise IntraBenchError(f"data set {dataset.short_spec} has no cases; check its parameters and files")

@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from intrabench.atomic import writing
-from intrabench.datasets.base import Dataset, Files, Watch
+from intrabench.datasets.base import Dataset, Files, Watch, cases_of, load_case
 from intrabench.datasets.cases.stored_case import CaseIndex, StoredCase, read_index, write_case
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.source import Source
@@ -43,7 +43,7 @@ def prepare(dataset: Dataset, case: str, root: Path | None = None, watch: Watch 
     Raises:
         IntraBenchError: no such case, a download that fails, or data that cannot be used.
     """
-    known = dataset.cases()
+    known = cases_of(dataset)
     if case not in known:
         raise IntraBenchError(
             f"data set {dataset.short_spec} has no case {case!r}{nearest(case, known)}; "
@@ -160,7 +160,7 @@ def _convert(dataset: Dataset, case: str, folder: Path, root: Path, watch: Watch
     try:
         with writing(part):
             part.mkdir()
-        volume, targets = dataset.load(case, files)
+        volume, targets = load_case(dataset, case, files)
         with writing(part):
             shutil.rmtree(files.unpacked, ignore_errors=True)
             made = write_case(part, case, volume, targets, state)

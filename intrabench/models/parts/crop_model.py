@@ -7,13 +7,12 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.models.base import Answer, Failure, Predictor, Request, failure_of
+from intrabench.models.base import Answer, Failure, Predictor, Request, checked, failure_of
 from intrabench.models.parts.embeddings import EmbeddingStore, Key, opened
 from intrabench.models.parts.network_model import NetworkModel
 from intrabench.models.parts.replay import memory_of
@@ -72,9 +71,12 @@ class OpenCrops(Predictor):
         started, self._encode_seconds = time.perf_counter(), 0.0
         try:
             if self.model.remembers:
-                request = replace(request, memory=memory_of(request, partial(self.model.segment_one, self)))
-            answer = self.model.segment_one(self, request)
+                request = replace(request, memory=memory_of(request, self._one))
+            answer = self._one(request)
         except Exception as error:  # a row with a status instead of a lost run
             return failure_of(error, started)
         seconds = time.perf_counter() - started - self._encode_seconds
         return Answer(answer.update, answer.valid, answer.memory, seconds, self._encode_seconds)
+
+    def _one(self, request: Request) -> Answer:
+        return checked(self.model.segment_one(self, request), f"{self.model.name}.segment_one")

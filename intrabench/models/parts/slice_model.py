@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.errors import WrongType, kind
 from intrabench.mask import Mask, Region
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, failure_of
 from intrabench.models.parts.batching import Outcome, batched
@@ -173,7 +174,7 @@ class OpenSlices(Predictor):
 
     def _encode(self, slices: Sequence[int]) -> list[None]:
         images = {z: self._image(z) for z in set(slices)}
-        embeddings = self.model.encode([images[z] for z in slices])
+        embeddings = self._one_each(self.model.encode([images[z] for z in slices]), len(slices), "encode")
         for z, embedding in dict(zip(slices, embeddings, strict=True)).items():
             self.store.put(z, embedding)
         return [None] * len(slices)
@@ -186,10 +187,26 @@ class OpenSlices(Predictor):
             logits = job.work.logits.get(job.z)
             previous = None if logits is None else logits.astype(np.float32)
             items.append(SliceItem(embeddings[job.z], (height, width), job.points, job.box, previous))
-        results = self.model.decode(items)
-        if wrong := [result.mask.shape for result in results if result.mask.shape != (height, width)]:
-            raise ValueError(f"the model answered with the shape {wrong[0]} for a slice of {height} x {width} pixels")
+        results = self._one_each(self.model.decode(items), len(items), "decode")
+        for result in results:
+            self._check(result, (height, width))
         return [_Decoded.of(job.z, result) for job, result in zip(jobs, results, strict=True)]
+
+    def _one_each(self, found: Any, count: int, method: str) -> Any:
+        """What a method of the model returned, if it is one thing for each slice."""
+        if not hasattr(found, "__len__") or len(found) != count:
+            got = f"{kind(found)} of {len(found)}" if hasattr(found, "__len__") else kind(found)
+            raise WrongType(f"{self.model.name}.{method} returned {got} for {count} slices, expected one for each")
+        return found
+
+    def _check(self, result: Any, shape: tuple[int, int]) -> None:
+        method = f"{self.model.name}.decode"
+        if not isinstance(result, SliceResult):
+            raise WrongType(f"{method} returned {kind(result)} for a slice, expected a SliceResult")
+        if not isinstance(result.mask, np.ndarray):
+            raise WrongType(f"{method} returned {kind(result.mask)} as the mask of a slice, expected an array")
+        if result.mask.shape != shape:
+            raise WrongType(f"{method} returned a mask of the shape {result.mask.shape} for a slice of {shape}")
 
     def _size(self, constant: int, encoding: bool) -> tuple[int, bool]:
         """The largest batch, and whether smaller ones are padded to it."""

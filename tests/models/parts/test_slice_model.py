@@ -234,3 +234,37 @@ def test_kept_embeddings_serve_the_next_open_of_the_same_image(volume: Volume, t
             answers(opened, asked)
             counts.append(encodings(opened))
     assert counts == [2, 0, 2]
+
+
+ODD: list[tuple[str, Callable[..., Any], str]] = [
+    ("encode", lambda images: [], "encode returned list of 0 for 2 slices, expected one for each"),
+    ("encode", lambda images: iter(images), "encode returned list_iterator for 2 slices, expected one for each"),
+    ("decode", lambda items: [], "decode returned list of 0 for 1 slices, expected one for each"),
+    (
+        "decode",
+        lambda items: [np.ones(item.shape, bool) for item in items],
+        "decode returned ndarray for a slice, expected a SliceResult",
+    ),
+    (
+        "decode",
+        lambda items: [SliceResult([True]) for _ in items],  # type: ignore[arg-type]
+        "decode returned list as the mask of a slice, expected an array",
+    ),
+    (
+        "decode",
+        lambda items: [SliceResult(np.ones((2, 3), bool)) for _ in items],
+        "decode returned a mask of the shape (2, 3) for a slice of (8, 9)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("method", "given", "sentence"), ODD, ids=[words[2] for words in ODD])
+def test_what_is_not_one_result_for_each_slice_fails_in_words(
+    monkeypatch: pytest.MonkeyPatch, method: str, given: Callable[..., Any], sentence: str
+) -> None:
+    model = Threshold()
+    monkeypatch.setattr(model, method, given)
+    with model.open(Volume.from_canonical(np.zeros((4, 8, 9), np.float32))) as image:
+        (answer,) = image.segment([Request("one", (Turn(points([(1, 2, 3)])),))])
+    assert isinstance(answer, Failure)
+    assert (answer.status, answer.message) == ("error", f"threshold.{sentence}")
