@@ -122,8 +122,10 @@ def add_plugin(path: Path) -> None:
     workspace = current()
     if workspace is not None and path.resolve().parent in [(workspace.root / room).resolve() for room in ROOMS]:
         return  # known already
+    found = list(_scan(path, str(path), partial(_import_file, path)))
+    _import_file(path)
     added = 0
-    for entry in _scan(path, str(path), partial(_import_file, path)):
+    for entry in found:
         room = room_of(entry.load())
         if room is not None:
             _plugins[room][entry.name] = _guarded(room, entry)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from intrabench.registry import click_model
+
 MODEL = """
 from dataclasses import dataclass
 from intrabench import Answer, Mask, VolumeModel
@@ -77,6 +79,7 @@ SOUND = {
 
 def in_workspace(room: str, text: str) -> Path:
     """The file with a class in the room of a workspace, which is the current folder."""
+    click_model.cache_clear()  # which knows models by name
     Path("intrabench.toml").touch()
     file = Path.cwd() / room / "mine.py"
     file.parent.mkdir()
