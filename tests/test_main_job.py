@@ -34,9 +34,9 @@ def dice_of_litemedsam(dataset: str, *targets: str) -> dict[str, float]:
     return dict(zip(rows["target"], rows["dice"], strict=True))
 
 
-@pytest.mark.parametrize(("dataset", "target"), [("spine_ct", "vertebra.21"), ("spine_mr", "disc.105")])
-def test_litemedsam_with_a_box_per_slice(dataset: str, target: str) -> None:
-    assert dice_of_litemedsam(dataset, target)[target] == pytest.approx(EXPECTED[dataset][target], abs=0.01)
+def test_litemedsam_with_a_box_per_slice() -> None:
+    """On the target with the fewest slices; a second of CPU for each."""
+    assert dice_of_litemedsam("spine_mr", "disc.105") == pytest.approx({"disc.105": 0.77}, abs=0.01)
 
 
 @pytest.mark.slow

@@ -263,9 +263,8 @@ def test_there_is_no_region_where_the_scene_shows_nothing() -> None:
     assert region(logits_with((3, 50, 60, 5, 51, 70)), (32, 128, 256)) is not None
 
 
-@pytest.mark.slow
 def test_windows_are_those_of_monai() -> None:
-    monai = pytest.importorskip("monai.data.utils")  # takes 10 seconds
+    monai = pytest.importorskip("monai.data.utils")
     for sides in [(32, 256, 256), (33, 256, 257), (37, 255, 254), (48, 384, 100), (49, 400, 513), (3, 700, 4)]:
         padded = [max(side, window) for side, window in zip(sides, WINDOW, strict=True)]
         steps = [w if side == w else w // 2 for side, w in zip(padded, WINDOW, strict=True)]
