@@ -13,6 +13,16 @@ from intrabench.specs import nearest
 
 FILE = "intrabench.toml"
 
+SETTINGS = """\
+# An IntraBench workspace: your own classes in the folders beside this file are known by name when `intrabench` runs
+# in this folder.
+results = "results"
+"""
+"""What the file says in a new workspace."""
+
+PARTS = ("clickability", "datasets", "models", "prompters", "results/README.md")
+"""What else a new workspace holds; pyproject.toml puts them into the wheel."""
+
 _KEYS = {"results"}
 
 
@@ -60,13 +70,28 @@ def data_root() -> Path:
 
 
 def make_workspace(folder: Path) -> None:
-    """Write a workspace with one worked example of a prompter, a model and a data set."""
-    from importlib.resources import as_file, files
+    """Write a workspace with a worked example of each class that one can add.
 
+    Raises:
+        IntraBenchError: the folder holds something already or cannot be written.
+    """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise IntraBenchError(f"{folder} already exists and is not empty; give a new folder")
-    with as_file(files("intrabench") / "template") as template:
-        try:
-            shutil.copytree(template, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-        except OSError as error:
-            raise IntraBenchError(f"cannot write to {folder} ({error.strerror}); choose another folder") from error
+    try:
+        for part in PARTS:
+            source, copy = _template() / part, folder / part
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copyfile(source, copy)
+        (folder / FILE).write_text(SETTINGS, encoding="utf-8")
+    except OSError as error:
+        raise IntraBenchError(f"cannot write to {folder} ({error.strerror}); choose another folder") from error
+
+
+def _template() -> Path:
+    """The root of the repository, which is a workspace; an installed package carries a copy of it."""
+    package = Path(__file__).parent
+    installed = package / "template"
+    return installed if installed.is_dir() else package.parent

@@ -55,6 +55,10 @@ def test_the_code_of_the_page_is_the_example_of_the_workspace(page: str) -> None
     assert code == example.read_text()
 
 
+def test_the_code_of_the_page_of_clicks_is_the_example_of_the_workspace() -> None:
+    assert blocks("clickability", "python") == [(ROOT / "clickability" / "bright.py").read_text()]
+
+
 def test_the_refinement_of_the_page_works(data: Path) -> None:
     _, code = blocks("adding_a_prompter", "python")
     Path("last_missed.py").write_text(code)
@@ -90,14 +94,6 @@ def test_the_published_data_set_of_the_page_works(data: Path, server: Server) ->
     assert rows.select("case", "target", "target_voxels").rows() == [
         (case, f"tumour.{instance}", voxels) for case in ("case_1", "case_2") for instance, voxels in ((1, 18), (2, 16))
     ]
-
-
-def test_the_root_is_the_workspace_that_init_makes() -> None:
-    template = ROOT / "intrabench" / "template"
-    files = [path.relative_to(template) for path in template.rglob("*") if path.is_file() and path.suffix != ".pyc"]
-    assert len(files) == 5
-    for path in files:
-        assert (ROOT / path).read_bytes() == (template / path).read_bytes(), path
 
 
 def test_the_page_of_prompters_is_what_make_docs_writes_now(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -224,7 +224,7 @@ def preview(
 
 @app.command()
 def init(folder: Path) -> None:
-    """Make a workspace: a folder with intrabench.toml and an example of a prompter, a model and a data set."""
+    """Make a workspace: a folder with intrabench.toml and an example of each class that you can add."""
     from intrabench.workspace import make_workspace
 
     make_workspace(folder)

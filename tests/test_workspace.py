@@ -1,0 +1,74 @@
+"""The workspace at the repository's root, and the copies of it that `intrabench init` makes."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from intrabench import registry, workspace
+from tests.conftest import Said
+
+ROOT = Path(__file__).parents[1]
+PLACE = "https://github.com/intrabench/intrabench/blob/main/docs/"
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    """What a folder holds, by path, without what Python leaves behind."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def expected() -> dict[str, bytes]:
+    """What a new workspace holds: the files of this repository's root."""
+    rooms = {f"{room}/{path}": body for room in registry.ROOMS for path, body in files_in(ROOT / room).items()}
+    return rooms | {path: (ROOT / path).read_bytes() for path in ("intrabench.toml", "results/README.md")}
+
+
+def test_init_copies_the_workspace_at_the_root(say: Callable[..., Said]) -> None:
+    assert say("init", "bench").code == 0
+    assert files_in(Path("bench")) == expected()
+
+
+@pytest.mark.parametrize("room", registry.ROOMS)
+def test_every_room_has_an_example_and_a_page_with_a_command_that_works(room: str, say: Callable[..., Said]) -> None:
+    workspace.make_workspace(Path("bench"))
+    os.chdir("bench")
+    (example,) = Path(room).glob("*.py")
+    page = Path(room, "README.md").read_text()
+    (command,) = re.findall(r"```\n(intrabench run .*)\n```", page)
+    (name,) = re.findall(r'    name = "(\w+)"', example.read_text())
+    assert name in command
+    said = say(*shlex.split(command)[1:])
+    assert said.code == 0, said.err
+    rows = pl.read_parquet("results/rows/*.parquet")
+    assert set(rows["target"]) == {"ball.1", "ball.2"}
+    assert set(rows["status"]) == {"ok"}
+    for link in re.findall(r"\]\((.*?)\)", page):
+        assert (ROOT / "docs" / link.removeprefix(PLACE)).is_file(), link
+
+
+def test_a_wheel_is_to_carry_the_workspace() -> None:
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["include"] == ["/intrabench", *(f"/{part}" for part in workspace.PARTS)]
+    folders = [part.partition("/")[0] for part in workspace.PARTS]
+    assert wheel["sources"] == {folder: f"intrabench/template/{folder}" for folder in folders}
+
+
+@pytest.mark.slow
+def test_init_of_an_installed_wheel(tmp_path: Path) -> None:
+    pip = [sys.executable, "-m", "pip", "--quiet"]
+    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", "dist", str(ROOT)], check=True)
+    (wheel,) = Path("dist").glob("*.whl")
+    subprocess.run([*pip, "install", "--no-deps", "--target", "site", str(wheel)], check=True)
+    there = os.environ | {"PYTHONPATH": str(Path("site").resolve())}
+    subprocess.run([sys.executable, "-m", "intrabench", "init", "bench"], check=True, env=there)
+    assert files_in(Path("bench")) == expected()
