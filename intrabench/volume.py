@@ -199,7 +199,7 @@ def _with_name(path: Path, array: Array, affine: Array, check: Grid | None = Non
         raise IntraBenchError(f"{path}: {error}") from error
     if not grid.same_as(check):
         raise IntraBenchError(
-            f"{path} lies on another grid (shape {grid.shape}) than its image (shape {check.shape}); "
+            f"{path} lies on a different grid (shape {grid.shape}) than its image (shape {check.shape}); "
             "resample the labels to the image by nearest neighbour"
         )
     return grid.to_canonical(array)

@@ -31,7 +31,7 @@ class AdrenalACC(IdcSet):
         f"doi:10.1016/j.crad.2020.01.012; {SHARED}",
         homepage=f"{IDC}adrenal_acc_ki67_seg",
         labels="tumour, segmented semi-automatically and corrected by a radiologist",
-        instances=RULE.told(),
+        instances=RULE.describe(),
         paper="D7",
         cases=53,
         part_of=("adrenal_acc",),

@@ -1,4 +1,4 @@
-"""What a data set is: named cases, each of which gives one scan and its targets."""
+"""The contract of data sets: named cases, each with one scan and its targets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from intrabench.volume import Volume
 from intrabench.workspace import data_root
 
 Watch = Callable[[str], AbstractContextManager[Progress]]
-"""Shows the progress of the download that is named, while the context lasts."""
+"""Shows the progress of the named download while the context lasts."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class DatasetCard:
 
 @dataclass(frozen=True)
 class Files:
-    """Hands `Dataset.load` what was published; it is fetched when first asked for.
+    """Gives `Dataset.load` the published files; each is downloaded when it is first requested.
 
-    downloads: folder of what was fetched. unpacked: folder that is emptied once the case is converted.
+    downloads: folder of downloaded files. unpacked: folder that is emptied once the case is converted.
     """
 
     downloads: Path
@@ -58,7 +58,7 @@ class Files:
     watch: Watch | None = None
 
     def fetch(self, source: Source) -> Path:
-        """The file, or the folder of files, of `source`, checked."""
+        """The checked file, or folder of files, of `source`."""
         if self.watch is None or source.is_here(self.downloads):
             return source.fetch(self.downloads)
         with self.watch(source.title) as progress:
@@ -69,7 +69,7 @@ class Files:
         return member_names(self.fetch(source))
 
     def kept(self, name: str) -> Path:
-        """Where to write a file that is to stay beside the converted case."""
+        """Where to write a file that will be kept beside the converted case."""
         path = self.unpacked.parent / "kept" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
@@ -77,10 +77,10 @@ class Files:
     def find(self, source: Source, *endings: str) -> list[Path]:
         """The paths of the members of an archive whose names end in `endings` (whole parts of a path), in that order.
 
-        Publishers, and people who pack archives again, put one folder or another around them.
+        The folders around them may differ between archives.
 
         Raises:
-            DownloadError: there is none, or more than one.
+            DownloadError: no member fits, or several do.
         """
         names = [name for name in self.names(source) if "__MACOSX" not in name]
         found = []
@@ -131,26 +131,26 @@ class Dataset(ABC):
     version: ClassVar[str]
     card: ClassVar[DatasetCard]
     extra: ClassVar[str] = ""
-    """The extra of this package that converting needs, ``pip install 'intrabench[EXTRA]'``."""
+    """The extra that conversion needs: ``pip install 'intrabench[EXTRA]'``."""
 
     @abstractmethod
     def cases(self) -> tuple[str, ...]:
-        """The names of the cases: quick, and known before a case is downloaded."""
+        """The names of the cases. This must be quick and must not download a case."""
 
     @abstractmethod
     def load(self, case: str, files: Files) -> tuple[Volume, Sequence[Target]]:
-        """The scan and the targets of one case; `files` gives what is in `sources` and `case_sources`."""
+        """The scan and the targets of one case; `files` gives the files of `sources` and `case_sources`."""
 
     def sources(self) -> tuple[Source, ...]:
-        """What all cases are made from."""
+        """The published files that all cases need."""
         return ()
 
     def case_sources(self, case: str) -> tuple[Source, ...]:
-        """What this case alone is made from; `load` need not fetch all of it."""
+        """The published files that only this case needs; `load` may use only some of them."""
         return ()
 
     def local_files(self, case: str) -> tuple[Path, ...]:
-        """Files of the user's that a case is made from: when one of them changes, the case is converted anew."""
+        """The user's own files that a case is made from. If one of them changes, the case is converted again."""
         return ()
 
     def subsets(self) -> Mapping[str, Sequence[str]]:
@@ -158,25 +158,25 @@ class Dataset(ABC):
         return {"smoke": self.cases()[:2]}
 
     def megabytes(self) -> float:
-        """How much there is to download for all cases, at most; 0 where nothing is or nobody knows."""
+        """The most that has to be downloaded for all cases; 0 if nothing has to be, or if it is unknown."""
         listed = set(self.sources())
-        if type(self).case_sources is not Dataset.case_sources:  # cases() may need what is not here yet
+        if type(self).case_sources is not Dataset.case_sources:  # cases() may need a file that is not downloaded yet
             listed.update(source for case in self.cases() for source in self.case_sources(case))
         return sum(source.megabytes for source in listed)
 
     @property
     def spec(self) -> str:
-        """``name:key=value,...`` with every parameter: what keys are made from."""
+        """``name:key=value,...`` with every parameter; keys are made from it."""
         return specs.spec_of(self)
 
     @property
     def short_spec(self) -> str:
-        """``name:key=value,...`` with the parameters that differ from their defaults: what people read."""
+        """``name:key=value,...`` with only the parameters that differ from their defaults, for people to read."""
         return specs.short_spec_of(self)
 
     @property
     def argument(self) -> str:
-        """What a command takes to have it: its short spec, for a folder its path."""
+        """The argument for the command line: the short spec, or the path of a folder."""
         return self.short_spec
 
 
@@ -221,19 +221,19 @@ def load_case(dataset: Dataset, case: str, files: Files) -> tuple[Volume, Sequen
 
 
 class NotFetched(IntraBenchError):
-    """A data set does not know its cases before its archive is here."""
+    """The cases of a data set are unknown until its archive is downloaded."""
 
 
 def published_names(dataset: Dataset, source: Source) -> list[str]:
-    """The names of the files inside an archive that names its cases itself.
+    """The names of the files inside an archive whose members define the cases.
 
     Raises:
-        NotFetched: it is not in the downloads folder yet.
+        NotFetched: the archive is not in the downloads folder yet.
     """
     path = source.place(data_root() / "downloads")
     if not path.exists():
         raise NotFetched(
-            f"the cases of {dataset.name} are known once {source.title} is here; "
+            f"the cases of {dataset.name} are unknown until {source.title} is downloaded; "
             f"run: intrabench data get {dataset.argument}"
         )
     return member_names(path)

@@ -94,7 +94,7 @@ class BrainMNI(Dataset):
 
 
 def place(labels: Array, affine: Array, grid: Grid) -> Array:
-    """Labels of a smaller grid on `grid`, both in file order, moved by whole voxels and never interpolated.
+    """Place labels from a smaller grid on `grid`, both in file order, by a shift of whole voxels without interpolation.
 
     Raises:
         IntraBenchError: the grids differ by more than a shift of whole voxels, or `labels` reaches beyond `grid`.
@@ -105,7 +105,7 @@ def place(labels: Array, affine: Array, grid: Grid) -> Array:
     exact[:3, 3] = shift
     if not np.allclose(between, exact, atol=1e-4) or (shift < 0).any() or (shift + labels.shape > grid.shape).any():
         raise IntraBenchError(
-            "the atlas is not on the template's grid, moved by whole voxels; fetch the pinned packages again"
+            "the atlas does not fit the template's grid by a shift of whole voxels; fetch the pinned packages again"
         )
     placed = np.zeros(grid.shape, dtype=labels.dtype)
     placed[tuple(slice(first, first + size) for first, size in zip(shift, labels.shape, strict=True))] = labels

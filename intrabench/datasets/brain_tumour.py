@@ -21,7 +21,7 @@ class BrainTumour(TumourSample):
         citation=CITATION,
         homepage=HOMEPAGE,
         labels=LABELS,
-        instances=RULE.told(),
+        instances=RULE.describe(),
         cases=2,
         targets=3,
         caveats=(

@@ -60,7 +60,7 @@ class ColorectalLiverMets(IdcSet):
         return tuple(case for case in cohort(self.name) if self.cohort == "all" or case not in LEFT_OUT)
 
     def targets(self, segments: Sequence[Segment], case: str, volume: Volume) -> list[Target]:
-        """One target per structure that is named as a tumour, under the number in its name."""
+        """One target per structure named as a tumour, with the number in its name as its instance."""
         found = [(TUMOUR.fullmatch(segment.name), segment.mask) for segment in segments]
         tumours = [(int(named[1] or 1), mask) for named, mask in found if named and mask.any()]
         return [

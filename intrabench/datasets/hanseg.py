@@ -72,7 +72,7 @@ class HaNSeg(Dataset):
         return (ARCHIVE,)
 
     def load(self, case: str, files: Files) -> tuple[Volume, list[Target]]:
-        """The MR scan, and the organs of the CT where the registration puts them."""
+        """The MR scan, and the organs of the CT after registration."""
         image, ct = files.find(ARCHIVE, f"{case}/{case}_IMG_MR_T1.nrrd", f"{case}/{case}_IMG_CT.nrrd")
         start = f"{case}_OAR_"
         drawn = {

@@ -38,7 +38,7 @@ class HccTace(IdcSet):
         f"doi:10.1038/s41597-023-01928-3; {SHARED}",
         homepage=f"{IDC}hcc_tace_seg",
         labels="liver (with tumours, necrosis and portal vein), tumour (viable tumour and necrosis)",
-        instances=f"liver: one; tumour: {RULE.told()}",
+        instances=f"liver: one; tumour: {RULE.describe()}",
         paper="D8",
         cases=66,
         part_of=("hcc_tace",),

@@ -42,7 +42,7 @@ class HNTSMRG(Dataset):
         "doi:10.5281/zenodo.11199559; K. A. Wahid et al., doi:10.1007/978-3-031-83274-1_1",
         homepage="https://zenodo.org/records/11199559",
         labels="tumour (primary, GTVp), node (metastatic lymph nodes, GTVn): consensus of three or four observers",
-        instances=f"tumour: one; node: {NODES.told()}",
+        instances=f"tumour: one; node: {NODES.describe()}",
         paper="D3",
         cases=135,
         part_of=("hntsmrg",),

@@ -30,7 +30,7 @@ class LNQ(IdcSet):
         f"R. Dorent et al., MELBA (2025), doi:10.59275/j.melba.2025-1gb5; {SHARED}",
         homepage=f"{IDC}mediastinal_lymph_node_seg",
         labels="lymph_node, drawn by hand; touching nodes are one instance",
-        instances=RULE.told(),
+        instances=RULE.describe(),
         paper="D5",
         cases=513,
         part_of=("lnq",),

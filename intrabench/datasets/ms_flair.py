@@ -29,7 +29,7 @@ ARCHIVE = RemoteFile(
     page=PAGE,
     about_mb=700,
 )
-SEQUENCES = "Supplementary Table 2 for  sequence parameters .xlsx"  # the blanks are the publisher's
+SEQUENCES = "Supplementary Table 2 for  sequence parameters .xlsx"  # with the publisher's spaces
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class MSFlair(Dataset):
         "doi:10.17632/8bctsm8jz7.1",
         homepage=PAGE,
         labels="lesion: consensus of three radiologists on the FLAIR scan",
-        instances=RULE.told(),
+        instances=RULE.describe(),
         paper="D1",
         cases=60,
         part_of=("ms_flair",),
@@ -77,7 +77,7 @@ class MSFlair(Dataset):
         lesions, _ = read_grid_array(labels)
         if lesions.shape != array.shape:
             raise IntraBenchError(
-                f"{labels.name} has the shape {lesions.shape}, its image {array.shape}: fetch {ARCHIVE.filename} again"
+                f"{labels.name} has shape {lesions.shape}, but its image {array.shape}: fetch {ARCHIVE.filename} again"
             )
         check_intensities(array, image.name)
         volume = Volume.from_file_order(array, respaced(affine, slice_spacing_mm(table, int(case))))
@@ -86,16 +86,16 @@ class MSFlair(Dataset):
 
 
 def respaced(affine: Array, spacing_mm: float) -> Array:
-    """An affine with another distance along the third axis of the file."""
+    """The affine with a different spacing along the third axis of the file."""
     changed = np.array(affine, dtype=np.float64)
     changed[:3, 2] *= spacing_mm / np.linalg.norm(changed[:3, 2])
     return changed
 
 
 def slice_spacing_mm(table: Path, patient: int) -> float:
-    """What the publishers' table of sequence parameters gives for the FLAIR scan of a patient.
+    """The slice spacing of a patient's FLAIR scan in the publishers' table of sequence parameters.
 
-    The table has two rows of headings: the sequence, over the first of its columns, and the parameter.
+    The table has two rows of headings: the sequence, above its first column, and the parameter.
     """
     sequences, parameters, *rows = read_table(table)
     column = next(
@@ -110,8 +110,7 @@ def slice_spacing_mm(table: Path, patient: int) -> float:
     found = [row for row in rows if numbers is not None and row[numbers] == str(patient)]
     if column is None or len(found) != 1:
         raise IntraBenchError(
-            f"{table.name} has not one row and column for the FLAIR slice spacing of patient {patient}: fetch "
-            f"{ARCHIVE.filename} again"
+            f"{table.name} does not have one FLAIR slice spacing for patient {patient}: fetch {ARCHIVE.filename} again"
         )
     try:
         return float(found[0][column])
@@ -120,5 +119,5 @@ def slice_spacing_mm(table: Path, patient: int) -> float:
 
 
 def _above(headings: list[str], column: int) -> str:
-    """The heading that spans a column: the last one that is not empty up to there."""
+    """The heading that spans a column: the last non-empty one up to there."""
     return next((text for text in reversed(headings[: column + 1]) if text), "")

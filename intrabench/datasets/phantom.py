@@ -17,9 +17,9 @@ from intrabench.target import Target
 from intrabench.volume import Grid, Volume
 
 AIR, BODY = -1000, 40  # Hounsfield units
-CONTRAST = (60.0, 140.0)  # of the blobs, above the body
+CONTRAST = (60.0, 140.0)  # of the blobs relative to the body
 GAP = 2  # voxels between neighbours, at least
-_WORLD = ("LR", "PA", "IS")  # the letters of each axis of RAS, against it and along it
+_WORLD = ("LR", "PA", "IS")  # the two directions of each RAS axis: negative, positive
 
 
 class _Times:
@@ -109,8 +109,12 @@ class Phantom(Dataset):
         return array
 
     def _cells(self, rng: np.random.Generator) -> list[tuple[Index, Index]]:
-        """First voxel and size of the boxes that hold one blob each: some cells of a lattice inside the body."""
-        low = [0, round(0.1 * self.shape[1]), round(0.1 * self.shape[2])]  # this far in, a block lies inside the body
+        """First voxel and size of the boxes for one blob each: some cells of a lattice inside the body."""
+        low = [
+            0,
+            round(0.1 * self.shape[1]),
+            round(0.1 * self.shape[2]),
+        ]  # margin inside of which a box lies in the body
         size = [self.shape[axis] - 2 * low[axis] for axis in range(3)]
         counts = [1, 1, 1]
         while counts[0] * counts[1] * counts[2] < self.instances:
@@ -134,8 +138,9 @@ class Phantom(Dataset):
 def _blob(rng: np.random.Generator, start: Index, size: Index) -> tuple[Mask, NDArray[np.int16]]:
     """A smooth blob somewhere in a box: its tight mask, and what it adds to the intensities there.
 
-    An ellipsoid with dents: ``r^2 + (c r^2 (d.v) (d.w))^2 < 1`` along each direction d grows with r, so that the blob
-    has no holes and no islands. Only sums and products, so that every machine finds the same voxels.
+    The blob is an ellipsoid with dents: the left side of ``r^2 + (c r^2 (d.v) (d.w))^2 < 1`` grows with r along each
+    direction d, so the blob has no holes and no islands. Only sums and products are used, so that every machine finds
+    the same voxels.
     """
     scale = rng.uniform(0.35, 1.0)
     extent = [max(1, round(scale * rng.uniform(0.75, 1.0) * length)) for length in size]
@@ -147,13 +152,13 @@ def _blob(rng: np.random.Generator, start: Index, size: Index) -> tuple[Mask, ND
     level = z * z + y * y + x * x + dents * dents
     mask = Mask.of(level < 1, first)
     inner = level[tuple(slice(a - f, a - f + n) for a, f, n in zip(mask.start, first, mask.array.shape, strict=True))]
-    profile = 0.5 + 0.5 * np.clip((1 - inner) / 0.3, 0, 1)  # half the contrast at the rim, all of it further in
+    profile = 0.5 + 0.5 * np.clip((1 - inner) / 0.3, 0, 1)  # half the contrast at the rim, full contrast inside
     rise = np.rint(rng.uniform(*CONTRAST) * profile * mask.array)
     return mask, rise.astype(np.int16)
 
 
 def _grid(shape: Sequence[int], spacing: Sequence[float], orientation: str) -> Grid:
-    """The grid of a file whose axes run as `orientation` says, around one and the same canonical scan."""
+    """The grid of a file with the axes of `orientation` around the same canonical scan."""
     sizes, steps = shape[::-1], spacing[::-1]  # of the axes of RAS
     affine = np.eye(4)
     affine[:3, :3] = 0

@@ -32,7 +32,7 @@ class RiderLung(IdcSet):
         f"H. J. W. L. Aerts et al., Nature Communications 5, 4006 (2014), doi:10.1038/ncomms5006; {SHARED}",
         homepage=f"{IDC}rider_lung_ct",
         labels="tumour: contours drawn by hand (GTVp_*_man), not the automatic ones in the same files",
-        instances=RULE.told(),
+        instances=RULE.describe(),
         paper="D4",
         cases=59,
         part_of=("rider_lung",),

@@ -68,7 +68,7 @@ class SegRap(Dataset):
         return IMAGES, LABELS
 
     def load(self, case: str, files: Files) -> tuple[Volume, list[Target]]:
-        """The scan without contrast agent and its organs, whatever they overlap."""
+        """The scan without contrast agent and its organs, which may overlap."""
         (image,) = files.find(IMAGES, f"{case}/image.nii.gz")
         volume = read_image(image)
         inside = [name for name in files.names(LABELS) if f"/{case}/" in f"/{name}" and name.endswith(".nii.gz")]

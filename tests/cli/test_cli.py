@@ -126,7 +126,7 @@ def test_preview_draws_the_prompts_where_they_are(say: Callable[..., Said]) -> N
     for colour in ((90, 200, 90), (255, 200, 0), (90, 170, 255)):  # target, drawn, derived
         assert (np.abs(picture - colour).sum(axis=2) == 0).sum() > 20
     wrong = say("preview", "-p", "box_slice", "-d", PHANTOM, "--target", "liver")
-    assert (wrong.code, "--target liver fits none" in wrong.err, "blob.1, blob.2" in wrong.err) == (2, True, True)
+    assert (wrong.code, "--target liver matches nothing" in wrong.err, "blob.1, blob.2" in wrong.err) == (2, True, True)
 
 
 def test_preview_with_a_model_writes_a_picture_per_round(say: Callable[..., Said]) -> None:

@@ -177,7 +177,7 @@ def test_the_atlas_moves_by_whole_voxels_or_not_at_all() -> None:
     for harm in ((0, 3, 2.2), (0, 3, -2.0), (0, 3, 8.0), (0, 0, 2.1), (0, 1, 0.1), (2, 2, -2.0)):
         wrong = affine.copy()
         wrong[harm[0], harm[1]] = harm[2]
-        with pytest.raises(IntraBenchError, match="not on the template's grid"):
+        with pytest.raises(IntraBenchError, match="does not fit the template's grid"):
             place(labels, wrong, grid)
 
 

@@ -27,8 +27,8 @@ def refused(tmp_path: Path, image: Array, labels: Array, why: str, labels_affine
 def test_labels_on_another_grid(tmp_path: Path) -> None:
     moved = AFFINE.copy()
     moved[0, 3] += 1.5
-    refused(tmp_path, some_image(), some_labels(), "labels.nii.gz lies on another grid", moved)
-    refused(tmp_path, some_image(), some_labels()[:-1], "labels.nii.gz lies on another grid")
+    refused(tmp_path, some_image(), some_labels(), "labels.nii.gz lies on a different grid", moved)
+    refused(tmp_path, some_image(), some_labels()[:-1], "labels.nii.gz lies on a different grid")
 
 
 def test_labels_as_floats(tmp_path: Path) -> None:

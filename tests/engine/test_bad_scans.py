@@ -86,7 +86,7 @@ def test_each_bad_scan_is_one_sentence_in_a_row_and_the_good_one_goes_on() -> No
     words = {
         "constant": "is constant",
         "cut": "truncated",
-        "elsewhere": "another grid",
+        "elsewhere": "different grid",
         "float": "whole numbers",
         "four": "not that of one 3D image",
         "holes": "1 voxels that are NaN or infinite",

@@ -244,7 +244,7 @@ def test_a_data_set_that_cannot_name_its_cases_is_one_sentence() -> None:
     Path("nameless.py").write_text(
         BROKEN.replace("broken", "nameless").replace('return ("bad", "bare", "good")', "raise KeyError('list.csv')")
     )
-    with pytest.raises(IntraBenchError, match=r"nameless cannot name its cases \(KeyError: 'list.csv'\)"):
+    with pytest.raises(IntraBenchError, match=r"nameless cannot list its cases \(KeyError: 'list.csv'\)"):
         run(dataset="nameless", plugins=[Path("nameless.py")])
 
 
@@ -293,10 +293,10 @@ def test_wrong_words_are_told_before_anything_is_computed() -> None:
         "model": ("box_fil", "did you mean 'box_fill'"),
         "prompter": ("box_interp:m=3", "no parameter 'm'"),
         "dataset": ("phantoms", "did you mean 'phantom'"),
-        "datasets": ("./scans", "is a path"),
+        "datasets": ("./scans", "scans does not exist"),
         "protocol": ("basic@2", "did you mean 'basic@1'"),
-        "cases": (["x*"], "nothing that fits 'x\\*'"),
-        "targets": (["blob.1", "liver*"], "'liver\\*' fits no target"),
+        "cases": (["x*"], "no case that matches 'x\\*'"),
+        "targets": (["blob.1", "liver*"], "'liver\\*' matches no target"),
         "rounds": (-1, "no number of corrections"),
         "memory_mb": (-1, "negative"),
         "seed": (["1"], "whole numbers"),

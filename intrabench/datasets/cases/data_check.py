@@ -1,4 +1,4 @@
-"""What a data set holds and what is suspicious about it, before anything is run; nothing is stored."""
+"""Check a data set before a run: what it holds and what looks wrong. Nothing is stored."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from intrabench.target import Target
 from intrabench.volume import Array, Volume
 
 TINY = 5
-"""A component of fewer voxels is rather a slip of the pen than anatomy."""
+"""A component with fewer voxels is probably a drawing error, not anatomy."""
 _DARK = 0.1
-"""A target with more than this part of its voxels at the lowest value of the image reaches beyond what was imaged."""
+"""A target with a larger share of its voxels at the image's lowest value probably extends beyond the field of view."""
 _USUAL_MM = (0.01, 20.0)
-"""Spacings of medical scans; others are mostly in another unit."""
+"""Usual spacings of medical scans; others are probably in a different unit."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class TargetFound:
 class CaseFound:
     """A case: `shape` and `spacing_mm` along ``(z, y, x)``, and the `orientation` of the file's axes, such as LPS.
 
-    warnings: what is suspicious. problem: why the case cannot be used; then nothing else is known. Both in sentences.
+    warnings: sentences about what looks wrong. problem: why the case cannot be used; the other fields are then empty.
     """
 
     case: str
@@ -58,16 +58,16 @@ class CaseFound:
 
 
 def look_at(dataset: Dataset, cases: Iterable[str]) -> Iterator[CaseFound]:
-    """Load cases one after the other, in the memory of one; what cannot be loaded says why."""
+    """Load cases one after the other, one in memory at a time; a case that cannot be loaded has a `problem`."""
     for case in cases:
         try:
             yield _found(dataset, case)
-        except Exception as error:  # any file may be broken in any way; the other cases go on
+        except Exception as error:  # a damaged file must not stop the other cases
             yield CaseFound(case, problem=in_words(error))
 
 
 def warnings_of(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
-    """What is suspicious about a data set as a whole: its layout, labels that are missing, cases that are alike."""
+    """Warnings about a data set as a whole: its layout, missing labels, cases with the same image."""
     warnings = list(dataset.layout.notes) if isinstance(dataset, Folder) else []
     usable = [one for one in found if not one.problem]
     labels = {target.label for one in usable for target in one.targets}
@@ -80,22 +80,22 @@ def warnings_of(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
     for what in ("orientation", "spacing_mm"):
         kinds = sorted({getattr(one, what) for one in usable})
         if len(kinds) > 1:
-            warnings.append(f"{what} differs between cases, from {_told(kinds[0])} to {_told(kinds[-1])}")
+            warnings.append(f"{what} differs between cases, from {_text(kinds[0])} to {_text(kinds[-1])}")
     return warnings
 
 
 def opening(dataset: Dataset) -> str:
-    """What a data set is, as a line."""
+    """One line that describes a data set."""
     kind = f"{dataset.argument}: {dataset.layout.kind}" if isinstance(dataset, Folder) else dataset.short_spec
     card = dataset.card
     return f"{kind}, {card.title}, modality {card.modality or 'not stated'}, licence {card.licence}"
 
 
 def lines_of(one: CaseFound) -> list[str]:
-    """A case as lines: what it is, then a line for each target."""
+    """A case as lines of text: a line about the case, then one line per target."""
     if one.problem:
         return [f"{one.case}: CANNOT BE USED: {one.problem}"]
-    size = f"{_told(one.shape)} voxels of {_told(one.spacing_mm)} mm (z, y, x)"
+    size = f"{_text(one.shape)} voxels of {_text(one.spacing_mm)} mm (z, y, x)"
     lines = [f"{one.case}: {size}, file in {one.orientation}"]
     width = max((len(target.id) for target in one.targets), default=0)
     return lines + [
@@ -106,7 +106,7 @@ def lines_of(one: CaseFound) -> list[str]:
 
 
 def closing(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
-    """How many cases and targets there are, as lines, then the warnings, each once with the cases that it is about."""
+    """Lines with the numbers of cases and targets, then each warning once with the cases that it concerns."""
     sizes: dict[str, list[int]] = {}
     for target in (target for one in found for target in one.targets):
         sizes.setdefault(target.label, []).append(target.voxels)
@@ -128,7 +128,7 @@ def _found(dataset: Dataset, case: str) -> CaseFound:
     volume, targets, notes = _read(dataset, case)
     counted = tuple(_counted(target) for target in targets)
     warnings = [*notes, *_about_image(volume, dataset.card.modality, notes)]
-    warnings += [] if targets else ["there is no target, so nothing can be prompted"]
+    warnings += [] if targets else ["the case has no target, so nothing can be segmented"]
     lowest = volume.array.min()
     for target, count in zip(targets, counted, strict=True):
         warnings += _about_target(volume.array, lowest, target, count)
@@ -168,9 +168,9 @@ def _about_image(volume: Volume, modality: str, notes: Sequence[str]) -> list[st
     if np.abs(axes.T @ axes - np.eye(3)).max() > 1e-3 and not any("tilt" in note for note in notes):
         warnings.append("the axes are not at right angles (gantry tilt?)")
     if not all(_USUAL_MM[0] <= length <= _USUAL_MM[1] for length in volume.spacing_mm):
-        warnings.append(f"a spacing of {_told(volume.spacing_mm)} mm is unusual; is it in millimetres?")
+        warnings.append(f"a spacing of {_text(volume.spacing_mm)} mm is unusual; is it in millimetres?")
     if modality.startswith("CT") and volume.array.min() >= 0:
-        warnings.append("no value is below 0, as in a CT in Hounsfield units, which models expect of CT")
+        warnings.append("no value is below 0, so this CT is probably not in Hounsfield units, which models expect")
     return warnings
 
 
@@ -182,9 +182,9 @@ def _about_target(image: Array, lowest: float, target: Target, found: TargetFoun
         inside = image[box_slices(target.mask.box)][target.mask.array]
         dark = np.count_nonzero(inside == lowest) / inside.size
         if dark > _DARK:
-            warnings.append(f"{target.id}: {dark:.0%} of the voxels have the lowest value of the image, as if outside")
+            warnings.append(f"{target.id}: {dark:.0%} of the voxels have the image's lowest value, as if outside of it")
     return warnings
 
 
-def _told(value: str | Sequence[float]) -> str:
+def _text(value: str | Sequence[float]) -> str:
     return value if isinstance(value, str) else " x ".join(f"{number:g}" for number in value)

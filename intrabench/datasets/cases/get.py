@@ -1,4 +1,4 @@
-"""Fetching and converting whole data sets, several cases at once, as far as they go."""
+"""Download and convert whole data sets, several cases at once; a case that fails does not stop the others."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ PATIENCE = 5
 
 
 def fetch_shared(dataset: Dataset, watch: Watch) -> None:
-    """Fetch what all cases are made from; only then some data sets know their cases.
+    """Download the files that all cases need; some data sets know their cases only afterwards.
 
     Raises:
-        IntraBenchError: it is not to be had, or does not fit on the disk.
+        IntraBenchError: a file cannot be downloaded, or the disk has too little space.
     """
     downloads = store.downloads_of()
     _ask_for_space(dataset, [])
@@ -28,7 +28,7 @@ def fetch_shared(dataset: Dataset, watch: Watch) -> None:
     for source in dataset.sources():
         try:
             Files(downloads, downloads, watch).fetch(source)
-        except IntraBenchError as error:  # the others may be had, and whoever brings files by hand needs to know of all
+        except IntraBenchError as error:  # try the others too, and report all files that are missing
             problems.append(str(error))
     if problems:
         raise IntraBenchError(" ".join(problems))
@@ -37,10 +37,10 @@ def fetch_shared(dataset: Dataset, watch: Watch) -> None:
 def get(
     dataset: Dataset, cases: Sequence[str], jobs: int, watch: Watch
 ) -> Iterator[tuple[str, CaseIndex | IntraBenchError]]:
-    """Prepare cases, `jobs` at a time, and give each as it is finished, with its index or with why it has none.
+    """Prepare cases, `jobs` at a time, and yield each when it is finished, with its index or its error.
 
     Raises:
-        IntraBenchError: several in a row could not be downloaded or stored, so that the others would hardly be either.
+        IntraBenchError: several cases in a row could not be downloaded or stored, so the others are not tried.
     """
     _ask_for_space(dataset, cases)
     with ThreadPoolExecutor(jobs) as pool:
@@ -64,12 +64,12 @@ def _telling(work: Callable[[], CaseIndex]) -> CaseIndex | IntraBenchError:
         return work()
     except IntraBenchError as error:
         return error
-    except Exception as error:  # any file may be broken in any way; the other cases go on
+    except Exception as error:  # a damaged file must not stop the other cases
         return IntraBenchError(in_words(error))
 
 
 def _ask_for_space(dataset: Dataset, cases: Sequence[str]) -> None:
-    """Refuse downloads that the disk has no room for, all together, before the first."""
+    """Refuse downloads that do not fit on the disk together, before the first one starts."""
     folder = store.downloads_of()
     needed = sum(source.megabytes for source in store.to_download(dataset, cases))
     with writing(folder):

@@ -1,4 +1,4 @@
-"""Which cases and targets a run takes: what ``--cases`` and ``--targets`` mean."""
+"""The cases and targets of a run: the meaning of ``--cases`` and ``--targets``."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
 
 
 def select_cases(dataset: Dataset, wanted: Sequence[str]) -> list[str]:
-    """The cases that are wanted (nothing given: all), in the data set's order.
+    """The selected cases (all if `wanted` is empty), in the data set's order.
 
-    wanted: names and globs; ``first:N``; ``subset:NAME``, a choice that the data set names; ``@FILE``, a text file with
-    one of these a line, ``#`` for remarks. A case is taken if any of them fits.
+    wanted: names and globs; ``first:N``; ``subset:NAME``, a selection defined by the data set; ``@FILE``, a text file
+    with one of these per line and ``#`` for comments. A case is selected if any of them matches.
 
     Raises:
-        IntraBenchError: something that is wanted does not exist.
+        IntraBenchError: an entry of `wanted` matches nothing.
     """
     try:
         names = list(cases_of(dataset))
     except IntraBenchError:
         raise
-    except Exception as error:  # a data set of the user's own may fail in any way
+    except Exception as error:  # the data set's own code may raise anything
         raise IntraBenchError(
-            f"data set {dataset.short_spec} cannot name its cases ({in_words(error)}); check its parameters and files"
+            f"data set {dataset.short_spec} cannot list its cases ({in_words(error)}); check its parameters and files"
         ) from error
     if not names:
         raise IntraBenchError(f"data set {dataset.short_spec} has no cases; check its parameters and files")
@@ -50,23 +50,23 @@ def select_cases(dataset: Dataset, wanted: Sequence[str]) -> list[str]:
 
 
 def select_targets(index: CaseIndex, wanted: Sequence[str]) -> list[TargetInfo]:
-    """The targets of a case that are wanted (nothing given: all).
+    """The selected targets of a case (all if `wanted` is empty).
 
-    wanted: globs of ids (``label.instance``) or labels, any of which must fit; and bounds such as ``ml>=1``,
-    ``voxels<500`` or ``slices>5``, all of which must hold.
+    wanted: globs of ids (``label.instance``) or labels, of which any must match; and bounds such as ``ml>=1``,
+    ``voxels<500`` or ``slices>5``, which must all hold.
     """
     ml = float(index.spacing_mm[0] * index.spacing_mm[1] * index.spacing_mm[2]) / 1000
     return [info for info in index.targets if _is_wanted(info, ml, wanted)]
 
 
 def check_targets(indexes: Iterable[CaseIndex], wanted: Sequence[str]) -> None:
-    """Refuse a part of ``--targets`` that fits no target at all."""
+    """Refuse a part of ``--targets`` that matches no target at all."""
     listed = list(indexes)
     names = {name for index in listed for info in index.targets for name in (info.id, info.label)}
     for pattern in wanted:
         if not any(select_targets(index, [pattern]) for index in listed):
             raise IntraBenchError(
-                f"--targets {pattern!r} fits no target of the chosen cases{nearest(pattern, names)}; "
+                f"--targets {pattern!r} matches no target of the selected cases{nearest(pattern, names)}; "
                 "`intrabench data list NAME` shows them"
             )
 
@@ -93,11 +93,11 @@ def _from_files(wanted: Sequence[str]) -> list[str]:
         try:
             lines = Path(pattern[1:]).read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            raise IntraBenchError(f"--cases {pattern}: {pattern[1:]} is no text file; give one case a line") from error
+            raise IntraBenchError(f"--cases {pattern} is not a text file; give one with a case per line") from error
         kept = [line.partition("#")[0].strip() for line in lines]
         found += [line for line in kept if line]
     if not found:
-        raise IntraBenchError(f"--cases {' '.join(wanted)} names no case; give one case a line")
+        raise IntraBenchError(f"--cases {' '.join(wanted)} names no case; write one case per line")
     return found
 
 
@@ -105,7 +105,7 @@ def _cases(dataset: Dataset, names: Sequence[str], pattern: str) -> Sequence[str
     kind, colon, value = pattern.partition(":")
     if colon and kind == "first" and pattern not in names:
         if not value.isdecimal() or int(value) == 0:
-            raise IntraBenchError(f"--cases {pattern} is no number of cases; write first:5")
+            raise IntraBenchError(f"--cases {pattern} does not give a number of cases; write for example first:5")
         return names[: int(value)]
     if colon and kind == "subset" and pattern not in names:
         subsets = dataset.subsets()
@@ -118,7 +118,7 @@ def _cases(dataset: Dataset, names: Sequence[str], pattern: str) -> Sequence[str
     found = [name for name in names if _fits(name, pattern)]
     if not found:
         raise IntraBenchError(
-            f"--cases: data set {dataset.name} has nothing that fits {pattern!r}{nearest(pattern, names)}; "
+            f"--cases: data set {dataset.name} has no case that matches {pattern!r}{nearest(pattern, names)}; "
             f"it has {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}"
         )
     return found

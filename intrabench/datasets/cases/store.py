@@ -1,6 +1,6 @@
-"""The canonical store: cases converted once, under one root folder, whole or not at all.
+"""The store of converted cases under one root folder. A case is stored completely or not at all.
 
-``<root>/downloads`` keeps the archives, ``<root>/cases/<data set>/<case>`` what was made from them.
+``<root>/downloads`` holds the archives, ``<root>/cases/<data set>/<case>`` the cases made from them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from intrabench.workspace import data_root
 
 
 def index(dataset: Dataset, case: str, root: Path | None = None) -> CaseIndex | None:
-    """What is known of a prepared case, from its index alone; None when it must be prepared (first, or again).
+    """The index of a prepared case; None if the case must be prepared, for the first time or again.
 
     Raises:
         IntraBenchError: the index is damaged.
@@ -32,16 +32,16 @@ def index(dataset: Dataset, case: str, root: Path | None = None) -> CaseIndex | 
         return None
     files = dataset.local_files(case)
     now, named = _state(files), {str(path.resolve()) for path in files}
-    # a file of the user's that is away (a drive not mounted) leaves a case that is complete as it is
+    # a missing source file (a drive that is not mounted) does not invalidate a complete case
     same = found.inputs.keys() <= named and all(found.inputs.get(name) == state for name, state in now.items())
     return found if same else None
 
 
 def prepare(dataset: Dataset, case: str, root: Path | None = None, watch: Watch | None = None) -> CaseIndex:
-    """Make sure that a case is in the store: fetched, converted, checked. Does nothing when it is there and whole.
+    """Download, convert and check a case unless the store has all of it already.
 
     Raises:
-        IntraBenchError: no such case, a download that fails, or data that cannot be used.
+        IntraBenchError: the case does not exist, a download fails, or the data cannot be used.
     """
     known = cases_of(dataset)
     if case not in known:
@@ -58,15 +58,15 @@ def prepare(dataset: Dataset, case: str, root: Path | None = None, watch: Watch 
     with writing(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_name(f".{folder.name}.lock")):
-        # another process may have made it while we waited
+        # another process may have converted it in the meantime
         return _whole(dataset, case, root) or _convert(dataset, case, folder, root or data_root(), watch)
 
 
 def open_case(dataset: Dataset, case: str, root: Path | None = None) -> StoredCase:
-    """A prepared case, for its image and its targets.
+    """Open a prepared case to read its image and targets.
 
     Raises:
-        IntraBenchError: it was not prepared, or is damaged.
+        IntraBenchError: the case was not prepared or is damaged.
     """
     found = index(dataset, case, root)
     if found is None:
@@ -75,24 +75,24 @@ def open_case(dataset: Dataset, case: str, root: Path | None = None) -> StoredCa
 
 
 def to_download(dataset: Dataset, cases: Sequence[str] = (), root: Path | None = None) -> list[Source]:
-    """What all cases, and these cases, are made from and is not in the downloads folder yet."""
+    """The files that these cases need and that are not in the downloads folder yet."""
     downloads = downloads_of(root)
     listed = [*dataset.sources(), *(source for case in cases for source in dataset.case_sources(case))]
     return [source for source in dict.fromkeys(listed) if not source.is_here(downloads)]
 
 
 def stored_cases(dataset: Dataset, root: Path | None = None) -> int:
-    """How many cases of a data set are in the store, without reading any."""
+    """The number of cases of a data set in the store; no case is read."""
     return sum(1 for _ in _home(dataset, root).glob("[!.]*/case.json"))
 
 
 def downloads_of(root: Path | None = None) -> Path:
-    """The folder of what was fetched."""
+    """The folder of downloaded files."""
     return (root or data_root()) / "downloads"
 
 
 def verify(dataset: Dataset, root: Path | None = None) -> list[str]:
-    """Compare downloads and stored cases with their checksums; one sentence for each that differs."""
+    """Compare downloads and stored cases with their checksums; return one sentence per difference."""
     problems = [text for source in dataset.sources() for text in source.problems(downloads_of(root))]
     stored: list[CaseIndex] = []
     for case in dataset.cases():
@@ -112,21 +112,21 @@ def verify(dataset: Dataset, root: Path | None = None) -> list[str]:
 
 
 def _miscounted(dataset: Dataset, stored: Sequence[CaseIndex]) -> list[str]:
-    """Whether the card promises another number of cases or targets than a whole data set has."""
-    if dataset.short_spec != dataset.name:  # the card tells of the data set without parameters
+    """One sentence each if the numbers of cases or targets differ from those on the data set's card."""
+    if dataset.short_spec != dataset.name:  # the card describes the data set with default parameters
         return []
     found = {"cases": sum(bool(one.targets) for one in stored), "targets": sum(len(one.targets) for one in stored)}
     return [
-        f"{dataset.short_spec} has {count} {what} where its card says {expected}; its source or conversion has changed"
+        f"{dataset.short_spec} has {count} {what}, but its card says {expected}; its source or conversion has changed"
         for what, count in found.items()
         if (expected := getattr(dataset.card, what)) is not None and expected != count
     ]
 
 
 def remove(dataset: Dataset, shared: Collection[Path] = (), root: Path | None = None) -> int:
-    """Delete the converted cases of a data set and its downloads, and say how many bytes that freed.
+    """Delete the converted cases and downloads of a data set and return the number of freed bytes.
 
-    shared: downloads that other data sets need too; they stay.
+    shared: downloads that other data sets need too; they are kept.
     """
     downloads = downloads_of(root)
     listed = [*dataset.sources(), *(source for case in dataset.cases() for source in dataset.case_sources(case))]
@@ -140,7 +140,7 @@ def remove(dataset: Dataset, shared: Collection[Path] = (), root: Path | None = 
 
 
 def _whole(dataset: Dataset, case: str, root: Path | None) -> CaseIndex | None:
-    """The index of a case whose files are all there in full length; else None, for it to be made again."""
+    """The index of a case whose files all exist in full length; else None, so that it is converted again."""
     try:
         found = index(dataset, case, root)
     except IntraBenchError:
@@ -152,10 +152,10 @@ def _whole(dataset: Dataset, case: str, root: Path | None) -> CaseIndex | None:
 
 
 def _convert(dataset: Dataset, case: str, folder: Path, root: Path, watch: Watch | None) -> CaseIndex:
-    """Convert into a folder beside the case's own, then rename: under the lock, so leftovers of a crash are ours."""
+    """Convert into a folder beside the case's own, then rename it. The caller's lock makes deleting leftovers safe."""
     part, old = folder.with_name(f".{folder.name}.part"), folder.with_name(f".{folder.name}.old")
     shutil.rmtree(part, ignore_errors=True)
-    state = _state(dataset.local_files(case))  # before reading: a change in between makes it stale, never wrong
+    state = _state(dataset.local_files(case))  # first: a change while reading makes the case outdated
     files = Files(downloads_of(root), part / "unpacked", watch)
     try:
         with writing(part):
@@ -184,7 +184,7 @@ def _home(dataset: Dataset, root: Path | None) -> Path:
 
 def _folder(dataset: Dataset, case: str, root: Path | None) -> Path:
     name = quote(case, safe=" ()+,=@[]")
-    if name.startswith("."):  # such names are our own: locks and unfinished cases
+    if name.startswith("."):  # names with a dot are for locks and unfinished cases
         name = "%2E" + name[1:]
     return _home(dataset, root) / name
 
@@ -194,7 +194,7 @@ def _remedy(dataset: Dataset) -> str:
 
 
 def _state(paths: tuple[Path, ...]) -> dict[str, list[int]]:
-    """Size and time of change of those files that are there."""
+    """Size and modification time of the files that exist."""
     stats = {str(path.resolve()): path.stat() for path in paths if path.exists()}
     return {name: [stat.st_size, stat.st_mtime_ns] for name, stat in stats.items()}
 

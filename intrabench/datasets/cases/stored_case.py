@@ -1,4 +1,4 @@
-"""One case as it lies in the store: ``image.nii.gz``, ``targets.npz`` and its index, ``case.json``."""
+"""One case in the store: ``image.nii.gz``, ``targets.npz`` and its index ``case.json``."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ IMAGE, TARGETS, INDEX = "image.nii.gz", "targets.npz", "case.json"
 
 @dataclass(frozen=True)
 class CaseIndex:
-    """All that is known of a case without opening its image.
+    """What is known about a case without opening its image.
 
     shape and spacing_mm are canonical, ``(z, y, x)``; file_shape and affine (to RAS mm) are those of the original grid.
-    sizes holds the bytes of the stored files, inputs the state of the user's files that they were made from.
+    sizes holds the bytes of the stored files, inputs the size and time of the user's files that they were made from.
     """
 
     case: str
@@ -43,13 +43,13 @@ class CaseIndex:
 
     @property
     def grid(self) -> Grid:
-        """The grid of the original file, where results go back to."""
+        """The grid of the original file, to which results are converted back."""
         return Grid(self.file_shape, np.array(self.affine, dtype=np.float64))
 
 
 @dataclass(frozen=True, eq=False)
 class StoredCase:
-    """A prepared case: its index, and its image and targets when they are asked for."""
+    """A prepared case: its index, and its image and targets, which are read on demand."""
 
     folder: Path
     index: CaseIndex
@@ -58,7 +58,7 @@ class StoredCase:
 
     @cached_property
     def volume(self) -> Volume:
-        """The scan, canonical, on its original grid; read once.
+        """The canonical scan with its original grid; it is read once.
 
         Raises:
             IntraBenchError: the stored image is missing or damaged.
@@ -67,17 +67,17 @@ class StoredCase:
         try:
             stored: Any = nib.load(path)
             array: Array = stored.dataobj.get_unscaled()
-        except Exception as error:  # a damaged file fails in the header, in gzip or in zlib
+        except Exception as error:  # damage shows in the header, in gzip or in zlib
             raise damaged(path, self.remedy) from error
         if array.shape[:3] != grid.shape:
             raise damaged(path, self.remedy)
         return Volume(grid.to_canonical(array), grid, self.modality)
 
     def targets(self, ids: Iterable[str] | None = None) -> list[Target]:
-        """The targets called `ids` (``label.instance``; None: all) in the order of the index; only they are unpacked.
+        """The targets with these `ids` (``label.instance``; None: all) in the index's order; only these are unpacked.
 
         Raises:
-            IntraBenchError: an id that the case does not have, or a damaged file.
+            IntraBenchError: the case has no target with one of the ids, or a file is damaged.
         """
         infos = self.index.targets
         known = [info.id for info in infos]
@@ -90,7 +90,7 @@ class StoredCase:
         try:
             with np.load(path) as bits:
                 return [self._target(bits, number) for number, info in enumerate(infos) if info.id in wanted]
-        except Exception as error:  # zip, zlib and numpy each have their own for damaged files
+        except Exception as error:  # zip, zlib and numpy raise different exceptions for damaged files
             raise damaged(path, self.remedy) from error
 
     def _target(self, bits: Mapping[str, Array], number: int) -> Target:
@@ -109,7 +109,7 @@ class StoredCase:
         )
 
     def problems(self) -> list[str]:
-        """What no longer is as it was stored, one sentence each: reads everything."""
+        """One sentence for each stored file that has changed; reads everything."""
         found = []
         if image_hash(self.volume) != self.index.image_hash:
             found.append(str(damaged(self.folder / IMAGE, self.remedy)))
@@ -124,7 +124,7 @@ def write_case(
     """Write a case into `folder`, the index last.
 
     Raises:
-        IntraBenchError: an image that no model can be measured on, or targets that do not fit it.
+        IntraBenchError: no model can be measured on the image, or the targets do not fit it.
     """
     volume = replace(volume, array=_storable(volume.array))
     check_intensities(volume.array, f"the image of case {case}")
@@ -147,7 +147,7 @@ def write_case(
 
 
 def read_index(folder: Path, remedy: str) -> CaseIndex | None:
-    """The index of the case in `folder`; None when there is no case, or one of another version of the format.
+    """The index of the case in `folder`; None if there is no case or its format has a different version.
 
     Raises:
         IntraBenchError: the index cannot be read.
@@ -168,7 +168,7 @@ def read_index(folder: Path, remedy: str) -> CaseIndex | None:
 
 
 def damaged(path: Path, remedy: str) -> IntraBenchError:
-    """The one thing to say of a stored file that is not as it was written."""
+    """The error for a stored file that is not as it was written."""
     return IntraBenchError(f"{path} is damaged; delete the folder {path.parent} and {remedy}")
 
 
@@ -181,10 +181,10 @@ def image_hash(volume: Volume) -> str:
 
 
 def _storable(array: Array) -> Array:
-    """The same intensities in a type that NIfTI and its readers know; floats become float32."""
+    """The same intensities in a type that NIfTI supports; floats become float32."""
     kind, dtype = array.dtype.kind, array.dtype.newbyteorder("=")
     if kind not in "biuf":
-        raise IntraBenchError(f"the image has voxels of the type {array.dtype}, expected numbers; convert it")
+        raise IntraBenchError(f"the image has voxels of type {array.dtype}, expected numbers; convert it")
     if kind == "b":
         dtype = np.dtype(np.uint8)
     elif kind == "f":
@@ -192,22 +192,22 @@ def _storable(array: Array) -> Array:
     elif dtype.itemsize == 8:
         fits = array.size == 0 or (array.min() >= -(2**31) and array.max() < 2**31)
         dtype = np.dtype(np.int32 if fits else np.float32)
-    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and that is refused
+    with np.errstate(over="ignore"):  # values beyond float32 become infinite and are refused below
         return np.ascontiguousarray(array, dtype=dtype)
 
 
 def _fitted(case: str, volume: Volume, targets: Sequence[Target]) -> list[Target]:
-    """The targets with tight boxes and the shape and spacing of their volume, each id once."""
+    """The targets with tight boxes and with the shape and spacing of their volume; refuses duplicate ids."""
     whole: Box = (0, 0, 0, *volume.shape)
     fitted: dict[str, Target] = {}
     for target in targets:
         mask = Mask.of(target.mask.array, target.mask.start)
         if not mask.any():
-            raise IntraBenchError(f"target {target.id} of case {case} has no voxels; leave it out in `load`")
+            raise IntraBenchError(f"target {target.id} of case {case} has no voxels; omit it in `load`")
         if intersection(mask.box, whole) != mask.box:
             raise IntraBenchError(
                 f"target {target.id} of case {case} reaches from {mask.box[:3]} to {mask.box[3:]}, beyond the image of "
-                f"shape {volume.shape}; make image and targets on one grid"
+                f"shape {volume.shape}; put image and targets on one grid"
             )
         if target.id in fitted:
             raise IntraBenchError(f"case {case} has two targets {target.id}; number the instances of a label")
@@ -216,7 +216,7 @@ def _fitted(case: str, volume: Volume, targets: Sequence[Target]) -> list[Target
 
 
 def _bits(targets: Sequence[Target]) -> dict[str, Any]:
-    """The content of ``targets.npz``: the bits of each mask under its number, and of what is ignored around it."""
+    """The content of ``targets.npz``: the packed mask of each target, and its ignored voxels, under its number."""
     bits: dict[str, Any] = {}
     for number, target in enumerate(targets):
         bits[str(number)] = target.mask.pack()

@@ -1,1 +1,1 @@
-"""From the formats that data are published in to volumes and masks in the canonical geometry."""
+"""Conversion of published formats to volumes and masks in the canonical geometry."""

@@ -1,4 +1,4 @@
-"""Choosing one of several acquisitions that a scanner stored as one series."""
+"""Choose one of several acquisitions that a scanner stored as one series."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Position = tuple[float, ...]
 
 
 def one_acquisition(paths: Sequence[Path], drawn_on: Collection[str]) -> list[Path]:
-    """One file per position, where slices of one series share positions; else all files.
+    """One file per position if slices of the series share positions; else all files.
 
-    It is the acquisition with most of the images that labels were drawn on (their SOPInstanceUIDs), and, at positions
-    that it lacks, those of them that belong to another.
+    The acquisition with most of the images that labels were drawn on (their SOPInstanceUIDs) is chosen. At positions
+    that it lacks, labelled images of another acquisition are used.
 
     Raises:
-        IntraBenchError: positions are shared and labels do not tell which acquisition they are of.
+        IntraBenchError: slices share positions and the labels do not identify an acquisition.
     """
     tags = ("SOPInstanceUID", "AcquisitionNumber", "ImagePositionPatient")
     headers = [(path, read_dataset(path, *tags)) for path in paths]
@@ -35,7 +35,7 @@ def one_acquisition(paths: Sequence[Path], drawn_on: Collection[str]) -> list[Pa
     if counts[best] == 0 or list(counts.values()).count(counts[best]) > 1:
         raise IntraBenchError(
             f"the series in {paths[0].parent} holds {len(counts)} acquisitions with slices at equal positions, and its "
-            "labels do not tell which one they belong to; keep one acquisition"
+            "labels do not identify one of them; keep one acquisition"
         )
     chosen = {position: path for path, number, position, _ in slices if number == best}
     for path, _, position, instance in slices:

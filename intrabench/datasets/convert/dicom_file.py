@@ -1,4 +1,4 @@
-"""One DICOM file: reading it, and telling what it lacks."""
+"""Reading one DICOM file and its tags."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _UNKNOWN_LENGTH = 0xFFFFFFFF
 
 
 class NotDicom(IntraBenchError):
-    """The file is of another format."""
+    """The file is not a DICOM file."""
 
 
 def read_dataset(path: Path, *keywords: str) -> Any:
     """The `pydicom.Dataset` of a file: only the tags named by `keywords` and no pixels, or everything if none is named.
 
     Raises:
-        NotDicom: another format.
-        IntraBenchError: missing or unreadable file.
+        NotDicom: the file has a different format.
+        IntraBenchError: the file is missing or cannot be read.
     """
     import pydicom
     from pydicom.errors import InvalidDicomError
@@ -40,7 +40,7 @@ def read_dataset(path: Path, *keywords: str) -> Any:
 
 
 def _check_complete(dataset: Any) -> None:
-    """A file may end within its last element, which pydicom does not notice."""
+    """Refuse a file that ends within its last element, which pydicom does not notice."""
     last = dataset.get_item(max(dataset.keys())) if dataset else None
     announced, value = getattr(last, "length", _UNKNOWN_LENGTH), getattr(last, "value", None)
     if announced != _UNKNOWN_LENGTH and len(value or b"") < announced:
@@ -49,7 +49,7 @@ def _check_complete(dataset: Any) -> None:
 
 @contextmanager
 def reading(name: Path | str) -> Iterator[None]:
-    """Turn whatever a library raises into one sentence: each has its own zoo of exceptions for broken files."""
+    """Turn any exception into one sentence; libraries raise various exceptions for damaged files."""
     try:
         yield
     except IntraBenchError:
@@ -59,14 +59,14 @@ def reading(name: Path | str) -> Iterator[None]:
 
 
 def required(dataset: Any, keyword: str, name: Path | str) -> Any:
-    """The value of a tag that must be there.
+    """The value of a required tag.
 
     Raises:
-        IntraBenchError: it is missing or empty.
+        IntraBenchError: the tag is missing or empty.
     """
     value = dataset.get(keyword)
     if value is None or value == "":
         raise IntraBenchError(
-            f"{name} has no {keyword}, it is truncated, or an export or anonymisation removed the tag; export it again"
+            f"{name} has no {keyword}: it is truncated, or an export or anonymisation removed the tag; export it again"
         )
     return value

@@ -19,7 +19,7 @@ _INT16 = np.iinfo(np.int16)
 
 
 def check_grey(dataset: Any, name: Path | str) -> None:
-    """Refuse colour, and grey values that mean something else than brightness."""
+    """Refuse colour images and grey values that do not mean brightness."""
     kind = dataset.get("PhotometricInterpretation", "MONOCHROME2")
     if dataset.get("SamplesPerPixel", 1) != 1 or kind != "MONOCHROME2":
         raise IntraBenchError(
@@ -28,9 +28,9 @@ def check_grey(dataset: Any, name: Path | str) -> None:
 
 
 def assembled(readers: Sequence[Callable[[], Array]], shape: tuple[int, int]) -> Array:
-    """What the readers give, each one plane of `shape` ``(rows, columns)``, in one array ``(column, row, slice)``.
+    """Combine planes of `shape` ``(rows, columns)``, one per reader, into an array ``(column, row, slice)``.
 
-    int16 where all values are whole numbers that fit, else float32.
+    The type is int16 if all values are whole numbers in its range, else float32.
     """
     array: Array = np.empty((len(readers), *shape), dtype=np.int16)
     for index, read in enumerate(readers):
@@ -50,12 +50,12 @@ def read_file(path: Path, shape: tuple[int, int], compressed: bool) -> Array:
     """The rescaled values of a file with one frame of `shape` ``(rows, columns)``.
 
     Raises:
-        IntraBenchError: truncated pixels, or a compression that cannot be decoded.
+        IntraBenchError: the pixels are truncated, or their compression cannot be decoded.
     """
     with reading(path):
         values = _decompressed(path) if compressed else _uncompressed(path)
     if values.shape != shape:
-        raise IntraBenchError(f"{path} holds {values.shape} pixels, its header says {shape}; export it again")
+        raise IntraBenchError(f"{path} holds {values.shape} pixels, but its header says {shape}; export it again")
     return values
 
 
@@ -81,7 +81,7 @@ def _uncompressed(path: Path) -> Array:
 
 
 def _decompressed(path: Path) -> Array:
-    """By GDCM, which knows all compressions and rescales by itself."""
+    """Read by GDCM, which decodes all compressions and also rescales."""
     import SimpleITK as sitk
 
     return sitk.GetArrayFromImage(sitk.ReadImage(str(path), imageIO="GDCMImageIO"))[0]

@@ -1,4 +1,4 @@
-"""Where one plane of pixels lies in the patient."""
+"""The position and orientation of one plane of pixels in the patient."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ TAGS = (
     "SliceThickness",
     "SpacingBetweenSlices",
 )
-"""The tags that a plane of a file with one frame is made of."""
+"""The tags that define the plane of a single-frame file."""
 
 _RAS = np.array([-1.0, -1.0, 1.0])  # DICOM points to Left and Posterior
 
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """A plane of ``(rows, columns)`` pixels, in RAS millimetres.
+    """A plane of ``(rows, columns)`` pixels in RAS millimetres.
 
     position: centre of the first pixel, (3,). axes: one step along columns and along rows, as the columns of (3, 2).
-    thickness: SliceThickness, or SpacingBetweenSlices where that is missing. name: file (and frame), for messages.
+    thickness: SliceThickness, or SpacingBetweenSlices if that is missing. name: file (and frame), for messages.
     """
 
     name: str
@@ -63,21 +63,21 @@ class Plane:
 
     @property
     def spacing_mm(self) -> Vectors:
-        """The distance of columns and of rows, (2,)."""
+        """The distances between columns and between rows, (2,)."""
         return np.asarray(np.linalg.norm(self.axes, axis=0))
 
     @property
     def normal(self) -> Vectors:
-        """The unit vector (3,) across the plane, to the side where slices count up."""
+        """The unit vector (3,) normal to the plane, in the direction of ascending slices."""
         across = np.cross(self.axes[:, 0], self.axes[:, 1])
         return np.asarray(across / np.linalg.norm(across))
 
 
 def frame_group(dataset: Any, index: int, keyword: str, name: str) -> Any:
-    """The functional group of one frame: its own, or the one that all frames share.
+    """The functional group of one frame: its own, or the one shared by all frames.
 
     Raises:
-        IntraBenchError: there is neither.
+        IntraBenchError: both are missing.
     """
     own = dataset.get("PerFrameFunctionalGroupsSequence") or ()
     shared = dataset.get("SharedFunctionalGroupsSequence") or ()
@@ -94,7 +94,7 @@ def _plane(name: str, size: Any, position: Any, orientation: Any, measures: Any)
             f"{name} has the ImageOrientationPatient {directions.round(4).ravel().tolist()}, expected two "
             "perpendicular vectors of length 1; repair or export it again"
         )
-    down, across = _numbers(measures, "PixelSpacing", 2, name)  # the distance of rows comes first
+    down, across = _numbers(measures, "PixelSpacing", 2, name)  # the distance between rows comes first
     thickness = measures.get("SliceThickness") or measures.get("SpacingBetweenSlices")
     return Plane(
         name,

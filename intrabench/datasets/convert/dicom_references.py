@@ -1,4 +1,4 @@
-"""What a segmentation or structure set was drawn on."""
+"""References from a segmentation or structure set to the images that it was drawn on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEYWORDS = (
     "ReferencedSeriesSequence",
     "SourceImageSequence",
 )
-"""The tags that hold references, at the top of a file."""
+"""The top-level tags that hold references."""
 
 _RT_SERIES = "ReferencedFrameOfReferenceSequence.RTReferencedStudySequence.RTReferencedSeriesSequence"
 _SERIES = ("ReferencedSeriesSequence.SeriesInstanceUID", f"{_RT_SERIES}.SeriesInstanceUID")
@@ -41,7 +41,7 @@ class References:
 
     @staticmethod
     def drawn_on(dataset: Any) -> frozenset[str]:
-        """The images that single frames or contours name; where none do, those that the file as a whole names."""
+        """The images that single frames or contours name; if none do, those that the whole file names."""
         return _values(dataset, _DRAWN_ON) or _values(dataset, _INSTANCES)
 
     @classmethod
@@ -50,22 +50,22 @@ class References:
         return cls(_values(dataset, _SERIES), _values(dataset, _INSTANCES), _values(dataset, _FRAMES))
 
     def check(self, path: Path, uid: str, frame_of_reference: str, instances: Mapping[str, int]) -> None:
-        """Refuse a file that names other images and another frame of reference than those of the series `uid`.
+        """Refuse a file that refers neither to images of the series `uid` nor to its frame of reference.
 
-        Files without references pass: their geometry decides.
+        Files without references pass; their geometry decides.
         """
         if uid in self.series or frame_of_reference in self.frames or not self.instances.isdisjoint(instances):
             return
         if self.series or self.instances or (self.frames and frame_of_reference):
             named = ", ".join(sorted(self.series)) or "other images"
             raise IntraBenchError(
-                f"{path} was drawn on {named} in another frame of reference than the series {uid}; "
-                "give it the series that it was drawn on"
+                f"{path} was drawn on {named} in a different frame of reference than the series {uid}; "
+                "provide the series that it was drawn on"
             )
 
 
 def _values(dataset: Any, chains: tuple[str, ...]) -> frozenset[str]:
-    """All values at the ends of chains of sequences; anonymised files lack any link of a chain."""
+    """All values at the ends of chains of sequences; anonymised files may lack parts of a chain."""
     found = set()
     for chain in chains:
         *sequences, keyword = chain.split(".")

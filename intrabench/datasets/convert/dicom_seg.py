@@ -1,4 +1,4 @@
-"""DICOM segmentations: one mask per segment, on the grid of a series."""
+"""DICOM segmentations: one mask per segment on the grid of a series."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from intrabench.errors import IntraBenchError
 from intrabench.volume import Array, Grid
 
 _NEAR = 0.1
-"""What lies at most this part of a voxel off a grid lies on it."""
+"""A point at most this fraction of a voxel off a grid counts as on the grid."""
 
 
 def read_seg(path: Path, series: Series) -> list[Segment]:
     """The segments of a DICOM SEG as masks on the grid of its series, in the order of the file; they may overlap.
 
-    Binary and fractional (at least half of the maximum) segmentations, whose empty frames may be left out. Frames on
-    another grid than the images' are resampled by nearest neighbour. Names and numbers are SegmentLabel and
-    SegmentNumber; a segment without frames is left out. One segment is in memory at a time.
+    Reads binary and fractional segmentations (threshold: half of the maximum); empty frames may be missing. Frames on a
+    different grid than the images are resampled by nearest neighbour. Names and numbers are SegmentLabel and
+    SegmentNumber; segments without frames are left out. One segment is in memory at a time.
 
     Raises:
-        IntraBenchError: no SEG, truncated, not understood by highdicom, no segments, a label map, drawn on other images
-            or outside of these, or frames that form no regular grid.
+        IntraBenchError: the file is not a SEG, truncated, refused by highdicom, without segments, a label map, drawn
+            on other images or outside of these, or its frames do not form a regular grid.
     """
     seg, grid = _opened(path), series.volume.grid
     References.of(seg).check(path, series.uid, series.frame_of_reference, series.instances)
@@ -52,7 +52,7 @@ def read_seg(path: Path, series: Series) -> list[Segment]:
             segments.append(Segment(str(item.SegmentLabel), mask, int(item.SegmentNumber)))
     if missed and missed == len(segments):
         raise IntraBenchError(
-            f"{path} lies outside the images of the series {series.uid}; give it those it was drawn on"
+            f"{path} lies outside the images of the series {series.uid}; provide those it was drawn on"
         )
     return segments
 
@@ -74,7 +74,7 @@ def _opened(path: Path) -> Any:
 
 
 def _number(seg: Any, index: int, name: str) -> int:
-    """The segment that a frame belongs to."""
+    """The number of the segment that a frame belongs to."""
     group = frame_group(seg, index, "SegmentIdentificationSequence", name)
     return int(required(group, "ReferencedSegmentNumber", name))
 
@@ -87,9 +87,9 @@ def _affine(seg: Any, planes: Sequence[Plane], grid: Grid, path: Path) -> Vector
 
 
 def _step(seg: Any, planes: Sequence[Plane], grid: Grid, path: Path) -> Vectors:
-    """From slice to slice. Where frames lie in slices of the images, it is theirs unless the file states another.
+    """The step between slices: that of the images if the frames lie in their slices, unless the file states another.
 
-    Frames alone do not tell it: those between them may be left out.
+    The frames alone do not determine it because empty frames may be missing.
     """
     step = grid.affine[:3, 2]
     shared = _in_slices(planes, grid)
@@ -106,7 +106,7 @@ def _step(seg: Any, planes: Sequence[Plane], grid: Grid, path: Path) -> Vectors:
 
 
 def _in_slices(planes: Sequence[Plane], grid: Grid) -> bool:
-    """Whether every frame lies, with all its corners, in a slice of the images."""
+    """Whether every frame, with all its corners, lies in a slice of the images."""
     to_slice = np.linalg.inv(grid.affine)[2]
     rows, columns = planes[0].shape
     corners = np.array([[0, 0], [columns - 1, 0], [0, rows - 1]]) @ planes[0].axes.T
@@ -120,7 +120,7 @@ def _slices(affine: Vectors, planes: Sequence[Plane], path: Path) -> NDArray[np.
     found = (np.stack([plane.position for plane in planes]) - affine[:3, 3]) @ np.linalg.inv(affine[:3, :3]).T
     slices = np.rint(found[:, 2])
     if max(np.abs(found[:, :2]).max(), np.abs(found[:, 2] - slices).max()) > _NEAR:
-        raise IntraBenchError(f"{path} has frames that are shifted against a regular grid; resample it to the images")
+        raise IntraBenchError(f"{path} has frames that are not on a regular grid; resample it to the images")
     return slices.astype(np.intp)
 
 

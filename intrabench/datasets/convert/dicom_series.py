@@ -1,4 +1,4 @@
-"""DICOM series: finding them in a folder, and reading one as a volume on the grid of its files."""
+"""DICOM series: find them in a folder, and read one as a volume on the grid of its files."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from intrabench.volume import Array, Volume, check_intensities
 
 _IDENTITY = ("SOPInstanceUID", "SeriesInstanceUID", "FrameOfReferenceUID", "Modality")
 _FOUND = (*_IDENTITY, "SeriesDescription", "StudyInstanceUID", "PatientID", *dicom_references.KEYWORDS)
-_DRAWN = ("SEG", "RTSTRUCT")  # on images, by people or programs
-_FRAMES = "SharedFunctionalGroupsSequence"  # only multi-frame files have it
+_DRAWN = ("SEG", "RTSTRUCT")  # modalities of segmentations
+_FRAMES = "SharedFunctionalGroupsSequence"  # only in multi-frame files
 _READ = (*_IDENTITY, _FRAMES, *dicom_plane.TAGS, *dicom_pixels.TAGS)
 
 
 @dataclass(frozen=True)
 class FoundSeries:
-    """A series in a folder, as its headers tell it; texts that files lack are empty.
+    """A series in a folder, as described by its headers; missing texts are empty.
 
-    refers_to: for SEG and RTSTRUCT, the UIDs of the series that they were drawn on. Where a file names single images
-    instead, the found series that hold them. instances: SOPInstanceUIDs of the files.
+    refers_to: for SEG and RTSTRUCT, the UIDs of the series that they were drawn on. If a file names single images
+    instead, the series in the folder that hold them. instances: SOPInstanceUIDs of the files.
     """
 
     uid: str
@@ -44,7 +44,7 @@ class FoundSeries:
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """A series as a volume, whose file grid is ``(column, row, slice)``, slices in their order along the normal.
+    """A series as a volume whose file grid is ``(column, row, slice)``, with slices ordered along the normal.
 
     instances: SOPInstanceUID to the index of the slice; empty for a multi-frame file. notes: what is unusual.
     """
@@ -58,7 +58,7 @@ class Series:
 
 @dataclass(frozen=True, eq=False)
 class _Slice:
-    """One plane of a series, how to read its values, and its SOPInstanceUID if that stands for it alone."""
+    """One plane of a series, a function that reads its values, and its SOPInstanceUID if that is unique."""
 
     plane: Plane
     read: Callable[[], Array]
@@ -66,22 +66,22 @@ class _Slice:
 
 
 def find_series(folder: Path) -> list[FoundSeries]:
-    """All series in a folder and its subfolders, sorted by UID, from headers only.
+    """All series in a folder and its subfolders, sorted by UID; only headers are read.
 
     File names do not matter; DICOMDIR and files of other formats are skipped.
 
     Raises:
-        IntraBenchError: the folder does not exist, or the header of a DICOM file is broken.
+        IntraBenchError: the folder does not exist, or the header of a DICOM file is damaged.
     """
     if not folder.is_dir():
-        raise IntraBenchError(f"{folder} is no folder; give the folder that holds the DICOM files")
+        raise IntraBenchError(f"{folder} is not a folder; give the folder that holds the DICOM files")
     grouped: dict[str, list[tuple[Path, Any]]] = {}
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         try:
             header = read_dataset(path, *_FOUND)
         except NotDicom:
             continue
-        if "SOPInstanceUID" in header:  # a DICOMDIR is no instance
+        if "SOPInstanceUID" in header:  # a DICOMDIR has none
             grouped.setdefault(str(header.get("SeriesInstanceUID", "")), []).append((path, header))
     references = {uid: References.of(files[0][1]) for uid, files in sorted(grouped.items())}
     found = [_found(uid, grouped[uid], named) for uid, named in references.items()]
@@ -97,7 +97,7 @@ def _found(uid: str, files: Sequence[tuple[Path, Any]], references: References) 
         text("Modality"),
         text("SeriesDescription"),
         text("PatientID"),
-        # a structure set names its frame of reference only among its references
+        # structure sets state it only among their references
         text("FrameOfReferenceUID") or min(references.frames, default=""),
         tuple(path for path, _ in files),
         frozenset(str(header.SOPInstanceUID) for _, header in files),
@@ -115,11 +115,12 @@ def read_series(paths: Sequence[Path]) -> Series:
     """Read the files of one series, in any order, or its one multi-frame file (Enhanced CT, MR or PET).
 
     Raises:
-        IntraBenchError: no files, files of several series, one instance twice, several multi-frame files, anything but
-            images of grey values, missing tags, truncated pixels, a constant image, or planes that `stack` refuses.
+        IntraBenchError: there are no files, files of several series, duplicate instances, several multi-frame files,
+            pixels other than grey values, missing tags, truncated pixels, a constant image, or planes that `stack`
+            refuses.
     """
     if not paths:
-        raise IntraBenchError("a series needs at least one file; check the folder that it should lie in")
+        raise IntraBenchError("a series needs at least one file; check its folder")
     files = [(path, read_dataset(path, *_READ)) for path in paths]
     first, name = files[0][1], f"the series in {paths[0].parent}"
     _check_identity(files, name)
@@ -140,11 +141,13 @@ def read_series(paths: Sequence[Path]) -> Series:
 def _check_identity(files: Sequence[tuple[Path, Any]], name: str) -> None:
     uids = sorted({str(required(header, "SeriesInstanceUID", path)) for path, header in files})
     if len(uids) > 1:
-        raise IntraBenchError(f"{name} is {len(uids)} series ({', '.join(uids)}); read them one by one")
+        raise IntraBenchError(f"{name} consists of {len(uids)} series ({', '.join(uids)}); read them one by one")
     seen: dict[str, Path] = {}
     for path, header in files:
         if header.get("Modality") in _DRAWN:
-            raise IntraBenchError(f"{path} is {header.Modality}, expected images; give the series that it was drawn on")
+            raise IntraBenchError(
+                f"{path} is {header.Modality}, expected images; provide the series that it was drawn on"
+            )
         instance = str(required(header, "SOPInstanceUID", path))
         if instance in seen:
             raise IntraBenchError(f"{path} is the same image as {seen[instance]} ({instance}); remove one of the files")

@@ -1,4 +1,4 @@
-"""From planes to one volume: their order, the affine, and refusals of what is no regular stack."""
+"""Stack planes into one volume: their order and affine; irregular stacks are refused."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from intrabench.datasets.convert.dicom_plane import Plane, Vectors
 from intrabench.errors import IntraBenchError
 
 SAME_MM = 1e-3
-"""Closer planes are at one position."""
+"""Planes closer than this have the same position."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """The planes' indices in their order along the normal, the affine ``(column, row, slice)`` to RAS mm, and notes."""
+    """Indices of the planes ordered along the normal, the affine ``(column, row, slice)`` to RAS mm, and notes."""
 
     order: list[int]
     affine: Vectors
@@ -25,14 +25,14 @@ class Stack:
 
 
 def stack(planes: Sequence[Plane], name: str) -> Stack:
-    """Sort parallel planes by their positions; slices need not follow the normal (gantry tilt), the affine is sheared.
+    """Sort parallel planes by position. If slices do not follow the normal (gantry tilt), the affine is sheared.
 
     name: the series, for messages.
 
     Raises:
-        IntraBenchError: sizes, spacings or orientations differ, two planes at one position, missing planes, uneven
-            steps (beyond 1 % of the step and 0.02 mm), planes shifted sideways by more than a tenth of a pixel, or one
-            plane without thickness.
+        IntraBenchError: sizes, spacings or orientations differ, two planes have the same position, planes are missing,
+            steps are uneven (by more than 1 % and 0.02 mm), planes are shifted sideways by more than a tenth of a
+            pixel, or a single plane has no thickness.
     """
     check_alike(planes, name)
     normal = planes[0].normal
@@ -40,7 +40,7 @@ def stack(planes: Sequence[Plane], name: str) -> Stack:
     order = np.argsort(positions @ normal, kind="stable")
     notes: tuple[str, ...]
     if len(planes) == 1:
-        step, notes = normal * _thickness(planes[0]), ("one slice only; its thickness stands for the spacing",)
+        step, notes = normal * _thickness(planes[0]), ("there is only one slice; its thickness is used as the spacing",)
     else:
         _check_steps([planes[index] for index in order], positions[order] @ normal, name)
         step = (positions[order[-1]] - positions[order[0]]) / (len(planes) - 1)
@@ -55,7 +55,7 @@ def _thickness(plane: Plane) -> float:
     if not plane.thickness:
         raise IntraBenchError(
             f"{plane.name} is the only slice of its series and has neither SliceThickness nor SpacingBetweenSlices, so "
-            "its voxels have no volume; give the other slices of the series"
+            "its voxels have no volume; provide the other slices of the series"
         )
     return plane.thickness
 
@@ -67,11 +67,11 @@ def check_alike(planes: Sequence[Plane], name: str) -> None:
         turned = plane.axes / plane.spacing_mm - first.axes / first.spacing_mm
         if plane.shape != first.shape:
             found = " and ".join("x".join(map(str, shape)) for shape in (first.shape, plane.shape))
-            what, advice = f"matrix sizes {found}", "give the slices of one size"
+            what, advice = f"matrix sizes {found}", "provide slices of one size"
         elif np.abs(plane.spacing_mm / first.spacing_mm - 1).max() > 1e-3:
-            what, advice = "pixel spacings", "give the slices of one spacing"
+            what, advice = "pixel spacings", "provide slices of one spacing"
         elif np.abs(turned).max() > 1e-3:
-            what, advice = "orientations", "give the slices of one orientation, without localizers"
+            what, advice = "orientations", "provide slices of one orientation, without localizers"
         else:
             continue
         raise IntraBenchError(f"{name} mixes {what} ({first.name} and {plane.name}); {advice}")
@@ -83,10 +83,10 @@ def _check_steps(planes: Sequence[Plane], along: Vectors, name: str) -> None:
     if steps.min() < SAME_MM:
         twice = int(steps.argmin())
         raise IntraBenchError(
-            f"{name} has two slices at one position ({planes[twice].name} and {planes[twice + 1].name}); "
-            "give one phase, echo or time point only"
+            f"{name} has two slices at the same position ({planes[twice].name} and {planes[twice + 1].name}); "
+            "provide one phase, echo or time point only"
         )
-    step = float(np.percentile(steps, 50, method="lower"))  # the smaller half is sound where slices are missing
+    step = float(np.percentile(steps, 50, method="lower"))  # robust: missing slices only make steps larger
     tolerance = max(0.01 * step, 0.02)
     if np.abs(steps - step).max() <= tolerance:
         return
@@ -95,12 +95,13 @@ def _check_steps(planes: Sequence[Plane], along: Vectors, name: str) -> None:
     if len(gaps) and (np.abs(steps - multiples * step) <= tolerance * multiples).all():
         first = gaps[0]
         raise IntraBenchError(
-            f"{name} lacks {int(multiples.sum()) - len(steps)} of its slices, the first between {along[first]:.2f} and "
-            f"{along[first + 1]:.2f} mm along the normal, where steps are {step:.2f} mm; fetch the missing files"
+            f"{name} lacks {int(multiples.sum()) - len(steps)} of its slices, the first one between "
+            f"{along[first]:.2f} and {along[first + 1]:.2f} mm along the normal, where the "
+            f"step is {step:.2f} mm; download the missing files"
         )
     raise IntraBenchError(
         f"{name} has steps between slices from {steps.min():.3f} to {steps.max():.3f} mm, expected one spacing; "
-        "resample it to even slices or leave it out"
+        "resample it to equal steps or leave it out"
     )
 
 

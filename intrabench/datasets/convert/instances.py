@@ -1,4 +1,4 @@
-"""Instances where labels have none: one per connected component."""
+"""Split labels without instances into connected components."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from intrabench.mask import Mask
 
 @dataclass(frozen=True)
 class Instances:
-    """How a mask falls into instances: its connected components, the largest first.
+    """The rule that splits a mask into instances: its connected components, largest first.
 
     connectivity: 6 (faces), 18 (edges) or 26 (corners) neighbours. dilation: the mask is grown by this many voxels, in
     the same neighbourhood, before components are found, so that close pieces count as one; the instances are not grown.
@@ -24,7 +24,7 @@ class Instances:
     min_voxels: int = 1
 
     def split(self, mask: Mask) -> list[Mask]:
-        """The instances of `mask`; those of one size in the order of their first voxels in z, y, x order."""
+        """The instances of `mask`; equal sizes are ordered by their first voxels in z, y, x order."""
         from scipy import ndimage
 
         if not mask.any():
@@ -41,8 +41,8 @@ class Instances:
             found.append(Mask.of(numbered[where] == number, start))
         return sorted((part for part in found if part.voxels >= self.min_voxels), key=lambda part: -part.voxels)
 
-    def told(self) -> str:
-        """In words, for cards."""
+    def describe(self) -> str:
+        """The rule in words, for cards."""
         words = [f"{self.connectivity}-connected components, largest first"]
         if self.dilation:
             words.append(f"joined over gaps of up to {2 * self.dilation} voxels")

@@ -1,4 +1,4 @@
-"""Label maps: one whole number per voxel, each of which is a segment."""
+"""Label maps: one whole number per voxel; each number is a segment."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from intrabench.volume import Array, whole_numbers
 Box = tuple[slice, slice, slice]
 
 _DENSE = 65_536
-"""Boxes are sought of all numbers up to the largest; beyond this one, numbers are ranked first."""
+"""The search for boxes takes memory for all numbers up to the largest; beyond this one, numbers are ranked first."""
 
 
 def segments_of(labels: Array, name: str = "") -> list[Segment]:
-    """The segments of a canonical label map ``(z, y, x)``, ascending by their numbers; 0 is background.
+    """The segments of a canonical label map ``(z, y, x)`` in ascending order of their numbers; 0 is background.
 
-    name: what the file calls all of them.
+    name: the name of all segments in the file.
     """
     return [
         Segment(name, Mask.of(labels[where] == number, [bound.start for bound in where]), number)
@@ -29,7 +29,7 @@ def segments_of(labels: Array, name: str = "") -> list[Segment]:
 
 
 def boxes_of(labels: Array) -> Iterator[tuple[int, Box]]:
-    """Each number above 0 in a label map of integers, in any order of axes, and its box, ascending."""
+    """Each number above 0 in an integer label map (any order of axes) with its box, ascending."""
     from scipy import ndimage
 
     top = int(labels.max(initial=0))
@@ -41,12 +41,12 @@ def boxes_of(labels: Array) -> Iterator[tuple[int, Box]]:
 
 
 def whole(labels: Array, name: str) -> Array:
-    """The same numbers as integers.
+    """The label map as integers.
 
     name: the file, for messages.
 
     Raises:
-        IntraBenchError: a number that is not whole, or below zero.
+        IntraBenchError: a value is not a whole number, or is negative.
     """
     if labels.dtype.kind not in "biuf":
         raise IntraBenchError(f"{name} holds {labels.dtype} instead of one number per voxel; save it as a label map")
@@ -54,6 +54,6 @@ def whole(labels: Array, name: str) -> Array:
     lowest = int(labels.min(initial=0))
     if lowest < 0:
         raise IntraBenchError(
-            f"{name} holds the value {lowest}, expected labels from 0 up; give it another number, or save it unsigned"
+            f"{name} holds the value {lowest}, expected labels from 0 up; change it, or save the file as unsigned"
         )
     return labels

@@ -1,7 +1,7 @@
-"""Natural images: a picture is a volume of one slice, its mask a map of numbers on the same pixels.
+"""Natural images: a picture is a volume of one slice, and its mask is a label map on the same pixels.
 
-The picture is the canonical slice as it is: y = 0 is the row on top, x = 0 the column on the left. There is no patient
-whose Superior, Anterior and Right these could be. A pixel counts as 1 mm, so that distances in mm are in pixels.
+The picture is used as the canonical slice: y = 0 is the top row, x = 0 the left column. Superior, Anterior and Right
+have no meaning here. A pixel counts as 1 mm, so distances in mm are distances in pixels.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 Coding = Literal["any", "channel0", "packed", "palette"]
-"""How the pixels of a mask tell objects. any: 1 where any channel is above 0. channel0: by the blue channel, 1 above
-128, ignored at 128. packed: the number is red + 256 green + 65536 blue. palette: the number is the entry in the
-palette, or the grey value. Source of the first three: the loaders of RClicks, where OpenCV reads blue first."""
+"""How the pixels of a mask encode objects. any: 1 if any channel is above 0. channel0: blue channel, 1 above 128,
+ignored at 128. packed: the number is red + 256 green + 65536 blue. palette: the number is the palette index or the
+grey value. Source of the first three: the loaders of RClicks, where OpenCV reads blue first."""
 
 IGNORED = -1
-"""The number of pixels that no metric counts."""
+"""The label of ignored pixels."""
 
 
 def read_photo(path: Path) -> Volume:
-    """A picture as ``(1, y, x, 3)``, RGB of 8 bits; of 16 or 32 bits of grey, as ``(1, y, x)`` in these.
+    """A picture as 8-bit RGB ``(1, y, x, 3)``; 16- or 32-bit grey keeps its type as ``(1, y, x)``.
 
-    Greys and palettes become RGB, what is transparent lies on white, and the orientation that a camera noted is
-    applied; colour profiles are not.
+    Grey and palette pictures become RGB, transparent pixels get a white background, and the camera's orientation tag is
+    applied. Colour profiles are ignored.
 
     Raises:
-        IntraBenchError: missing, truncated or no picture.
+        IntraBenchError: the file is missing, truncated or not a picture.
     """
     return Volume.from_canonical(_colours(_opened(path))[None])
 
@@ -46,18 +46,18 @@ def read_photo(path: Path) -> Volume:
 def read_ids(path: Path, coding: Coding, void: int | None = None) -> Array:
     """The numbers of the objects in a mask, ``(y, x)``: 0 is background and -1 ignored.
 
-    void: the number that means ignored, for codings that do not say it themselves.
+    void: the number of ignored pixels, for codings that do not define it.
 
     Raises:
-        IntraBenchError: missing, truncated, no picture, or for ``palette`` not one exact number per pixel.
+        IntraBenchError: the file is missing, truncated or not a picture, or ``palette`` finds no exact numbers.
     """
     if coding not in _CODINGS:
-        raise IntraBenchError(f"there is no coding {coding!r} of masks; choose from {', '.join(_CODINGS)}")
+        raise IntraBenchError(f"there is no mask coding {coding!r}; choose from {', '.join(_CODINGS)}")
     picture = _opened(path)
     if coding == "palette" and (picture.format == "JPEG" or len(picture.getbands()) > 1 or picture.mode == "F"):
         raise IntraBenchError(
-            f"{path} has not one exact number per pixel ({picture.format}, {picture.mode}); save the mask as a PNG "
-            "with a palette or in grey"
+            f"{path} does not have one exact number per pixel ({picture.format}, {picture.mode}); save it as a PNG "
+            "with a palette or in greyscale"
         )
     ids = _CODINGS[coding](picture)
     if void is not None:
@@ -66,9 +66,9 @@ def read_ids(path: Path, coding: Coding, void: int | None = None) -> Array:
 
 
 def photo_targets(ids: Array, case: str, volume: Volume, label: str = "object") -> list[Target]:
-    """One target for each number above 0 in `ids` ``(y, x)``, which is its instance; -1 is ignored around all."""
+    """One target per number above 0 in `ids` ``(y, x)``; the number is its instance; -1 is ignored by all."""
     values = np.unique(ids[ids > 0])
-    ranks = np.searchsorted(values, ids, side="right")  # for boxes are sought of all numbers up to the largest
+    ranks = np.searchsorted(values, ids, side="right")  # the search for boxes takes memory for all numbers
     names = {rank: (label, value) for rank, value in enumerate(values.tolist(), start=1)}
     ignore = Mask.of(ids[None] == IGNORED)
     found = targets_of(ranks[None], names, case, volume.spacing_mm)
@@ -85,16 +85,16 @@ def photo_case(
     label: str = "object",
     longest: int | None = None,
 ) -> tuple[Volume, list[Target]]:
-    """A picture and the objects in its mask, both made smaller where a side is longer than `longest` pixels.
+    """A picture and the objects in its mask, both reduced if a side is longer than `longest` pixels.
 
     Raises:
-        IntraBenchError: either cannot be read, they differ in size, or there is no object.
+        IntraBenchError: a file cannot be read, the sizes differ, or there is no object.
     """
     picture, ids = _colours(_opened(image)), read_ids(mask, coding, void)
     if ids.shape != picture.shape[:2]:
         raise IntraBenchError(
-            f"{mask} has {ids.shape[0]} x {ids.shape[1]} pixels where its picture {image.name} has "
-            f"{picture.shape[0]} x {picture.shape[1]}; export both in one size"
+            f"{mask} has {ids.shape[0]} x {ids.shape[1]} pixels, but its picture {image.name} has "
+            f"{picture.shape[0]} x {picture.shape[1]}; export both in the same size"
         )
     shape = within(ids.shape, longest)
     if shape != ids.shape:
@@ -103,7 +103,7 @@ def photo_case(
     targets = photo_targets(ids, case, volume, label)
     if not targets:
         raise IntraBenchError(
-            f"{mask} shows no object, so case {case} has no target; leave out the picture and its mask"
+            f"{mask} contains no object, so case {case} has no target; leave out the picture and its mask"
         )
     return volume, targets
 
@@ -118,7 +118,7 @@ def _opened(path: Path) -> Image:
         with Image.open(path) as picture:
             ImageOps.exif_transpose(picture, in_place=True)
         return picture
-    except Exception as error:  # every decoder has its own exceptions for broken files
+    except Exception as error:  # decoders raise various exceptions for damaged files
         raise IntraBenchError(
             f"{path} cannot be read: it is truncated or not a picture ({error}); fetch or export it again"
         ) from error

@@ -1,4 +1,4 @@
-"""Pictures and their masks, paired by the names of the files."""
+"""Pictures and their masks, paired by file name."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
 def paired(images: Iterable[str], masks: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Picture and mask by case, which is the picture's name without its suffix, sorted by the picture's name.
 
-    The mask has the same name but for the suffix; or, as RClicks pairs them, the picture's name up to its first dot.
-    Hidden files and files that are no pictures do not count.
+    The mask has the same name except for the suffix or, as in RClicks, the picture's name up to its first dot.
+    Hidden files and files other than pictures are ignored.
 
     Raises:
-        ValueError: one without the other, or two of the same name, in words that name them.
+        ValueError: a picture or a mask has no partner, or two files have the same name; the message names them.
     """
     pictures, left = _by_stem(images), _by_stem(masks)
     pairs = {}

@@ -1,4 +1,4 @@
-"""Filling polygons: which pixel centres lie inside, by the even-odd rule."""
+"""Fill polygons: pixels whose centres lie inside by the even-odd rule."""
 
 from __future__ import annotations
 
@@ -12,23 +12,26 @@ Floats = NDArray[np.float64]
 Integers = Sequence[int] | NDArray[np.intp]
 
 _DIGITS = 4
-"""Vertices and crossings are rounded to these decimals of a pixel: many contours run through centres, and float noise
-must not decide there."""
+"""Vertices and crossings are rounded to these decimals of a pixel, because many contours run through pixel centres,
+where float noise must not decide."""
 
 
 def filled(polygons: Sequence[Floats], slices: Integers, shape: tuple[int, int, int]) -> NDArray[np.bool_]:
     """The voxels inside closed polygons as a boolean array of `shape` ``(column, row, slice)``.
 
-    polygons: vertices ``(n, 2)`` as (column, row), voxel centres at whole numbers; the last vertex is joined to the
-    first. slices: the slice of each polygon. All polygons of a slice are combined even-odd, so one inside another is a
-    hole. A centre on an edge belongs to the side of larger columns, on a horizontal edge to that of larger rows, so
-    polygons that share an edge neither overlap nor leave a gap. What lies beyond `shape` is cut off.
+    polygons: vertices ``(n, 2)`` as (column, row), with voxel centres at whole numbers; the last vertex is connected to
+    the first. slices: the slice of each polygon. All polygons of a slice are combined by the even-odd rule, so a
+    polygon inside another is a hole. A centre on an edge belongs to the side of larger columns, on a horizontal edge to
+    the side of larger rows; so polygons that share an edge neither overlap nor leave a gap. Parts beyond `shape` are
+    cut off.
     """
     columns, rows, depth = shape
     inside = np.zeros((columns + 1, rows, depth), dtype=bool)
     low, high, planes = _edges(polygons, slices)
     first = np.clip(np.ceil(low[:, 1]), 0, rows).astype(np.intp)
-    counts = np.clip(np.ceil(high[:, 1]), 0, rows).astype(np.intp) - first  # centre lines that an edge crosses
+    counts = (
+        np.clip(np.ceil(high[:, 1]), 0, rows).astype(np.intp) - first
+    )  # number of centre lines that an edge crosses
     edge = np.repeat(np.arange(len(counts)), counts)
     row = np.arange(len(edge)) + np.repeat(first - counts.cumsum() + counts, counts)
     along = (row - low[edge, 1]) / (high - low)[edge, 1]
@@ -36,15 +39,15 @@ def filled(polygons: Sequence[Floats], slices: Integers, shape: tuple[int, int, 
     column = np.clip(np.ceil(crossing), 0, columns).astype(np.intp)
     where, times = np.unique(np.ravel_multi_index((column, row, planes[edge]), inside.shape), return_counts=True)
     inside.reshape(-1)[where[times % 2 == 1]] = True
-    for left, right in pairwise(inside):  # as `np.logical_xor.accumulate`, but twenty times faster
+    for left, right in pairwise(inside):  # same as `np.logical_xor.accumulate`, but twenty times faster
         np.logical_xor(left, right, out=right)
     return inside[:columns]
 
 
 def _edges(polygons: Sequence[Floats], slices: Integers) -> tuple[Floats, Floats, NDArray[np.intp]]:
-    """The ends of all edges, that of the lower row first, and their slices.
+    """The ends of all edges, the end in the lower row first, and their slices.
 
-    The order makes both polygons at an edge find the very same crossings.
+    This order gives both polygons at a common edge exactly the same crossings.
     """
     points = np.round(np.concatenate(polygons), _DIGITS)
     sizes = np.array([len(polygon) for polygon in polygons])

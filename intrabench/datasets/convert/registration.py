@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
 
-_FLIP = np.diag([-1.0, -1.0, 1.0, 1.0])  # ITK points to Left and Posterior, we to Right and Anterior
+_FLIP = np.diag([-1.0, -1.0, 1.0, 1.0])  # ITK axes point to Left and Posterior, ours to Right and Anterior
 
 
 def rigid(moving: Path, fixed: Path) -> NDArray[np.float64]:
-    """The motion that puts `moving` in place on `fixed`: a 4 x 4 matrix from RAS mm of the one to RAS mm of the other.
+    """The rigid transform from `moving` to `fixed`: a 4 x 4 matrix between their RAS millimetres.
 
-    By elastix's standard rigid settings (mutual information, four resolutions), begun at the centres of gravity, as
-    RadioActive does; the images keep their own orientations.
+    Uses elastix's standard rigid settings (mutual information, four resolutions) and starts at the centres of gravity,
+    as RadioActive does. The images keep their own orientations.
 
     Raises:
-        IntraBenchError: elastix is not installed, or finds no alignment.
+        IntraBenchError: elastix is not installed or fails.
     """
     try:
         import itk
@@ -47,7 +47,7 @@ def rigid(moving: Path, fixed: Path) -> NDArray[np.float64]:
 
 
 def _matrix(parameters: Any) -> NDArray[np.float64]:
-    """elastix's Euler transform, from fixed to moving in ITK's axes: angles about x, y, z and a shift, by a centre."""
+    """elastix's Euler transform from fixed to moving in ITK's axes: angles about x, y, z, centre, translation."""
     ax, ay, az, *shift = (float(text) for text in parameters["TransformParameters"])
     centre = np.array([float(text) for text in parameters["CenterOfRotationPoint"]])
     about_x = _rotation(ax, 1, 2)
@@ -62,7 +62,7 @@ def _matrix(parameters: Any) -> NDArray[np.float64]:
 
 
 def _rotation(angle: float, first: int, second: int) -> NDArray[np.float64]:
-    """A turn by `angle` radians from one axis towards another."""
+    """The rotation by `angle` radians from one axis towards another."""
     matrix = np.eye(3)
     matrix[first, first] = matrix[second, second] = np.cos(angle)
     matrix[second, first] = np.sin(angle)

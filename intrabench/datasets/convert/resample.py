@@ -1,4 +1,4 @@
-"""Masks from one grid to another, by nearest neighbour and only where there is something."""
+"""Resample masks to another grid by nearest neighbour, only inside the box of the foreground."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Floats = NDArray[np.floating]
 Inside = NDArray[np.bool_]
 
 _DIGITS = 3
-"""Voxel coordinates are rounded to these decimals, so that float noise never decides between two neighbours."""
+"""Decimals to which voxel coordinates are rounded, so that float noise never decides between two neighbours."""
 
 
 def onto_grid(array: Array, affine: Floats, grid: Grid) -> Mask:
-    """The nonzero voxels of `array` (in file order, with its own affine to RAS mm) as a canonical mask on `grid`.
+    """The nonzero voxels of `array` (file order, with its own affine to RAS mm) as a canonical mask on `grid`.
 
-    A voxel of `grid` is inside where the voxel of `array` that holds its centre is nonzero; a centre on the border of
-    two belongs to the one with the larger index. Affines may be oblique or sheared. What lies beyond `grid` is cut off.
+    A voxel of `grid` is inside if the voxel of `array` at its centre is nonzero; a centre on the border of two voxels
+    belongs to the one with the larger index. Affines may be oblique or sheared. Parts beyond `grid` are cut off.
     """
     source = Mask.of(array)
     if not source.any():
@@ -63,7 +63,7 @@ def _nearest(coordinates: Floats) -> NDArray[np.intp]:
 
 
 def _matching_axes(linear: Floats, extent: NDArray[np.intp]) -> list[int] | None:
-    """The axis of the box that each axis of the array runs along; None where grids are oblique to each other."""
+    """For each axis of the array, the parallel axis of the box; None if the grids are oblique to each other."""
     axes = np.abs(linear).argmax(axis=1)
     drift = np.abs(linear) * extent
     drift[range(3), axes] = 0
@@ -73,7 +73,7 @@ def _matching_axes(linear: Floats, extent: NDArray[np.intp]) -> list[int] | None
 
 
 def _straight(array: Inside, linear: Floats, offset: Floats, extent: NDArray[np.intp], axes: list[int]) -> Inside:
-    """Sample along each axis by itself."""
+    """Sample along each axis separately."""
     taken = array
     kept = [slice(0)] * 3
     for own, axis in enumerate(axes):
@@ -89,7 +89,7 @@ def _straight(array: Inside, linear: Floats, offset: Floats, extent: NDArray[np.
 
 
 def _oblique(array: Inside, linear: Floats, offset: Floats, extent: NDArray[np.intp]) -> Inside:
-    """Sample plane by plane, so that coordinates take the memory of one plane."""
+    """Sample plane by plane, so that coordinates of only one plane are in memory."""
     inside = np.zeros(extent, dtype=bool)
     _, rows, columns = np.ogrid[:1, : extent[1], : extent[2]]
     plane = linear[:, 1, None, None] * rows + linear[:, 2, None, None] * columns + offset[:, None, None]

@@ -1,4 +1,4 @@
-"""RT structure sets: contours in planes, drawn on a series, to masks."""
+"""RT structure sets: planar contours on a series, converted to masks."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ Floats = NDArray[np.float64]
 
 _CLOSED = ("CLOSED_PLANAR", "CLOSEDPLANAR_XOR")
 _FLAT = 0.1
-"""A contour in a slice plane stays within this part of the step between slices."""
+"""Tolerance for contours in a slice plane, as a fraction of the step between slices."""
 
 
 def read_rtstruct(path: Path, series: Series) -> list[Segment]:
     """The regions of interest of a structure set as masks on the grid of its series, in the order of the file.
 
-    A voxel is inside where its centre is; a contour belongs to the nearest slice, and contours of one slice are
-    combined even-odd (holes, keyholes, islands). Points and open contours are left out, and so is a region without
-    closed contours. Contours are cut off at the sides of the volume. Names and numbers are ROIName and ROINumber.
+    A voxel is inside if its centre is inside. A contour belongs to the nearest slice, and the contours of one slice are
+    combined by the even-odd rule (holes, keyholes, islands). Points and open contours are left out, and so are regions
+    without closed contours. Contours are cut off at the sides of the volume. Names and numbers are ROIName and
+    ROINumber.
 
     Raises:
-        IntraBenchError: no structure set, truncated, drawn on other images, contours that lie in other planes than the
-            slices, several planes of contours in one slice, or contours outside of the volume.
+        IntraBenchError: the file is not a structure set, truncated or drawn on other images; its contours are not in
+            the planes of the slices, lie in several planes within one slice, or are outside of the volume.
     """
     dataset = read_dataset(path)
     if dataset.get("Modality") != "RTSTRUCT":
@@ -58,8 +59,8 @@ def read_rtstruct(path: Path, series: Series) -> list[Segment]:
 
 
 def _points(contour: Any, region: str) -> Floats:
-    """The vertices ``(n, 3)`` of a closed contour in RAS mm; of others there are none."""
-    stored = contour.get_item("ContourData")  # as bytes: pydicom would make an object of every number
+    """The vertices ``(n, 3)`` of a closed contour in RAS mm; no vertices for other contours."""
+    stored = contour.get_item("ContourData")  # as bytes, because pydicom would make an object of every number
     if contour.get("ContourGeometricType") not in _CLOSED or stored is None or not stored.value:
         return np.empty((0, 3))
     with reading(region):
@@ -77,7 +78,9 @@ def _mask(contours: Sequence[Floats], grid: Grid, region: str) -> Mask:
     low = np.clip(np.floor(flat.min(axis=0)), 0, grid.shape[:2]).astype(int)
     high = np.clip(np.ceil(flat.max(axis=0)) + 1, 0, grid.shape[:2]).astype(int)
     if (low >= high).any():
-        raise IntraBenchError(f"{region} lies beside the images of the series; give it the series it was drawn on")
+        raise IntraBenchError(
+            f"{region} lies outside the images of the series; provide the series that it was drawn on"
+        )
     first = int(slices.min())
     width, height = (int(extent) for extent in high - low)
     polygons = np.split(flat - low, sizes.cumsum()[:-1])
@@ -92,21 +95,21 @@ def _slices(along: Floats, sizes: NDArray[np.intp], depth: int, region: str) -> 
     through = float((highest - lowest).max())
     if through > _FLAT:
         raise IntraBenchError(
-            f"{region} has a contour that runs through {through:.1f} steps between slices, expected contours in the "
+            f"{region} has a contour that extends over {through:.1f} steps between slices, expected contours in the "
             "planes of the slices; give it the series that it was drawn on"
         )
-    slices = np.floor(np.round((lowest + highest) / 2, 3) + 0.5).astype(np.intp)  # float noise moves no contour
+    slices = np.floor(np.round((lowest + highest) / 2, 3) + 0.5).astype(np.intp)  # rounded against float noise
     outside = np.count_nonzero((slices < 0) | (slices >= depth))
     if outside:
         raise IntraBenchError(
             f"{region} has {outside} of {len(slices)} contours more than half a step beyond the {depth} slices; "
-            "give it all slices of the series that it was drawn on"
+            "provide all slices of the series that it was drawn on"
         )
     order = np.lexsort((lowest, slices))
     apart = (np.diff(lowest[order]) > _FLAT) & (np.diff(slices[order]) == 0)
     if apart.any():
         raise IntraBenchError(
             f"{region} has contours in several planes within one slice, so it was drawn on thinner slices; "
-            "give it the series that it was drawn on"
+            "provide the series that it was drawn on"
         )
     return slices

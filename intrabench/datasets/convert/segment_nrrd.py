@@ -1,4 +1,4 @@
-"""Several segments in one file: NRRD as 3D Slicer writes it, and NIfTI with a channel per segment."""
+"""Files with several segments: NRRD as written by 3D Slicer, and NIfTI with one channel per segment."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Affine = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """A segment on a grid of its own: booleans in file order, and their affine to RAS mm."""
+    """A segment on its own grid: booleans in file order and their affine to RAS mm."""
 
     name: str
     number: int
@@ -31,7 +31,7 @@ class Drawn:
     affine: Affine
 
     def onto(self, grid: Grid) -> Segment:
-        """The same on the grid of an image, by nearest neighbour; what lies beyond it is cut off."""
+        """The segment resampled to an image's grid by nearest neighbour; parts beyond the grid are cut off."""
         return Segment(self.name, onto_grid(self.array, self.affine, grid), self.number)
 
     def beyond(self, grid: Grid) -> int:
@@ -44,7 +44,7 @@ class Drawn:
 
 
 def has_segments(path: Path) -> bool:
-    """Whether a file holds several segments: its header names them, or it has a channel for each.
+    """Whether a file holds several segments, named in its header or stored as channels.
 
     Raises:
         IntraBenchError: the header cannot be read.
@@ -54,20 +54,20 @@ def has_segments(path: Path) -> bool:
             image: Any = nib.load(path)
             return len(image.shape) == 4 and image.shape[3] > 1
         return path.suffix.lower() in (".nrrd", ".nhdr") and bool(_indices(_header(path)))
-    except Exception as error:  # every reader has its own exceptions for broken files
+    except Exception as error:  # readers raise various exceptions for damaged files
         raise broken(path, error) from error
 
 
 def drawn_in(path: Path) -> Iterator[Drawn]:
-    """The segments of a file, each cut out of its own box; those without voxels are left out.
+    """The segments of a file, each cropped to its box; segments without voxels are left out.
 
-    NRRD: segment i is called ``Segment{i}_Name`` and is where the layer ``Segment{i}_Layer`` has the value
-    ``Segment{i}_LabelValue``; without these, where the layer i, or the only one, is 1. A file of one voxel holds
-    nothing: Slicer writes it where nothing was drawn. NIfTI: segment i is where the channel i is 1; if channel 0 is
-    just what is in no other, it is the background, and else channels count from 1.
+    NRRD: ``Segment{i}_Name`` is the name of segment i. Its voxels are those where layer ``Segment{i}_Layer`` has the
+    value ``Segment{i}_LabelValue``; without these entries, those where layer i, or the only layer, is 1. A file of one
+    voxel has no segments: Slicer writes it if nothing was drawn. NIfTI: the voxels of segment i are those where channel
+    i is 1. If channel 0 is exactly the rest, it is the background; else channels are numbered from 1.
 
     Raises:
-        IntraBenchError: truncated, or values that do not fit the header.
+        IntraBenchError: the file is truncated, or its values do not fit the header.
     """
     try:
         yield from (_one_hot if _is_nifti(path) else _slicer)(path)
@@ -78,7 +78,7 @@ def drawn_in(path: Path) -> Iterator[Drawn]:
 
 
 def cut_out(labels: Array, affine: Affine) -> Iterator[Drawn]:
-    """The values of a label map in file order, each cut out of its own box."""
+    """The values of a label map in file order, each cropped to its box."""
     for number, where in boxes_of(labels):
         yield _drawn("", number, labels, where, affine)
 
@@ -99,7 +99,7 @@ def _slicer(path: Path) -> Iterator[Drawn]:
         name = header.get(f"Segment{index}_Name", "")
         if layer >= len(layers):
             raise IntraBenchError(
-                f"{path} says that {name or f'segment {index}'} is in layer {layer} from 0, and has {len(layers)}; "
+                f"{path} puts {name or f'segment {index}'} into layer {layer} (from 0), but has {len(layers)} layers; "
                 "save it again"
             )
         if number in boxes[layer]:
@@ -112,7 +112,7 @@ def _one_hot(path: Path) -> Iterator[Drawn]:
     if array.max(initial=0) > 1:
         raise IntraBenchError(
             f"{path} has {array.shape[3]} channels with values up to {array.max()}, expected 0 and 1 in each; save a "
-            "label map of three axes, or a channel per label"
+            "label map with three axes, or one channel per label"
         )
     background = np.array_equal(array[..., 0] == 0, array[..., 1:].any(axis=3))
     for channel in range(int(background), array.shape[3]):
@@ -127,7 +127,7 @@ def _drawn(name: str, number: int, labels: Array, where: Box, affine: Affine, va
 
 
 def _inside(indices: Array, back: Affine, grid: Grid) -> NDArray[np.bool_]:
-    """Which voxels, rows of indices, have their centres in a voxel of `grid`."""
+    """Which voxels (rows of indices) have their centres inside `grid`."""
     found = np.round(indices @ back[:3, :3].T + back[:3, 3], 3)
     return np.logical_and.reduce((found >= -0.5) & (found < np.array(grid.shape) - 0.5), axis=1)
 
@@ -146,7 +146,7 @@ def _header(path: Path) -> dict[str, str]:
 
 
 def _indices(header: dict[str, str]) -> list[int]:
-    """The numbers of the segments that a header describes."""
+    """The numbers of the segments in a header."""
     return sorted({int(found[1]) for key in header if (found := re.match(r"Segment(\d+)_", key))})
 
 
@@ -154,5 +154,5 @@ def _affine(image: Any) -> Affine:
     affine = np.eye(4)
     affine[:3, :3] = np.reshape(image.GetDirection(), (3, 3)) * image.GetSpacing()
     affine[:3, 3] = image.GetOrigin()
-    affine[:2] *= -1  # ITK points to Left and Posterior
+    affine[:2] *= -1  # ITK axes point to Left and Posterior
     return affine

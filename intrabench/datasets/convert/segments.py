@@ -1,4 +1,4 @@
-"""What all readers of labels give: named masks on the canonical grid of their image, which may overlap."""
+"""Segments, the common result of all label readers: named masks on the image's canonical grid, which may overlap."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from intrabench.volume import Volume
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """One structure that a file outlines: its name as the file has it, its number there, its mask."""
+    """One structure in a file: its name and number there, and its mask."""
 
     name: str
     mask: Mask
@@ -23,9 +23,9 @@ class Segment:
 def targets_from(
     segments: Iterable[tuple[str, Mask]], case: str, volume: Volume, rule: Instances | None = None
 ) -> list[Target]:
-    """Targets of labelled masks ``(label, mask)``; masks of one label are its instances 1, 2, ... in the order given.
+    """Targets of labelled masks ``(label, mask)``. The masks of a label become its instances 1, 2, ... in this order.
 
-    rule: splits every mask into instances first; None: each mask is an instance as it is. Empty masks give no target.
+    rule: splits every mask into instances first; None: each mask is one instance. Empty masks give no target.
     """
     counted: dict[str, int] = {}
     targets = []

@@ -8,10 +8,10 @@ from intrabench.errors import IntraBenchError
 
 
 def read_table(path: Path) -> list[list[str]]:
-    """The rows of the first sheet of an ``.xlsx`` file, all as wide; whole numbers without decimals, blanks cut off.
+    """The rows of the first sheet of an ``.xlsx`` file, of equal length, stripped; whole numbers have no decimals.
 
     Raises:
-        IntraBenchError: no spreadsheet, or the library for it is not installed.
+        IntraBenchError: the file is not a spreadsheet, or the library for it is not installed.
     """
     try:
         import openpyxl
@@ -23,7 +23,7 @@ def read_table(path: Path) -> list[list[str]]:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         rows = [[_text(value) for value in row] for row in book.worksheets[0].iter_rows(values_only=True)]
         book.close()
-    except Exception as error:  # zip, XML and the library each have their own
+    except Exception as error:  # zip, XML and the library raise different exceptions
         raise IntraBenchError(f"{path} cannot be read as a spreadsheet ({error}); fetch it again") from error
     width = max(map(len, rows), default=0)
     return [row + [""] * (width - len(row)) for row in rows]

@@ -1,1 +1,1 @@
-"""What several data sets have in common."""
+"""Base classes shared by several data sets."""

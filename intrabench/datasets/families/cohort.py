@@ -1,4 +1,4 @@
-"""Pinned cohorts: which series of the Imaging Data Commons a data set's cases are, as data (``cohorts/*.csv``)."""
+"""Pinned cohorts: the series of the Imaging Data Commons of each case of a data set (``cohorts/*.csv``)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parent / "cohorts"
 
 @cache
 def cohort(name: str) -> Mapping[str, tuple[IdcSeries, ...]]:
-    """The series of each case, in the order of the file; ``docs/make_cohorts.py`` says how they were chosen."""
+    """The series of each case in the order of the file; ``docs/make_cohorts.py`` documents how they were chosen."""
     found: dict[str, list[IdcSeries]] = {}
     with (FOLDER / f"{name}.csv").open(newline="", encoding="utf-8") as lines:
         for row in csv.DictReader(lines):

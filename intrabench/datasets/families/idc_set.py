@@ -1,4 +1,4 @@
-"""What the data sets from the Imaging Data Commons share: a scan, and labels that were drawn on it, both DICOM."""
+"""Base of the data sets from the Imaging Data Commons: scans with labels drawn on them, both in DICOM."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ READERS = {"SEG": read_seg, "RTSTRUCT": read_rtstruct}
 
 @dataclass(frozen=True)
 class IdcSet(Dataset):
-    """A cohort of series; each case has one of labels and one or more images, of which it names its own."""
+    """A cohort of series. Each case has one label series and one or more image series; the labels refer to one."""
 
     def cases(self) -> tuple[str, ...]:
         """The cases of the pinned cohort."""
         return tuple(cohort(self.name))
 
     def case_sources(self, case: str) -> tuple[Source, ...]:
-        """The labels, and all images that they may belong to."""
+        """The label series and all image series that it may belong to."""
         return cohort(self.name)[case]
 
     def load(self, case: str, files: Files) -> tuple[Volume, Sequence[Target]]:
@@ -55,11 +55,11 @@ class IdcSet(Dataset):
 
     @abstractmethod
     def targets(self, segments: Sequence[Segment], case: str, volume: Volume) -> list[Target]:
-        """The targets that the structures of a label file make."""
+        """The targets made from the structures of a label file."""
 
 
 def _image(candidates: Sequence[IdcSeries], references: References, path: Path) -> IdcSeries:
-    """The image that labels were drawn on; where there is one only, its geometry tells whether it is."""
+    """The image that the labels were drawn on. If there is only one, its geometry is checked later."""
     if len(candidates) == 1:
         return candidates[0]
     named = [series for series in candidates if series.uid in references.series]
@@ -72,5 +72,5 @@ def _image(candidates: Sequence[IdcSeries], references: References, path: Path) 
 
 
 def named(segments: Sequence[Segment], *names: str) -> Mask:
-    """The union of the structures of these names; empty where there is none."""
+    """The union of the structures with these names; empty if there are none."""
     return Mask.union([segment.mask for segment in segments if segment.name in names])

@@ -1,4 +1,4 @@
-"""What the sets of natural images share: one archive with a folder of pictures and a folder of masks."""
+"""Base of the sets of natural images: one archive with a folder of pictures and a folder of masks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from intrabench.target import Target
 from intrabench.volume import Volume
 
 FBRS = "https://github.com/saic-vul/fbrs_interactive_segmentation/releases/download/v1.0"
-"""Where the archives that interactive segmentation is usually measured on were published first."""
+"""First publication of the archives that are commonly used to evaluate interactive segmentation."""
 
 PAGE = "https://github.com/emb-ai/rclicks"
 UNPINNED = "no checksum of the archive is published; compare the files before you compare results with others"
@@ -26,8 +26,8 @@ UNPINNED = "no checksum of the archive is published; compare the files before yo
 class PhotoSet(Dataset):
     """A case is a picture, called by its file name without suffix; `card.cases` is the number of pictures.
 
-    images, masks: names of the folders, wherever in the archive they lie. longest: pixels of the longer side, to which
-    larger pictures and masks are made smaller.
+    images, masks: names of the folders, at any depth of the archive. longest: the longest allowed side in pixels;
+    larger pictures and masks are reduced.
     """
 
     source: ClassVar[RemoteFile]
@@ -41,7 +41,7 @@ class PhotoSet(Dataset):
         return (self.source,)
 
     def cases(self) -> tuple[str, ...]:
-        """The names of the pictures, sorted; known once the archive is here."""
+        """The names of the pictures, sorted; unknown until the archive is downloaded."""
         return tuple(self._pairs(published_names(self, self.source)))
 
     def load(self, case: str, files: Files) -> tuple[Volume, list[Target]]:
@@ -50,7 +50,7 @@ class PhotoSet(Dataset):
         return photo_case(case, image, mask, self.coding, longest=self.longest)
 
     def _pairs(self, members: Sequence[str]) -> dict[str, tuple[str, str]]:
-        """The members of picture and mask by case, as many as were published."""
+        """Picture and mask of each case in the archive; refuses another number than was published."""
         images, masks = (
             [member for member in members if PurePosixPath(member).parent.name == folder]
             for folder in (self.images, self.masks)
@@ -58,10 +58,10 @@ class PhotoSet(Dataset):
         try:
             pairs = paired(images, masks)
             if len(pairs) != self.card.cases:
-                raise ValueError(f"it has {len(pairs)} pictures in {self.images} where {self.card.cases} were expected")
+                raise ValueError(f"it has {len(pairs)} pictures in {self.images}, expected {self.card.cases}")
         except ValueError as error:
             raise IntraBenchError(
-                f"{self.source.filename} is not the archive that was published ({error}); delete it from the downloads "
+                f"{self.source.filename} is not the published archive ({error}); delete it from the downloads "
                 f"folder and run `intrabench data get {self.name}` again"
             ) from error
         return pairs

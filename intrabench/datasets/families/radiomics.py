@@ -1,4 +1,4 @@
-"""What the tumour samples inside the pyradiomics sdist share."""
+"""Base of the tumour samples inside the pyradiomics sdist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the two spine samples inside the TPTBox wheel share."""
+"""Base of the two spine samples inside the TPTBox wheel."""
 
 from __future__ import annotations
 

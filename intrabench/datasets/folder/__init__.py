@@ -1,1 +1,1 @@
-"""Folders and files of the user's as data sets: how they are laid out, read, named and checked."""
+"""The user's folders and files as data sets: layouts, reading, names of labels, checks."""

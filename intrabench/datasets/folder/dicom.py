@@ -1,4 +1,4 @@
-"""Folders of DICOM files: series of images with the segmentations and structure sets that were drawn on them."""
+"""Folders of DICOM files: image series with the segmentations and structure sets drawn on them."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _READERS = {"SEG": read_seg, "RTSTRUCT": read_rtstruct}
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Dicom(Layout):
-    """A case is a series of images that something was drawn on, with all that was drawn on it."""
+    """A case is an image series together with all segmentations drawn on it."""
 
     series: Mapping[str, tuple[FoundSeries, Sequence[FoundSeries]]]
 
     def cases(self) -> tuple[str, ...]:
-        """The IDs of the patients; where one has several series, with what tells these apart. Sorted."""
+        """The IDs of the patients, sorted; if a patient has several series, with a suffix that distinguishes them."""
         return tuple(self.series)
 
     def local_files(self, case: str) -> tuple[Path, ...]:
-        """The slices and what was drawn on them."""
+        """The files of the slices and of their segmentations."""
         image, drawn = self.series[case]
         return *image.paths, *(path for one in drawn for path in one.paths)
 
     def load(self, case: str, rules: Rules) -> Loaded:
-        """The series as a volume, and the segments of all files in their order."""
+        """The series as a volume, and the segments of all its segmentation files in order."""
         image, drawn = self.series[case]
         contents = [read_dataset(path) for one in drawn for path in one.paths]
         drawn_on = {instance for content in contents for instance in References.drawn_on(content)}
@@ -45,15 +45,15 @@ class Dicom(Layout):
 
 
 def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:
-    """A folder with DICOM files somewhere inside, whatever their names.
+    """The layout of a folder that contains DICOM files at any depth and under any names; None if there are none.
 
     Raises:
-        IntraBenchError: a file is broken, or nothing was drawn on any of the images.
+        IntraBenchError: a file is damaged, or no segmentation belongs to any of the images.
     """
     if label is not None or not path.is_dir() or not any(map(_is_dicom, path.rglob("*"))):
         return None
     if channel:
-        raise IntraBenchError(f"{path} has DICOM series, which have no channels; leave out channel={channel}")
+        raise IntraBenchError(f"{path} has DICOM series, which have no channels; omit channel={channel}")
     found = find_series(path)
     images = [one for one in found if one.modality not in _READERS]
     drawn: dict[str, list[FoundSeries]] = {}
@@ -67,16 +67,16 @@ def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:
     used = [image for image in images if image.uid in drawn]
     if not used:
         raise IntraBenchError(
-            f"{path} has {len(images)} series of DICOM images and {len(strays)} SEG or RTSTRUCT, none of which was "
-            "drawn on any of these; put images and what was drawn on them into this folder"
+            f"{path} has {len(images)} DICOM image series and {len(strays)} SEG or RTSTRUCT, but none of these was "
+            "drawn on any of the images; put images and their segmentations into this folder"
         )
     names = _names(used)
     series = {names[image.uid]: (image, drawn[image.uid]) for image in used}
     modalities = {image.modality for image in used}
-    notes = [f"{one.paths[0]} was drawn on images that are not here; it is left out" for one in strays]
+    notes = [f"{one.paths[0]} was drawn on images that are not in this folder; it is left out" for one in strays]
     if len(images) > len(used):
         unused = len(images) - len(used)
-        notes.append(f"nothing was drawn on {unused} of {len(images)} series of images; they are left out")
+        notes.append(f"{unused} of {len(images)} image series have no segmentation; they are left out")
     return Dicom(
         kind="DICOM",
         series=dict(sorted(series.items())),
@@ -93,7 +93,7 @@ def _is_dicom(path: Path) -> bool:
 
 
 def _drawn_on(drawn: FoundSeries, images: Sequence[FoundSeries]) -> list[FoundSeries]:
-    """The series that a file refers to; where it refers to none, the one in its frame of reference if that is one."""
+    """The series that a file refers to; if it refers to none, the only series in its frame of reference."""
     if drawn.refers_to:
         return [image for image in images if image.uid in drawn.refers_to]
     frame = drawn.frame_of_reference
@@ -102,7 +102,7 @@ def _drawn_on(drawn: FoundSeries, images: Sequence[FoundSeries]) -> list[FoundSe
 
 
 def _names(images: Sequence[FoundSeries]) -> dict[str, str]:
-    """The name of the case of each series, by UID."""
+    """The case name of each series, by UID."""
     patients: dict[str, list[FoundSeries]] = {}
     for image in images:
         patients.setdefault(image.patient_id or image.uid.rpartition(".")[2][-12:], []).append(image)

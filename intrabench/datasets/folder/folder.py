@@ -1,4 +1,4 @@
-"""A folder, or a file, of the user's as a data set."""
+"""The user's own folder or file as a data set."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from intrabench.volume import Volume
 
 @dataclass(frozen=True)
 class Folder(Dataset):
-    """What lies at a path, in any layout that is recognised; a ``dataset.toml`` beside it says what files cannot.
+    """The data at a path in any supported layout; a ``dataset.toml`` beside it adds what the files cannot say.
 
-    label: where the labels lie, if not where the layout has them. channel: of images with several, from 0.
+    label: path of the labels, if the layout does not include them. channel: channel of the image to use, from 0.
     """
 
     version = "1"
@@ -36,16 +36,16 @@ class Folder(Dataset):
 
     @cached_property
     def layout(self) -> Layout:
-        """How it is laid out.
+        """The layout of the files.
 
         Raises:
-            IntraBenchError: nothing is there, or nothing that is understood.
+            IntraBenchError: the path does not exist, or no layout is recognised.
         """
         return recognise(self.path, Path(self.label) if self.label else None, self.channel)
 
     @cached_property
     def rules(self) -> Rules:
-        """The content of its ``dataset.toml``."""
+        """The content of the data set's ``dataset.toml``."""
         return Rules.read(self._root / FILE)
 
     @property
@@ -54,40 +54,40 @@ class Folder(Dataset):
 
     @cached_property
     def name(self) -> str:  # type: ignore[override]
-        """As ``dataset.toml`` says, else the name of the folder, with letters that a spec may have."""
+        """The name in ``dataset.toml``, else that of the folder, reduced to characters that a spec may contain."""
         return self.rules.name or re.sub(r"[^\w.+-]+", "_", self._root.resolve().name) or "root"
 
     @cached_property
     def card(self) -> DatasetCard:  # type: ignore[override]
-        """What ``dataset.toml`` says, else the files, else nobody."""
+        """The card as stated in ``dataset.toml``, else in the files, else empty."""
         given = {key: getattr(self.rules, key) for key in ("title", "modality", "licence", "citation")}
-        told = {"title": self.name, "modality": "", **self.layout.stated, **{k: v for k, v in given.items() if v}}
-        return DatasetCard(**told, caveats=self.layout.notes)
+        stated = {"title": self.name, "modality": "", **self.layout.stated, **{k: v for k, v in given.items() if v}}
+        return DatasetCard(**stated, caveats=self.layout.notes)
 
     @property
     def short_spec(self) -> str:
-        """The name, and the channel unless it is 0: where the folder lies is no part of what it is."""
+        """The name, and the channel unless it is 0. The folder's path is not part of it."""
         return f"{self.name}:channel={self.channel}" if self.channel else self.name
 
     @property
     def spec(self) -> str:
-        """As `short_spec`, with a hash of the place, so that two folders of one name are kept apart in the store."""
+        """`short_spec` with a hash of the path, so that the store keeps two folders with the same name apart."""
         place = f"{self.path.resolve()} {Path(self.label).resolve() if self.label else ''}"
         return f"{self.name}:channel={self.channel},place={hashlib.sha256(place.encode()).hexdigest()[:8]}"
 
     @property
     def argument(self) -> str:
-        """What to write on the command line to have it."""
+        """The data set as an argument for the command line."""
         parameters = [f"label={self.label}"] if self.label else []
         parameters += [f"channel={self.channel}"] if self.channel else []
         return ":".join([str(self.path), *([",".join(parameters)] if parameters else [])])
 
     def cases(self) -> tuple[str, ...]:
-        """The names of the cases, also of those with something wrong."""
+        """The names of the cases, including those that cannot be loaded."""
         return self.layout.cases()
 
     def local_files(self, case: str) -> tuple[Path, ...]:
-        """The files of the case, and ``dataset.toml`` where there is one."""
+        """The files of the case, and ``dataset.toml`` if it exists."""
         rules = self._root / FILE
         return *self.layout.local_files(case), *([rules] if rules.exists() else [])
 
@@ -97,28 +97,28 @@ class Folder(Dataset):
         return volume, targets
 
     def read(self, case: str) -> tuple[Volume, list[Target], list[str]]:
-        """The scan, its targets, and what is unusual about them, a sentence each."""
+        """The scan, its targets, and notes on what is unusual, one sentence each."""
         loaded = self.layout.load(case, self.rules)
         notes, ignored, pieces = list(loaded.notes), [], []
         for segment in loaded.segments:
-            told = segment.name or f"value {segment.number}"
+            title = segment.name or f"value {segment.number}"
             named = self.rules.named(segment)
             if named is None:
-                notes.append(f"{told} is left out, for {FILE} does not list it under [labels]")
+                notes.append(f"{title} is left out because {FILE} does not list it under [labels]")
                 continue
             label, rule = named
             if label == IGNORE:
                 ignored.append(segment.mask)
                 continue
             if not segment.name and not self.rules.labels:
-                notes.append(f"{told} has no name; write one under [labels] in {FILE}")
+                notes.append(f"{title} has no name; write one under [labels] in {FILE}")
             pieces += [(label, part) for part in ([segment.mask] if rule is None else rule.split(segment.mask))]
         ignore = Mask.union(ignored)
         targets = targets_from(pieces, case, loaded.volume)
         return loaded.volume, [replace(target, ignore=ignore) for target in targets], notes
 
     def promised(self) -> tuple[str, ...]:
-        """The labels that ``dataset.toml`` or the files name, whether or not they occur."""
+        """The labels named in ``dataset.toml`` or in the files, also those that do not occur."""
         named = tuple(entry.label for entry in self.rules.labels.values()) or self.layout.labels
         return tuple(label for label in dict.fromkeys(named) if label != IGNORE)
 
@@ -127,11 +127,11 @@ def open_folder(spec: str) -> Folder:
     """The data set of ``PATH`` or ``PATH:label=PATH,channel=1``.
 
     Raises:
-        IntraBenchError: nothing is there, nothing that is understood, or a ``dataset.toml`` that is wrong.
+        IntraBenchError: the path does not exist, no layout is recognised, or ``dataset.toml`` is invalid.
     """
     name, arguments = (spec, {}) if Path(spec).exists() else specs.parse(spec)
     folder = specs.build(Folder, {**arguments, "path": name}, spec)
     if folder.channel < 0:
         raise IntraBenchError(f"{spec!r}: channels count from 0; give channel=0 or more")
-    folder.cases()  # what is wrong with the place is told at once
+    folder.cases()  # problems with the path are reported at once
     return folder

@@ -1,4 +1,4 @@
-"""What a folder or file of the user's is to this program, however it is laid out: cases that can be loaded."""
+"""The common interface of all layouts of the user's folders and files: cases that can be loaded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from intrabench.volume import Volume
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A case as its files have it: the scan, what is outlined in it, and what is unusual, a sentence each."""
+    """A case as read from its files: the scan, its segments, and notes on what is unusual, one sentence each."""
 
     volume: Volume
     segments: Sequence[Segment]
@@ -23,10 +23,10 @@ class Loaded:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Layout(ABC):
-    """A folder that was recognised.
+    """A recognised folder or file.
 
-    kind: what it is, for people. labels: the names that it promises, whether or not they occur. stated: what it says
-    for `DatasetCard`. notes: what is unusual about it as a whole, a sentence each.
+    kind: name of the layout, for people. labels: the names of labels that the folder declares, also those that do not
+    occur. stated: fields of `DatasetCard` that the folder states. notes: what is unusual, one sentence each.
     """
 
     kind: str
@@ -36,7 +36,7 @@ class Layout(ABC):
 
     @abstractmethod
     def cases(self) -> tuple[str, ...]:
-        """The names of the cases, also of those that cannot be loaded."""
+        """The names of the cases, including those that cannot be loaded."""
 
     @abstractmethod
     def local_files(self, case: str) -> tuple[Path, ...]:
@@ -44,8 +44,8 @@ class Layout(ABC):
 
     @abstractmethod
     def load(self, case: str, rules: Rules) -> Loaded:
-        """One case.
+        """Load one case.
 
         Raises:
-            IntraBenchError: files that are missing, cannot be read or do not fit together.
+            IntraBenchError: files are missing, cannot be read or do not fit together.
         """

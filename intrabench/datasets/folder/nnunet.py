@@ -1,4 +1,4 @@
-"""Folders of nnU-Net: ``imagesTr``, ``labelsTr`` and ``dataset.json`` of version 1 or 2, and of the Decathlon."""
+"""Folders in nnU-Net's layout (versions 1 and 2, Decathlon): ``imagesTr``, ``labelsTr`` and ``dataset.json``."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _CHANNEL = re.compile(r"_\d{4}$")
 
 
 def nnunet(path: Path, label: Path | None, channel: int) -> Pairs | None:
-    """A case is a label map; its image is ``CASE_0000`` with the number of the channel, or ``CASE`` with four axes.
+    """A case is a label map; its image is ``CASE_0000`` (0000 is the channel), or ``CASE`` with four axes.
 
-    Names come from ``dataset.json``, which may join values to regions, call one of them `IGNORE`, and list files that
-    lie elsewhere.
+    Names come from ``dataset.json``, which may combine values into regions, call one of them `IGNORE`, and list files
+    in other folders.
 
     Raises:
         IntraBenchError: ``dataset.json`` cannot be read or does not name labels, or there is no such channel.
@@ -29,44 +29,44 @@ def nnunet(path: Path, label: Path | None, channel: int) -> Pairs | None:
     described, images, labels = path / FILE, path / "imagesTr", path / "labelsTr"
     if label is not None or not described.is_file():
         return None
-    told = _read(described)
-    listed = told.get("dataset")
+    content = _read(described)
+    listed = content.get("dataset")
     if not isinstance(listed, dict) and not (images.is_dir() and labels.is_dir()):
         return None
-    channels = _channels(told, channel, described)
-    regions = _regions(told.get("labels"), described)
+    channels = _channels(content, channel, described)
+    regions = _regions(content.get("labels"), described)
     return Pairs(
         kind="nnU-Net",
-        pairs=_listed(listed, path, channel) if isinstance(listed, dict) else _found(told, images, labels, channel),
+        pairs=_listed(listed, path, channel) if isinstance(listed, dict) else _found(content, images, labels, channel),
         regions=regions,
         labels=tuple(name for name in regions if name != IGNORE),
-        stated=_stated(told, channels[channel] if channels else ""),
-        notes=(f"one of the channels {', '.join(channels)} is used: {channels[channel]}",) if len(channels) > 1 else (),
+        stated=_stated(content, channels[channel] if channels else ""),
+        notes=(f"of the channels {', '.join(channels)} only {channels[channel]} is used",) if len(channels) > 1 else (),
         more=(described,),
     )
 
 
 def _read(path: Path) -> Mapping[str, Any]:
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise IntraBenchError(f"{path} is not valid JSON ({error}); repair it") from error
-    if not isinstance(told, dict):
-        raise IntraBenchError(f"{path} holds no table with labels, as nnU-Net writes it; repair it")
-    return told
+    if not isinstance(content, dict):
+        raise IntraBenchError(f"{path} has no table of labels, as nnU-Net writes it; repair it")
+    return content
 
 
-def _channels(told: Mapping[str, Any], channel: int, path: Path) -> list[str]:
-    """The names of the channels in their order, as far as there are any; `channel` must be one of them."""
-    found = told.get("channel_names") or told.get("modality")
+def _channels(content: Mapping[str, Any], channel: int, path: Path) -> list[str]:
+    """The names of the channels in order, if any are given; refuses a `channel` beyond them."""
+    found = content.get("channel_names") or content.get("modality")
     names = [str(name) for name in found.values()] if isinstance(found, dict) else []
     if names and channel >= len(names):
-        raise IntraBenchError(f"{path} has the channels {', '.join(names)}, so there is no channel {channel} from 0 on")
+        raise IntraBenchError(f"{path} has no channel {channel}; it has {', '.join(names)}, counted from 0")
     return names
 
 
 def _regions(labels: Any, path: Path) -> dict[str, tuple[int, ...]]:
-    """The values of each name, without the background. Version 1 maps values to names, version 2 names to values."""
+    """The values of each name, without background. Version 1 maps values to names, version 2 maps names to values."""
     try:
         if all(key.isdecimal() for key in labels):
             found: dict[str, tuple[int, ...]] = {str(name): (int(value),) for value, name in labels.items()}
@@ -80,30 +80,30 @@ def _regions(labels: Any, path: Path) -> dict[str, tuple[int, ...]]:
     return {name: values for name, values in found.items() if values != (0,)}
 
 
-def _stated(told: Mapping[str, Any], modality: str) -> dict[str, str]:
+def _stated(content: Mapping[str, Any], modality: str) -> dict[str, str]:
     texts = {
-        "title": told.get("name") or told.get("dataset_name") or told.get("description"),
+        "title": content.get("name") or content.get("dataset_name") or content.get("description"),
         "modality": modality,
-        "licence": told.get("licence") or told.get("license"),
-        "citation": told.get("reference"),
+        "licence": content.get("licence") or content.get("license"),
+        "citation": content.get("reference"),
     }
     return {key: str(text) for key, text in texts.items() if text}
 
 
 def _listed(dataset: Mapping[str, Any], root: Path, channel: int) -> dict[str, Pair]:
-    """The cases that ``dataset.json`` lists, with files that may lie elsewhere."""
+    """The cases listed in ``dataset.json``, whose files may be in other folders."""
     try:
         listed = {case: (entry["images"][channel], entry["label"]) for case, entry in sorted(dataset.items())}
         return {case: Pair(root / image, root / label) for case, (image, label) in listed.items()}
     except (KeyError, IndexError, TypeError) as error:
         raise IntraBenchError(
-            f"{root / FILE}: its table dataset has a case without label or without image {channel}; repair it"
+            f"{root / FILE}: its table `dataset` has a case without a label or without image {channel}; repair it"
         ) from error
 
 
-def _found(told: Mapping[str, Any], images: Path, labels: Path, channel: int) -> dict[str, Pair]:
-    """The cases of the two folders, sorted; version 2 says which ending its files have."""
-    ending = str(told.get("file_ending", ""))
+def _found(content: Mapping[str, Any], images: Path, labels: Path, channel: int) -> dict[str, Pair]:
+    """The cases of the two folders, sorted; version 2 states the ending of its files."""
+    ending = str(content.get("file_ending", ""))
     by_stem = {stem(image): image for image in files_in(images) if image.name.endswith(ending)}
     pairs: dict[str, Pair] = {}
     for label in files_in(labels):
@@ -113,10 +113,12 @@ def _found(told: Mapping[str, Any], images: Path, labels: Path, channel: int) ->
         one, all_channels = by_stem.get(f"{case}_{channel:04d}"), by_stem.get(case)
         problem = "" if one or all_channels else f"{label} has no image {case}_{channel:04d} in {images}; add it"
         if case in pairs:
-            problem = f"{label} and {pairs[case].label} are labels of one case; leave one of them"
+            problem = f"{label} and {pairs[case].label} are labels of the same case; keep one of them"
         pairs[case] = Pair(one or all_channels, label, 0 if one else channel, problem)
     for name, image in by_stem.items():
         case = _CHANNEL.sub("", name)
         if name not in pairs and case not in pairs:
-            pairs[case] = Pair(image, None, problem=f"{image} has no label {case} in {labels}; add it, or take it away")
+            pairs[case] = Pair(
+                image, None, problem=f"{image} has no label {case} in {labels}; add it or remove the image"
+            )
     return dict(sorted(pairs.items()))

@@ -12,27 +12,27 @@ from intrabench.datasets.folder.layout import Loaded
 from intrabench.errors import IntraBenchError, broken
 from intrabench.volume import Array, Volume, check_intensities
 
-_NOTE = "the file does not say how the patient lies, so the array is taken as it is, and spacing as x, y, z"
+_NOTE = "the file does not state an orientation, so the array is used as it is, with the spacing as x, y, z"
 
 
 def read_npz(image: Path, label: Path) -> Loaded:
-    """``imgs`` ``(D, H, W)`` and ``spacing`` of one file, ``gts`` ``(D, H, W)`` of the same or of another one.
+    """``imgs`` ``(D, H, W)`` and ``spacing`` from one file, ``gts`` ``(D, H, W)`` from the same or another file.
 
-    The array becomes the canonical one as it is, for the files have no orientation. ``spacing`` counts as x, y, z mm:
-    it is what SimpleITK gave for the scan, while the official script of 2025 measures as if it were z, y, x.
+    The array is used as the canonical one because the files have no orientation. ``spacing`` is taken as x, y, z in mm,
+    as SimpleITK gives it for a scan; the official script of 2025 measures as if it were z, y, x.
 
     Raises:
-        IntraBenchError: truncated or no npz, an array that is missing, or arrays that do not fit together.
+        IntraBenchError: the file is truncated or not npz, an array is missing, or arrays do not fit together.
     """
     imgs, spacing = _arrays(image, "imgs", "spacing")
     (gts,) = _arrays(label, "gts")
     if imgs.ndim != 3 or gts.shape != imgs.shape:
         raise IntraBenchError(
-            f"{label} has gts of the shape {gts.shape} where imgs of {image.name} have {imgs.shape}, expected one "
+            f"{label} has gts of shape {gts.shape}, but imgs of {image.name} have {imgs.shape}; expected one "
             "shape (D, H, W); export both again"
         )
     if spacing.shape != (3,) or not (np.isfinite(spacing) & (spacing > 0)).all():
-        raise IntraBenchError(f"{image} has the spacing {spacing.tolist()}, expected three lengths in mm; write these")
+        raise IntraBenchError(f"{image} has the spacing {spacing.tolist()}, expected three lengths in mm; correct it")
     check_intensities(imgs, str(image))
     x, y, z = (float(length) for length in spacing)
     return Loaded(Volume.from_canonical(imgs, (z, y, x)), segments_of(whole(gts, str(label))), (_NOTE,))
@@ -43,10 +43,10 @@ def _arrays(path: Path, *names: str) -> Sequence[Array]:
         with np.load(path) as stored:
             found = set(stored.files)
             arrays = [stored[name] for name in names if name in found]
-    except Exception as error:  # zip, zlib and numpy each have their own for damaged files
+    except Exception as error:  # zip, zlib and numpy raise different exceptions for damaged files
         raise broken(path, error) from error
     for name in names:
         if name not in found:
-            remedy = "give the files that have it, IMAGES:label=LABELS" if name == "gts" else "export it again"
+            remedy = "give the files that contain it as IMAGES:label=LABELS" if name == "gts" else "export it again"
             raise IntraBenchError(f"{path} has no array {name!r}, only {', '.join(sorted(found))}; {remedy}")
     return arrays

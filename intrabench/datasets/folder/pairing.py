@@ -1,4 +1,4 @@
-"""Images and their labels, paired by the names of the files."""
+"""Images and their labels, paired by file name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ADDED = re.compile(rf"([-_. ](img|image|scan|ct|mr|0000|{_SEG}))+$", re.IGNOREC
 
 @dataclass(frozen=True)
 class Pair:
-    """The files of a case; channel: of an image with several. problem: why it is no case, in a sentence."""
+    """The files of a case. channel: the image's channel to use. problem: one sentence if the case cannot be used."""
 
     image: Path | None
     label: Path | None
@@ -28,29 +28,29 @@ class Pair:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """The images, label maps and pictures in a folder, sorted; hidden files do not count."""
+    """The images, label maps and pictures in a folder, sorted and without hidden files."""
     return sorted(path for path in folder.iterdir() if ending(path) and path.is_file() and path.name[0] != ".")
 
 
 def ending(path: Path) -> str:
-    """The suffix of a file that this program reads, such as ``.nii.gz``; else nothing."""
+    """The file's suffix if this program can read it, such as ``.nii.gz``; else an empty string."""
     return next((known for known in _ENDINGS if path.name.lower().endswith(known)), "")
 
 
 def stem(path: Path) -> str:
-    """The name of a file without that suffix."""
+    """The name of a file without its suffix."""
     return path.name[: len(path.name) - len(ending(path))]
 
 
 def is_label(path: Path) -> bool:
-    """Whether a file says in its name that it holds labels."""
+    """Whether the name of a file says that it holds labels."""
     return bool(_LABEL.search(stem(path)))
 
 
 def pair_up(images: Iterable[Path], labels: Iterable[Path], channel: int = 0) -> dict[str, Pair]:
-    """Pairs by case, sorted. Names are equal, or equal without endings such as _img and _seg if that leaves no choice.
+    """Pairs by case, sorted. Names must be equal, or equal without endings such as _img and _seg if only one fits.
 
-    What does not pair is a case with a `problem`.
+    A file without a partner becomes a case with a `problem`.
     """
     grouped: dict[str, tuple[list[Path], list[Path]]] = {}
     for number, files in enumerate((images, labels)):
@@ -70,10 +70,10 @@ def _pairs(case: str, images: list[Path], labels: list[Path], channel: int) -> d
         return {case: Pair(images[0], labels[0], channel)}
     if len(images) + len(labels) > 1:
         names = ", ".join(str(path) for path in (*images, *labels))
-        problem = f"{names} could all belong to case {case}; leave one image and one label of it, with one name"
+        problem = f"{names} could all belong to case {case}; keep one image and one label with the same name"
     elif images:
-        problem = f"{images[0]} has no label of the same name; add one, or take the image away"
+        problem = f"{images[0]} has no label of the same name; add one, or remove the image"
     else:
-        problem = f"{labels[0]} has no image of the same name; add one, or take the label away"
+        problem = f"{labels[0]} has no image of the same name; add one, or remove the label"
     image, label = (files[0] if files else None for files in (images, labels))
     return {case: Pair(image, label, channel, problem)}

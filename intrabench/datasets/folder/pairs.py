@@ -1,4 +1,4 @@
-"""Folders of images and labels: two folders, one folder, two files, or files that hold both."""
+"""Images with label maps: in two folders, in one folder, as two files, or in files that hold both."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ LABEL_FOLDERS = ("labels", "masks")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Pairs(Layout):
-    """Cases of an image file and a label file each.
+    """Cases with one image file and one label file each.
 
-    regions: what the folder calls the values of its label maps, one or several for each name. more: files that all
-    cases are made from.
+    regions: names of the values in label maps, with one or several values per name. more: further files that all cases
+    are made from.
     """
 
     pairs: Mapping[str, Pair]
@@ -31,16 +31,16 @@ class Pairs(Layout):
     more: tuple[Path, ...] = ()
 
     def cases(self) -> tuple[str, ...]:
-        """The names that image and label have in common, sorted."""
+        """The common names of image and label, sorted."""
         return tuple(self.pairs)
 
     def local_files(self, case: str) -> tuple[Path, ...]:
-        """Image and label, and what holds for all."""
+        """The image and the label file, and the files that all cases use."""
         pair = self.pairs[case]
         return *dict.fromkeys(path for path in (pair.image, pair.label) if path), *self.more
 
     def load(self, case: str, rules: Rules) -> Loaded:
-        """Image and labels, under the names of the regions."""
+        """The image and its segments, with the names of the regions."""
         pair = self.pairs[case]
         if pair.problem or pair.image is None or pair.label is None:
             raise IntraBenchError(pair.problem)
@@ -48,7 +48,7 @@ class Pairs(Layout):
         return replace(loaded, segments=self._named(loaded.segments)) if self.regions else loaded
 
     def _named(self, segments: Sequence[Segment]) -> list[Segment]:
-        """The regions in the order of the folder, then what it has no name for."""
+        """The named regions in the folder's order, then the values without a name."""
         masks = {segment.number: segment.mask for segment in segments}
         named = [
             Segment(name, Mask.union([masks[value] for value in values if value in masks]), values[0])
@@ -60,7 +60,7 @@ class Pairs(Layout):
 
 
 def two_folders(path: Path, label: Path | None, channel: int) -> Pairs | None:
-    """``images`` with ``labels`` or ``masks`` in a folder, or a folder with another one of labels."""
+    """A folder with ``images`` and ``labels`` or ``masks``, or two folders of images and labels."""
     if label is not None:
         both = path.is_dir() and label.is_dir()
         return _paired("two folders", files_in(path), files_in(label), channel) if both else None
@@ -72,7 +72,7 @@ def two_folders(path: Path, label: Path | None, channel: int) -> Pairs | None:
 
 
 def one_folder(path: Path, label: Path | None, channel: int) -> Pairs | None:
-    """A folder of ``.npz`` files, or of images beside their labels, told by endings such as _seg."""
+    """A folder of ``.npz`` files, or of images and labels, which have endings such as _seg."""
     if label is not None or not path.is_dir():
         return None
     files = files_in(path)

@@ -1,4 +1,4 @@
-"""One image and its labels, of whatever format the files are."""
+"""One image and its labels, from files of any supported format."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from intrabench.volume import Grid, Volume, check_intensities, read_grid_array, 
 def read_pair(image: Path, label: Path, channel: int, rules: Rules) -> Loaded:
     """An image and its labels: volumes, pictures, or ``.npz`` of the CVPR 2025 challenge.
 
-    channel: of an image with several.
+    channel: the channel to use if the image has several.
 
     Raises:
-        IntraBenchError: a file that cannot be read or does not hold what it should, labels on another grid.
+        IntraBenchError: a file cannot be read or has the wrong content, or the labels are on a different grid.
     """
     if channel and (ending(image) == NPZ or ending(image) in PICTURES):
-        raise IntraBenchError(f"{image} has no channels to choose from; leave out channel={channel}")
+        raise IntraBenchError(f"{image} has only one channel; omit channel={channel}")
     if ending(image) == NPZ:
         return read_npz(image, label)
     if ending(image) in PICTURES:
@@ -47,8 +47,8 @@ def _read_picture(image: Path, label: Path, coding: Coding) -> Loaded:
     ids = read_ids(label, coding)[None]
     if ids.shape != volume.shape:
         raise IntraBenchError(
-            f"{label} has {ids.shape[1]} x {ids.shape[2]} pixels where its picture {image.name} has "
-            f"{volume.shape[1]} x {volume.shape[2]}; export both in one size"
+            f"{label} has {ids.shape[1]} x {ids.shape[2]} pixels, but its picture {image.name} has "
+            f"{volume.shape[1]} x {volume.shape[2]}; export both in the same size"
         )
     ignored = [Segment(IGNORE, Mask.of(ids < 0), 0)] if (ids < 0).any() else []
     return Loaded(volume, [*segments_of(ids, "object"), *ignored])
@@ -58,14 +58,14 @@ def _read_channel(path: Path, channel: int) -> Volume:
     """A scan, or one channel of a NIfTI file with four axes."""
     channels = _channels(path)
     if channel >= channels:
-        raise IntraBenchError(f"{path} has {channels} channels, so there is no channel {channel}; they count from 0")
+        raise IntraBenchError(f"{path} has {channels} channels, counted from 0, so there is no channel {channel}")
     if channels == 1:
         return read_image(path)
     try:
         image: Any = nib.load(path)
         image = image.slicer[..., channel]
         array = np.asarray(image.dataobj)
-    except Exception as error:  # nibabel passes on what gzip and zlib raise for broken files
+    except Exception as error:  # nibabel passes on the exceptions of gzip and zlib for damaged files
         raise broken(path, error) from error
     array = array.astype(np.float32) if array.dtype == np.float64 else array
     check_intensities(array, str(path))
@@ -78,12 +78,12 @@ def _channels(path: Path) -> int:
     try:
         image: Any = nib.load(path)
         return image.shape[3] if len(image.shape) == 4 else 1
-    except Exception:  # what is wrong with the file is told by its reader
+    except Exception:  # the reader reports what is wrong with the file
         return 1
 
 
 def _read_labels(path: Path, grid: Grid, resample: bool) -> tuple[list[Segment], tuple[str, ...]]:
-    """Segments on the grid of their image. Files that name segments may be crops of it; else only by `resample`."""
+    """Segments on the grid of their image. Files that name segments may cover a part of it; others need `resample`."""
     if has_segments(path):
         return _placed(path, drawn_in(path), grid, resample)
     if not resample:
@@ -97,8 +97,8 @@ def _placed(path: Path, drawn: Iterable[Drawn], grid: Grid, resample: bool) -> t
     for segment in drawn:
         if not resample and not _on_lattice(segment, grid):
             raise IntraBenchError(
-                f"{path} lies on another grid than its image, expected the same one or a part of it; resample the "
-                "labels to the image, or write resample = true in dataset.toml to have it done by nearest neighbour"
+                f"{path} lies on a different grid than its image, expected the same grid or a part of it; resample the "
+                "labels to the image, or write resample = true in dataset.toml to resample them by nearest neighbour"
             )
         segments.append(segment.onto(grid))
         beyond = segment.beyond(grid)
@@ -109,7 +109,7 @@ def _placed(path: Path, drawn: Iterable[Drawn], grid: Grid, resample: bool) -> t
 
 
 def _on_lattice(segment: Drawn, grid: Grid) -> bool:
-    """Whether voxels of a segment lie on voxels of a grid, as far as both are extended."""
+    """Whether a segment's grid and `grid` coincide if both are extended."""
     back = np.linalg.inv(grid.affine) @ segment.affine
     ends = np.stack([[0, 0, 0], np.array(segment.array.shape) - 1]) @ back[:3, :3].T + back[:3, 3]
     turned = np.rint(back[:3, :3])

@@ -1,4 +1,4 @@
-"""Which layout a path has."""
+"""Recognise the layout of a path."""
 
 from __future__ import annotations
 
@@ -17,33 +17,35 @@ UNDERSTOOD = (
 )
 
 _LAYOUTS = (nnunet, two_folders, one_folder, one_image)
-"""The more specific before the less."""
+"""Specific layouts before general ones."""
 
 
 def recognise(path: Path, label: Path | None, channel: int) -> Layout:
-    """The layout of a folder or file; of several, the most specific, with a note that names the others.
+    """The layout of a folder or file. If several fit, the most specific one, with a note that names the others.
 
     Raises:
-        IntraBenchError: a path that does not exist, or nothing that is understood.
+        IntraBenchError: the path does not exist, or no layout is recognised.
     """
     for place in (path, label):
         if place is not None and not place.exists():
-            raise IntraBenchError(f"{place} is a path where nothing lies; check it, or mount the drive")
+            raise IntraBenchError(f"{place} does not exist; check the path, or mount the drive")
     try:
         found = _fitting(path, label, channel)
     except OSError as error:
-        raise IntraBenchError(f"{error.filename or path} cannot be read ({error.strerror}); check who may") from error
+        raise IntraBenchError(
+            f"{error.filename or path} cannot be read ({error.strerror}); check its permissions"
+        ) from error
     if not found and path.is_file():
-        raise IntraBenchError(f"{path} is a single file without labels; give these too, {path}:label=FILE")
+        raise IntraBenchError(f"{path} is a single file without labels; give them as {path}:label=FILE")
     if not found:
-        raise IntraBenchError(f"{path} holds nothing that is understood; expected {UNDERSTOOD}")
+        raise IntraBenchError(f"{path} has no layout that is recognised; expected {UNDERSTOOD}")
     chosen, *others = found
     also = [f"it could also be read as {other.kind}; {chosen.kind} is more specific" for other in others]
     return replace(chosen, notes=(*chosen.notes, *also))
 
 
 def _fitting(path: Path, label: Path | None, channel: int) -> list[Layout]:
-    """The layouts that fit; DICOM only if there is no other, for it takes a look into every file."""
+    """The layouts that fit; DICOM only if no other does, because every file must be opened."""
     layouts = [understand(path, label, channel) for understand in _LAYOUTS]
     found: list[Layout] = [layout for layout in layouts if layout is not None]
     if not found and (series := dicom(path, label, channel)):

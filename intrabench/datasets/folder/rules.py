@@ -1,4 +1,4 @@
-"""``dataset.toml``: what files cannot say of themselves, such as the names of labels and what an instance is."""
+"""``dataset.toml``: information that the files lack, such as the names of labels and the rule of instances."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from intrabench.specs import nearest
 
 FILE = "dataset.toml"
 IGNORE = "ignore"
-"""The label of voxels that no metric counts, as nnU-Net calls it."""
+"""The label of voxels that metrics ignore, as in nnU-Net."""
 
 
 class _Table(BaseModel):
@@ -47,11 +47,11 @@ def _as_entry(given: Any) -> Any:
 
 
 Rule = Annotated[Components | None, BeforeValidator(_as_rule)]
-"""What an instance is: a connected component, or (None) all that the files give under one value or name."""
+"""The rule of instances: connected components, or (None) everything under one value or name in the files."""
 
 
 class Entry(_Table):
-    """What something in the files is called, and its own rule of instances."""
+    """The label of a value or name in the files, and its own rule of instances."""
 
     label: str = Field(min_length=1)
     instances: Rule = None
@@ -60,10 +60,10 @@ class Entry(_Table):
 class Rules(_Table):
     """The content of ``dataset.toml``.
 
-    labels: from a value or name in the files, or a glob of such, to what it is called; the first that fits counts, and
-    what fits none is left out. Without this table all is taken, under the names that the files give. instances: the
-    rule for labels that have none of their own. resample: labels on another grid than their image's are taken over by
-    nearest neighbour. coding: how the pixels of pictures of masks tell objects.
+    labels: maps values or names in the files, or globs of these, to labels. The first match counts; segments without a
+    match are left out. Without this table, all segments are used under their names in the files. instances: the rule
+    for labels that have no rule of their own. resample: resample labels on a different grid by nearest neighbour.
+    coding: how the pixels of mask pictures encode objects.
     """
 
     name: str = Field(default="", pattern=r"^[\w.+-]*$")
@@ -78,10 +78,10 @@ class Rules(_Table):
 
     @classmethod
     def read(cls, path: Path) -> Rules:
-        """The rules in a file; the defaults where there is none.
+        """Read the rules from a file; defaults if it does not exist.
 
         Raises:
-            IntraBenchError: no TOML, a key that is not known, or a value that does not fit.
+            IntraBenchError: the file is not TOML, a key is unknown, or a value does not fit.
         """
         try:
             return cls.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
@@ -90,10 +90,10 @@ class Rules(_Table):
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise IntraBenchError(f"{path} is not valid TOML ({error}); repair it") from error
         except ValidationError as error:
-            raise IntraBenchError(f"{path}: {_told(error)}") from error
+            raise IntraBenchError(f"{path}: {_problem(error)}") from error
 
     def named(self, segment: Segment) -> tuple[str, Instances | None] | None:
-        """The label of a segment and how it falls into instances (None: it is one); None where it is left out."""
+        """The label of a segment and its rule of instances (None: it is one instance); None if it is left out."""
         label, rule = segment.name or f"label_{segment.number}", self.instances
         if self.labels:
             entry = self._entry(segment)
@@ -109,10 +109,10 @@ class Rules(_Table):
         return None
 
 
-def _told(error: ValidationError) -> str:
-    """The first complaint as a sentence."""
+def _problem(error: ValidationError) -> str:
+    """The first problem as a sentence."""
     found = error.errors()
-    # a key with a typo is also one that is missing
+    # a key with a typo is also reported as missing
     first = next((one for one in found if one["type"] == "extra_forbidden"), found[0])
     *outer, key = [str(part) for part in first["loc"]]
     if first["type"] == "extra_forbidden":

@@ -79,7 +79,7 @@ def test_cases_that_cannot_be_used_do_not_stop_the_others(tmp_path: Path) -> Non
     said = {one.case: one.problem for one in found}
     assert "is constant" in said["constant"]
     assert "cannot be read: it is truncated" in said["cut"]
-    assert "lies on another grid" in said["grid"]
+    assert "lies on a different grid" in said["grid"]
     assert "has no label of the same name" in said["lonely"]
     assert "voxels that are NaN or infinite" in said["nan"]
     assert "values that are not whole numbers" in said["parts"]
@@ -106,16 +106,16 @@ def test_what_is_suspicious_about_cases(tmp_path: Path) -> None:
     warnings = {
         one.case: set(one.warnings)
         - {
-            "value 5 is left out, for dataset.toml does not list it under [labels]",
+            "value 5 is left out because dataset.toml does not list it under [labels]",
             "tumour.1: 1 of 2 components have fewer than 5 voxels",
         }
         for one in found
     }
     assert warnings == {
-        "dark": {"liver.1: 100% of the voxels have the lowest value of the image, as if outside"},
-        "empty": {"there is no target, so nothing can be prompted"},
+        "dark": {"liver.1: 100% of the voxels have the image's lowest value, as if outside of it"},
+        "empty": {"the case has no target, so nothing can be segmented"},
         "metres": {"a spacing of 0.003 x 0.001 x 0.001 mm is unusual; is it in millimetres?"},
-        "positive": {"no value is below 0, as in a CT in Hounsfield units, which models expect of CT"},
+        "positive": {"no value is below 0, so this CT is probably not in Hounsfield units, which models expect"},
         "tilted": {"the axes are not at right angles (gantry tilt?)"},
     }
     assert "warning: dark, metres, positive and 1 more: tumour.1: 1 of 2 components have fewer than 5 voxels" in lines
@@ -132,7 +132,7 @@ def test_what_is_suspicious_about_the_whole(tmp_path: Path) -> None:
     save(root / "imagesTr" / "case_001_0000.nii.gz", image(0))
     lines = look(root)[1]
     assert lines[-4:] == [
-        "warning: one of the channels T1, T2 is used: T1",
+        "warning: of the channels T1, T2 only T1 is used",
         "warning: it could also be read as images/ and labels/; nnU-Net is more specific",
         "warning: the label spleen occurs in no case",
         "warning: cases case_000, case_001 have the same image",

@@ -154,7 +154,7 @@ def test_another_number_of_targets_than_the_card_says_is_told(
     said = get("verify", "remote")
     assert (said.code, said.err) == (
         1,
-        "remote: remote has 3 targets where its card says 5; its source or conversion has changed\n",
+        "remote: remote has 3 targets, but its card says 5; its source or conversion has changed\n",
     )
     (data / "downloads" / "a.npy").write_bytes(npy(IMAGE + 1))
     assert "a.npy has sha256" in get("verify", "remote").err
@@ -171,7 +171,7 @@ def test_a_run_fetches_the_archive_that_names_its_cases(
     before = say("run", *words, "--dry-run")
     assert (before.code, before.err) == (
         2,
-        "error: the cases of remote are known once shared.zip is here; run: intrabench data get remote\n",
+        "error: the cases of remote are unknown until shared.zip is downloaded; run: intrabench data get remote\n",
     )
     said = say("run", *words)
     assert said.code == 0

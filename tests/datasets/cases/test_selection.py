@@ -48,15 +48,15 @@ def test_cases(wanted: list[str], chosen: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("wanted", "told"),
     [
-        ("first:0", "--cases first:0 is no number of cases; write first:5"),
-        ("first:two", "--cases first:two is no number of cases; write first:5"),
+        ("first:0", "--cases first:0 does not give a number of cases; write for example first:5"),
+        ("first:two", "--cases first:two does not give a number of cases; write for example first:5"),
         (
             "subset:smoky",
             "--cases: data set set has no subset 'smoky', did you mean 'smoke'?; it has smoke, none",
         ),
-        ("d*", "--cases: data set set has nothing that fits 'd*'; it has a1, a2, b[1], b2, c:3"),
-        ("@absent.txt", "--cases @absent.txt: absent.txt is no text file; give one case a line"),
-        ("@empty.txt", "--cases @empty.txt names no case; give one case a line"),
+        ("d*", "--cases: data set set has no case that matches 'd*'; it has a1, a2, b[1], b2, c:3"),
+        ("@absent.txt", "--cases @absent.txt is not a text file; give one with a case per line"),
+        ("@empty.txt", "--cases @empty.txt names no case; write one case per line"),
     ],
 )
 def test_cases_that_do_not_exist(wanted: str, told: str) -> None:
@@ -97,7 +97,7 @@ def test_targets(wanted: list[str], chosen: list[str]) -> None:
 def test_a_bound_that_no_target_of_any_case_meets_is_refused() -> None:
     cases = [index(("node", 1, 100, 4)), index(("node", 1, 200, 4))]
     check_targets(cases, ["ml>=2", "node"])
-    with pytest.raises(IntraBenchError, match=r"^--targets 'ml>2' fits no target of the chosen cases"):
+    with pytest.raises(IntraBenchError, match=r"^--targets 'ml>2' matches no target of the selected cases"):
         check_targets(cases, ["ml>2"])
 
 
@@ -112,4 +112,4 @@ def test_a_run_of_a_subset_and_of_large_targets(say: Callable[..., Said]) -> Non
     assert set(rows.filter(case="case-1")["target"]) == {info.id for info in index.targets} - {smallest.id}
     told = say(*common, "--targets", "ml>999")
     assert told.code == 2
-    assert "--targets 'ml>999' fits no target" in told.err
+    assert "--targets 'ml>999' matches no target" in told.err

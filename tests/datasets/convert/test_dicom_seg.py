@@ -127,7 +127,7 @@ def test_another_series_in_the_same_frame_of_reference(tmp_path: Path, images: l
     assert read_seg(path, read_series(images))[0].mask.voxels == LOW.sum()
     far = write_ct(tmp_path / "far", STORED, origin=(500, 0, 0))
     path = write_seg(tmp_path / "seg", far, {"a": LOW})
-    with pytest.raises(IntraBenchError, match=r"seg lies outside the images of the series .*; give it those"):
+    with pytest.raises(IntraBenchError, match=r"seg lies outside the images of the series .*; provide those"):
         read_seg(path, read_series(images))
 
 
@@ -137,7 +137,7 @@ def test_another_series_in_another_frame_of_reference(tmp_path: Path, images: li
     path = write_seg(tmp_path / "seg", images, {"a": LOW}, **tags)
     named = uid(tmp_path / "ct") if not tags else "other images"
     with pytest.raises(
-        IntraBenchError, match=f"seg was drawn on {named} in another frame of reference than the series"
+        IntraBenchError, match=f"seg was drawn on {named} in a different frame of reference than the series"
     ):
         read_seg(path, other)
 
@@ -179,7 +179,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "shifted": (
         edited(lambda seg: shifted(seg, [0.4, 0, 2])),
-        r"seg has frames that are shifted against a regular grid",
+        r"seg has frames that are not on a regular grid",
     ),
 }
 

@@ -113,7 +113,7 @@ def test_one_slice_takes_its_thickness(tmp_path: Path) -> None:
     path = write_ct(tmp_path, STORED)[2]
     series = read_series([path])
     assert (series.volume.spacing_mm, series.volume.shape) == ((2.0, 1.0, 1.0), (1, 13, 11))
-    assert series.notes == ("one slice only; its thickness stands for the spacing",)
+    assert series.notes == ("there is only one slice; its thickness is used as the spacing",)
     assert read_series([change(path, SliceThickness=None, SpacingBetweenSlices=3)]).volume.spacing_mm[0] == 3
     with pytest.raises(
         IntraBenchError, match=r"neither SliceThickness nor SpacingBetweenSlices.*give the other slices"
@@ -138,8 +138,8 @@ def void(_: object) -> None:
 
 
 REFUSED = {
-    "same place": (moved(3, 0, 0, 8), r"two slices at one position \(.*\); give one phase, echo or time point only"),
-    "one missing": (lambda p: p.pop(2), r"lacks 1 of its slices, the first between 2.00 and 6.00 mm.*fetch the"),
+    "same place": (moved(3, 0, 0, 8), r"two slices at one position \(.*\); provide one phase, echo or time point only"),
+    "one missing": (lambda p: p.pop(2), r"lacks 1 of its slices, the first one between 2.00 and 6.00 mm.*download the"),
     "more missing": (lambda p: p.__delitem__(slice(2, 5)), r"lacks 3 of its .* 2.00 and 10.00 mm along.* are 2.00 mm"),
     "uneven": (moved(3, 0, 0, 6.5), r"steps between slices from 1.500 to 2.500 mm, expected one spacing"),
     "a little uneven": (moved(3, 0, 0, 6.03), r"steps between slices from 1.970 to 2.030 mm"),
@@ -147,7 +147,7 @@ REFUSED = {
     "orientations": (changed(3, ImageOrientationPatient=CORONAL), r"mixes orientations \(.*without localizers"),
     "no orientation": (changed(3, ImageOrientationPatient=[1, 0, 0, 1, 0, 0]), r"expected two perpendicular vectors"),
     "spacings": (changed(3, PixelSpacing=[1, 1.1]), r"mixes pixel spacings \("),
-    "sizes": (changed(3, Rows=11, Columns=13), r"mixes matrix sizes 13x11 and 11x13 \(.*give the slices of one size"),
+    "sizes": (changed(3, Rows=11, Columns=13), r"mixes matrix sizes 13x11 and 11x13 \(.*provide slices of one size"),
     "two series": (changed(3, SeriesInstanceUID="1.2.3"), r"is 2 series \(1.2.3, .*read them one by one"),
     "position": (changed(3, ImagePositionPatient=None), r"/\d{3} has no ImagePositionPatient, it is truncated, or"),
     "spacing": (changed(3, PixelSpacing=None), r"/\d{3} has no PixelSpacing"),
@@ -160,7 +160,7 @@ REFUSED = {
     "palette": (changed(3, PhotometricInterpretation="PALETTE COLOR"), r"holds PALETTE COLOR pixels, expected grey"),
     "text": (lambda p: p[3].write_text("no DICOM" * 50), r"/\d{3} is not a DICOM file, it lacks the letters DICM"),
     "gone": (lambda p: p[3].unlink(), r"/\d{3} does not exist"),
-    "drawn": (changed(3, Modality="SEG"), r"/\d{3} is SEG, expected images; give the series that it was drawn on"),
+    "drawn": (changed(3, Modality="SEG"), r"/\d{3} is SEG, expected images; provide the series that it was drawn on"),
     "nothing": (lambda p: p.clear(), r"a series needs at least one file"),
 }  # fmt: skip
 
@@ -292,5 +292,5 @@ def test_references_to_single_images_are_resolved(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_does_not_exist(tmp_path: Path) -> None:
-    with pytest.raises(IntraBenchError, match="gone is no folder; give the folder that holds the DICOM files"):
+    with pytest.raises(IntraBenchError, match="gone is not a folder; give the folder that holds the DICOM files"):
         find_series(tmp_path / "gone")

@@ -74,7 +74,7 @@ def test_instances_are_a_partition_of_the_mask(
 
 
 def test_a_rule_tells_itself_in_words() -> None:
-    assert Instances().told() == "26-connected components, largest first"
-    assert Instances(26, 1, 30).told() == (
+    assert Instances().describe() == "26-connected components, largest first"
+    assert Instances(26, 1, 30).describe() == (
         "26-connected components, largest first, joined over gaps of up to 2 voxels, of at least 30 voxels"
     )

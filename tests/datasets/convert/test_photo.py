@@ -235,9 +235,9 @@ def test_bad_files_are_told_in_one_sentence(tmp_path: Path) -> None:
         (tmp_path / "b.jpg", mask, "palette", "b.jpg does not exist"),
         (image, noisy, "palette", r"noisy.jpg has not one exact number per pixel \(JPEG, L\)"),
         (image, saved(tmp_path / "rgb.png", COLOURS), "palette", r"exact number per pixel \(PNG, RGB\)"),
-        (image, small, "any", "small.png has 10 x 30 pixels where its picture a.jpg has 20 x 30"),
-        (image, empty, "any", "empty.png shows no object, so case one has no target"),
-        (image, mask, "colour", "there is no coding 'colour'"),  # type: ignore[list-item]
+        (image, small, "any", "small.png has 10 x 30 pixels, but its picture a.jpg has 20 x 30"),
+        (image, empty, "any", "empty.png contains no object, so case one has no target"),
+        (image, mask, "colour", "there is no mask coding 'colour'"),  # type: ignore[list-item]
     ]
     for bad_image, bad_mask, coding, said in cases:
         with pytest.raises(IntraBenchError, match=said):

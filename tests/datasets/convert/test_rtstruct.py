@@ -206,7 +206,9 @@ def test_references(tmp_path: Path, images: list[Path]) -> None:
     regions = {"a": [outlined(series, 2, box(2, 6))]}
     path = write_rtstruct(tmp_path / "rt", images, regions)
     elsewhere = read_series(write_ct(tmp_path / "elsewhere", STORED, FrameOfReferenceUID="1.2.3"))
-    with pytest.raises(IntraBenchError, match=f"rt was drawn on {uid(tmp_path / 'ct')} in another frame of reference"):
+    with pytest.raises(
+        IntraBenchError, match=f"rt was drawn on {uid(tmp_path / 'ct')} in a different frame of reference"
+    ):
         read_rtstruct(path, elsewhere)
     same_frame = read_series(write_ct(tmp_path / "same", STORED))
     unnamed = write_rtstruct(tmp_path / "unnamed", images, regions, ReferencedFrameOfReferenceSequence=None)
@@ -225,9 +227,9 @@ def contour(data: Any) -> list[Any]:
 MISPLACED = {
     "beyond": ([flat(4), flat(-1.1)], r"the region gtv has 1 of 2 contours more than half a step beyond the 8 slices"),
     "on thin slices": ([flat(4), flat(4.5)], r"the region gtv has contours in several planes within one slice"),
-    "slanted": ([flat(4) + np.outer([1, 0, 0, 0], [0, 0, 0.5])], r"the region gtv has a contour that runs .* 0.2 st"),
-    "sagittal": ([np.roll(flat(4), 1, axis=1)], r"the region gtv has a contour that runs through 2.0 steps"),
-    "beside": ([flat(4) + [100, 0, 0]], r"the region gtv lies beside the images of the series"),
+    "slanted": ([flat(4) + np.outer([1, 0, 0, 0], [0, 0, 0.5])], r"the region gtv has a contour that extends .* 0.2"),
+    "sagittal": ([np.roll(flat(4), 1, axis=1)], r"the region gtv has a contour that extends over 2.0 steps"),
+    "beside": ([flat(4) + [100, 0, 0]], r"the region gtv lies outside the images"),
 }  # fmt: skip
 
 

@@ -44,7 +44,7 @@ def test_names_from_the_file(tmp_path: Path) -> None:
         "us",
     )
     assert same(found(root, "c1"), {"liver.1": DRAWN == 1, "cyst.1": DRAWN == 5})
-    assert dataset.read("c1")[2] == ["value 2 is left out, for dataset.toml does not list it under [labels]"]
+    assert dataset.read("c1")[2] == ["value 2 is left out because dataset.toml does not list it under [labels]"]
 
 
 def test_values_as_instances(tmp_path: Path) -> None:

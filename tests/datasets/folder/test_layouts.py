@@ -55,11 +55,11 @@ def test_nnunet_of_version_1_with_all_channels_in_one_file(tmp_path: Path) -> No
     dataset = registry.make("datasets", f"{root}:channel=1")
     assert (dataset.short_spec, dataset.card.modality, dataset.card.title) == ("Task01:channel=1", "T1", "BRATS")
     assert (dataset.card.licence, dataset.card.citation) == ("CC-BY-SA 4.0", "somebody")
-    assert dataset.card.caveats == ("one of the channels FLAIR, T1 is used: T1",)
+    assert dataset.card.caveats == ("of the channels FLAIR, T1 only T1 is used",)
     assert list(found(f"{root}:channel=1", "b_01")) == ["edema.1", "core.1", "else.1"]
     volume = store.open_case(dataset, "b_01").volume
     assert np.array_equal(volume.grid.from_canonical(volume.array), image(2))
-    with pytest.raises(IntraBenchError, match="has the channels FLAIR, T1, so there is no channel 2"):
+    with pytest.raises(IntraBenchError, match="has no channel 2; it has FLAIR, T1, counted from 0"):
         registry.make("datasets", f"{root}:channel=2")
 
 
@@ -93,11 +93,11 @@ def test_nnunet_with_files_that_lie_elsewhere(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("{", "dataset.json is not valid JSON"),
-        ("[]", "holds no table"),
+        ("[]", "has no table"),
         ('{"labels": ["liver"]}', "has no labels such as"),
         ('{"labels": {"liver": "one"}}', "has no labels such as"),
         ("{}", "has no labels such as"),
-        ('{"labels": {}, "dataset": {"a": {"label": "x"}}}', "without label or without image 0"),
+        ('{"labels": {}, "dataset": {"a": {"label": "x"}}}', "without a label or without image 0"),
     ],
 )
 def test_a_dataset_json_that_is_malformed(tmp_path: Path, text: str, said: str) -> None:
@@ -152,11 +152,9 @@ def test_labels_that_are_missing_or_too_many(tmp_path: Path) -> None:
     (root / "labels" / "a.nii.gz").unlink()
     save(root / "labels" / "b_seg.nii.gz", labels())
     assert registry.make("datasets", str(root)).cases() == ("a", "b", "c")
-    with pytest.raises(IntraBenchError, match=r"images/a.nii.gz has no label of the same name; add one, or take"):
+    with pytest.raises(IntraBenchError, match=r"images/a.nii.gz has no label of the same name; add one, or remove"):
         load(root, "a")
-    with pytest.raises(
-        IntraBenchError, match=r"b_seg.nii.gz could all belong to case b; leave one image and one label"
-    ):
+    with pytest.raises(IntraBenchError, match=r"b_seg.nii.gz could all belong to case b; keep one image and one label"):
         load(root, "b")
     assert same(found(root, "c"), PLAIN)
 
@@ -172,9 +170,9 @@ def test_one_image_and_its_label(tmp_path: Path) -> None:
     spec = f"{scan}:label={drawn}"
     assert registry.make("datasets", spec).short_spec == "p1"
     assert same(found(spec, "scan"), PLAIN)
-    with pytest.raises(IntraBenchError, match=r"is a single file without labels; give these too, .*:label=FILE"):
+    with pytest.raises(IntraBenchError, match=r"is a single file without labels; give them as .*:label=FILE"):
         registry.make("datasets", str(scan))
-    with pytest.raises(IntraBenchError, match=r"no.nii is a path where nothing lies"):
+    with pytest.raises(IntraBenchError, match=r"no.nii does not exist"):
         registry.make("datasets", f"{scan}:label=no.nii")
 
 
@@ -200,7 +198,7 @@ def test_a_label_on_another_grid_is_refused_unless_it_may_be_resampled(tmp_path:
     coarse[:3, :3] *= 2
     coarse[:3, 3] += AFFINE[:3, :3] @ (0.5, 0.5, 0.5)  # a voxel of it is 8 of the image, exactly
     save(root / "labels" / "c1.nii.gz", labels()[::2, ::2, ::2], coarse)
-    with pytest.raises(IntraBenchError, match=r"labels/c1.nii.gz lies on another grid \(shape \(10, 9, 5\)\)"):
+    with pytest.raises(IntraBenchError, match=r"labels/c1.nii.gz lies on a different grid \(shape \(10, 9, 5\)\)"):
         load(root, "c1")
     (root / "dataset.toml").write_text("resample = true")
     expected = labels()[::2, ::2, ::2].repeat(2, axis=0).repeat(2, axis=1).repeat(2, axis=2)
@@ -238,7 +236,7 @@ def test_cvpr_npz_with_labels_of_their_own(tmp_path: Path) -> None:
     dataset = registry.make("datasets", f"{images}:label={truth}")
     assert [target.id for target in dataset.read("a")[1]] == ["label_1.1", "label_2.1", "label_5.1"]
     with pytest.raises(
-        IntraBenchError, match=r"a.npz has no array 'gts', only imgs, spacing; give the files that have"
+        IntraBenchError, match=r"a.npz has no array 'gts', only imgs, spacing; give the files that contain"
     ):
         load(images, "a")
 
@@ -247,7 +245,7 @@ def test_cvpr_npz_with_labels_of_their_own(tmp_path: Path) -> None:
     ("arrays", "said"),
     [
         ({"gts": DRAWN.T, "spacing": (1, 1, 1)}, "has no array 'imgs'"),
-        ({"imgs": image().T, "gts": DRAWN, "spacing": (1, 1, 1)}, r"gts of the shape \(20, 18, 10\) where imgs of"),
+        ({"imgs": image().T, "gts": DRAWN, "spacing": (1, 1, 1)}, r"gts of shape \(20, 18, 10\), but imgs of"),
         ({"imgs": image().T, "gts": DRAWN.T}, "has no array 'spacing'"),
         ({"imgs": image().T, "gts": DRAWN.T, "spacing": (1, 0, 1)}, "expected three lengths in mm"),
         ({"imgs": image().T, "gts": DRAWN.T * 0.5, "spacing": (1, 1, 1)}, "values that are not whole numbers"),
@@ -279,7 +277,7 @@ def test_pictures(tmp_path: Path) -> None:
     assert np.array_equal(first.mask.to_array(first.shape)[0], drawn == 1)
     assert np.array_equal(second.mask.to_array(second.shape)[0], drawn == 255)
     Image.fromarray(drawn[1:]).save(root / "masks" / "a.png")
-    with pytest.raises(IntraBenchError, match=r"has 11 x 16 pixels where its picture a.png has 12 x 16"):
+    with pytest.raises(IntraBenchError, match=r"has 11 x 16 pixels, but its picture a.png has 12 x 16"):
         load(root, "a")
 
 
@@ -305,7 +303,7 @@ def test_dicom(tmp_path: Path) -> None:
     dataset = registry.make("datasets", str(root))
     assert dataset.cases() == ("p1 thick", "p1 thin", "p2")
     assert dataset.card.modality == "CT"
-    assert dataset.card.caveats == ("nothing was drawn on 1 of 4 series of images; they are left out",)
+    assert dataset.card.caveats == ("1 of 4 image series have no segmentation; they are left out",)
     affine = np.diag([-1.0, -1.0, 2.0, 1.0])
     inside = np.zeros(SHAPE, dtype=bool)
     inside[5:9, 5:10, 2:4] = True
@@ -334,10 +332,10 @@ def test_dicom_without_drawings_or_of_other_patients(tmp_path: Path) -> None:
     (root / "p2" / "seg.dcm").unlink()
     only = tmp_path / "only"
     (root / "p2").rename(only)
-    with pytest.raises(IntraBenchError, match="has 1 series of DICOM images and 0 SEG or RTSTRUCT, none of which was"):
+    with pytest.raises(IntraBenchError, match="has 1 DICOM image series and 0 SEG or RTSTRUCT, but none of these was"):
         registry.make("datasets", str(only))
     (root / "p1" / "seg.dcm").rename(only / "seg.dcm")
-    with pytest.raises(IntraBenchError, match="has 1 series of DICOM images and 1 SEG or RTSTRUCT, none of which was"):
+    with pytest.raises(IntraBenchError, match="has 1 DICOM image series and 1 SEG or RTSTRUCT, but none of these was"):
         registry.make("datasets", str(only))
 
 
@@ -367,15 +365,15 @@ def test_images_and_labels_that_cannot_be_used(tmp_path: Path) -> None:
     with pytest.raises(IntraBenchError, match="is constant"):
         load(root, "c1")
     save(root / "images" / "c1.nii.gz", np.stack([image(), image(1)], axis=-1))
-    with pytest.raises(IntraBenchError, match="has 2 channels, so there is no channel 2"):
+    with pytest.raises(IntraBenchError, match="has 2 channels, counted from 0, so there is no channel 2"):
         load(f"{root}:channel=2", "c1")
 
 
 def test_folders_that_hold_nothing(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(IntraBenchError, match=r"empty holds nothing that is understood; expected an nnU-Net folder"):
+    with pytest.raises(IntraBenchError, match=r"empty has no layout that is recognised; expected an nnU-Net folder"):
         registry.make("datasets", str(tmp_path / "empty"))
-    with pytest.raises(IntraBenchError, match=r"missing is a path where nothing lies"):
+    with pytest.raises(IntraBenchError, match=r"missing does not exist"):
         registry.make("datasets", str(tmp_path / "missing"))
 
 

@@ -50,14 +50,14 @@ def published(publish: Publish, count: Count) -> Mapping[str, bytes]:
 
 
 def test_the_archive_names_the_cases(say: Say, published: Mapping[str, bytes], server: Server) -> None:
-    told = "the cases of hntsmrg are known once HNTSMRG24_train.zip is here; run: intrabench data get hntsmrg"
+    told = "the cases of hntsmrg are unknown until HNTSMRG24_train.zip is downloaded; run: intrabench data get hntsmrg"
     for words in (("list", "hntsmrg"), ("verify", "hntsmrg"), ("remove", "hntsmrg")):
         said = say("data", *words)
         assert said.code == 2
         assert told in said.err
     said = say("data", "get", "hntsmrg", "--cases", "3")
     assert said.code == 1
-    assert "fits '3'" in said.err
+    assert "matches '3'" in said.err
     assert made("hntsmrg").cases() == ("2", "12", "86")
     assert server.paths == ["/HNTSMRG24_train.zip"]
 

@@ -113,7 +113,7 @@ def test_broken_cases_do_not_stop_the_others(say: Say, commons: Commons, patient
     assert sorted(problems) == [f"lnq, case case_000{number}" for number in (1, 2, 3, 5)]
     for case in ("1", "2"):
         assert "cannot be read: it is truncated or damaged" in problems[f"lnq, case case_000{case}"]
-    assert "in another frame of reference than the series" in problems["lnq, case case_0003"]
+    assert "in a different frame of reference than the series" in problems["lnq, case case_0003"]
     assert (
         "could not be downloaded, the server answered HTTP 404 when asked for the list of files"
         in problems["lnq, case case_0005"]

@@ -126,7 +126,7 @@ def test_files_of_a_mac_beside_the_scans_are_no_scans(say: Say, publish: Publish
     [
         (
             {1: 6.5},
-            "xlsx has not one row and column for the FLAIR slice spacing of patient 2: fetch ms_flair",
+            "xlsx does not have one FLAIR slice spacing for patient 2: fetch ms_flair",
         ),
         ({2: "unknown"}, "xlsx gives 'unknown' as the spacing of patient 2"),
         ({2: None}, "xlsx gives '' as the spacing of patient 2"),
@@ -152,5 +152,5 @@ def test_a_broken_patient_does_not_stop_the_others(say: Say, publish: Publish) -
     assert said.code == 1
     assert said.out == "ms_flair, case 5: 2 targets\n"
     assert "4-Flair.nii cannot be read: it is truncated or not an image" in said.err
-    assert "ms_flair, case 6: 6-LesionSeg-Flair.nii has the shape (18, 20, 6), its image (18, 20, 7)" in said.err
+    assert "ms_flair, case 6: 6-LesionSeg-Flair.nii has shape (18, 20, 6), but its image (18, 20, 7)" in said.err
     assert "ms_flair.zip has 0 files Patient-7/7-Flair.nii, expected one" in said.err
