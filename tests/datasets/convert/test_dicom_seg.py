@@ -160,7 +160,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no end": (lambda p: p.write_bytes(p.read_bytes()[:-30]), BROKEN.replace(".+", "30 bytes are missing at its end")),
     "no half": (lambda p: p.write_bytes(p.read_bytes()[:-4000]), BROKEN),
     "few pixels": (lambda p: change(p, PixelData=b"\0\0"), BROKEN),
-    "no pixels": (lambda p: change(p, PixelData=None), r"seg has no PixelData, it is truncated, or"),
+    "no pixels": (lambda p: change(p, PixelData=None), r"seg has no PixelData: it is truncated, or"),
     "no segments": (lambda p: change(p, SegmentSequence=[]), r"seg describes no segments; export it again"),
     "no sequence": (lambda p: change(p, SegmentSequence=None), r"seg has no SegmentSequence"),
     "no shared tags": (lambda p: change(p, SharedFunctionalGroupsSequence=None), BROKEN),

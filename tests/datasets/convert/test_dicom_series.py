@@ -116,7 +116,7 @@ def test_one_slice_takes_its_thickness(tmp_path: Path) -> None:
     assert series.notes == ("there is only one slice; its thickness is used as the spacing",)
     assert read_series([change(path, SliceThickness=None, SpacingBetweenSlices=3)]).volume.spacing_mm[0] == 3
     with pytest.raises(
-        IntraBenchError, match=r"neither SliceThickness nor SpacingBetweenSlices.*give the other slices"
+        IntraBenchError, match=r"neither SliceThickness nor SpacingBetweenSlices.*provide the other slices"
     ):
         read_series([change(path, SpacingBetweenSlices=None)])
 
@@ -138,9 +138,9 @@ def void(_: object) -> None:
 
 
 REFUSED = {
-    "same place": (moved(3, 0, 0, 8), r"two slices at one position \(.*\); provide one phase, echo or time point only"),
+    "same place": (moved(3, 0, 0, 8), r"two slices at the same position \(.*\); provide one phase, echo or time point only"),
     "one missing": (lambda p: p.pop(2), r"lacks 1 of its slices, the first one between 2.00 and 6.00 mm.*download the"),
-    "more missing": (lambda p: p.__delitem__(slice(2, 5)), r"lacks 3 of its .* 2.00 and 10.00 mm along.* are 2.00 mm"),
+    "more missing": (lambda p: p.__delitem__(slice(2, 5)), r"lacks 3 of its .* 2.00 and 10.00 mm along.* is 2.00 mm"),
     "uneven": (moved(3, 0, 0, 6.5), r"steps between slices from 1.500 to 2.500 mm, expected one spacing"),
     "a little uneven": (moved(3, 0, 0, 6.03), r"steps between slices from 1.970 to 2.030 mm"),
     "sideways": (moved(3, 0.3, 0, 6), r"shifted sideways by up to 0.30 pixels"),
@@ -148,8 +148,8 @@ REFUSED = {
     "no orientation": (changed(3, ImageOrientationPatient=[1, 0, 0, 1, 0, 0]), r"expected two perpendicular vectors"),
     "spacings": (changed(3, PixelSpacing=[1, 1.1]), r"mixes pixel spacings \("),
     "sizes": (changed(3, Rows=11, Columns=13), r"mixes matrix sizes 13x11 and 11x13 \(.*provide slices of one size"),
-    "two series": (changed(3, SeriesInstanceUID="1.2.3"), r"is 2 series \(1.2.3, .*read them one by one"),
-    "position": (changed(3, ImagePositionPatient=None), r"/\d{3} has no ImagePositionPatient, it is truncated, or"),
+    "two series": (changed(3, SeriesInstanceUID="1.2.3"), r"consists of 2 series \(1.2.3, .*read them one by one"),
+    "position": (changed(3, ImagePositionPatient=None), r"/\d{3} has no ImagePositionPatient: it is truncated, or"),
     "spacing": (changed(3, PixelSpacing=None), r"/\d{3} has no PixelSpacing"),
     "identity": (cut(3, 300), r"/\d{3} has no SeriesInstanceUID"),
     "half a position": (changed(3, ImagePositionPatient=[0, 1]), r"Patient \[0.0, 1.0\], expected 3 numbers"),
@@ -242,7 +242,7 @@ def test_a_multi_frame_file_is_the_same_volume(tmp_path: Path) -> None:
 
 
 def test_refusals_of_multi_frame_files(tmp_path: Path) -> None:
-    with pytest.raises(IntraBenchError, match=r"enhanced \(frame \d\) and .*\(frame \d\)\); give one phase"):
+    with pytest.raises(IntraBenchError, match=r"enhanced \(frame \d\) and .*\(frame \d\)\); provide one phase"):
         read_series([write_enhanced(tmp_path / "enhanced", [0, 1, 2, 3, 2, 1])])
     short = write_enhanced(tmp_path / "short", [0, 1, 2, 3])
     short.write_bytes(short.read_bytes()[:-50])

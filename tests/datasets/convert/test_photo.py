@@ -233,7 +233,7 @@ def test_bad_files_are_told_in_one_sentence(tmp_path: Path) -> None:
         (cut, mask, "palette", "cut.jpg cannot be read: it is truncated"),
         (text, mask, "palette", "text.png cannot be read"),
         (tmp_path / "b.jpg", mask, "palette", "b.jpg does not exist"),
-        (image, noisy, "palette", r"noisy.jpg has not one exact number per pixel \(JPEG, L\)"),
+        (image, noisy, "palette", r"noisy.jpg does not have one exact number per pixel \(JPEG, L\)"),
         (image, saved(tmp_path / "rgb.png", COLOURS), "palette", r"exact number per pixel \(PNG, RGB\)"),
         (image, small, "any", "small.png has 10 x 30 pixels, but its picture a.jpg has 20 x 30"),
         (image, empty, "any", "empty.png contains no object, so case one has no target"),

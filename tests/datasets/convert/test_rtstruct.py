@@ -238,14 +238,14 @@ def test_contours_that_belong_elsewhere(
     tmp_path: Path, images: list[Path], contours: list[np.ndarray], sentence: str
 ) -> None:
     path = write_rtstruct(tmp_path / "rt", images, {"fine": [flat(4)], "gtv": contours})
-    with pytest.raises(IntraBenchError, match=f"rt: {sentence}.*; give it .*drawn on$"):
+    with pytest.raises(IntraBenchError, match=f"rt: {sentence}.*; provide .*drawn on$"):
         read_rtstruct(path, read_series(images))
 
 
 BROKEN = r"cannot be read: it is truncated or damaged \(.+\); fetch or export it again"
 REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no end": (lambda p: p.write_bytes(p.read_bytes()[:-100]), f"rt {BROKEN}"),
-    "no contours": (lambda p: change(p, ROIContourSequence=None), r"rt has no ROIContourSequence, it is truncated, or"),
+    "no contours": (lambda p: change(p, ROIContourSequence=None), r"rt has no ROIContourSequence: it is truncated, or"),
     "no regions": (lambda p: change(p, StructureSetROISequence=None), r"rt has no StructureSetROISequence"),
     "half a point": (lambda p: change(p, ROIContourSequence=contour([1, 2, 3, 4])), f"rt: the region a {BROKEN}"),
     "scan": (lambda p: change(p, Modality="CT"), r"rt is a CT file, expected an RTSTRUCT; give the structure set"),
