@@ -96,7 +96,7 @@ def _slices(along: Floats, sizes: NDArray[np.intp], depth: int, region: str) -> 
     if through > _FLAT:
         raise IntraBenchError(
             f"{region} has a contour that extends over {through:.1f} steps between slices, expected contours in the "
-            "planes of the slices; give it the series that it was drawn on"
+            "planes of the slices; provide the series that it was drawn on"
         )
     slices = np.floor(np.round((lowest + highest) / 2, 3) + 0.5).astype(np.intp)  # rounded against float noise
     outside = np.count_nonzero((slices < 0) | (slices >= depth))

@@ -138,7 +138,7 @@ def void(_: object) -> None:
 
 
 REFUSED = {
-    "same place": (moved(3, 0, 0, 8), r"two slices at the same position \(.*\); provide one phase, echo or time point only"),
+    "same place": (moved(3, 0, 0, 8), r"two slices at the same position \(.*\); provide one phase"),
     "one missing": (lambda p: p.pop(2), r"lacks 1 of its slices, the first one between 2.00 and 6.00 mm.*download the"),
     "more missing": (lambda p: p.__delitem__(slice(2, 5)), r"lacks 3 of its .* 2.00 and 10.00 mm along.* is 2.00 mm"),
     "uneven": (moved(3, 0, 0, 6.5), r"steps between slices from 1.500 to 2.500 mm, expected one spacing"),
