@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from intrabench.models.networks.sam2 import Backend, Size, Version, build_sam2
+from intrabench.models.networks.sam2 import Size, Version, build_sam2
 from intrabench.models.parts import resize
 from intrabench.models.parts.network_model import NetworkModel
 from intrabench.models.parts.recipe import Recipe
@@ -27,12 +27,6 @@ class Sam2Choice(NetworkModel):
 
     size: Size = "t"
     version: Version = "2.1"
-    backend: Backend = "sam2"
-
-    def __post_init__(self) -> None:
-        if self.backend == "transformers":
-            self.extra, self.requires = "transformers", ("transformers",)
-        getattr(super(), "__post_init__", lambda: None)()
 
     @property
     def weights(self) -> str:
@@ -40,16 +34,15 @@ class Sam2Choice(NetworkModel):
         return f"{'sam2.1' if self.version == '2.1' else 'sam2'}_{self.size}"
 
     def build(self) -> Any:
-        """The network of that size, version and backend."""
-        return build_sam2(self.size, self.version, self.backend)
+        """The network of that size and version."""
+        return build_sam2(self.size, self.version)
 
 
 @dataclass(eq=False)
 class SAM2(Sam2Choice, SamFamily):
     """SAM 2 and 2.1 on slices (Ravi et al., ICLR 2025); `size` t, s, b+ or l, `version` 2.0 or 2.1.
 
-    backend: the package sam2, or Hugging Face's transformers; their answers agree to rounding. ``policy=radioactive``
-    always takes the single mask and predicts all prompted slices again in each round.
+    ``policy=radioactive`` always takes the single mask and predicts all prompted slices again in each round.
     """
 
     name = "sam2"

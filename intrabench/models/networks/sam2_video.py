@@ -6,19 +6,18 @@ one object, prompted before it is tracked, without hole filling and without cons
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from intrabench.models.networks.sam2 import LIMIT, MAPS, OfficialSam2, Sam2Network, TransformersSam2, unpack
+from intrabench.models.networks.sam2 import LIMIT, MAPS, Sam2Network, unpack
 
 REACH = 15
 """A slice looks back at the pointers of so many tracked slices, and at the masks of the 6 nearest of them."""
 SIZES = [shape[1:] for shape in MAPS[1:] + MAPS[:1]]
-"""The sides of the maps, finest first, as the video networks take them."""
+"""The sides of the maps, finest first, as `track_step` takes them."""
 
 
 class SlicePrompt(NamedTuple):
@@ -68,7 +67,7 @@ def propagate(
     """
     if not prompts or not (min(prompts) >= 0 and max(prompts) < frames):
         raise ValueError(f"prompts are needed on slices from 0 to {frames - 1}, there are some on {sorted(prompts)}")
-    return walk(tracker_of(network, frames), features, frames, prompts, both_ways)
+    return walk(Tracker(network, frames), features, frames, prompts, both_ways)
 
 
 def walk(
@@ -90,58 +89,33 @@ def walk(
         tracker.forget(z + REACH)
 
 
-class Tracker(ABC):
-    """The memory of one object, and a step that adds a slice to it."""
+class Tracker:
+    """The memory of one object in a volume with so many `frames`, and a step that adds a slice to it."""
 
     def __init__(self, network: Sam2Network, frames: int) -> None:
         self.network, self.frames = network, frames
         self.places: Any = None  # positions in a memory, the same in all of them
         self.prompted: dict[int, dict[str, Any]] = {}
         self.tracked: dict[int, dict[str, Any]] = {}
-        # under the names by which both backends look it up
+        # under the names by which the package looks it up
         self.memory = {"cond_frame_outputs": self.prompted, "non_cond_frame_outputs": self.tracked}
 
     @torch.inference_mode()
     def step(self, z: int, embedding: Tensor, prompt: SlicePrompt | None, reverse: bool) -> Tracked:
         """Decode slice z from its prompts or, without any, from the memory; remember the outcome."""
-        device = self.network.no_memory.device
+        device, module = self.network.no_memory.device, self.network.module
         image, *high = unpack(embedding[None].to(device))
-        tokens = [part.flatten(2).permute(2, 0, 1) for part in (*high, image)]
+        positions = module.image_encoder.neck.position_encoding(image)
+        clicks = previous = None
         if prompt is not None:
-            previous = None if prompt.previous is None else prompt.previous[None].to(device, torch.float32)
             points, labels = prompt.points[None].to(device, torch.float32), prompt.labels[None].to(device, torch.int32)
-            prompt = SlicePrompt(points, labels, None if previous is None else previous.clamp(-LIMIT, LIMIT))
-        return self._step(z, tokens, self._positions(image), prompt, reverse)
-
-    def forget(self, z: int) -> None:
-        """Forget a slice without prompts."""
-        self.tracked.pop(z, None)
-
-    @abstractmethod
-    def _positions(self, image: Tensor) -> Tensor:
-        """The positions ``(1, 256, 64, 64)`` of the image embedding."""
-
-    @abstractmethod
-    def _step(
-        self, z: int, tokens: list[Tensor], positions: Tensor, prompt: SlicePrompt | None, reverse: bool
-    ) -> Tracked:
-        """tokens: the maps, finest first, ``(y * x, 1, channel)``. The prompt's tensors have an axis of 1 in front."""
-
-
-class OfficialTracker(Tracker):
-    """The package ``sam2``: its track_step, which SAM2VideoPredictor calls as well."""
-
-    def _positions(self, image: Tensor) -> Tensor:
-        return self.network.module.image_encoder.neck.position_encoding(image)
-
-    def _step(
-        self, z: int, tokens: list[Tensor], positions: Tensor, prompt: SlicePrompt | None, reverse: bool
-    ) -> Tracked:
-        clicks = None if prompt is None else {"point_coords": prompt.points, "point_labels": prompt.labels}
-        out = self.network.module.track_step(
+            clicks = {"point_coords": points, "point_labels": labels}
+            if prompt.previous is not None:
+                previous = prompt.previous[None].to(device, torch.float32).clamp(-LIMIT, LIMIT)
+        out = module.track_step(  # SAM2VideoPredictor calls it as well
             frame_idx=z,
             is_init_cond_frame=prompt is not None,
-            current_vision_feats=tokens,
+            current_vision_feats=[part.flatten(2).permute(2, 0, 1) for part in (*high, image)],
             current_vision_pos_embeds=[positions.flatten(2).permute(2, 0, 1)],  # only the last one is used
             feat_sizes=SIZES,
             point_inputs=clicks,
@@ -149,7 +123,7 @@ class OfficialTracker(Tracker):
             output_dict=self.memory,
             num_frames=self.frames,
             track_in_reverse=reverse,
-            prev_sam_mask_logits=None if prompt is None else prompt.previous,
+            prev_sam_mask_logits=previous,
         )
         memory = out["maskmem_features"].to(torch.bfloat16)
         self.places = self.places or out["maskmem_pos_enc"]
@@ -160,64 +134,6 @@ class OfficialTracker(Tracker):
         }
         return Tracked(z, out["pred_masks"][0].float(), out["object_score_logits"], out["obj_ptr"], memory)
 
-
-class TransformersTracker(Tracker):
-    """``transformers``: the parts of Sam2VideoModel.forward, which itself takes no earlier logits with the prompts."""
-
-    def __init__(self, network: Sam2Network, frames: int) -> None:
-        from transformers import Sam2VideoInferenceSession
-
-        super().__init__(network, frames)
-        device = network.no_memory.device
-        self.session = Sam2VideoInferenceSession(
-            inference_device=device, inference_state_device=device, dtype=torch.float32
-        )
-        self.session.processed_frames = dict.fromkeys(range(frames))  # counted, but never read: features are given
-        self.session.obj_id_to_idx(0)
-        self.session.output_dict_per_obj[0] = self.memory
-
-    def _positions(self, image: Tensor) -> Tensor:
-        return self.network.module.vision_encoder.neck.position_encoding(image.shape, image.device, image.dtype)
-
-    def _step(
-        self, z: int, tokens: list[Tensor], positions: Tensor, prompt: SlicePrompt | None, reverse: bool
-    ) -> Tracked:
-        module, session, clicked = self.network.module, self.session, prompt is not None
-        positions = positions.flatten(2).permute(2, 0, 1)
-        session.cache.cache_vision_features(z, {"vision_feats": tokens, "vision_pos_embeds": [positions]})
-        clicks = None if prompt is None else {"point_coords": prompt.points[None], "point_labels": prompt.labels[None]}
-        out = module._run_single_frame_inference(
-            inference_session=session,
-            frame_idx=z,
-            obj_idx=0,
-            batch_size=1,
-            is_init_cond_frame=clicked,
-            point_inputs=clicks,
-            mask_inputs=None,
-            reverse=reverse,
-            prev_sam_mask_logits=None if prompt is None else prompt.previous,
-        )
-        memory, places = module._encode_new_memory(
-            current_vision_feats=tokens[-1],
-            pred_masks_high_res=out["high_res_masks"],
-            object_score_logits=out["object_score_logits"],
-            is_mask_from_pts=clicked,
-        )
-        self.places = places if self.places is None else self.places
-        pointer = out["object_pointer"]
-        (self.prompted if clicked else self.tracked)[z] = {
-            "maskmem_features": memory,
-            "maskmem_pos_enc": self.places,
-            "object_pointer": pointer,
-        }
-        grid = memory.permute(1, 2, 0).reshape(1, -1, *SIZES[-1])
-        return Tracked(z, out["pred_masks"][0].float(), out["object_score_logits"][0], pointer[0], grid)
-
-
-def tracker_of(network: Sam2Network, frames: int) -> Tracker:
-    """An empty memory for one object of a volume with so many slices."""
-    if isinstance(network, OfficialSam2):
-        return OfficialTracker(network, frames)
-    if isinstance(network, TransformersSam2):
-        return TransformersTracker(network, frames)
-    raise TypeError(f"no tracker for {type(network).__name__}")
+    def forget(self, z: int) -> None:
+        """Forget a slice without prompts."""
+        self.tracked.pop(z, None)

@@ -21,23 +21,20 @@ SHOWN = 3
 def fill(network: Any, model: Model) -> Any:
     """Give a network the weights that its model's runtime asks for: the registered, those of a file, or random ones.
 
-    A network whose own keys are not those of the checkpoint offers ``own_names(state)`` and ``load_official(state)``.
-
     Raises:
         IntraBenchError: the file is absent, damaged, or not exactly of this network.
     """
     if model.weights is None:
         return network
-    load = getattr(network, "load_official", network.load_state_dict)
     if model.runtime.random:
-        load(random_state(network))
+        network.load_state_dict(random_state(network))
         return network
     entry = weights.get(model.weights)
     path = weights.locate(entry.id, model.runtime.weights)
     state = unwrapped(read(path), entry)
     try:
-        check(getattr(network, "own_names", dict)(state), network.state_dict())
-        load(state)
+        check(state, network.state_dict())
+        network.load_state_dict(state)
     except ValueError as error:
         raise IntraBenchError(
             f"{path} is no checkpoint of {model.name} ({error}); give the file of {entry.id} ({entry.file})"

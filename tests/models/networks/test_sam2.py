@@ -1,8 +1,7 @@
-"""SAM 2 of both backends against what the official image predictor gave (tests/golden/models/sam2.1_hiera_t)."""
+"""SAM 2 against what the official image predictor gave (tests/golden/models/sam2.1_hiera_t)."""
 
 from __future__ import annotations
 
-import json
 import sys
 from functools import cache
 from typing import Any
@@ -12,54 +11,28 @@ import pytest
 import torch
 from torch.nn import functional
 
-from intrabench.models.networks.sam2 import LENGTH, Sam2Network, build_sam2, prepare, transformers_state, unpack
-from tests.models.networks.parity import FOLDER, close, filled, fixture
+from intrabench.models.networks.sam2 import LENGTH, Sam2Network, build_sam2, prepare, unpack
+from tests.models.networks.parity import close, filled, fixture
 
-BACKENDS = ("sam2", "transformers")
 KEYS = "sam2.1_hiera_t"
 CASES = ("p1_multi", "p1_single", "p3_single", "box_single", "p3_box_single", "p3_mask_single")
 DATA = fixture(KEYS)
 SCALE = np.array([1024 / 900, 1024 / 768], dtype=np.float32)
 
 
-class _Keys:
-    """As much of a network as `filled` needs, with the official keys and shapes."""
-
-    def __init__(self) -> None:
-        content = json.loads((FOLDER / f"{KEYS}.keys.json").read_text())
-        self.state = {key: torch.empty(entry["shape"]) for key, entry in content["keys"].items()}
-
-    def state_dict(self) -> dict[str, Any]:
-        return self.state
-
-    def load_state_dict(self, state: dict[str, Any], strict: bool) -> None:
-        self.state = state
-
-    def eval(self) -> _Keys:
-        return self
-
-
-def official_state() -> dict[str, Any]:
-    """The fixture's weights as an official checkpoint has them."""
-    return filled(_Keys(), KEYS).state_dict()
-
-
 @cache
-def built(backend: str) -> Sam2Network:
+def built() -> Sam2Network:
     """SAM 2.1 t with the fixture's weights, shared by all tests: what changes it has to change it back."""
-    pytest.importorskip(backend)
-    network = build_sam2("t", "2.1", backend)
-    if backend == "sam2":
-        filled(network.module, KEYS)
-    else:
-        network.load_official(official_state())
+    pytest.importorskip("sam2")
+    network = build_sam2("t", "2.1")
+    filled(network, KEYS)
     return network
 
 
-@pytest.fixture(scope="module", params=BACKENDS)
-def encoded(request: pytest.FixtureRequest) -> tuple[Sam2Network, torch.Tensor]:
-    """A network of each backend and its embedding of the fixture's image."""
-    network = built(request.param)
+@pytest.fixture(scope="module")
+def encoded() -> tuple[Sam2Network, torch.Tensor]:
+    """The network and its embedding of the fixture's image."""
+    network = built()
     return network, network.encode(prepare(DATA["input_u8"])[None])
 
 
@@ -123,42 +96,28 @@ def test_pairs_do_not_touch_each_other(
 
 def test_other_checkpoints_are_refused(encoded: tuple[Sam2Network, torch.Tensor]) -> None:
     network, _ = encoded
-    state = official_state()
+    state = dict(network.state_dict())
     first, *_, last = state
     for wrong in (
         {key: value for key, value in state.items() if key != last},
         state | {"sam_prompt_encoder.extra": torch.zeros(1)},
-        {key: value for key, value in state.items() if "point_embeddings.3" not in key},
         state | {first: torch.zeros(1, 2)},
     ):
         with pytest.raises(RuntimeError):
-            network.load_official(wrong)
-    network.load_official(network.state_dict())
-    network.load_official(state)
+            network.load_state_dict(wrong)
 
 
-@pytest.mark.parametrize("version", ["2.0", "2.1"])
 @pytest.mark.parametrize(
-    "size", ["t", "s", pytest.param("b+", marks=pytest.mark.slow), pytest.param("l", marks=pytest.mark.slow)]
+    ("size", "version"),
+    [("t", "2.0"), ("t", "2.1"), ("s", "2.1"), ("b+", "2.1"), pytest.param("l", "2.1", marks=pytest.mark.slow)],
 )
-def test_official_configurations_under_the_other_names(size: Any, version: Any) -> None:
+def test_configurations_are_those_of_the_papers_sizes(size: Any, version: Any) -> None:
+    """Millions of weights, as the table of checkpoints in the repository of SAM 2 has them."""
     pytest.importorskip("sam2")
-    pytest.importorskip("transformers")
-    official = transformers_state(build_sam2(size, version, "sam2").state_dict())
-    with torch.device("meta"):
-        other = build_sam2(size, version, "transformers").state_dict()
-    assert {key: value.shape for key, value in official.items()} == {key: value.shape for key, value in other.items()}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("size", ["s", "b+", "l"])
-def test_both_backends_agree_on_other_sizes(size: Any) -> None:
-    pytest.importorskip("sam2")
-    pytest.importorskip("transformers")
-    official, other = build_sam2(size, "2.0", "sam2"), build_sam2(size, "2.0", "transformers")
-    other.load_official(official.state_dict())
-    image = prepare(DATA["input_u8"])[None]
-    close(other.encode(image), official.encode(image).numpy())
+    network = build_sam2(size, version)
+    millions = sum(weights.numel() for weights in network.parameters()) / 1e6
+    assert millions == pytest.approx({"t": 38.9, "s": 46, "b+": 80.8, "l": 224.4}[size], abs=0.07)
+    assert network.module.proj_tpos_enc_in_obj_ptrs == (version == "2.1")
 
 
 def test_building_leaves_global_state_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,7 +140,7 @@ def test_building_leaves_global_state_alone(monkeypatch: pytest.MonkeyPatch) -> 
     GlobalHydra.instance().clear()
 
 
-@pytest.mark.parametrize("wrong", [("h", "2.1", "sam2"), ("t", "3", "sam2"), ("t", "2.1", "jax")])
-def test_what_does_not_exist(wrong: tuple[Any, Any, Any]) -> None:
+@pytest.mark.parametrize("wrong", [("h", "2.1"), ("t", "3")])
+def test_what_does_not_exist(wrong: tuple[Any, Any]) -> None:
     with pytest.raises(ValueError, match="SAM 2 comes as"):
         build_sam2(*wrong)

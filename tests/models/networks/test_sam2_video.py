@@ -1,8 +1,7 @@
-"""SAM 2 on volumes, both backends, against what the official video predictor gave (sam2.1_hiera_t_video)."""
+"""SAM 2 on volumes, against what the official video predictor gave (sam2.1_hiera_t_video)."""
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -14,23 +13,22 @@ from intrabench.models.networks.sam2 import LENGTH, build_sam2, unpack
 from intrabench.models.networks.sam2_video import REACH, SlicePrompt, Tracked, propagate, walk
 from intrabench.models.parts.random_weights import random_state
 from tests.models.networks.parity import close, fixture
-from tests.models.networks.test_sam2 import BACKENDS, built
+from tests.models.networks.test_sam2 import built
 
 DATA = fixture("sam2.1_hiera_t_video")
 
 
 @pytest.fixture(scope="module")
 def embeddings() -> torch.Tensor:
-    """Embeddings of the fixture's frames, from the first backend that is there: both give the same (test_sam2)."""
+    """Embeddings of the fixture's frames."""
     frames = torch.from_numpy(DATA["frames_u8"]).float()[:, None].expand(-1, 3, -1, -1) / 255
     mean, deviation = torch.tensor([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]])[:, :, None, None]
     frames = functional.interpolate(frames, (1024, 1024), mode="bilinear", align_corners=False)
-    network = built(next((name for name in BACKENDS if find_spec(name)), BACKENDS[0]))
+    network = built()
     return torch.cat([network.encode((frame[None] - mean) / deviation) for frame in frames])
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_fixture(embeddings: torch.Tensor, backend: str) -> None:
+def test_fixture(embeddings: torch.Tensor) -> None:
     asked: list[int] = []
 
     def features(z: int) -> torch.Tensor:
@@ -38,7 +36,7 @@ def test_fixture(embeddings: torch.Tensor, backend: str) -> None:
         return embeddings[z]
 
     click = SlicePrompt(torch.from_numpy(DATA["click_xy"]) * 4, torch.from_numpy(DATA["click_label"]))
-    for z, outcome in enumerate(propagate(built(backend), features, 3, {0: click})):
+    for z, outcome in enumerate(propagate(built(), features, 3, {0: click})):
         assert outcome.z == z
         close(outcome.logits[None, :, ::2, ::2], DATA[f"frame{z}_logits_s"], atol=1e-3)
         np.testing.assert_allclose((outcome.logits > 0).sum(), DATA[f"frame{z}_fg"], rtol=1e-3)
@@ -131,24 +129,17 @@ def predicted(module: Any, embeddings: torch.Tensor, monkeypatch: pytest.MonkeyP
 @pytest.mark.slow
 @pytest.mark.parametrize("version", ["2.0", "2.1"])
 def test_as_the_official_predictor(version: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    for backend in BACKENDS:
-        pytest.importorskip(backend)
+    pytest.importorskip("sam2")
     embeddings = torch.randn((5, LENGTH), generator=torch.Generator().manual_seed(3))
-    official = build_sam2("t", version, "sam2")
-    official.load_official(random_state(official))
-    other = build_sam2("t", version, "transformers")
-    other.load_official(official.state_dict())
+    network = build_sam2("t", version)
+    network.load_state_dict(random_state(network))
     click, clicks = torch.tensor([[400.0, 480]]), torch.tensor([[400.0, 480], [240, 120]])
     box = SlicePrompt(torch.tensor([[160.0, 200], [560, 640], [320, 360]]), torch.tensor([2, 3, 1]))
-    given: list[dict[int, torch.Tensor]] = []
-    for network in (official, other):
-        once = next(propagate(network, embeddings.__getitem__, 5, {1: SlicePrompt(click, torch.tensor([1]))}))
-        both = SlicePrompt(clicks, torch.tensor([1, 0]), once.logits)
-        outcomes = propagate(network, embeddings.__getitem__, 5, {3: box, 1: both})
-        given.append({outcome.z: outcome.logits for outcome in outcomes})
-    expected = predicted(official.module, embeddings, monkeypatch)
-    assert list(given[0]) == list(given[1]) == list(expected) == [1, 2, 3, 4, 0]
+    once = next(propagate(network, embeddings.__getitem__, 5, {1: SlicePrompt(click, torch.tensor([1]))}))
+    both = SlicePrompt(clicks, torch.tensor([1, 0]), once.logits)
+    mine = {one.z: one.logits for one in propagate(network, embeddings.__getitem__, 5, {3: box, 1: both})}
+    expected = predicted(network.module, embeddings, monkeypatch)
+    assert list(mine) == list(expected) == [1, 2, 3, 4, 0]
     for z, logits in expected.items():
         assert logits.std() > 0.1
-        for mine in given:
-            close(mine[z][None], logits.numpy(), atol=1e-3)
+        close(mine[z][None], logits.numpy(), atol=1e-3)

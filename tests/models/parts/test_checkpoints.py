@@ -80,24 +80,6 @@ def test_the_registered_file_is_the_one_that_is_taken(own: Own, folder: Path) ->
     assert is_state(fill(torch.nn.Linear(2, 1), asking))
 
 
-def test_a_network_of_its_own_names_takes_the_official_ones(own: Own) -> None:
-    class Renamed(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.layer = torch.nn.Linear(2, 1)
-
-        def own_names(self, state: dict[str, Any]) -> dict[str, Any]:
-            return {f"layer.{key}": tensor for key, tensor in state.items()}
-
-        def load_official(self, state: dict[str, Any]) -> None:
-            self.load_state_dict(self.own_names(state))
-
-    own()
-    asking: Any = type("Asking", (), {"name": "linear", "weights": "own"})
-    asking.runtime = Runtime(weights=saved(STATE))
-    assert is_state(fill(Renamed(), asking).layer)
-
-
 DIFFERENCES = [
     ({"weight": STATE["weight"]}, "1 missing: bias"),
     (STATE | {"c": STATE["bias"]}, "1 unexpected: c"),
