@@ -17,7 +17,7 @@ from scipy import ndimage
 from intrabench import registry
 from intrabench.datasets.base import Files
 from intrabench.effort import effort_of_round
-from intrabench.engine.preview import played, turns_of
+from intrabench.engine.preview import played
 from intrabench.mask import Mask, Region
 from intrabench.models.base import Answer, Request, VolumeModel
 from intrabench.models.box_fill import BoxFill
@@ -26,7 +26,7 @@ from intrabench.play.session import Session
 from intrabench.prompters.base import Prompter, Refinement
 from intrabench.prompters.combined import make_prompter
 from intrabench.prompters.hand import Hand
-from intrabench.prompts import Action, Turn
+from intrabench.prompts import Action, Turn, turns_by_round
 from intrabench.protocols import PROTOCOLS, protocol
 from intrabench.specs import split
 from intrabench.target import Target
@@ -122,7 +122,7 @@ class Example:
     @property
     def turns(self) -> list[Turn]:
         """What the user gave in the round."""
-        return turns_of(self.session, self.number)
+        return turns_by_round(self.session.turns).get(self.number, [])
 
     @property
     def actions(self) -> list[Action]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -200,6 +201,17 @@ class Turn:
         actions = [dict(action) for action in data["actions"]]
         made = tuple(kinds[a.pop("kind")](**a) for a in actions)
         return cls(Prompts.from_json(data["prompts"]), made, data.get("afresh", False))
+
+
+def turns_by_round(stored: Iterable[Mapping[str, Any]]) -> dict[int, list[Turn]]:
+    """What the user gave in each round of one session, free turns included.
+
+    stored: the session's turns as they are stored, in their order: `round`, and `given`, the text of `Turn.to_json`.
+    """
+    rounds: dict[int, list[Turn]] = {}
+    for turn in stored:
+        rounds.setdefault(turn["round"], []).append(Turn.from_json(json.loads(turn["given"])))
+    return rounds
 
 
 def counting(turns: Sequence[Turn]) -> Sequence[Turn]:

@@ -23,6 +23,7 @@ from intrabench.prompts import (
     box3d,
     boxes,
     points,
+    turns_by_round,
 )
 
 
@@ -91,3 +92,13 @@ def test_helpers() -> None:
     assert box3d((0, 1, 2, 3, 4, 5)).box3d.tolist() == [0, 1, 2, 3, 4, 5]
     with pytest.raises(ValueError, match="one flag per 2D box"):
         Prompts(boxes2d=[[0, 0, 0, 1, 1]], drawn=[True, True])
+
+
+def test_stored_turns_come_back_round_by_round_in_their_order() -> None:
+    turns = [(0, Turn(points([(1, 2, 3)]), (Click(),))), (0, Turn(boxes({4: (0, 0, 2, 2)}))), (2, Turn(Prompts()))]
+    stored = [{"round": number, "given": json.dumps(turn.to_json())} for number, turn in turns]
+    found = turns_by_round(stored)
+    assert {number: [turn.to_json() for turn in listed] for number, listed in found.items()} == {
+        0: [turns[0][1].to_json(), turns[1][1].to_json()],
+        2: [turns[2][1].to_json()],
+    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from intrabench.pictures import Picture
 from intrabench.play.lockstep import play
 from intrabench.play.session import Session
 from intrabench.prompters.base import Prompter, User, dialogue
-from intrabench.prompts import Prompts, Turn
+from intrabench.prompts import Prompts, turns_by_round
 from intrabench.protocols import Protocol
 from intrabench.target import Target
 from intrabench.volume import Volume
@@ -98,6 +97,7 @@ def _rounds(job: Job, target: Target, volume: Volume, what: str, path: Path) -> 
     session = played(
         model, prompter, target, volume, job.protocol, job.rounds, dataset=job.datasets[0].short_spec, seed=job.seeds[0]
     )
+    given = turns_by_round(session.turns)
     for row, mask in zip(session.rows, session.masks, strict=True):
         if row["dice"] is None or row["error"]:
             raise IntraBenchError(
@@ -105,7 +105,7 @@ def _rounds(job: Job, target: Target, volume: Volume, what: str, path: Path) -> 
                 f"({row['error']}); try another model or prompter"
             )
         state = f"round {row['round']}   Dice {row['dice']:.3f}   {row['interactions']:g} interactions so far"
-        new = [turn.prompts for turn in turns_of(session, row["round"])]
+        new = [turn.prompts for turn in given.get(row["round"], [])]
         picture = Picture(volume, target, new, mask, (who, what, state))
         yield _write(picture, path.with_stem(f"{path.stem}_round{row['round']}"))
 
@@ -144,11 +144,6 @@ def played(
             f"model {model.name} cannot open the scan ({in_words(error)}); try another device or model"
         ) from error
     return session
-
-
-def turns_of(session: Session, number: int) -> list[Turn]:
-    """The turns of one round, including free ones."""
-    return [Turn.from_json(json.loads(turn["given"])) for turn in session.turns if turn["round"] == number]
 
 
 def _write(picture: Picture, path: Path) -> Path:

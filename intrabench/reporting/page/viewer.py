@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -14,7 +13,7 @@ from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
-from intrabench.prompts import Prompts, Turn
+from intrabench.prompts import Turn, turns_by_round
 from intrabench.reporting.page.chosen import Chosen
 from intrabench.reporting.page.views import Window, marks, mask_text, view
 from intrabench.results.store import read_masks, read_turns
@@ -70,11 +69,13 @@ def _shown(
 ) -> dict[str, Any]:
     """A target in the smallest window that holds it and all its sessions."""
     masks = {session["session"]: read_masks(results, session["session"]) for session in one.sessions}
-    given = {session["session"]: _given(turns, session["session"]) for session in one.sessions}
+    given = {
+        session: turns_by_round(turns.filter(pl.col("session") == session).iter_rows(named=True)) for session in masks
+    }
     window = Window.around(
         target,
         [mask for listed in masks.values() for mask in listed],
-        [prompts for rounds in given.values() for listed in rounds.values() for prompts in listed],
+        [turn.prompts for rounds in given.values() for listed in rounds.values() for turn in listed],
         volume,
     )
     sessions = []
@@ -86,20 +87,12 @@ def _shown(
     return view(volume, target, window) | {"sessions": sessions}
 
 
-def _round(row: Mapping[str, Any], masks: Sequence[Mask], given: Sequence[Prompts], window: Window) -> dict[str, Any]:
+def _round(row: Mapping[str, Any], masks: Sequence[Mask], given: Sequence[Turn], window: Window) -> dict[str, Any]:
     """A round: its scores, what the user gave in it, and the answer after it, where masks were kept."""
     number = row["round"]
     return {
         "round": number,
         **{name: row[name] for name in ("status", "error", "dice", "interactions", "seconds_human")},
         "answer": mask_text(window.mask(masks[number])) if number < len(masks) else None,
-        "given": [marks(prompts) for prompts in given],
+        "given": [marks(turn.prompts) for turn in given],
     }
-
-
-def _given(turns: pl.DataFrame, session: str) -> dict[int, list[Prompts]]:
-    """What the user gave in each round of a session."""
-    rounds: dict[int, list[Prompts]] = {}
-    for number, given in turns.filter(pl.col("session") == session).select("round", "given").iter_rows():
-        rounds.setdefault(number, []).append(Turn.from_json(json.loads(given)).prompts)
-    return rounds

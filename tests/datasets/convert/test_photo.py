@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import cv2
@@ -16,7 +17,8 @@ from intrabench.datasets.convert.photo_size import resize_ids, resize_photo, wit
 from intrabench.errors import IntraBenchError
 from intrabench.volume import Array, Volume
 
-NATURAL = Path("/work/shared/data/natural")
+DAVIS = Path(os.environ.get("INTRABENCH_TEST_DAVIS", "davis"))
+"""Frames and masks of DAVIS: davis_SEQUENCE_NUMBER.jpg and .png. They may not be handed on."""
 RNG = np.random.default_rng(0)
 COLOURS = RNG.integers(0, 256, (20, 30, 3), dtype=np.uint8)
 
@@ -176,9 +178,9 @@ def test_a_large_case_becomes_smaller_with_its_mask(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "objects", "void"), [("bear_00000", [1], 0), ("tennis_00000", [1, 2], 225)])
 def test_frames_of_davis(name: str, objects: list[int], void: int) -> None:
-    image, mask = NATURAL / f"davis_{name}.jpg", NATURAL / f"davis_{name}.png"
+    image, mask = DAVIS / f"davis_{name}.jpg", DAVIS / f"davis_{name}.png"
     if not image.exists():
-        pytest.skip(f"{NATURAL} is not here")
+        pytest.skip("give the folder of DAVIS frames in INTRABENCH_TEST_DAVIS")
     volume, targets = photo_case(name, image, mask, "palette", void=255)
     assert np.array_equal(volume.array[0], bgr(image)[..., ::-1])
     numbers = np.asarray(Image.open(mask))
