@@ -34,12 +34,12 @@ _METHODS = (inspect.isfunction, inspect.ismethod, lambda member: isinstance(memb
 
 
 def check_source(tree: ast.Module, path: Path) -> None:
-    """Refuse a class of a file that inherits from one of `BASES` but has no name that can be read, or a bad one.
+    """Refuse a class that inherits from `BASES` or something built in, but has no name that can be read, or a bad one.
 
     A class that is only a base needs none: it has abstract methods, others in the file inherit from it, or its own
     name begins with an underscore.
     """
-    ours = {base for bases in BASES.values() for base in bases}
+    ours = {base for bases in BASES.values() for base in bases} | _built_in(tree)
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     inherited = {parent for node in classes for parent in _parents(node)}
     for node in classes:
@@ -254,6 +254,14 @@ def _parameters(method: Callable[..., Any]) -> str:
 def _short(value: Any) -> str:
     plain = (str, int, float, tuple, list, dict, set, frozenset)
     return repr(value)[:60] if isinstance(value, plain) else f"an object of {type(value).__name__}"
+
+
+def _built_in(tree: ast.Module) -> set[str]:
+    """What a file imports from files of the rooms, such as ``intrabench.models.box_fill``, other than their bases."""
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    parts = [((node.module or "").split("."), node.names) for node in imports]
+    found = [names for module, names in parts if len(module) == 3 and module[1] in BASES and module[2] != "base"]
+    return {alias.asname or alias.name for names in found for alias in names}
 
 
 def _parents(node: ast.ClassDef) -> set[str]:

@@ -154,6 +154,13 @@ def test_a_class_without_a_name_is_refused_wherever_classes_are_listed(
     assert say("list", room).err == f"error: {file}: class Mine {bad}and dots\n"
 
 
+def test_a_data_set_that_fails_is_still_listed(say: Callable[..., Said]) -> None:
+    in_workspace("datasets", SOUND["data set"][1].replace('return ("a",)', "raise OSError('away')"))
+    said = say("list", "datasets")
+    assert said.code == 0
+    assert ["mine", "-", "CT", "?"] in [line.split()[:4] for line in said.out.splitlines()]
+
+
 @pytest.mark.parametrize(
     "base",
     [
@@ -169,8 +176,10 @@ def test_what_is_only_a_base_needs_no_name(say: Callable[..., Said], base: str) 
     assert say("list", "prompters").code == 0
 
 
-def test_a_class_of_a_file_counts_through_its_own_bases(say: Callable[..., Said]) -> None:
+def test_a_class_without_a_name_is_found_through_other_named_ones(say: Callable[..., Said]) -> None:
     file = in_workspace("prompters", f"{PROMPTER}\n\nclass Next(Mine):\n    pass\n")
+    assert f"{file}: class Next has no name of its own" in say("list", "prompters").err
+    file.write_text("from intrabench.prompters.box_slice import BoxSlice as Base\n\nclass Next(Base):\n    pass\n")
     assert f"{file}: class Next has no name of its own" in say("list", "prompters").err
 
 
