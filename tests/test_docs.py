@@ -24,7 +24,7 @@ from tests import documented
 from tests.server import Server, answer
 
 ROOT = documented.ROOT
-PAGES = ("adding_a_prompter", "adding_a_model", "adding_a_dataset")
+PAGES = ("adding_a_prompter", "adding_a_model", "adding_a_dataset", "adding_a_metric")
 
 
 def blocks(page: str, language: str) -> list[str]:

@@ -90,6 +90,7 @@ class Unit:
         target = WHOLE_CASE if self.target is None else [self.target.id, self.target.content_hash]
         parts = [CONTRACT, self.protocol, self.runner.identity, self.prompter.spec, self.dataset.spec]
         parts += [self.dataset.version, self.case, self.image_hash, target, self.seed, self.strict]
+        parts += sorted(self.metrics)
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
 
     def columns(self) -> dict[str, Any]:

@@ -21,12 +21,13 @@ def metric(text: str, others: Sequence[str] = ()) -> Metric:
     """
     name, _, version = text.partition("@")
     known = registry.entries("metrics")
-    if name.partition(":")[0] in known:
+    bare = name.partition(":")[0]
+    if bare in known:
         found: Metric = registry.make("metrics", name)
     else:
         columns = {cls.default_column: other for other, entry in known.items() if (cls := entry.load()).default_column}
         if name not in columns:
-            close = nearest(name, [*known, *columns, *others])
+            close = nearest(bare, [*known, *columns, *others])
             besides = f", and there are {', '.join(others)}" if others else ""
             raise IntraBenchError(f"there is no metric {text!r}{close}; `intrabench list metrics` shows all{besides}")
         found = registry.make("metrics", columns[name])

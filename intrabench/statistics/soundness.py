@@ -10,7 +10,7 @@ from filelock import FileLock, Timeout
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import PROTOCOLS
 from intrabench.results.runs import LOCK, unfinished
-from intrabench.statistics.scores import metric
+from intrabench.statistics.scores import MachineTime, metric
 
 
 def is_partial(root: Path) -> str:
@@ -39,7 +39,7 @@ def check_mixable(rows: pl.DataFrame, name: str = "dice") -> None:
     """
     column = metric(name).column
     ids = sorted(rows["protocol"].unique().to_list())
-    meanings = {id: _meaning(id, column) for id in ids}
+    meanings = {id: _meaning(rows.filter(pl.col("protocol") == id), id, column) for id in ids}
     for other in ids[1:]:
         if meanings[other] != meanings[ids[0]]:
             raise IntraBenchError(
@@ -48,18 +48,16 @@ def check_mixable(rows: pl.DataFrame, name: str = "dice") -> None:
             )
 
 
-def _meaning(id: str, column: str) -> str:
-    """What a protocol makes of a column of the rows, in words."""
+def _meaning(rows: pl.DataFrame, id: str, column: str) -> str:
+    """What a protocol makes of a column of its rows, in words."""
     name, _, stop = id.partition("+")
     preset = PROTOCOLS.get(name)
     if preset is None:
         return f"{id}, which this version does not know"
-    measured = {one.partition("@")[0]: one for one in preset.metrics}
-    columns = (measured.get(column, f"without {column}"),) if column in _COLUMNS else ()
-    return ", ".join((*columns, preset.aggregation, stop or "no early stop"))
-
-
-_COLUMNS = {one.partition("@")[0] for preset in PROTOCOLS.values() for one in preset.metrics}
+    asked = (one for ids in rows["metrics"].drop_nulls().unique() for one in ids.split())
+    versions = sorted(one for one in {*preset.metrics, *asked} if one.rpartition("@")[0] == column)
+    measured = () if column == MachineTime.column else (" and ".join(versions) or f"without {column}",)
+    return ", ".join((*measured, preset.aggregation, stop or "no early stop"))
 
 
 def _is_held(path: Path) -> bool:

@@ -171,6 +171,15 @@ def test_protocols_that_mean_the_same_may_be_mixed() -> None:
     check_mixable(rows({"protocol": "basic@1"}, {"protocol": "intrabench@1"}), "nsd")
     check_mixable(rows({"protocol": "mine@7"}))
     check_mixable(rows({"protocol": "basic@1"}, {"protocol": "overlap@1"}), "seconds")
+    asked = {"metrics": "dice@1 iou@1 nsd_2mm@1"}
+    check_mixable(rows({"protocol": "basic@1"}, {"protocol": "overlap@1", **asked}, metrics=None), "nsd")
+
+
+def test_versions_of_a_metric_are_not_mixed() -> None:
+    one = {"protocol": "basic@1", "metrics": "lesion_f1@1"}
+    two = {"protocol": "overlap@1", "metrics": "lesion_f1@2"}
+    with pytest.raises(IntraBenchError, match=r"basic@1 is lesion_f1@1, .* overlap@1 is lesion_f1@2, "):
+        check_mixable(rows(one, two), "lesion_f1")
 
 
 @pytest.mark.parametrize(
@@ -184,6 +193,6 @@ def test_protocols_that_mean_the_same_may_be_mixed() -> None:
 )
 def test_protocols_that_mean_different_things_are_not_mixed(other: str, metric: str, words: str) -> None:
     with pytest.raises(IntraBenchError) as refused:
-        check_mixable(rows({"protocol": "basic@1"}, {"protocol": other}), metric)
+        check_mixable(rows({"protocol": "basic@1"}, {"protocol": other}, metrics=None), metric)
     assert f"rows of basic@1 and {other} are not put together" in str(refused.value)
     assert words in str(refused.value)

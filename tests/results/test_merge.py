@@ -298,3 +298,17 @@ def test_export_takes_rows_and_masks(typed: Callable[..., Any], data: Path) -> N
     said = typed("export", "rows", "all.csv")
     assert said.exit_code == 1
     assert "z.parquet cannot be read" in said.stderr
+
+
+def test_metrics_of_one_machine_alone() -> None:
+    """Two sessions differ in a metric that nobody here knows; a third folder has rows without it."""
+    shared = {"metrics": "dice@1 iou@1 nsd_2mm@1 hd95_mm@1 roughness@1", "dice": 0.5}
+    for root, value in ((A, 0.25), (B, 0.75)):
+        stored(root, f"run-{root}", rows({"case": "1", **shared}).with_columns(roughness=pl.lit(value)))
+    (told,) = merge([A, B], OUT).conflicts
+    assert "roughness 0.25 in a and 0.75 in b, 0.5 apart" in told
+    assert not (OUT / "rows").exists()
+    stored(Path("plain"), "run-c", rows({"case": "2", "dice": 0.5}))
+    assert merge([A, Path("plain")], OUT).conflicts == []
+    assert read_rows(OUT).sort("case").select("case", "roughness").rows() == [("1", 0.25), ("2", None)]
+    assert merge([A, Path("plain")], OUT).copied == 0

@@ -59,6 +59,21 @@ def test_less_is_better_for_distances() -> None:
     assert compare(b, a, Settings("hd95")).worse
 
 
+def test_smaller_is_better_on_both_sides_of_zero() -> None:
+    name = "relative_volume_difference"
+    a, b = (
+        rows(*({"case": str(case), "dice": 0.5} for case in range(8)), model=model).with_columns(
+            pl.Series(name, values).alias(name)
+        )
+        for model, values in (("a", [0.5, -0.5, 0.2, -1.0] * 2), ("b", [-0.1, 0.1, -0.2, -0.4] * 2))
+    )
+    found = compare(a, b, Settings(name))
+    assert found.datasets["difference"][0] == pytest.approx((0.4 + 0.4 + 0 + 0.6) / 4)
+    assert found.datasets.row(0, named=True)["wins"] == 6
+    assert found.datasets.row(0, named=True)["ties"] == 2
+    assert compare(b, a, Settings(name)).worse
+
+
 @pytest.mark.parametrize("how", AGGREGATIONS.values(), ids=AGGREGATIONS)
 def test_the_mean_difference_is_the_difference_of_the_means(how: Any) -> None:
     a, b = noisy(1, 0.0, "a"), noisy(2, 0.01, "b")

@@ -199,6 +199,9 @@ def test_corrections_that_made_it_worse() -> None:
     distances = rows.with_columns(hd95_mm=pl.Series([5.0, 2.0, 4.0, math.inf, math.inf, 3.0, 1.0]))
     (line,) = regressions(steps(distances, "hd95"), BY).rows(named=True)
     assert (line["corrections"], line["worse"], line["worst_drop"]) == (4, 0.25, 2)
+    signed = rows.with_columns(relative_volume_difference=pl.Series([-0.5, 0.25, -0.75, 2.0, 0.0, 0.0, -1.0]))
+    (line,) = regressions(steps(signed, "relative_volume_difference"), BY).rows(named=True)
+    assert (line["corrections"], line["worse"], line["worst_drop"]) == (4, 0.25, 0.5)
     failed = pl.concat([rows, made.rows({"instance": 2, "round": 1, "status": "oom", "dice": 0.0})])
     assert regressions(steps(failed), BY)["worst_drop"].item() == 0.9
 
@@ -208,6 +211,9 @@ def test_areas_and_thresholds_need_bounds() -> None:
     for use in (auc, cvpr25_auc, rclicks_auc, noc, nof, lambda one: reached(one, BY)):
         with pytest.raises(IntraBenchError, match="hd95_mm has no bounds"):
             use(distances)
+    signed = steps(played([0.5]).with_columns(relative_volume_difference=0.5), "relative_volume_difference")
+    with pytest.raises(IntraBenchError, match="relative_volume_difference has no bounds"):
+        auc(signed)
 
 
 def test_the_order_of_rows_does_not_matter() -> None:

@@ -118,6 +118,19 @@ def test_less_is_better_for_distances_and_infinite_ones_are_last() -> None:
     assert found.tau is not None
 
 
+def test_lines_near_zero_are_best_where_zero_is() -> None:
+    given = [("a", [0.5, 0.3]), ("b", [-0.1, -0.2]), ("c", [-0.9, -0.8])]
+    made = [{"model": m, "case": str(case), "dice": v} for m, values in given for case, v in enumerate(values)]
+    found = ranking(scores(rows(*made)), BY, PROTOCOL, best="zero")
+    assert found.table.select("model", "rank", "value").rows() == [
+        ("b", 1, pytest.approx(-0.15)),
+        ("a", 2, pytest.approx(0.4)),
+        ("c", 3, pytest.approx(-0.85)),
+    ]
+    tested = pairs(scores(rows(*made)), BY, best="zero")
+    assert tested.filter(model="a", model_other="b")["rank_biserial"].item() == -1
+
+
 def test_the_order_of_rows_does_not_matter() -> None:
     scored = simulated({"a": 0.0, "b": 0.001, "c": 0.2})
     mixed = scored.sample(fraction=1, shuffle=True, seed=1)

@@ -1,0 +1,169 @@
+"""Metrics beside those of the protocol: from the command line and Python, in keys, tables, reports and comparisons."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import intrabench
+from intrabench.engine.verify import verify
+from intrabench.errors import IntraBenchError
+from intrabench.results.store import metric_columns, read_rows
+from tests.conftest import Said
+
+SMALL = "phantom:shape=16x32x32,instances=2"
+BOXES = ("-m", "box_fill", "-p", "box_slice", "-d", SMALL, "--protocol", "overlap@1")
+OUT = Path("out")
+
+MINE = '''
+from dataclasses import dataclass
+
+from intrabench import MaskPair, Metric
+
+
+@dataclass(frozen=True)
+class Brightness(Metric):
+    """Mean of the image in the answer, over a scale."""
+
+    name = "brightness"
+    needs = frozenset({"mask", "image"})
+
+    scale: float = 1.0
+
+    def measure(self, pair: MaskPair) -> float:
+        return pair.image_array[pair.answer_array].mean() / self.scale
+
+
+@dataclass(frozen=True)
+class Fragile(Metric):
+    """Fails on the second instance."""
+
+    name = "fragile"
+
+    def measure(self, pair: MaskPair) -> float:
+        if pair.target.instance == 2:
+            raise ZeroDivisionError("no ground to stand on")
+        return 0.5
+'''
+
+
+def run(**options: Any) -> pl.DataFrame:
+    given = {"model": "box_fill", "prompter": "box_slice", "dataset": SMALL, "out": OUT, "protocol": "overlap@1"}
+    return intrabench.run(**{**given, **options}).sort("target")
+
+
+def test_a_metric_of_a_workspace_from_the_command_line(say: Callable[..., Said]) -> None:
+    Path("intrabench.toml").touch()
+    Path("metrics").mkdir()
+    Path("metrics/mine.py").write_text(MINE)
+    assert "brightness  " in say("list", "metrics").out
+    assert "scale: float = 1.0" in say("info", "brightness").out
+    said = say("run", *BOXES, "--metric", "brightness", "--metric", "brightness:scale=2", "--metric", "nsd")
+    assert (said.code, said.err.splitlines()[-1][:26]) == (0, "2 of 2 sessions, 0 failed,")
+    rows = read_rows(Path("results"))
+    assert set(rows["metrics"]) == {"dice@1 iou@1 brightness@1 brightness:scale=2@1 nsd_2mm@1"}
+    assert rows["brightness"].min() > 0
+    assert (rows["brightness"] / 2 - rows["brightness:scale=2"]).abs().max() < 1e-9
+    for name in ("brightness", "brightness:scale=2"):
+        said = say("table", "--metric", name, "--interval", "--csv")
+        assert said.code == 0
+        assert f",{rows[name].mean():.3f} [-]" in said.out
+
+
+def test_sessions_are_played_again_for_a_metric_that_they_lack() -> None:
+    plain = run()
+    assert metric_columns(plain) == []
+    more = run(metrics=["lesion_f1", "hd95"])
+    assert set(plain["session"]).isdisjoint(more["session"])
+    assert more.select("dice", "fp_voxels").equals(plain.select("dice", "fp_voxels"))
+    assert metric_columns(more) == ["lesion_f1", "hd95_mm"]
+    parts = len(list(OUT.glob("rows/*.parquet")))
+    assert run(metrics=["hd95_mm", "dice", "lesion_f1"])["session"].to_list() == more["session"].to_list()
+    assert run()["session"].to_list() == plain["session"].to_list()
+    assert len(list(OUT.glob("rows/*.parquet"))) == parts
+
+
+def test_a_table_takes_the_sessions_that_measured_its_metric() -> None:
+    first = run(metrics=["lesion_f1"])
+    second = run(metrics=["relative_volume_difference"])
+    for rows, name in ((first, "lesion_f1"), (second, "relative_volume_difference")):
+        table = intrabench.table(OUT, metric=name)
+        assert table["sessions"].to_list() == [2]
+        assert table["average"][0] == pytest.approx(rows[name].mean())
+    with pytest.raises(IntraBenchError, match="no session was scored by nsd; run again with --metric nsd"):
+        intrabench.table(OUT, metric="nsd")
+
+
+def test_a_metric_that_fails_costs_nobody_else_a_score(say: Callable[..., Said]) -> None:
+    Path("mine.py").write_text(MINE)
+    said = say("run", *BOXES, "--plugin", "mine.py", "--metric", "fragile", "--metric", "nsd", "--out", "out")
+    message = "metric fragile: ZeroDivisionError: no ground to stand on"
+    assert said.code == 0
+    assert said.err.splitlines()[-1] == f"1 session: {message}"
+    rows = read_rows(OUT).sort("target")
+    assert rows.select("status", "fragile", "error").rows() == [("ok", 0.5, ""), ("ok", None, message)]
+    assert rows["dice"].min() > 0.5
+    assert rows["nsd_2mm"].min() > 0.5
+    assert say("table", "--plugin", "mine.py", "--metric", "fragile", "--csv", "--out", "out").out.endswith(
+        ",0.5,0.5\n"
+    )
+
+
+def test_failures_count_as_the_worst_value_of_a_metric(monkeypatch: pytest.MonkeyPatch) -> None:
+    from intrabench.models.box_fill import BoxFill
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(BoxFill, "segment_one", broken)
+    rows = run(metrics=["hd95", "relative_volume_difference", "lesion_f1"])
+    assert set(rows["status"]) == {"error"}
+    worst = {"hd95": math.inf, "relative_volume_difference": -1.0, "dice": 0.0}
+    assert {name: intrabench.table(OUT, metric=name)["average"][0] for name in worst} == worst
+
+
+def test_two_lines_are_compared_by_any_metric(say: Callable[..., Said]) -> None:
+    name = "relative_volume_difference"
+    for prompter in ("box_volume", "box_slice"):
+        run(prompter=prompter, metrics=[name])
+    said = say("compare", "box_volume", "box_slice", "--metric", name, "--out", "out")
+    assert said.code == 0
+    assert said.out.splitlines()[1].startswith(f"{name} (RVD, zero is best), its distance from 0, of box_slice minus")
+    assert "+0.442, better in 1, worse in 0 of 2 (superiority 0.75)" in said.out
+
+
+def test_the_report_lists_what_was_measured(say: Callable[..., Said]) -> None:
+    Path("mine.py").write_text(MINE)
+    run(metrics=["brightness", "lesion_f1"], plugins=[Path("mine.py")])
+    assert say("report", "known.html", "--plugin", "mine.py", "--targets", "0", "--out", "out").code == 0
+    text = Path("known.html").read_text()
+    for told in (">Lesion F1</th>", ">brightness</th>", "dice@1, iou@1, brightness@1, lesion_f1@1"):
+        assert told in text.replace('<button type="button">', ">").replace("</button>", ""), told
+
+
+def test_a_session_with_more_metrics_is_verified() -> None:
+    run(metrics=["lesion_f1", "nsd:tolerance_mm=1"])
+    assert {verdict.found for verdict in verify(OUT)} == {"equal"}
+    (part, *_) = OUT.glob("rows/*.parquet")
+    pl.read_parquet(part).with_columns(lesion_f1=pl.lit(0.25)).write_parquet(part)
+    (told, *_) = [verdict.told for verdict in verify(OUT) if verdict.found == "differs"]
+    assert "lesion_f1 0.25 in store and 1.0 in replay" in told
+
+
+@pytest.mark.parametrize(
+    ("metrics", "told"),
+    [
+        (["dcie"], "there is no metric 'dcie', did you mean 'dice'"),
+        (["status"], "metric 'status' has the name of a column that all rows have; give its class another name"),
+    ],
+)
+def test_metrics_that_cannot_be_measured(metrics: list[str], told: str) -> None:
+    Path("mine.py").write_text(MINE.replace('"fragile"', '"status"'))
+    with pytest.raises(IntraBenchError, match=told):
+        run(metrics=metrics, plugins=[Path("mine.py")])
+    assert not OUT.exists()

@@ -1,0 +1,50 @@
+"""Metrics by name, spec, column and id."""
+
+from __future__ import annotations
+
+import pytest
+
+from intrabench import registry
+from intrabench.errors import IntraBenchError
+from intrabench.metrics.known import distinct, metric, of_protocol
+from intrabench.metrics.nsd import NormalisedSurfaceDice
+from intrabench.protocols import PROTOCOLS
+
+
+@pytest.mark.parametrize("text", ["nsd", "nsd_2mm", "nsd_2mm@1", "nsd:tolerance_mm=2", "nsd:tolerance_mm=2.0"])
+def test_one_metric_has_several_names(text: str) -> None:
+    assert metric(text) == NormalisedSurfaceDice()
+
+
+def test_a_column_names_its_metric() -> None:
+    for name in registry.entries("metrics"):
+        found = metric(name)
+        assert metric(found.column) == metric(found.spec) == metric(found.id) == found
+    narrow = metric("nsd:tolerance_mm=0.5")
+    assert metric(narrow.column) == metric(narrow.id) == narrow
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("dcie", "there is no metric 'dcie', did you mean 'dice'"),
+        ("hd95_m", "there is no metric 'hd95_m', did you mean 'hd95_mm'"),
+        ("dice@2", "there is no metric 'dice@2'; this version of intrabench has dice@1"),
+        ("nsd_2mm:tolerance_mm=1", "there is no metric 'nsd_2mm:tolerance_mm=1', did you mean 'nsd_2mm'"),
+        ("nsd:tolerance_mm=-1", "'nsd:tolerance_mm=-1': tolerance_mm=-1 is not a distance; give 0 or more"),
+        ("lesion_f1:connectivity=8", "connectivity=8 is unknown; give 6, 18 or 26"),
+    ],
+)
+def test_what_is_unknown(text: str, told: str) -> None:
+    with pytest.raises(IntraBenchError, match=told):
+        metric(text)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=lambda protocol: protocol.id)
+def test_protocols_name_metrics_of_this_version(protocol) -> None:  # type: ignore[no-untyped-def]
+    assert tuple(one.id for one in of_protocol(protocol.metrics)) == protocol.metrics
+
+
+def test_each_column_once() -> None:
+    asked = [metric(name) for name in ("dice", "nsd", "nsd:tolerance_mm=1", "dice", "nsd_2mm")]
+    assert [one.column for one in distinct(asked)] == ["dice", "nsd_2mm", "nsd:tolerance_mm=1"]

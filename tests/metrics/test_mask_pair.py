@@ -1,0 +1,59 @@
+"""What metrics are given, against whole arrays; and which of it the built-in metrics use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from intrabench import registry
+from intrabench.mask import Mask, box_slices
+from intrabench.metrics.known import metric
+from intrabench.metrics.mask_pair import MaskPair
+from intrabench.volume import Volume
+from tests.conftest import make_target
+
+SHAPE = (3, 4, 5)
+dense = arrays(bool, SHAPE, elements=st.booleans()) | st.just(np.zeros(SHAPE, dtype=bool))
+
+
+@given(dense, dense, dense)
+def test_as_on_whole_arrays(truth: np.ndarray, answer: np.ndarray, ignore: np.ndarray) -> None:
+    image = Volume.from_canonical(np.arange(truth.size, dtype=np.float32).reshape(SHAPE))
+    pair = MaskPair(replace(make_target(truth, (3.0, 1.0, 2.0)), ignore=Mask.of(ignore)), Mask.of(answer), image)
+    counted = truth & ~ignore, answer & ~ignore
+    for mask, cut, whole in zip((pair.truth, pair.answer), (pair.truth_array, pair.answer_array), counted, strict=True):
+        assert np.array_equal(mask.to_array(SHAPE), whole)
+        assert np.array_equal(cut, whole[box_slices(pair.box)])
+        assert cut.sum() == whole.sum()
+    assert np.array_equal(pair.image_array, image.array[box_slices(pair.box)])
+    assert pair.overlap.common == (counted[0] & counted[1]).sum()
+    assert np.array_equal(pair.given.to_array(SHAPE), answer)
+    assert pair.spacing_mm == (3.0, 1.0, 2.0)
+
+
+USED = {"surface_distances": "surface", "spacing_mm": "spacing", "image_array": "image"}
+
+
+BUILT_IN = [name for name, entry in registry.entries("metrics").items() if entry.origin == "intrabench"]
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_built_in_metrics_use_what_they_say(name: str, ball: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: set[str] = set()
+
+    class Watched(MaskPair):
+        def __getattribute__(self, attribute: str) -> object:
+            seen.add(attribute)
+            return super().__getattribute__(attribute)
+
+    chosen = metric(name)
+    chosen.measure(Watched(make_target(ball[9:10]), Mask.of(np.roll(ball[9:10], 1, axis=2))))
+    needs = {need for attribute, need in USED.items() if attribute in seen}
+    if "surface" in needs:
+        needs.discard("spacing")  # surfaces are in mm, the metric itself need not look
+    assert chosen.needs == (needs or {"mask"})
