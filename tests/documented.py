@@ -19,6 +19,7 @@ import intrabench
 from intrabench import registry
 from intrabench.cli.describe import describe
 from intrabench.cli.main import app
+from intrabench.metrics.known import metric
 from intrabench.models.weights import registry as weights
 from intrabench.protocols import chosen_rows, protocol, stopping
 
@@ -109,7 +110,7 @@ def _check_values(command: str, values: dict[str, Any], results: Path) -> None:
         "protocol": protocol,
         "only": lambda glob: chosen_rows(protocol(values["protocol"]), [glob]),
         "stop": lambda words: stopping(protocol("basic@1"), words),
-        "metric": lambda spec: intrabench.table(results, metric=spec),
+        "metric": metric if command == "run" else lambda spec: intrabench.table(results, metric=spec),
         "name": weights.get if command.startswith("weights") else describe,
         "names": weights.get if command.startswith("weights") else intrabench.dataset,
     }

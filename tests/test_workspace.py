@@ -38,7 +38,7 @@ def test_init_copies_the_workspace_at_the_root(say: Callable[..., Said]) -> None
     assert files_in(Path("bench")) == expected()
 
 
-@pytest.mark.parametrize("room", [room for room in registry.ROOMS if room != "metrics"])
+@pytest.mark.parametrize("room", registry.ROOMS)
 def test_every_room_has_an_example_and_a_page_with_a_command_that_works(room: str, say: Callable[..., Said]) -> None:
     workspace.make_workspace(Path("bench"))
     os.chdir("bench")
