@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Annotated
 
 import typer
@@ -27,18 +28,14 @@ def weights_get(names: list[str]) -> None:
     from intrabench.models.weights.fetch import fetch
     from intrabench.models.weights.registry import get
 
-    failed = 0
-    for entry in [get(name) for name in names]:
-        typer.echo(f"{entry.id}: licence {entry.licence}", err=True)
-        try:
-            with Downloads() as downloads, downloads.watch(entry.file) as progress:
-                path = fetch(entry.id, progress)
-            typer.echo(f"{entry.id}: {path}")
-        except IntraBenchError as error:
-            typer.echo(f"{entry.id}: {error}", err=True)
-            failed += 1
-    if failed:
-        raise typer.Exit(1)
+    known = {name: get(name) for name in names}
+
+    def fetched(name: str) -> object:
+        typer.echo(f"{name}: licence {known[name].licence}", err=True)
+        with Downloads() as downloads, downloads.watch(known[name].file) as progress:
+            return fetch(name, progress)
+
+    _each(known, fetched)
 
 
 @weights_app.command("verify")
@@ -48,15 +45,7 @@ def weights_verify(
     """Read files again and compare them with their published or first sha256."""
     from intrabench.models.weights import registry as weights
 
-    failed = 0
-    for name in names or [id for id in weights.entries() if weights.find(id)]:
-        try:
-            typer.echo(f"{name}: {weights.verify(name)}")
-        except IntraBenchError as error:
-            typer.echo(f"{name}: {error}", err=True)
-            failed += 1
-    if failed:
-        raise typer.Exit(1)
+    _each(names or [id for id in weights.entries() if weights.find(id)], weights.verify)
 
 
 @weights_app.command("path")
@@ -65,3 +54,16 @@ def weights_path(name: str) -> None:
     from intrabench.models.weights import registry as weights
 
     typer.echo(weights.locate(name))
+
+
+def _each(names: Iterable[str], work: Callable[[str], object]) -> None:
+    """Print what `work` says of each name; one that fails does not stop the others, but makes the exit code 1."""
+    failed = False
+    for name in names:
+        try:
+            typer.echo(f"{name}: {work(name)}")
+        except IntraBenchError as error:
+            typer.echo(f"{name}: {error}", err=True)
+            failed = True
+    if failed:
+        raise typer.Exit(1)

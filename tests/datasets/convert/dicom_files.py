@@ -17,6 +17,14 @@ AXIAL = (1, 0, 0, 0, 1, 0)
 CORONAL = (1, 0, 0, 0, 0, -1)
 SAGITTAL = (0, 1, 0, 0, 0, -1)
 OBLIQUE = (0.8, 0.6, 0, -0.36, 0.48, 0.8)
+STACKS = {
+    "axial": (AXIAL, None),
+    "coronal": (CORONAL, None),
+    "sagittal": (SAGITTAL, None),
+    "oblique": (OBLIQUE, None),
+    "tilted": (AXIAL, (0.3, -0.6, 2.5)),
+}
+"""Orientations, and the step from slice to slice where it is not along their normal."""
 
 
 def write_ct(

@@ -15,10 +15,7 @@ from intrabench.datasets.convert.dicom_series import Series, read_series
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError
 from tests.datasets.convert.dicom_files import (
-    AXIAL,
-    CORONAL,
-    OBLIQUE,
-    SAGITTAL,
+    STACKS,
     change,
     save,
     uid,
@@ -40,15 +37,6 @@ def in_file_order(segment: Segment, series: Series) -> np.ndarray:
 @pytest.fixture
 def images(tmp_path: Path) -> list[Path]:
     return write_ct(tmp_path / "ct", STORED)
-
-
-STACKS = {
-    "axial": (AXIAL, None),
-    "coronal": (CORONAL, None),
-    "sagittal": (SAGITTAL, None),
-    "oblique": (OBLIQUE, None),
-    "tilted": (AXIAL, (0.3, -0.6, 2.5)),
-}
 
 
 @pytest.mark.parametrize(("orientation", "step"), STACKS.values(), ids=STACKS)

@@ -18,10 +18,7 @@ from intrabench.datasets.convert.rtstruct import read_rtstruct
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError
 from tests.datasets.convert.dicom_files import (
-    AXIAL,
-    CORONAL,
-    OBLIQUE,
-    SAGITTAL,
+    STACKS,
     change,
     item,
     uid,
@@ -146,15 +143,6 @@ def block(slices: slice, low: int, high: int) -> np.ndarray:
     mask = np.zeros(STORED.shape, dtype=bool)
     mask[slices, low:high, low:high] = True
     return mask
-
-
-STACKS = {
-    "axial": (AXIAL, None),
-    "coronal": (CORONAL, None),
-    "sagittal": (SAGITTAL, None),
-    "oblique": (OBLIQUE, None),
-    "tilted": (AXIAL, (0.3, -0.6, 2.5)),
-}
 
 
 @pytest.mark.parametrize(("orientation", "step"), STACKS.values(), ids=STACKS)

@@ -12,6 +12,7 @@ import pytest
 from intrabench.engine.units import Runner
 from intrabench.models.base import Runtime
 from intrabench.models.weights import registry as weights
+from intrabench.specs import short_spec_of, spec_of
 from tests.models.conftest import Own
 
 ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # of b"abc"
@@ -26,6 +27,8 @@ class Some:
     version: ClassVar[str] = "1"
     weights: ClassVar[str | None] = "own"
     size: str = "s"
+    spec = property(spec_of)
+    short_spec = property(short_spec_of)
 
 
 class Without(Some):
