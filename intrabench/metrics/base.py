@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from intrabench.metrics.mask_pair import MaskPair
@@ -41,7 +42,7 @@ class Metric(ABC):
         """``name:key=value,...`` with every parameter."""
         return spec_of(self)
 
-    @property
+    @cached_property
     def column(self) -> str:
         """Its column of the rows: the spec with the parameters that differ from their defaults."""
         short = short_spec_of(self)

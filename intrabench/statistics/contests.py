@@ -36,7 +36,7 @@ def contests(folder: Path, a: str, b: str) -> list[Contest]:
     if _is_results(a) and _is_results(b):
         shared: tuple[str, ...] = ("prompter", "model", "dtype", "strict")
         sides = [read_rows(Path(one)) for one in (a, b)]
-        check_mixable(pl.concat(sides))
+        check_mixable(pl.concat(sides, how="diagonal"))
     else:
         rows = read_rows(folder)
         column = next((name for name in ("model", "prompter") if {a, b} <= set(rows[name])), None)

@@ -183,7 +183,7 @@ def _check_bounded(played: Steps) -> None:
     if played.metric.best != "high" or played.metric.worst != 0:
         name = played.metric.column
         raise IntraBenchError(
-            f"{name} has no bounds, so there is no area and no threshold of it; take dice, iou or nsd"
+            f"{name} has no bounds, so there is no area and no threshold of it; take one from 0 to 1, such as dice"
         )
 
 

@@ -137,6 +137,15 @@ def test_two_lines_are_compared_by_any_metric(say: Callable[..., Said]) -> None:
     assert "+0.442, better in 1, worse in 0 of 2 (superiority 0.75)" in said.out
 
 
+def test_folders_with_different_metrics_are_compared(say: Callable[..., Said]) -> None:
+    run(metrics=["lesion_f1"])
+    run(metrics=["nsd"], out=Path("other"))
+    said = say("compare", "out", "other")
+    assert said.code == 0
+    assert "+0.000, better in 0, worse in 0 of 2" in said.out
+    assert "no session was scored by nsd" in say("compare", "out", "other", "--metric", "nsd").err
+
+
 def test_the_report_lists_what_was_measured(say: Callable[..., Said]) -> None:
     Path("mine.py").write_text(MINE)
     run(metrics=["brightness", "lesion_f1"], plugins=[Path("mine.py")])
