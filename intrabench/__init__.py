@@ -12,11 +12,18 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from intrabench.api import dataset as dataset
-    from intrabench.api import model as model
-    from intrabench.api import prompter as prompter
-    from intrabench.api import run as run
-    from intrabench.api import table as table
+    from intrabench.api.objects import dataset as dataset
+    from intrabench.api.objects import model as model
+    from intrabench.api.objects import prompter as prompter
+    from intrabench.api.results import compare as compare
+    from intrabench.api.results import figures as figures
+    from intrabench.api.results import merge as merge
+    from intrabench.api.results import report as report
+    from intrabench.api.results import table as table
+    from intrabench.api.results import verify as verify
+    from intrabench.api.running import check as check
+    from intrabench.api.running import preview as preview
+    from intrabench.api.running import run as run
     from intrabench.clickability.base import Clickability as Clickability
     from intrabench.datasets.base import Dataset as Dataset
     from intrabench.datasets.base import DatasetCard as DatasetCard
@@ -60,7 +67,9 @@ if TYPE_CHECKING:
     from intrabench.volume import read_labels as read_labels
 
 _PLACES = {
-    "api": ("dataset", "model", "prompter", "run", "table"),
+    "api.objects": ("dataset", "model", "prompter"),
+    "api.results": ("compare", "figures", "merge", "report", "table", "verify"),
+    "api.running": ("check", "preview", "run"),
     "clickability.base": ("Clickability",),
     "datasets.base": ("Dataset", "DatasetCard", "Files"),
     "errors": ("IntraBenchError",),

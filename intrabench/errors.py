@@ -1,4 +1,4 @@
-"""The exceptions whose messages users read."""
+"""The exceptions and the warning whose messages users read."""
 
 from __future__ import annotations
 
@@ -31,6 +31,10 @@ def kind(value: Any) -> str:
     if value is None:
         return "None"
     return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
+
+
+class FailedSessions(UserWarning):
+    """Some sessions of a run in Python failed; their rows have a status and the error."""
 
 
 def broken(path: Path | str, error: Exception) -> IntraBenchError:

@@ -37,7 +37,12 @@ class Picture:
     lines: Sequence[str] = ()
 
     def save(self, path: Path, tiles: int = 12) -> None:
-        """Write a PNG of at most `tiles` axial slices, and of the coronal or sagittal planes in which strokes lie.
+        """Write the `image` as a PNG."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.image(tiles).save(path)
+
+    def image(self, tiles: int = 12) -> Image.Image:
+        """An RGB image of at most `tiles` axial slices, and of the coronal or sagittal planes in which strokes lie.
 
         Green: outline of the target. Magenta: outline of the answer, visible on both sides of the green where they
         agree. Yellow: prompts made by the hand. Blue: prompts derived from those. Red: background prompts. Anterior is
@@ -50,8 +55,7 @@ class Picture:
         views += [plane for given in self.prompts for plane in _stroke_planes(given)]
         grey = _grey(self.volume, box)
         drawn = [self._tile(_View(box, self.volume, axis, at), grey, marks) for axis, at in views]
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _sheet(drawn, self.lines).save(path)
+        return _sheet(drawn, self.lines)
 
     def _window(self, marks: Sequence[_Mark]) -> Box:
         """A box around the target, the prompts and the near part of the answer, with a margin."""

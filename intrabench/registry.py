@@ -10,6 +10,7 @@ import ast
 import importlib
 import importlib.metadata
 import importlib.util
+import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -132,6 +133,36 @@ def add_plugin(path: Path) -> None:
             added += 1
     if not added:
         raise IntraBenchError(f"--plugin {path} defines no {', '.join(ROOMS.values())} with a name; see docs/")
+
+
+def introduce(room: Room, cls: type[Any]) -> None:
+    """Make a class known by name, as long as this process lasts; it replaces one of the same name that was given so.
+
+    Raises:
+        IntraBenchError: the class does not keep to the contract, or another one is known by its name.
+    """
+    check_class(cls, room, HERE)
+    name = str(cls.name)
+    known = entries(room).get(name)
+    if known is not None and known.origin != HERE:
+        if not _same_place(known.load(), cls):
+            raise IntraBenchError(
+                f"{ROOMS[room]} {name!r} of class {cls.__name__} is known from {known.origin}; give it another name"
+            )
+        return
+    _plugins[room][name] = Entry(name, _first_line(cls.__doc__), HERE, lambda: cls)
+
+
+HERE = "this Python session"
+"""The origin of classes that were given as such, or by an object."""
+
+
+def _same_place(one: type[Any], other: type[Any]) -> bool:
+    """Whether two classes are one, or come from one file that was imported twice."""
+    try:
+        return one is other or (one.__name__ == other.__name__ and inspect.getfile(one) == inspect.getfile(other))
+    except (TypeError, OSError):  # a class of a notebook has no file
+        return False
 
 
 def _all(room: Room) -> Iterator[Entry]:

@@ -68,7 +68,7 @@ def test_the_refinement_of_the_page_works(data: Path) -> None:
         "phantom:shape=16x32x32,instances=1",
         refine="last_missed",
         rounds=2,
-        plugins=[Path("last_missed.py")],
+        plugin=[Path("last_missed.py")],
     )
     assert rows["prompter"].to_list() == ["box_volume+last_missed"] * 3
     assert rows["interactions"].to_list() == [3, 4, 5]
@@ -90,7 +90,7 @@ def test_the_published_data_set_of_the_page_works(data: Path, server: Server) ->
     code = code.replace("https://example.org/liver_ct.zip", f"{server.root}/liver_ct.zip")
     code = code.replace("0123456789abcdef" * 2, hashlib.md5(body.getvalue()).hexdigest())
     Path("liver_ct.py").write_text(code)
-    rows = intrabench.run("box_fill", "box_slice", "liver_ct", plugins=[Path("liver_ct.py")])
+    rows = intrabench.run("box_fill", "box_slice", "liver_ct", plugin=[Path("liver_ct.py")])
     assert rows.select("case", "target", "target_voxels").rows() == [
         (case, f"tumour.{instance}", voxels) for case in ("case_1", "case_2") for instance, voxels in ((1, 18), (2, 16))
     ]

@@ -94,7 +94,7 @@ def interactions(text: str, target: Target) -> int:
 def names(models: str | list[str], *only: str) -> dict[str, set[str]]:
     """The rows that each model is to be run on."""
     models = [models] if isinstance(models, str) else models
-    job = make_job(Options(models=models, datasets=[SMALL], protocol="intrabench@1", only=only))
+    job = make_job(Options(model=models, dataset=[SMALL], protocol="intrabench@1", only=only))
     return {
         runner.short_spec: {job.rows[prompter.spec].name for prompter in job.prompters_for(runner.model)}
         for runner in job.runners
@@ -164,7 +164,7 @@ def test_globs_choose_rows() -> None:
 
 
 def test_units_are_made_for_each_model(data: Path) -> None:
-    options = Options(models=["random_walker", "box_fill"], datasets=[SMALL], protocol="intrabench@1")
+    options = Options(model=["random_walker", "box_fill"], dataset=[SMALL], protocol="intrabench@1")
     job = make_job(options)
     (dataset,) = job.datasets
     index = store.prepare(dataset, "case-1")
@@ -177,7 +177,7 @@ def test_units_are_made_for_each_model(data: Path) -> None:
 
 
 def test_a_prompter_takes_the_place_of_rows() -> None:
-    asked = Options(models=["box_fill"], datasets=[SMALL], prompters=["box_volume"], protocol="intrabench@1")
+    asked = Options(model=["box_fill"], dataset=[SMALL], prompter=["box_volume"], protocol="intrabench@1")
     job = make_job(asked)
     assert [prompter.spec for prompter in job.prompters] == ["box_volume"]
     assert job.prompters_for(job.runners[0].model) == list(job.prompters)  # though "3D Box" is for 3D models
@@ -186,8 +186,8 @@ def test_a_prompter_takes_the_place_of_rows() -> None:
 
 def test_the_hand_and_the_stop_rule_go_with_rows() -> None:
     options = Options(
-        models=["box_fill"],
-        datasets=[SMALL],
+        model=["box_fill"],
+        dataset=[SMALL],
         protocol="intrabench@1",
         only=["B Prop"],
         hand="jitter_mm=2",

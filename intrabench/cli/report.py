@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,12 +9,9 @@ import typer
 
 from intrabench.cli.results import Out, tell_damage
 from intrabench.cli.shared import Plugins, add_plugins
-from intrabench.errors import IntraBenchError
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from intrabench.reporting.table import Layout
+    from intrabench.reporting.make_table import Table
 
 Metric = Annotated[
     str,
@@ -57,71 +53,32 @@ def table(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Tabulate effort against a metric."""
-    from dataclasses import replace
-
-    from intrabench.reporting.annotated import annotated_table
-    from intrabench.reporting.table import effort_table, layout_of, referenced, round_table, stored_rows
+    given = {name: value for name, value in locals().items() if name not in ("out", "format", "csv", "plugin")}
+    from intrabench.reporting.make_table import make_table
     from intrabench.statistics.soundness import is_partial
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)
     folder = results_folder(out)
-    layout = replace(layout_of(metric, by, columns, round, aggregation, failed, empty), root=folder)
-    rows, heading = stored_rows(folder, protocol), layout.told()
-    published_clicks = reference == "paper" and protocol == "rclicks@1"
-    if groups or published_clicks:
-        ignored = {"--by": by, "--columns": columns != "dataset", "--aggregation": aggregation != "protocol"}
-        ignored |= {"--per-round": per_round, "--interval": interval, "--counts": counts}
-        ignored |= {"--reference": bool(reference) and not published_clicks}
-        _refuse("--groups" if groups else "--reference of rclicks@1", ignored)
-        frame, heading = _group_table(rows, layout, published_clicks)
-    elif reference:
-        frame = referenced(rows, layout, reference)
-    elif interval or counts:
-        frame = annotated_table(rows, layout, interval=interval, counts=counts)
-    else:
-        frame = round_table(rows, layout) if per_round else effort_table(rows, layout)
-    _show(frame, heading, rows, "csv" if csv else format)
+    _show(make_table(folder, **given), "csv" if csv else format)
     if partial := is_partial(folder):
         typer.echo(partial, err=True)
     tell_damage(folder)
 
 
-def _group_table(rows: pl.DataFrame, layout: Layout, published: bool) -> tuple[pl.DataFrame, str]:
-    """What `--groups` shows, or the published table beside ours, and its heading."""
-    from intrabench.reporting.reference.rclicks import PUBLISHED_METRIC, beside_published
-    from intrabench.statistics.click_groups import group_table, groups_told
-
-    metric = PUBLISHED_METRIC if published else layout.metric
-    if published:
-        _refuse(
-            "--reference of rclicks@1",
-            {"--metric": layout.metric not in ("dice", metric), "--round": layout.round is not None},
-        )
-    table = group_table(rows, metric, layout.round, layout.policy)
-    return (beside_published(table) if published else table), groups_told(metric)
-
-
-def _show(frame: pl.DataFrame, heading: str, rows: pl.DataFrame, format: str) -> None:
+def _show(table: Table, format: str) -> None:
     """Print a table, and below it what was trained on the data."""
     from intrabench.cli.console import print_frame
     from intrabench.reporting.formats import formatted
     from intrabench.reporting.table import readable, seen_in_training
 
-    frame = frame if format == "csv" else readable(frame)
+    frame = table.frame if format == "csv" else readable(table.frame)
     if format != "text":
         typer.echo(formatted(frame, format), nl=False)
         return
-    print_frame(frame, heading)
-    for told in seen_in_training(rows):
+    print_frame(frame, table.heading)
+    for told in seen_in_training(table.rows):
         typer.echo(told)
-
-
-def _refuse(option: str, others: Mapping[str, object]) -> None:
-    """Refuse options that would be ignored beside another."""
-    given = [name for name, value in others.items() if value]
-    if given:
-        raise IntraBenchError(f"{option} does not go with {', '.join(given)}; leave one of them out")
 
 
 def compare(
@@ -136,19 +93,12 @@ def compare(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Compare two runs, models or prompters on the same targets. Exit code 1: B is significantly worse somewhere."""
-    from intrabench.reporting.table import layout_of
-    from intrabench.statistics.compare import Settings
-    from intrabench.statistics.compare import compare as compared
-    from intrabench.statistics.contests import contests
-    from intrabench.workspace import results_folder
+    given = dict(locals())
+    from intrabench.api import results as api
 
-    add_plugins(plugin)
-    layout = layout_of(metric, "", "dataset", round, aggregation, failed, empty)
-    settings = Settings(metric, round, layout.how, layout.policy)
     worse = False
-    for contest in contests(results_folder(out), a, b):
-        found = compared(contest.a, contest.b, settings)
-        typer.echo("\n".join([f"== {contest.head}", *found.told(a, b)]))
+    for head, found in api.compare(**given).items():
+        typer.echo("\n".join([f"== {head}", *found.told(a, b)]))
         if found.worse:
             typer.echo(f"{b} is worse: the whole interval of the difference lies below 0")
         worse |= found.worse
@@ -166,16 +116,13 @@ def report(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Write one HTML file: tables, curves, ranking, failures, and a viewer of the worst, median and best targets."""
-    from intrabench.reporting.page.page import write_report
-    from intrabench.reporting.table import layout_of
+    given = dict(locals())
+    from intrabench.api import results as api
     from intrabench.workspace import results_folder
 
-    add_plugins(plugin)
-    layout = layout_of("dice", "", "dataset", None, aggregation, failed, empty)
-    folder = results_folder(out)
-    write_report(folder, file, targets=targets, how=layout.how, policy=layout.policy)
+    api.report(**given)
     typer.echo(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
-    tell_damage(folder)
+    tell_damage(results_folder(out))
 
 
 def figures(
@@ -184,9 +131,9 @@ def figures(
     format: Annotated[list[str], typer.Option("--format", help="png, svg or pdf; several are fine.")] = ["png"],  # noqa: B006
 ) -> None:
     """Draw curves, ranking and sizes as pictures for papers."""
-    from intrabench.reporting.figures import write_figures
+    from intrabench.api import results as api
     from intrabench.workspace import results_folder
 
-    for path in write_figures(results_folder(out), folder, format):
+    for path in api.figures(folder, out, format=format):
         typer.echo(f"wrote {path}")
     tell_damage(results_folder(out))

@@ -67,7 +67,7 @@ def merge(
 
     Results that contradict each other are listed and, without --newest, nothing is copied (exit code 1).
     """
-    from intrabench.results.merge import merge as copy
+    from intrabench.api.results import merge as copy
 
     merged = copy(sources, out, newest=newest)
     for head, told in (

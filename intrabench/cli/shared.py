@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,9 +17,6 @@ Targets = Annotated[
     typer.Option("--targets", help="Glob of ids or labels, e.g. 'vertebra.2*'; bounds, e.g. 'ml>=1', 'slices>5'."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
-
-MOST_FAILURES = 10
-"""More kinds of failures than these are counted, not printed."""
 
 
 def listing(what: str, plugins: list[Path]) -> list[dict[str, str]]:
@@ -47,14 +43,6 @@ def add_plugins(plugins: list[Path]) -> None:
 
         for path in plugins:
             registry.add_plugin(path)
-
-
-def tell_failures(failures: Counter[str]) -> None:
-    """Print each distinct failure of a run once, the most frequent first, with the number of its sessions."""
-    for failure, count in failures.most_common(MOST_FAILURES):
-        typer.echo(f"{count} session{'s' if count > 1 else ''}: {failure}", err=True)
-    if (more := len(failures) - MOST_FAILURES) > 0:
-        typer.echo(f"{more} more kinds of failures are in the column error of the results", err=True)
 
 
 def show_names(rows: Sequence[Mapping[str, str]], json: bool) -> None:

@@ -6,6 +6,8 @@ import secrets
 import time
 from pathlib import Path
 
+import polars as pl
+
 from intrabench.engine.job import Job
 from intrabench.engine.make_job import make_job
 from intrabench.engine.manifest import Manifest
@@ -14,7 +16,7 @@ from intrabench.engine.plan import make_plan
 from intrabench.engine.player import Player
 from intrabench.engine.progress import Reporter
 from intrabench.engine.rows import RowWriter, Summary
-from intrabench.results.store import Store
+from intrabench.results.store import Store, read_rows
 
 
 def execute(options: Options, folder: Path, reporter: Reporter) -> tuple[Summary, int]:
@@ -33,6 +35,12 @@ def execute(options: Options, folder: Path, reporter: Reporter) -> tuple[Summary
     finally:
         for runner in job.runners:
             runner.close()
+
+
+def rows_of(summary: Summary, folder: Path, rounds: int) -> pl.DataFrame:
+    """The current rows of a run's sessions, up to its last round."""
+    wanted = pl.col("session").is_in(list(summary.keys)) & (pl.col("round") <= rounds)
+    return read_rows(folder).filter(wanted).sort("dataset", "case", "target", "model", "prompter", "seed", "round")
 
 
 class LocalRun:

@@ -37,7 +37,8 @@ class Manifest:
     """The manifest of one run: `opening` when its first part is written, complete when it ends."""
 
     def __init__(self, options: Options, job: Job) -> None:
-        self._options, self._job, self._started = _shareable(vars(options)), job, _now()
+        self._options, self._work = _shareable(options.words), _shareable(options.work)
+        self._job, self._started = job, _now()
 
     def opening(self) -> dict[str, Any]:
         """What is known while it runs."""
@@ -47,6 +48,7 @@ class Manifest:
             "ended": None,
             "command": without_home(shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])),
             "options": self._options,
+            "work": self._work,
             "rounds": self._job.rounds,
             "commit": commit(),
             "package_versions_hash": versions_hash(),
@@ -76,7 +78,7 @@ class Manifest:
 
     def _is_left(self, root: Path) -> bool:
         """Whether a run of the same work did not come to its end."""
-        return any(work_of(record) == work_of({"options": self._options}) for record in unfinished(root))
+        return any(work_of(record) == work_of({"work": self._work}) for record in unfinished(root))
 
     def _complete(self, state: str, summary: Summary) -> dict[str, Any]:
         counts = {name: getattr(summary, name) for name in ("total", "already", "computed", "failed")}

@@ -1,66 +1,170 @@
-"""The options of a run: the words that the command line and Python take."""
+"""The options of a run, by their names on the command line, in `intrabench.run` and in the records of runs.
+
+An option is named here, in the command `run` and in the function `run`; everything else goes by these names.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from numbers import Integral
 from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights.registry import RANDOM
+from intrabench.objects import DatasetLike, MetricLike, ModelLike, PrompterLike, RefinementLike, spec_of
+from intrabench.specs import nearest
 
 
-@dataclass(frozen=True)
+def given_weights(text: str | Path) -> Path:
+    """The value of ``--weights``: a path, or ``random``; a file of that name is ``./random``."""
+    if str(text) == RANDOM:
+        return Path(RANDOM)
+    return Path(text).absolute() if Path(text) == Path(RANDOM) else Path(text)
+
+
+def _work(default: Any, read: Callable[[str | Path], Path] | None = None) -> Any:
+    """An option that decides which sessions there are, not only where and how they are computed."""
+    return field(default=default, metadata={"work": True, "read": read})
+
+
+@dataclass(frozen=True, kw_only=True)
 class Options:
-    """The words of a job, as the command line and `intrabench.run` take them."""
+    """The options of a run; `chosen` makes them from what a person gave."""
 
-    models: Sequence[str]
-    datasets: Sequence[str]
-    prompters: Sequence[str] = ()
-    only: Sequence[str] = ()
-    seeds: Sequence[int] = (0,)
-    protocol: str = "basic@1"
-    metrics: Sequence[str] = ()
-    rounds: int | None = None
-    refine: Sequence[str] = ()
-    hand: str = ""
-    stop: str = ""
-    cases: Sequence[str] = ()
-    targets: Sequence[str] = ()
-    strict: bool = False
-    save_masks: bool = False
+    model: Sequence[ModelLike] = _work(())
+    prompter: Sequence[PrompterLike] = _work(())
+    dataset: Sequence[DatasetLike] = _work(("spine_ct",))
+    refine: Sequence[RefinementLike] = _work(())
+    hand: str = _work("")
+    stop: str = _work("")
+    seed: Sequence[int] = _work((0,))
+    cases: Sequence[str] = _work(())
+    targets: Sequence[str] = _work(())
+    rounds: int | None = _work(None)
+    protocol: str = _work("basic@1")
+    only: Sequence[str] = _work(())
+    metric: Sequence[MetricLike] = _work(())
+    strict: bool = _work(False)
+    save_masks: bool = _work(False)
+    dtype: str = _work("float32")
+    weights: Path | None = _work(None, read=given_weights)  # noqa: RUF009
     device: str = "auto"
-    dtype: str = "float32"
     batch: str = "fixed"
-    memory_mb: int = 512
-    weights: Path | None = None
+    memory: int = 512
     compile: bool = False
     cache_embeddings: bool = False
     python: Path | None = None
-    plugins: Sequence[Path] = field(default_factory=tuple)
+    plugin: Sequence[Path] = ()
+
+    @property
+    def random(self) -> bool:
+        """Whether random weights were asked for."""
+        return self.weights is not None and str(self.weights) == RANDOM
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """All options for a record, objects by their specs."""
+        return {name: _words(value) for name, value in vars(self).items()}
+
+    @property
+    def work(self) -> dict[str, Any]:
+        """Those of `words` that decide which sessions there are."""
+        return {option.name: self.words[option.name] for option in fields(self) if option.metadata.get("work")}
+
+
+DEFAULTS = Options()
+
+
+def chosen(given: Mapping[str, Any]) -> Options:
+    """The options that a person gave by name: one thing or several, text or paths; None is not given.
+
+    Raises:
+        IntraBenchError: there is no such option, or a value is of the wrong kind or means nothing.
+    """
+    known, hints, values = {option.name: option for option in fields(Options)}, get_type_hints(Options), {}
+    for name, value in given.items():
+        if name not in known:
+            raise IntraBenchError(f"there is no option {name!r}{nearest(name, known)}; it knows {', '.join(known)}")
+        if value is not None:
+            read = known[name].metadata.get("read")
+            values[name] = read(value) if read and isinstance(value, str | Path) else _fitting(name, value, hints[name])
+    options = Options(**values)
+    check(options)
+    return options
 
 
 def check(options: Options) -> None:
     """Refuse numbers and combinations that mean nothing."""
-    if options.rounds is not None and (not isinstance(options.rounds, int) or options.rounds < 0):
-        raise IntraBenchError(f"--rounds {options.rounds} is no number of corrections; give 0 for none, or more")
-    if options.memory_mb < 0:
-        raise IntraBenchError(f"--memory {options.memory_mb} is negative; give MiB, 0 to keep all embeddings on disk")
-    if any(not isinstance(seed, int) for seed in options.seeds):
-        raise IntraBenchError(f"--seed {list(options.seeds)} are not all whole numbers; give whole numbers")
+    if options.rounds is not None and options.rounds < 0:
+        raise IntraBenchError(f"--rounds {options.rounds} is not a number of corrections; give 0 for none, or more")
+    if options.memory < 0:
+        raise IntraBenchError(f"--memory {options.memory} is negative; give MiB, 0 to keep all embeddings on disk")
     if options.batch not in ("fixed", "auto") and not (options.batch.isdecimal() and int(options.batch) > 0):
-        raise IntraBenchError(f"--batch {options.batch} is no batch size; give fixed, auto or a number")
-    if options.weights is not None and not random_weights(options) and len(options.models) > 1:
+        raise IntraBenchError(f"--batch {options.batch} is not a batch size; give fixed, auto or a number")
+    if options.weights is not None and not options.random and len(options.model) > 1:
         raise IntraBenchError("--weights names one file, so it goes with one --model; run the models one by one")
+    if options.python is not None and not all(isinstance(model, str) for model in options.model):
+        raise IntraBenchError(
+            "--python cannot run an object in another interpreter; write its class to a file, and give the file as "
+            "plugin and the model by its name"
+        )
 
 
-def given_weights(text: str | Path | None) -> Path | None:
-    """The value of ``--weights``: a path, or ``random``; a file of that name is ``./random``."""
-    if text is None or str(text) == RANDOM:
-        return None if text is None else Path(RANDOM)
-    return Path(text).absolute() if Path(text) == Path(RANDOM) else Path(text)
+_EXPECTED: dict[Any, str] = {str: "a text", int: "a whole number", bool: "True or False", Path: "a path"}
 
 
-def random_weights(options: Options) -> bool:
-    """Whether random weights were asked for."""
-    return options.weights is not None and str(options.weights) == RANDOM
+def _fitting(name: str, value: Any, hint: Any) -> Any:
+    """A value of the type of its option, alone or in a tuple."""
+    if get_origin(hint) is not Sequence:
+        return _one(name, value, hint)
+    kinds = _kinds(get_args(hint)[0])
+    alone = isinstance(value, str | os.PathLike | type) or not isinstance(value, Iterable)
+    several = [value] if alone else list(value)
+    if not several:
+        raise IntraBenchError(f"{name}=[] names nothing; give at least one, or leave {name} out")
+    return tuple(_one(name, one, Union[tuple(kinds)]) for one in several)  # noqa: UP007
+
+
+def _one(name: str, value: Any, hint: Any) -> Any:
+    kinds = _kinds(hint)
+    if kinds == [int] and isinstance(value, Integral) and not isinstance(value, bool):
+        return int(value)
+    if kinds == [Path] and isinstance(value, str | os.PathLike):
+        return Path(value)
+    if name == "batch" and isinstance(value, int):
+        return str(value)
+    for kind in kinds:
+        within = get_args(kind)[0] if get_origin(kind) is type else None
+        if isinstance(value, type) and issubclass(value, within) if within else isinstance(value, kind):
+            return value
+    raise IntraBenchError(f"{name}={value!r} does not fit; {name} takes {_expected(kinds)}")
+
+
+def _kinds(hint: Any) -> list[Any]:
+    """The types of a union, without None."""
+    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    return [part for part in parts if part is not NoneType]
+
+
+def _expected(kinds: Sequence[Any]) -> str:
+    """What an option takes, in words."""
+    if len(kinds) == 1:
+        return _EXPECTED[kinds[0]]
+    bases = [kind.__name__ for kind in kinds if isinstance(kind, type) and kind not in (str, os.PathLike)]
+    return f"a spec, an object of a {' or '.join(bases)}, or a class of these"
+
+
+def _words(value: Any) -> Any:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_words(one) for one in value]
+    return (
+        value
+        if isinstance(value, str | int | float | None)
+        else str(value)
+        if isinstance(value, Path)
+        else spec_of(value)
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from intrabench.datasets.base import Dataset
@@ -24,47 +25,35 @@ from intrabench.target import Target
 from intrabench.volume import Volume
 
 
-def preview(
-    prompter: str,
-    dataset: str,
-    case: str | None = None,
-    target: str | None = None,
-    seed: int = 0,
-    path: Path = Path("preview.png"),
-    *,
-    model: str | None = None,
-    rounds: int | None = None,
-    refine: str = "",
-    hand: str = "",
-) -> Iterator[Path]:
-    """Draw the first prompts on a target of a data set (default: its first case and target) and yield the file.
+def preview(options: Options, case: str | None = None, target: str | None = None) -> Iterator[tuple[str, Picture]]:
+    """Yield pictures of the prompts on a target (default: the first case and target), each with its name.
 
-    With a model it yields one file per round, ``preview_round0.png``, ``preview_round1.png``, ... Each shows the new
-    prompts of the round, also derived ones, and the answer. If a round fails, the rounds before it are drawn.
+    Without a model there is one picture of the first prompts, whose name is empty. With a model there is one per round,
+    ``round0``, ``round1``, ... Each shows the new prompts of the round, also derived ones, and the answer. If a round
+    fails, the rounds before it are drawn.
     """
-    if model is None and rounds is not None:
+    if not options.model and options.rounds is not None:
         raise IntraBenchError(
             "--rounds needs --model, because corrections depend on its answers; give a model or omit --rounds"
         )
-    job = make_job(
-        Options(
-            models=[] if model is None else [model],
-            prompters=[prompter],
-            datasets=[dataset],
-            seeds=[seed],
-            protocol="overlap@1",
-            rounds=rounds,
-            refine=[refine] if refine else [],
-            hand=hand,
-        )
-    )
+    job = make_job(replace(options, protocol="overlap@1"))
     stored, found = _find(job.datasets[0], case, target)
-    what = f"{job.datasets[0].short_spec} / {found.case} / {found.id}   seed {seed}"
-    if model is None:
+    what = f"{job.datasets[0].short_spec} / {found.case} / {found.id}   seed {job.seeds[0]}"
+    if not job.runners:
         lines = (f"{job.prompters[0].spec}   {what}",)
-        yield _write(Picture(stored.volume, found, [_first(job, found, stored.volume)], lines=lines), path)
+        yield "", Picture(stored.volume, found, [_first(job, found, stored.volume)], lines=lines)
         return
-    yield from _rounds(job, found, stored.volume, what, path)
+    yield from _rounds(job, found, stored.volume, what)
+
+
+def write(picture: Picture, name: str, path: Path) -> Path:
+    """Write a picture to a path, with its name before the ending; the file written."""
+    path = path.with_stem(f"{path.stem}_{name}") if name else path
+    try:
+        picture.save(path)
+    except (OSError, ValueError) as error:  # PIL raises ValueError for unknown endings
+        raise IntraBenchError(f"cannot write the picture {path} ({error}); give a path that ends in .png") from error
+    return path
 
 
 def _find(dataset: Dataset, case: str | None, target: str | None) -> tuple[StoredCase, Target]:
@@ -90,8 +79,8 @@ def _first(job: Job, target: Target, volume: Volume) -> Prompts:
         raise IntraBenchError(f"prompter {prompter.spec} failed ({in_words(error)}); repair it") from error
 
 
-def _rounds(job: Job, target: Target, volume: Volume, what: str, path: Path) -> Iterator[Path]:
-    """Play a session and draw it round by round."""
+def _rounds(job: Job, target: Target, volume: Volume, what: str) -> Iterator[tuple[str, Picture]]:
+    """Play a session; a picture of each round."""
     prompter, model = job.prompters[0], job.runners[0].model
     who = f"{prompter.spec}   {model.short_spec}"
     session = played(
@@ -106,8 +95,7 @@ def _rounds(job: Job, target: Target, volume: Volume, what: str, path: Path) -> 
             )
         state = f"round {row['round']}   Dice {row['dice']:.3f}   {row['interactions']:g} interactions so far"
         new = [turn.prompts for turn in given.get(row["round"], [])]
-        picture = Picture(volume, target, new, mask, (who, what, state))
-        yield _write(picture, path.with_stem(f"{path.stem}_round{row['round']}"))
+        yield f"round{row['round']}", Picture(volume, target, new, mask, (who, what, state))
 
 
 def played(
@@ -144,11 +132,3 @@ def played(
             f"model {model.name} cannot open the scan ({in_words(error)}); try another device or model"
         ) from error
     return session
-
-
-def _write(picture: Picture, path: Path) -> Path:
-    try:
-        picture.save(path)
-    except (OSError, ValueError) as error:  # PIL raises ValueError for unknown endings
-        raise IntraBenchError(f"cannot write the picture {path} ({error}); give a path that ends in .png") from error
-    return path

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from importlib.util import find_spec
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -45,11 +46,35 @@ class Silent:
         """Say nothing."""
 
 
+def reporting(progress: bool | None = True) -> AbstractContextManager[Reporter]:
+    """A reporter that shows how far a run is, or one that is silent; None: it shows that to people only."""
+    if progress or (progress is None and (sys.stderr.isatty() or in_notebook())):
+        return Console()
+    return nullcontext(Silent())
+
+
+def in_notebook() -> bool:
+    """Whether this is Jupyter or Colab."""
+    from rich.console import Console as RichConsole
+
+    return "IPython" in sys.modules and RichConsole().is_jupyter
+
+
+def _has_bars() -> bool:
+    """Whether bars can be drawn: on a terminal, and in a notebook that has widgets."""
+    return sys.stderr.isatty() or (in_notebook() and find_spec("ipywidgets") is not None)
+
+
+def _print(text: str) -> None:
+    """A line for people; notebooks paint what goes to stderr red."""
+    print(text, file=sys.stdout if in_notebook() else sys.stderr, flush=True)
+
+
 class Console:
     """A reporter for people: counts, failures and time left."""
 
     def __init__(self) -> None:
-        self._live = sys.stderr.isatty()
+        self._live = _has_bars()
         self._progress: Any = None
         self._task: Any = None
         self._total = self._done = self._failed = 0
@@ -67,7 +92,7 @@ class Console:
         if self._progress is not None:
             self._progress.console.print(text, highlight=False, markup=False)
         else:
-            print(text, file=sys.stderr, flush=True)
+            _print(text)
 
     @contextmanager
     def watch(self, name: str) -> Iterator[Callable[[int, int | None], None]]:
@@ -109,7 +134,7 @@ class Downloads:
         self._bars: Any = None
 
     def __enter__(self) -> Downloads:
-        if sys.stderr.isatty():
+        if _has_bars():
             from rich.console import Console as RichConsole
             from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
@@ -127,7 +152,7 @@ class Downloads:
         if self._bars is not None:
             self._bars.console.print(text, highlight=False, markup=False)
         else:
-            print(text, file=sys.stderr, flush=True)
+            _print(text)
 
     @contextmanager
     def watch(self, name: str) -> Iterator[Callable[[int, int | None], None]]:

@@ -13,6 +13,9 @@ from intrabench.engine.units import Unit
 from intrabench.play.session import Session
 from intrabench.results.store import FAILED, Store
 
+MOST_FAILURES = 10
+"""More kinds of failures than these are counted, not told."""
+
 
 @dataclass
 class Summary:
@@ -32,6 +35,15 @@ class Summary:
     def failed(self) -> int:
         """How many sessions failed."""
         return self.failures.total()
+
+
+def counted(failures: Counter[str]) -> list[str]:
+    """Lines that name each distinct failure once, the most frequent first, with the number of its sessions."""
+    shown = failures.most_common(MOST_FAILURES)
+    lines = [f"{count} session{'s' if count > 1 else ''}: {failure}" for failure, count in shown]
+    if more := len(failures) - len(shown):
+        lines.append(f"{more} more kinds of failures are in the column error of the results")
+    return lines
 
 
 class RowWriter:

@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
+from functools import cached_property
 
 from intrabench import registry
-from intrabench.engine.options import Options, check, random_weights
+from intrabench.engine.options import DEFAULTS, Options
 from intrabench.engine.requirements import check_requirements, pick_device
 from intrabench.engine.units import Runner
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Model, Runtime
 from intrabench.models.parts.network_model import NetworkModel
 from intrabench.models.weights import registry as weights
+from intrabench.objects import ModelLike, make_model
 from intrabench.workspace import data_root
 
+_RUNTIME = ("device", "dtype", "batch", "memory", "weights", "compile", "cache_embeddings")
+"""Options that make the runtime of a model; an object may bring one of its own."""
 
-def make_runner(spec: str, options: Options) -> Runner:
-    """The model that a spec names, with the runtime that the options ask for.
+
+def make_runners(models: Iterable[tuple[ModelLike, Model]], options: Options) -> tuple[Runner, ...]:
+    """Models, each with how it was given, with the runtimes that the options ask for.
 
     Raises:
-        IntraBenchError: it cannot run like that, or its weights are not here.
+        IntraBenchError: one cannot run like that, or its weights are not here; no process of another is left behind.
     """
-    check(options)
-    return _equipped(spec, model_of(spec, options), options, load=False)
-
-
-def make_runners(models: Iterable[tuple[str, Model]], options: Options) -> tuple[Runner, ...]:
-    """All models with their runtimes; if one cannot be had, no process of another is left behind."""
     made: list[Runner] = []
     try:
-        for spec, model in models:
-            made.append(_equipped(spec, model, options))
+        for given, model in models:
+            made.append(equipped(model, options, str(given)))
     except BaseException:
         for runner in made:
             runner.close()
@@ -38,38 +38,62 @@ def make_runners(models: Iterable[tuple[str, Model]], options: Options) -> tuple
     return tuple(made)
 
 
-def model_of(spec: str, options: Options) -> Model:
-    """The model of a spec; what it needs must be installed, unless it runs in another interpreter."""
-    model = registry.make("models", spec)
+def make_runner(options: Options) -> Runner:
+    """The one model of the options, with its runtime; nothing is loaded."""
+    for plugin in options.plugin:
+        registry.add_plugin(plugin)
+    return equipped(model_of(options.model[0], options), options, load=False)
+
+
+def model_of(given: ModelLike, options: Options) -> Model:
+    """The model that was given, as an object of this run's own; what it needs must be installed where it runs."""
+    model = copy(make_model(given))
     if options.python is None:
         check_requirements(model)
     return model
 
 
-def _equipped(spec: str, model: Model, options: Options, load: bool = True) -> Runner:
-    if random_weights(options) and model.weights is not None and not isinstance(model, NetworkModel):
-        raise IntraBenchError(f"model {model.name} cannot run untrained; leave --weights random out, or give a path")
-    if options.weights is not None and not random_weights(options) and model.weights is None:
-        raise IntraBenchError(f"model {model.name} has no weights that --weights could replace; leave the option out")
-    device = pick_device(options.device, model.devices)
-    if options.dtype not in model.dtypes:
-        raise IntraBenchError(f"model {model.name} computes in {', '.join(model.dtypes)}, not in {options.dtype}")
-    model.runtime = Runtime(
-        device=device,
-        dtype=options.dtype,
-        batch=options.batch,
-        memory_mb=options.memory_mb,
-        weights=None if random_weights(options) else options.weights,
-        random=random_weights(options),
-        embeddings=data_root() / "embeddings" if options.cache_embeddings else None,
-        compile=options.compile,
-    )
+def equipped(model: Model, options: Options, spec: str = "", load: bool = True) -> Runner:
+    """A model with the runtime that the options ask for, or with the one that it brings.
+
+    spec: what another interpreter is to make it from. load: try now whether a file of weights brought by hand fits.
+    """
+    if model.runtime == Runtime():
+        _set_runtime(model, options)
+    elif given := [name for name in _RUNTIME if getattr(options, name) != getattr(DEFAULTS, name)]:
+        raise IntraBenchError(
+            f"model {model.name} brings a runtime of its own; leave {', '.join(given)} out, or its runtime"
+        )
     if options.python is not None:
         from intrabench.engine.remote import RemoteModel
 
-        return Runner(model, device, RemoteModel(options.python, spec, model.runtime, options.plugins))
+        return Runner(model, model.runtime.device, RemoteModel(options.python, spec, model.runtime, options.plugin))
     if model.weights is not None and not model.runtime.random:
         weights.locate(model.weights, model.runtime.weights)  # absent weights are told now, not per target
         if model.runtime.weights is not None and load:
             model.load()  # a file brought by hand may be anything
-    return Runner(model, device)
+    return Runner(model, model.runtime.device)
+
+
+def _set_runtime(model: Model, options: Options) -> None:
+    """Give a model the runtime of the options."""
+    if options.random and model.weights is not None and not isinstance(model, NetworkModel):
+        raise IntraBenchError(f"model {model.name} cannot run untrained; leave --weights random out, or give a path")
+    if options.weights is not None and not options.random and model.weights is None:
+        raise IntraBenchError(f"model {model.name} has no weights that --weights could replace; leave the option out")
+    if options.dtype not in model.dtypes:
+        raise IntraBenchError(f"model {model.name} computes in {', '.join(model.dtypes)}, not in {options.dtype}")
+    for name in [
+        name for cls in type(model).__mro__ for name in vars(cls) if isinstance(vars(cls)[name], cached_property)
+    ]:
+        vars(model).pop(name, None)  # an object may have loaded its network for another runtime
+    model.runtime = Runtime(
+        device=pick_device(options.device, model.devices),
+        dtype=options.dtype,
+        batch=options.batch,
+        memory_mb=options.memory,
+        weights=None if options.random else options.weights,
+        random=options.random,
+        embeddings=data_root() / "embeddings" if options.cache_embeddings else None,
+        compile=options.compile,
+    )

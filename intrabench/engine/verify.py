@@ -86,7 +86,7 @@ def _options(results: Path, stored: pl.DataFrame) -> Options:
     row = stored.row(-1, named=True)
     given = read_record(results, row["run_id"]).get("options", {})
     asked = [read_record(results, run).get("rounds", 0) for run in stored["run_id"].unique()]
-    plugins = [path for path in map(Path, map(at_home, given.get("plugins", []))) if path.is_file()]
+    plugins = [path for path in map(Path, map(at_home, given.get("plugin", []))) if path.is_file()]
     for path in plugins:  # what others defined may be known from elsewhere
         registry.add_plugin(path)
     dataset = dataset_of(results, row)
@@ -97,12 +97,12 @@ def _options(results: Path, stored: pl.DataFrame) -> Options:
     by_hand = Path(at_home(str(given.get("weights")))) if model["by_hand"] else None
     protocol, _, stop = row["protocol"].partition("+")
     return Options(
-        models=[model["spec"]],
-        datasets=[dataset.argument],
-        prompters=[row["prompter"]],
-        seeds=[row["seed"]],
+        model=[model["spec"]],
+        dataset=[dataset.argument],
+        prompter=[row["prompter"]],
+        seed=[row["seed"]],
         protocol=protocol,
-        metrics=[id.rpartition("@")[0] for id in (row["metrics"] or "").split()],
+        metric=[id.rpartition("@")[0] for id in (row["metrics"] or "").split()],
         rounds=max(row["round"], *asked),
         stop=stop.removeprefix("stop:"),
         cases=[row["case"]],
@@ -114,7 +114,7 @@ def _options(results: Path, stored: pl.DataFrame) -> Options:
         weights=Path(RANDOM) if row["weights_sha256"] == RANDOM else by_hand,
         compile=given.get("compile", False),
         python=Path(at_home(given["python"])) if given.get("python") else None,
-        plugins=plugins,
+        plugin=plugins,
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from intrabench import registry
 from intrabench.errors import IntraBenchError
@@ -12,6 +13,8 @@ from intrabench.prompters.base import Prompter, Refinement, Turns, User, checked
 from intrabench.prompters.hand import Hand
 from intrabench.prompts import Turn
 from intrabench.specs import split
+
+Part: TypeAlias = Prompter | Refinement | Hand
 
 
 class Combined(Prompter):
@@ -29,7 +32,12 @@ class Combined(Prompter):
     @property
     def spec(self) -> str:
         """The specs of the parts, joined by ``+``."""
-        return "+".join(part.spec for part in (self.initial, self.refinement, self.hand) if part is not None)
+        return "+".join(part.spec for part in self.parts)
+
+    @property
+    def parts(self) -> list[Part]:
+        """The parts that it has, in their order."""
+        return [part for part in (self.initial, self.refinement, self.hand) if part is not None]
 
     def interact(self, user: User) -> Turns:
         """The turns of the parts, one after the other; a steady hand changes none of them."""
@@ -72,18 +80,34 @@ def make_prompter(spec: str) -> Prompter:
     Raises:
         IntraBenchError: a name or parameter is unknown, or the parts are in another order.
     """
-    first, *others = (registry.make("prompters", part) for part in split(spec))
-    begins = isinstance(first, Refinement) and first.begins
-    if not isinstance(first, Prompter) and not begins:
+    return combine(parts_of(spec), spec)
+
+
+def parts_of(prompter: str | Combined) -> list[Part]:
+    """The parts of a spec or of a combined prompter, in their order."""
+    if isinstance(prompter, Combined):
+        return prompter.parts
+    return [registry.make("prompters", part) for part in split(prompter)]
+
+
+def combine(parts: Sequence[Part], spec: str) -> Prompter:
+    """The prompter that consists of these parts; `spec` is how they were written.
+
+    Raises:
+        IntraBenchError: the parts are in another order.
+    """
+    initial = parts[0] if isinstance(parts[0], Prompter) else None
+    rest = parts[1:] if initial else parts
+    hand = rest[-1] if rest and isinstance(rest[-1], Hand) else None
+    rest = rest[:-1] if hand else rest
+    refinement = rest[0] if rest and isinstance(rest[0], Refinement) else None
+    rest = rest[1:] if refinement else rest
+    if initial is None and (refinement is None or not refinement.begins):
+        name = parts[0].name
+        raise IntraBenchError(f"{spec!r}: {name} cannot begin; write PROMPTER+{name}, as in box_interp+{name}")
+    if rest:
         raise IntraBenchError(
-            f"{spec!r}: {first.name} cannot begin; write PROMPTER+{first.name}, as in box_interp+{first.name}"
+            f"{spec!r}: {rest[0].name} does not fit there; write PROMPTER+REFINEMENT+hand:..., each at most once"
         )
-    initial = None if begins else first
-    hand = others.pop() if others and isinstance(others[-1], Hand) else None
-    refinement = others.pop() if not begins and others and isinstance(others[-1], Refinement) else None
-    if others:
-        raise IntraBenchError(
-            f"{spec!r}: {others[0].name} does not fit there; write PROMPTER+REFINEMENT+hand:..., each at most once"
-        )
-    refinement, hand = (first if begins else refinement), (hand if hand and not hand.steady else None)
-    return Combined(initial, refinement, hand) if refinement or hand else first
+    hand = None if hand is None or hand.steady else hand
+    return initial if initial and not (refinement or hand) else Combined(initial, refinement, hand)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from intrabench import registry
 from intrabench.datasets.base import Dataset
 from intrabench.errors import IntraBenchError
-from intrabench.results.runs import at_home
+from intrabench.results.runs import at_home, read_record
 
 
 def dataset_of(results: Path, row: Mapping[str, Any]) -> Dataset:
@@ -19,7 +18,7 @@ def dataset_of(results: Path, row: Mapping[str, Any]) -> Dataset:
     Raises:
         IntraBenchError: it is not known by that name, and the run's record does not tell where it is.
     """
-    for spec in _given(results / "runs" / f"{row['run_id']}.json"):
+    for spec in _given(results, row["run_id"]):
         try:
             made = registry.make("datasets", spec)
         except IntraBenchError:  # a folder that was moved; another of the run's may still be the one
@@ -29,9 +28,9 @@ def dataset_of(results: Path, row: Mapping[str, Any]) -> Dataset:
     return registry.make("datasets", row["dataset"])
 
 
-def _given(record: Path) -> list[str]:
+def _given(results: Path, run_id: str) -> list[str]:
     """The data sets that a run was asked for, as they were written."""
     try:
-        return [at_home(spec) for spec in json.loads(record.read_text(encoding="utf-8"))["options"]["datasets"]]
-    except (OSError, ValueError, KeyError, TypeError):
+        return [at_home(spec) for spec in read_record(results, run_id)["options"]["dataset"]]
+    except (KeyError, TypeError):
         return []

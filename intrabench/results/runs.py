@@ -14,11 +14,12 @@ FINISHED = "finished"
 LOCK = ".run"
 """How the lock that a run holds is called, after the run."""
 
-_WORK = (
-    *("models", "datasets", "prompters", "only", "seeds", "protocol", "rounds", "refine", "hand", "stop"),
-    *("cases", "targets", "strict", "save_masks", "dtype", "weights"),
-)
-"""Options that say which sessions a run consists of."""
+_RENAMED = {"models": "model", "prompters": "prompter", "datasets": "dataset", "seeds": "seed"}
+_RENAMED |= {"memory_mb": "memory", "plugins": "plugin"}
+"""What options were called in records that do not tell their `work`, those before 0.2."""
+
+_PASSING = ("device", "batch", "memory", "compile", "cache_embeddings", "python", "plugin")
+"""The options in those records that do not decide which sessions a run consists of."""
 
 
 def read_record(root: Path, run_id: str) -> dict[str, Any]:
@@ -27,7 +28,7 @@ def read_record(root: Path, run_id: str) -> dict[str, Any]:
         record = json.loads((root / "runs" / f"{run_id}.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return record if isinstance(record, dict) else {}
+    return _upgraded(record) if isinstance(record, dict) else {}
 
 
 def read_records(root: Path) -> list[dict[str, Any]]:
@@ -47,8 +48,17 @@ def unfinished(root: Path) -> list[dict[str, Any]]:
 
 def work_of(record: Mapping[str, Any]) -> str:
     """What a run was to compute, whatever it ran on: equal for equal work."""
-    options = record.get("options", {})
-    return json.dumps({name: options.get(name) for name in _WORK})
+    given = {name: value for name, value in record.get("work", {}).items() if value}  # unset is equal to unknown
+    return json.dumps(given, sort_keys=True)
+
+
+def _upgraded(record: dict[str, Any]) -> dict[str, Any]:
+    """A record as it is written now."""
+    if "work" in record or not isinstance(record.get("options"), dict):
+        return record
+    options = {_RENAMED.get(name, name): value for name, value in record["options"].items()}
+    work = {name: value for name, value in options.items() if name not in _PASSING}
+    return {**record, "options": options, "work": work}
 
 
 def without_home(text: str) -> str:

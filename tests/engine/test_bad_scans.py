@@ -66,7 +66,7 @@ def scene() -> tuple[np.ndarray, np.ndarray]:
 
 def run(**options: object) -> pl.DataFrame:
     plugins = [Path("folder.py")]
-    return intrabench.run("box_fill", "box_slice", "folder", plugins=plugins, **options)  # type: ignore[arg-type]
+    return intrabench.run("box_fill", "box_slice", "folder", plugin=plugins, **options)  # type: ignore[arg-type]
 
 
 def test_each_bad_scan_is_one_sentence_in_a_row_and_the_good_one_goes_on() -> None:
@@ -130,7 +130,7 @@ def test_a_target_of_one_voxel_in_the_corner(model: str) -> None:
     labels[0, 0, 0] = 1
     image[0, 0, 0] = 500
     save("corner", image, labels)
-    rows = intrabench.run(model, SPECS, "folder", plugins=[Path("folder.py")])
+    rows = intrabench.run(model, SPECS, "folder", plugin=[Path("folder.py")])
     assert rows["session"].n_unique() == len(SPECS)
     assert set(rows["status"]) <= {"ok", "empty", "not_applicable"}
     if model == "box_fill":
@@ -140,5 +140,5 @@ def test_a_target_of_one_voxel_in_the_corner(model: str) -> None:
 def test_a_time_limit_is_a_row() -> None:
     image, labels = scene()
     save("case", image, labels)
-    rows = intrabench.run("random_walker:time_limit_s=0", "box_volume", "folder", plugins=[Path("folder.py")])
+    rows = intrabench.run("random_walker:time_limit_s=0", "box_volume", "folder", plugin=[Path("folder.py")])
     assert rows.select("status", "dice").rows() == [("timeout", 0.0)]

@@ -78,19 +78,19 @@ def test_a_metric_of_a_workspace_from_the_command_line(say: Callable[..., Said])
 def test_sessions_are_played_again_for_a_metric_that_they_lack() -> None:
     plain = run()
     assert metric_columns(plain) == []
-    more = run(metrics=["lesion_f1", "hd95"])
+    more = run(metric=["lesion_f1", "hd95"])
     assert set(plain["session"]).isdisjoint(more["session"])
     assert more.select("dice", "fp_voxels").equals(plain.select("dice", "fp_voxels"))
     assert metric_columns(more) == ["lesion_f1", "hd95_mm"]
     parts = len(list(OUT.glob("rows/*.parquet")))
-    assert run(metrics=["hd95_mm", "dice", "lesion_f1"])["session"].to_list() == more["session"].to_list()
+    assert run(metric=["hd95_mm", "dice", "lesion_f1"])["session"].to_list() == more["session"].to_list()
     assert run()["session"].to_list() == plain["session"].to_list()
     assert len(list(OUT.glob("rows/*.parquet"))) == parts
 
 
 def test_a_table_takes_the_sessions_that_measured_its_metric() -> None:
-    first = run(metrics=["lesion_f1"])
-    second = run(metrics=["relative_volume_difference"])
+    first = run(metric=["lesion_f1"])
+    second = run(metric=["relative_volume_difference"])
     for rows, name in ((first, "lesion_f1"), (second, "relative_volume_difference")):
         table = intrabench.table(OUT, metric=name)
         assert table["sessions"].to_list() == [2]
@@ -121,7 +121,7 @@ def test_failures_count_as_the_worst_value_of_a_metric(monkeypatch: pytest.Monke
         raise RuntimeError("broken")
 
     monkeypatch.setattr(BoxFill, "segment_one", broken)
-    rows = run(metrics=["hd95", "relative_volume_difference", "lesion_f1"])
+    rows = run(metric=["hd95", "relative_volume_difference", "lesion_f1"])
     assert set(rows["status"]) == {"error"}
     worst = {"hd95": math.inf, "relative_volume_difference": -1.0, "dice": 0.0}
     assert {name: intrabench.table(OUT, metric=name)["average"][0] for name in worst} == worst
@@ -130,7 +130,7 @@ def test_failures_count_as_the_worst_value_of_a_metric(monkeypatch: pytest.Monke
 def test_two_lines_are_compared_by_any_metric(say: Callable[..., Said]) -> None:
     name = "relative_volume_difference"
     for prompter in ("box_volume", "box_slice"):
-        run(prompter=prompter, metrics=[name])
+        run(prompter=prompter, metric=[name])
     said = say("compare", "box_volume", "box_slice", "--metric", name, "--out", "out")
     assert said.code == 0
     assert said.out.splitlines()[1].startswith(f"{name} (RVD, zero is best), its distance from 0, of box_slice minus")
@@ -148,7 +148,7 @@ def test_folders_with_different_metrics_are_compared(say: Callable[..., Said]) -
 
 def test_the_report_lists_what_was_measured(say: Callable[..., Said]) -> None:
     Path("mine.py").write_text(MINE)
-    run(metrics=["brightness", "lesion_f1"], plugins=[Path("mine.py")])
+    run(metric=["brightness", "lesion_f1"], plugin=[Path("mine.py")])
     assert say("report", "known.html", "--plugin", "mine.py", "--targets", "0", "--out", "out").code == 0
     text = Path("known.html").read_text()
     for told in (">Lesion F1</th>", ">brightness</th>", "dice@1, iou@1, brightness@1, lesion_f1@1"):
@@ -156,7 +156,7 @@ def test_the_report_lists_what_was_measured(say: Callable[..., Said]) -> None:
 
 
 def test_a_session_with_more_metrics_is_verified() -> None:
-    run(metrics=["lesion_f1", "nsd:tolerance_mm=1"])
+    run(metric=["lesion_f1", "nsd:tolerance_mm=1"])
     assert {verdict.found for verdict in verify(OUT)} == {"equal"}
     (part, *_) = OUT.glob("rows/*.parquet")
     pl.read_parquet(part).with_columns(lesion_f1=pl.lit(0.25)).write_parquet(part)
@@ -174,5 +174,5 @@ def test_a_session_with_more_metrics_is_verified() -> None:
 def test_metrics_that_cannot_be_measured(metrics: list[str], told: str) -> None:
     Path("mine.py").write_text(MINE.replace('"fragile"', '"status"'))
     with pytest.raises(IntraBenchError, match=told):
-        run(metrics=metrics, plugins=[Path("mine.py")])
+        run(metric=metrics, plugin=[Path("mine.py")])
     assert not OUT.exists()

@@ -51,9 +51,7 @@ def plugin(tmp_path: Path) -> Path:
     ("name", "status"), [("sammed3d", "not_applicable"), ("segvol", "not_applicable"), ("box_fill", "ok")]
 )
 def test_models_of_grey_volumes_do_not_apply(data: Path, plugin: Path, name: str, status: str) -> None:
-    rows = intrabench.run(
-        name, "box_slice", "photo", plugins=[plugin], weights="random" if name != "box_fill" else None
-    )
+    rows = intrabench.run(name, "box_slice", "photo", plugin=[plugin], weights="random" if name != "box_fill" else None)
     assert rows["status"].to_list() == [status]
     if status == "not_applicable":
         assert rows["dice"].to_list() == [None]

@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from intrabench import registry
+from intrabench.engine.options import chosen
 from intrabench.engine.preview import preview
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
@@ -105,9 +106,10 @@ def test_far_prompts_widen_the_window_and_a_leaking_answer_does_so_within_reason
 
 
 def test_one_picture_per_round_with_what_is_new_in_it(data: Path) -> None:
-    files = list(preview("box_interp:n=2", PHANTOM, target="blob.2", model="box_fill", refine="scribble", rounds=2))
-    assert [path.name for path in files] == ["preview_round0.png", "preview_round1.png", "preview_round2.png"]
-    first, *later = (np.asarray(Image.open(path).convert("RGB")).astype(int) for path in files)
+    given = {"prompter": "box_interp:n=2", "model": "box_fill", "refine": "scribble", "rounds": 2, "dataset": PHANTOM}
+    found = list(preview(chosen(given), target="blob.2"))
+    assert [name for name, _ in found] == ["round0", "round1", "round2"]
+    first, *later = (np.asarray(picture.image()).astype(int) for _, picture in found)
     assert all(pixels(picture, ANSWER) > 50 for picture in (first, *later))
     assert pixels(first, DERIVED) > 50
     assert [pixels(picture, DERIVED) for picture in later] == [0, 0]
@@ -115,8 +117,9 @@ def test_one_picture_per_round_with_what_is_new_in_it(data: Path) -> None:
 
 
 def test_free_turns_belong_to_the_picture_of_their_round(data: Path) -> None:
-    (file,) = preview("box_prop", PHANTOM, target="blob.2", model="box_fill")
-    picture = np.asarray(Image.open(file).convert("RGB")).astype(int)
+    options = chosen({"prompter": "box_prop", "dataset": PHANTOM, "model": "box_fill"})
+    ((_, drawn),) = preview(options, target="blob.2")
+    picture = np.asarray(drawn.image()).astype(int)
     assert pixels(picture, DRAWN) > 50
     assert pixels(picture, DERIVED) > 50
 
@@ -131,10 +134,10 @@ def test_rounds_before_a_failure_are_drawn(data: Path) -> None:
         "        raise RuntimeError('enough')\n"
     )
     registry.add_plugin(Path("tired.py"))
-    files = preview("tired", PHANTOM, model="box_fill", rounds=3)
-    assert next(files).is_file()
+    found = preview(chosen({"prompter": "tired", "dataset": PHANTOM, "model": "box_fill", "rounds": 3}))
+    assert next(found)[0] == "round0"
     with pytest.raises(IntraBenchError, match=r"round 1 of tired with box_fill ended as error \(prompter: .*enough"):
-        next(files)
+        next(found)
 
 
 def pixels(picture: np.ndarray, colour: tuple[int, int, int]) -> int:

@@ -37,7 +37,7 @@ GONE = "the worker process ended with signal 9, perhaps out of memory: last word
 
 def run(model: str, prompter: str = "box_volume", out: str = "remote", **options: Any) -> pl.DataFrame:
     """Rows of a run, in the other process unless told otherwise."""
-    return intrabench.run(model, prompter, SMALL, out=out, **{"python": PYTHON, "plugins": [PLUGIN], **options})
+    return intrabench.run(model, prompter, SMALL, out=out, **{"python": PYTHON, "plugin": [PLUGIN], **options})
 
 
 def here(model: str, prompter: str = "box_volume", **options: Any) -> pl.DataFrame:
@@ -61,7 +61,7 @@ def test_a_model_of_volumes_gives_the_same_rows(started: Started) -> None:
 
 def test_a_network_with_a_memory_gives_the_same_rows_even_if_it_is_killed(started: Started) -> None:
     words = ("mortal", "points_slice:n=2+click_slice")
-    options = {"rounds": 2, "weights": Path("random"), "plugins": [NETWORK]}
+    options = {"rounds": 2, "weights": Path("random"), "plugin": [NETWORK]}
     expected = here(*words, **options)
     assert set(expected["model"]) == {"mortal (random weights)"}
     Path("mortal").write_text("8")

@@ -88,7 +88,7 @@ def test_a_plugin_that_does_not_load_over_there_is_told(started: Started) -> Non
 @pytest.mark.parametrize("models", [["wanting"], ["killer", "wanting"]], ids=["first", "second"])
 def test_a_job_that_is_refused_leaves_no_process(started: Started, models: list[str]) -> None:
     with pytest.raises(IntraBenchError, match="needs only_there"):
-        intrabench.run(models, "box_volume", SMALL, plugins=[PLUGIN], python=PYTHON)
+        intrabench.run(models, "box_volume", SMALL, plugin=[PLUGIN], python=PYTHON)
     running = [process for process in started if process.poll() is None]
     for process in running:
         process.kill()

@@ -103,38 +103,38 @@ def test_one_row_per_target_and_round_with_who_it_is() -> None:
 
 
 def test_the_same_run_again_computes_nothing_and_returns_the_same(plugin: Path) -> None:
-    first = run(model="moody", plugins=[plugin])
+    first = run(model="moody", plugin=[plugin])
     before = calls()
-    again = run(model="moody", plugins=[plugin])
+    again = run(model="moody", plugin=[plugin])
     assert calls() == before
     assert again.equals(first)
     parts = list(Path("intrabench-results/rows").iterdir())
-    run(model="moody", plugins=[plugin], cases=["*"], targets=["blob.2"])
+    run(model="moody", plugin=[plugin], cases=["*"], targets=["blob.2"])
     assert list(Path("intrabench-results/rows").iterdir()) == parts
 
 
 def test_new_units_are_added_and_only_they_are_computed(plugin: Path) -> None:
-    run(model="moody", plugins=[plugin], targets=["blob.1"])
+    run(model="moody", plugin=[plugin], targets=["blob.1"])
     assert len(calls()) == 2
-    rows = run(model="moody", plugins=[plugin])
+    rows = run(model="moody", plugin=[plugin])
     assert len(calls()) == 6
     assert len(rows) == 6
 
 
 def test_failed_sessions_are_tried_again_and_the_newer_row_counts(plugin: Path) -> None:
     Path("fault").touch()
-    rows = run(model="moody", plugins=[plugin])
+    rows = run(model="moody", plugin=[plugin])
     assert set(rows["status"]) == {"error"}
     assert set(rows["dice"]) == {0.0}
     assert "in a bad mood" in rows["error"][0]
     assert intrabench.table()["failed"].to_list() == [6]
     Path("fault").unlink()
-    assert set(run(model="moody", plugins=[plugin])["status"]) == {"ok"}
+    assert set(run(model="moody", plugin=[plugin])["status"]) == {"ok"}
     assert intrabench.table()["failed"].to_list() == [0]
 
 
 def test_more_rounds_go_on_from_the_same_beginning_and_fewer_are_served(plugin: Path) -> None:
-    options = {"model": "moody", "prompter": "fumbling", "plugins": [plugin], "dataset": SMALL}
+    options = {"model": "moody", "prompter": "fumbling", "plugin": [plugin], "dataset": SMALL}
     short = run(rounds=1, **options)
     assert short["round"].to_list() == [0, 1] * 6
     long = run(rounds=3, **options)
@@ -147,7 +147,7 @@ def test_more_rounds_go_on_from_the_same_beginning_and_fewer_are_served(plugin: 
 
 def test_any_order_sharding_and_repetition_give_the_same_rows(plugin: Path) -> None:
     prompters = ["points_volume:n=3,placement=random", "box_interp:n=3+scribble", "box_volume+click_slice", "fumbling"]
-    options = {"plugins": [plugin], "model": "moody", "rounds": 2, "seed": [0, 7]}
+    options = {"plugin": [plugin], "model": "moody", "rounds": 2, "seed": [0, 7]}
     whole = run(prompter=prompters, out="whole", **options)
     for shard in (prompters[::-1], prompters[1:], prompters[:1]):
         for case in ("2", "1"):
@@ -159,7 +159,7 @@ def test_any_order_sharding_and_repetition_give_the_same_rows(plugin: Path) -> N
 
 
 def test_the_model_never_changes_a_prompt(plugin: Path) -> None:
-    rows = run(model=["moody", "box_fill"], prompter="fumbling", plugins=[plugin])
+    rows = run(model=["moody", "box_fill"], prompter="fumbling", plugin=[plugin])
     assert rows.group_by("case", "target").agg(pl.col("prompts_hash").n_unique())["prompts_hash"].to_list() == [1] * 6
 
 
@@ -197,7 +197,7 @@ class Broken(Dataset):
 
 def test_a_broken_case_is_a_failed_row_and_the_others_go_on() -> None:
     Path("broken.py").write_text(BROKEN)
-    rows = run(dataset="broken", plugins=[Path("broken.py")])
+    rows = run(dataset="broken", plugin=[Path("broken.py")])
     assert rows.select("case", "target", "status", "round").rows() == [
         ("bad", "*", "error", 0),
         ("good", "top.1", "ok", 0),
@@ -207,7 +207,7 @@ def test_a_broken_case_is_a_failed_row_and_the_others_go_on() -> None:
     assert table["failed"].to_list() == [1]
     assert table["broken"][0] == pytest.approx(rows["dice"][1] / 2)  # the broken case counts as 0
     Path("mended").touch()
-    rows = run(dataset="broken", plugins=[Path("broken.py")])
+    rows = run(dataset="broken", plugin=[Path("broken.py")])
     assert rows["target"].to_list() == ["top.1", "top.1"]
     assert intrabench.table().select("failed", "not_applicable", "sessions").row(0) == (0, 0, 2)
 
@@ -215,13 +215,13 @@ def test_a_broken_case_is_a_failed_row_and_the_others_go_on() -> None:
 def test_a_case_that_broke_later_counts_as_failed_until_it_is_mended(data: Path) -> None:
     Path("broken.py").write_text(BROKEN)
     Path("mended").touch()
-    run(dataset="broken", plugins=[Path("broken.py")])
+    run(dataset="broken", plugin=[Path("broken.py")])
     Path("mended").unlink()
     shutil.rmtree(next(data.glob("cases/broken-1/bad")))
-    run(dataset="broken", plugins=[Path("broken.py")])
+    run(dataset="broken", plugin=[Path("broken.py")])
     assert intrabench.table().select("failed", "sessions").row(0) == (1, 2)
     Path("mended").touch()
-    run(dataset="broken", plugins=[Path("broken.py")])
+    run(dataset="broken", plugin=[Path("broken.py")])
     assert intrabench.table().select("failed", "sessions").row(0) == (0, 2)
 
 
@@ -245,7 +245,7 @@ def test_a_data_set_that_cannot_name_its_cases_is_one_sentence() -> None:
         BROKEN.replace("broken", "nameless").replace('return ("bad", "bare", "good")', "raise KeyError('list.csv')")
     )
     with pytest.raises(IntraBenchError, match=r"nameless cannot list its cases \(KeyError: 'list.csv'\)"):
-        run(dataset="nameless", plugins=[Path("nameless.py")])
+        run(dataset="nameless", plugin=[Path("nameless.py")])
 
 
 def test_a_single_word_does_in_python() -> None:
@@ -263,7 +263,7 @@ def test_a_damaged_image_fails_its_sessions_only(data: Path) -> None:
 
 def test_what_is_named_twice_is_run_once(plugin: Path) -> None:
     rows = run(
-        model=["moody", "moody:seconds=0"], prompter=["box_interp", "box_interp:n=3"], seed=[0, 0], plugins=[plugin]
+        model=["moody", "moody:seconds=0"], prompter=["box_interp", "box_interp:n=3"], seed=[0, 0], plugin=[plugin]
     )
     assert len(rows) == len(calls()) == 6
 
@@ -272,7 +272,7 @@ def test_an_image_is_read_once_for_all_models(plugin: Path, monkeypatch: pytest.
     opened: list[str] = []
     real = cases.open_case
     monkeypatch.setattr(cases, "open_case", lambda dataset, case: opened.append(case) or real(dataset, case))
-    run(model=["box_fill", "moody"], prompter=["box_slice", "box_volume"], plugins=[plugin])
+    run(model=["box_fill", "moody"], prompter=["box_slice", "box_volume"], plugin=[plugin])
     assert len(opened) == 2
 
 
@@ -297,9 +297,9 @@ def test_wrong_words_are_told_before_anything_is_computed() -> None:
         "protocol": ("basic@2", "did you mean 'basic@1'"),
         "cases": (["x*"], "no case that matches 'x\\*'"),
         "targets": (["blob.1", "liver*"], "'liver\\*' matches no target"),
-        "rounds": (-1, "no number of corrections"),
-        "memory_mb": (-1, "negative"),
-        "seed": (["1"], "whole numbers"),
+        "rounds": (-1, "not a number of corrections"),
+        "memory": (-1, "negative"),
+        "seed": (["1"], "seed='1' does not fit; seed takes a whole number"),
         "weights": (Path("w.pth"), "has no weights that --weights could replace"),
         "device": ("tpu", "auto, cpu or cuda"),
         "batch": ("many", "fixed, auto or a number"),

@@ -47,7 +47,7 @@ DATASET = "phantom:shape=16x32x32,instances=4"
 def run(out: str, **options: object) -> pl.DataFrame:
     Path("boxes.py").write_text(PLUGIN)
     prompters = ["box_slice", "box_interp:n=2", "box_volume"]
-    return intrabench.run("boxes", prompters, DATASET, plugins=[Path("boxes.py")], out=out, **options)  # type: ignore[arg-type]
+    return intrabench.run("boxes", prompters, DATASET, plugin=[Path("boxes.py")], out=out, **options)  # type: ignore[arg-type]
 
 
 def encoded() -> list[str]:
@@ -55,7 +55,7 @@ def encoded() -> list[str]:
 
 
 def test_every_slice_is_encoded_once_and_answers_are_those_of_box_fill(data: Path) -> None:
-    rows = run("one", memory_mb=0)  # nothing fits in memory, and still
+    rows = run("one", memory=0)  # nothing fits in memory, and still
     assert len(encoded()) == len(set(encoded()))
     floor = intrabench.run("box_fill", ["box_slice", "box_interp:n=2", "box_volume"], DATASET, out="floor")
     order = ["target", "prompter"]

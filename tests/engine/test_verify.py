@@ -83,7 +83,7 @@ def test_honest_results_pass() -> None:
         protocol="overlap@1",
         targets="blob.1",
     )
-    run(protocol="intrabench@1", prompter=(), rounds=1)
+    run(protocol="intrabench@1", prompter=None, rounds=1)
     run(prompter="box_slice", strict=True, save_masks=True)
     rows = read_rows(OUT)
     assert {"ok", "stopped", "not_applicable"} <= set(rows["status"])
@@ -151,7 +151,7 @@ def test_a_row_that_says_it_is_of_something_else_cannot_be_verified(changed: dic
 
 
 def test_networks_have_a_tolerance() -> None:
-    options = {"model": "tiny", "prompter": "points_slice:n=2", "plugins": [NETWORK], "weights": "random"}
+    options = {"model": "tiny", "prompter": "points_slice:n=2", "plugin": [NETWORK], "weights": "random"}
     rows = run(targets="blob.1", **options)
     assert rows["model"][0] == "tiny (random weights)"
     assert found() == {"equal": 1}
@@ -167,7 +167,7 @@ def test_weights_brought_by_hand_are_found_where_the_run_had_them() -> None:
     from tests.models.tiny_network import Net
 
     torch.save(Net().state_dict(), "mine.pth")
-    run(model="tiny", prompter="points_slice:n=2", plugins=[NETWORK], weights=Path("mine.pth"))
+    run(model="tiny", prompter="points_slice:n=2", plugin=[NETWORK], weights=Path("mine.pth"))
     assert found() == {"equal": 2}
     torch.save(Net().state_dict(), "mine.pth")
     assert "it is another session now: weights_sha256 was" in only(sample=1).told
@@ -177,7 +177,7 @@ def test_weights_brought_by_hand_are_found_where_the_run_had_them() -> None:
 
 def test_models_of_files_are_found_by_the_run_and_are_unknown_without() -> None:
     Path("plugin.py").write_text(PLUGIN)
-    run(model="moody", prompter="box_slice+click_slice", rounds=2, plugins=[Path("plugin.py")])
+    run(model="moody", prompter="box_slice+click_slice", rounds=2, plugin=[Path("plugin.py")])
     assert found() == {"equal": 2}
     Path("plugin.py").unlink()
     registry._plugins["models"].clear()
@@ -228,7 +228,7 @@ def test_other_package_versions_are_no_proof_of_tampering(monkeypatch: pytest.Mo
 
 def test_a_failure_here_is_a_difference_unless_memory_is_short() -> None:
     Path("plugin.py").write_text(PLUGIN)
-    run(model="moody", targets="blob.1", plugins=[Path("plugin.py")])
+    run(model="moody", targets="blob.1", plugin=[Path("plugin.py")])
     Path("fault").write_text("memory")
     assert only().found == "unknown"
     assert only().told.endswith("moody, box_slice, seed 0: oom here (MemoryError: in a bad mood)")

@@ -118,7 +118,7 @@ class Stopping(BoxFill):
 
 def test_an_interrupted_run_is_partial_until_the_same_is_run_to_its_end(data: Path) -> None:
     Path("stopping.py").write_text(STOPPING)
-    options = {"model": "stopping", "plugins": [Path("stopping.py")]}
+    options = {"model": "stopping", "plugin": [Path("stopping.py")]}
     with pytest.raises(KeyboardInterrupt):
         run(**options)
     (kept,) = read_rows(OUT)["run_id"].unique()

@@ -93,7 +93,7 @@ def test_a_case_that_is_broken_in_any_way_does_not_count(data: Path, monkeypatch
 
 
 def test_it_says_which_weights(data: Path) -> None:
-    options = {"model": "tiny", "prompter": "points_slice:n=2", "plugins": [NETWORK]}
+    options = {"model": "tiny", "prompter": "points_slice:n=2", "plugin": [NETWORK]}
     expected = {"id": "sam_vit_b", "sha256": "random", "source": "nobody trained them"}
     assert record_of_run(weights="random", **options)["weights"] == [{"model": "tiny (random weights)", **expected}]
     sha256 = by_hand(Path("mine.pth"))
@@ -106,7 +106,7 @@ def test_it_says_which_weights(data: Path) -> None:
 def test_it_says_where_registered_weights_came_from(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = replace(weights.get("sam_vit_b"), sha256="", sources=("https://example.org/sam.pth",))
     monkeypatch.setattr(weights, "get", lambda id: entry)
-    options = {"model": "tiny", "prompter": "points_slice:n=2", "plugins": [NETWORK], "targets": "blob.1"}
+    options = {"model": "tiny", "prompter": "points_slice:n=2", "plugin": [NETWORK], "targets": "blob.1"}
     path = weights.folder() / entry.file
     path.parent.mkdir(parents=True)
     by_hand(path)
@@ -146,7 +146,7 @@ class Looking(BoxFill):
 
 def test_it_is_there_while_the_run_goes_on_and_says_how_it_ended(data: Path) -> None:
     Path("looking.py").write_text(LOOKING)
-    record = record_of_run(model="looking", plugins=[Path("looking.py")])
+    record = record_of_run(model="looking", plugin=[Path("looking.py")])
     seen = json.loads(Path("seen.json").read_text())
     assert (seen["state"], seen["ended"]) == ("running", None)
     constant = [name for name in seen if name not in ("state", "ended")]
@@ -209,7 +209,7 @@ def test_it_holds_nothing_private(tmp_path: Path, say: Callable[..., Said], monk
     assert [word for word in hidden if word in text] == []
     assert re.search(rf"\b{re.escape(getpass.getuser())}\b", text) is None
     record = read_record(OUT, path.stem)
-    assert record["options"]["plugins"] == ["~/mine.py"]
+    assert record["options"]["plugin"] == ["~/mine.py"]
     assert record["command"].endswith("--out out --plugin ~/mine.py")
 
 

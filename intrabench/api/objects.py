@@ -1,0 +1,46 @@
+"""Models, prompters and data sets by their specs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from intrabench.datasets.base import Dataset
+    from intrabench.models.base import Model
+    from intrabench.objects import DatasetLike, ModelLike, PrompterLike
+    from intrabench.prompters.base import Prompter
+
+
+def model(spec: ModelLike) -> Model:
+    """The model that a spec names, for example ``litemedsam``; nothing is loaded before it is opened.
+
+    Raises:
+        IntraBenchError: the name or a parameter is unknown.
+    """
+    from intrabench.objects import make_model
+
+    return make_model(spec)
+
+
+def prompter(spec: PrompterLike, *more: PrompterLike) -> Prompter:
+    """The prompter that a spec names, for example ``box_interp:n=3`` or ``box_interp:n=3+scribble``.
+
+    more: a refinement to go with it, as a spec, an object or a class.
+
+    Raises:
+        IntraBenchError: a name or a parameter is unknown, or the parts do not fit together.
+    """
+    from intrabench.objects import make_prompter
+
+    return make_prompter(spec, *more)
+
+
+def dataset(spec: DatasetLike) -> Dataset:
+    """The data set that a spec names, for example ``brain_mni:structures=subcortical``, or that lies in a folder.
+
+    Raises:
+        IntraBenchError: the name or a parameter is unknown, or the folder is not laid out as expected.
+    """
+    from intrabench.objects import make_dataset
+
+    return make_dataset(spec)

@@ -1,0 +1,165 @@
+"""Looking at results in Python: tables, comparisons, the report, figures; and several folders as one, played again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from intrabench.engine.verify import Verdict
+    from intrabench.results.merge import Merged
+    from intrabench.statistics.compare import Comparison
+
+Folder: TypeAlias = str | Path | None
+"""A results folder; None: ``results`` of the workspace, else ``intrabench-results``."""
+Plugins: TypeAlias = str | Path | Iterable[str | Path]
+"""Python files with classes of one's own."""
+
+
+def table(
+    out: Folder = None,
+    *,
+    metric: str = "dice",
+    round: int | None = None,
+    per_round: bool = False,
+    by: str | Sequence[str] = "",
+    columns: str = "dataset",
+    aggregation: str = "protocol",
+    failed: str = "worst",
+    empty: str = "worst",
+    protocol: str = "",
+    groups: bool = False,
+    interval: bool = False,
+    counts: bool = False,
+    reference: str = "",
+    plugin: Plugins = (),
+) -> pl.DataFrame:
+    """Effort against a metric: by default a line per prompter and model, and a column per data set.
+
+    round: the state after so many corrections; None: the last. by, columns: columns of the rows whose values make
+    lines and columns. The others are those of ``intrabench table``. The frame has every column; `intrabench table`
+    leaves out what is the same in all lines.
+
+    Raises:
+        IntraBenchError: there are no results, or options are unknown or do not go together.
+    """
+    given = {name: value for name, value in locals().items() if name not in ("out", "plugin")}
+    from intrabench.reporting.make_table import make_table
+
+    _add(plugin)
+    given["by"] = by if isinstance(by, str) else ",".join(by)
+    return make_table(_folder(out), **given).frame
+
+
+def compare(
+    a: str | Path,
+    b: str | Path,
+    out: Folder = None,
+    *,
+    metric: str = "dice",
+    round: int | None = None,
+    aggregation: str = "protocol",
+    failed: str = "worst",
+    empty: str = "worst",
+    plugin: Plugins = (),
+) -> dict[str, Comparison]:
+    """Compare two results folders, or two models or prompters in one, target by target; differences are B - A.
+
+    Returns:
+        A comparison for each pair of lines, by what the two have in common. `Comparison.worse` says whether B is.
+
+    Raises:
+        IntraBenchError: nothing is called so, or there is nothing in common.
+    """
+    from intrabench.reporting.table import layout_of
+    from intrabench.statistics.compare import Settings
+    from intrabench.statistics.compare import compare as compared
+    from intrabench.statistics.contests import contests
+
+    _add(plugin)
+    layout = layout_of(metric, "", "dataset", round, aggregation, failed, empty)
+    settings = Settings(metric, round, layout.how, layout.policy)
+    return {
+        contest.head: compared(contest.a, contest.b, settings) for contest in contests(_folder(out), str(a), str(b))
+    }
+
+
+def report(
+    file: str | Path = "report.html",
+    out: Folder = None,
+    *,
+    targets: int = 3,
+    aggregation: str = "protocol",
+    failed: str = "worst",
+    empty: str = "worst",
+    plugin: Plugins = (),
+) -> Path:
+    """Write one HTML file: tables, curves, ranking, failures, and a viewer of the worst, median and best targets.
+
+    targets: how many of each data set the viewer shows.
+
+    Returns:
+        The file.
+    """
+    from intrabench.reporting.page.page import write_report
+    from intrabench.reporting.table import layout_of
+
+    _add(plugin)
+    layout = layout_of("dice", "", "dataset", None, aggregation, failed, empty)
+    write_report(_folder(out), Path(file), targets=targets, how=layout.how, policy=layout.policy)
+    return Path(file)
+
+
+def figures(folder: str | Path, out: Folder = None, *, format: str | Sequence[str] = "png") -> list[Path]:
+    """Draw curves, ranking and sizes as pictures for papers (png, svg or pdf) into a folder.
+
+    Returns:
+        The files.
+    """
+    from intrabench.reporting.figures import write_figures
+
+    return write_figures(_folder(out), Path(folder), [format] if isinstance(format, str) else list(format))
+
+
+def merge(sources: str | Path | Iterable[str | Path], out: str | Path, *, newest: bool = False) -> Merged:
+    """Copy the rows, turns, masks and records of several results folders into one; nothing in there is overwritten.
+
+    newest: where results contradict each other, the newest count; without it nothing is copied then.
+
+    Returns:
+        The numbers of files, and what is to be known: contradictions, rounding, damaged parts, package versions.
+    """
+    from intrabench.results.merge import merge as copy
+
+    several = [sources] if isinstance(sources, str | Path) else sources
+    return copy([Path(source) for source in several], Path(out), newest=newest)
+
+
+def verify(out: Folder = None, *, sample: int = 20, seed: int = 0, plugin: Plugins = ()) -> list[Verdict]:
+    """Play random finished sessions again and compare; nothing is downloaded.
+
+    Models, prompters and data sets that were objects are found as long as the Python session lasts.
+
+    Returns:
+        A verdict for each session; those that differ have ``found`` "differs".
+    """
+    from intrabench.engine.verify import verify as verdicts
+
+    _add(plugin)
+    return list(verdicts(_folder(out), sample, seed))
+
+
+def _add(plugin: Plugins) -> None:
+    from intrabench import registry
+
+    for path in [plugin] if isinstance(plugin, str | Path) else plugin:
+        registry.add_plugin(Path(path))
+
+
+def _folder(out: Folder) -> Path:
+    from intrabench.workspace import results_folder
+
+    return results_folder(None if out is None else Path(out))

@@ -1,0 +1,151 @@
+"""Playing in Python: whole runs, a preview of one session, the check of a model."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Never, TypeAlias, TypeVar
+
+from intrabench.errors import FailedSessions
+
+if TYPE_CHECKING:
+    import polars as pl
+    from PIL.Image import Image
+
+    from intrabench.engine.check import Finding
+    from intrabench.objects import DatasetLike, MetricLike, ModelLike, PrompterLike, RefinementLike
+
+T = TypeVar("T")
+Several: TypeAlias = T | Iterable[T]
+"""One, or several."""
+
+
+def run(
+    model: Several[ModelLike],
+    prompter: Several[PrompterLike] | None = None,
+    dataset: Several[DatasetLike] = "spine_ct",
+    *,
+    refine: Several[RefinementLike] | None = None,
+    hand: str = "",
+    stop: str = "",
+    seed: Several[int] = 0,
+    cases: Several[str] | None = None,
+    targets: Several[str] | None = None,
+    rounds: int | None = None,
+    protocol: str = "basic@1",
+    only: Several[str] | None = None,
+    metric: Several[MetricLike] | None = None,
+    strict: bool = False,
+    save_masks: bool = False,
+    dtype: str = "float32",
+    weights: str | Path | None = None,
+    device: str = "auto",
+    batch: str | int = "fixed",
+    memory: int = 512,
+    compile: bool = False,
+    cache_embeddings: bool = False,
+    python: str | Path | None = None,
+    plugin: Several[str | Path] | None = None,
+    out: str | Path | None = None,
+    progress: bool | None = None,
+    **unknown: Never,
+) -> pl.DataFrame:
+    """Run models times prompters times data sets times seeds, and return their rows, one per session and round.
+
+    model, prompter, dataset, refine, metric: specs, objects of your own, classes (made with their defaults), or a
+    sequence that mixes them. A data set may be the path of a folder. Without a prompter the rows of the protocol are
+    run, ``protocol="intrabench@1"``. What the results folder `out` holds already is not computed again. The other
+    options are those of ``intrabench run``. progress: show how far it is; None: in a notebook and on a terminal only.
+
+    An object that brings a runtime of its own (`model.runtime`) keeps it; options that say something else about it are
+    refused. The run works on copies, so objects stay as they were.
+
+    Raises:
+        IntraBenchError: a name, spec or option is wrong. Sessions that fail are rows with a status instead, and a
+            warning tells how many did and why.
+    """
+    given = dict(locals())
+    from intrabench.engine.local import execute, rows_of
+    from intrabench.engine.options import chosen
+    from intrabench.engine.progress import reporting
+    from intrabench.engine.rows import counted
+    from intrabench.workspace import results_folder
+
+    options = chosen(_options(given))
+    folder = results_folder(None if out is None else Path(out))
+    with reporting(progress) as reporter:
+        summary, last = execute(options, folder, reporter)
+    if summary.failed or summary.unmeasured:
+        lines = [f"{summary.failed} of {summary.total} sessions failed"] if summary.failed else []
+        lines += counted(summary.failures + summary.unmeasured)
+        warnings.warn("\n".join(lines), FailedSessions, stacklevel=2)
+    return rows_of(summary, folder, last)
+
+
+def preview(
+    prompter: PrompterLike,
+    dataset: DatasetLike = "spine_ct",
+    *,
+    case: str | None = None,
+    target: str | None = None,
+    seed: int = 0,
+    model: ModelLike | None = None,
+    rounds: int | None = None,
+    refine: RefinementLike | None = None,
+    hand: str = "",
+    plugin: Several[str | Path] | None = None,
+    out: str | Path | None = None,
+    **unknown: Never,
+) -> list[Image]:
+    """Pictures of the first prompts on a target (default: of the first case and target), as a notebook shows them.
+
+    With a model: one picture per round, with the new prompts of the round and the answer after it. out: write them,
+    too, as one PNG; per round ``NAME_round0.png``, ``NAME_round1.png``, ...
+
+    Raises:
+        IntraBenchError: a name or spec is wrong, or the session fails; pictures of the rounds before that are written.
+    """
+    given = dict(locals())
+    from intrabench.engine.options import chosen
+    from intrabench.engine.preview import preview as pictures
+    from intrabench.engine.preview import write
+
+    found = []
+    for name, picture in pictures(chosen(_options(given, "case", "target")), case, target):
+        found.append(picture.image())
+        if out is not None:
+            write(picture, name, Path(out))
+    return found
+
+
+def check(
+    model: ModelLike,
+    *,
+    weights: str | Path | None = None,
+    device: str = "auto",
+    dtype: str = "float32",
+    batch: str | int = "fixed",
+    plugin: Several[str | Path] | None = None,
+    **unknown: Never,
+) -> list[Finding]:
+    """Check a model on a synthetic scan: prompts, geometry, batches, determinism, memory, time.
+
+    Returns:
+        One finding for each thing that was looked at; those that failed have ``ok`` False.
+
+    Raises:
+        IntraBenchError: a name or option is wrong, or the weights are not here.
+    """
+    given = dict(locals())
+    from intrabench.engine.check import check as findings
+    from intrabench.engine.options import chosen
+    from intrabench.engine.runners import make_runner
+
+    return list(findings(make_runner(chosen(_options(given))).model))
+
+
+def _options(given: dict[str, Any], *others: str) -> dict[str, Any]:
+    """The options among the arguments of a function: all but what is not an option of a run."""
+    unknown = given.pop("unknown")
+    return {name: value for name, value in given.items() if name not in ("out", "progress", *others)} | unknown

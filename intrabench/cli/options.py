@@ -1,0 +1,54 @@
+"""The options that several commands about playing have, with their help and what the shell completes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from intrabench.registry import Room
+
+
+def completes(room: Room) -> Callable[[str], list[tuple[str, str]]]:
+    """A completer of the names in a room; nothing of them is imported."""
+
+    def names(incomplete: str) -> list[tuple[str, str]]:
+        from intrabench import registry
+
+        first, plus, last = incomplete.rpartition("+")  # PROMPTER+REFINEMENT
+        return [(first + plus + e.name, e.summary) for e in registry.entries(room).values() if e.name.startswith(last)]
+
+    return names
+
+
+def _protocols(incomplete: str) -> list[tuple[str, str]]:
+    from intrabench.protocols import PROTOCOLS
+
+    return [(known.id, known.summary) for known in PROTOCOLS.values() if known.id.startswith(incomplete)]
+
+
+model = typer.Option("--model", "-m", help="Model spec, e.g. litemedsam.", autocompletion=completes("models"))
+prompter = typer.Option(
+    "--prompter", "-p", help="Prompter spec, e.g. box_interp:n=3.", autocompletion=completes("prompters")
+)
+dataset = typer.Option("--dataset", "-d", help="Data set spec or folder.", autocompletion=completes("datasets"))
+refine = typer.Option(
+    "--refine", help="How answers are corrected, e.g. scribble.", autocompletion=completes("prompters")
+)
+metric = typer.Option("--metric", help="Beside the protocol's, e.g. lesion_f1.", autocompletion=completes("metrics"))
+seed = typer.Option("--seed", help="Root seed of the simulated user.")
+
+Models = Annotated[list[str], model]
+Prompters = Annotated[list[str], prompter]
+Datasets = Annotated[list[str], dataset]
+Hand = Annotated[str, typer.Option("--hand", help="An imperfect hand, e.g. jitter_mm=2,miss_rate=0.1.")]
+Rounds = Annotated[int | None, typer.Option("--rounds", help="Corrections after the initial prompting.")]
+Protocol = Annotated[
+    str, typer.Option("--protocol", help="See `intrabench list protocols`.", autocompletion=_protocols)
+]
+Device = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
+Dtype = Annotated[str, typer.Option("--dtype", help="float32, bfloat16 or float16.")]
+Batch = Annotated[str, typer.Option("--batch", help="fixed, auto, or a number (1 for latency claims).")]
+Weights = Annotated[str | None, typer.Option("--weights", help="A checkpoint brought by hand, or `random`.")]

@@ -1,0 +1,165 @@
+"""The command line's part about playing: run, preview, check."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from intrabench.cli import options as o
+from intrabench.cli.results import Out, tell_damage
+from intrabench.cli.shared import Cases, Plugins, Targets
+
+if TYPE_CHECKING:
+    from intrabench.engine.options import Options
+
+
+def add_runs(app: typer.Typer) -> None:
+    """Give `app` the commands of this file."""
+    for command in (run, check, preview):
+        app.command()(command)
+
+
+def run(
+    model: o.Models,
+    prompter: o.Prompters = [],  # noqa: B006
+    dataset: o.Datasets = [],  # noqa: B006
+    refine: Annotated[list[str], o.refine] = [],  # noqa: B006
+    hand: o.Hand = "",
+    stop: Annotated[str, typer.Option("--stop", help="Ends early, e.g. dice=0.9,interactions=30,seconds=60.")] = "",
+    seed: Annotated[list[int], o.seed] = [0],  # noqa: B006
+    cases: Cases = [],  # noqa: B006
+    targets: Targets = [],  # noqa: B006
+    rounds: o.Rounds = None,
+    protocol: o.Protocol = "basic@1",
+    metric: Annotated[list[str], o.metric] = [],  # noqa: B006
+    only: Annotated[list[str], typer.Option("--only", help="Glob of the protocol's rows, e.g. '3B Inter*'.")] = [],  # noqa: B006
+    out: Out = None,
+    device: o.Device = "auto",
+    batch: o.Batch = "fixed",
+    memory: Annotated[int, typer.Option("--memory", help="MiB of embeddings kept in memory; more go to disk.")] = 512,
+    dtype: o.Dtype = "float32",
+    compile: Annotated[bool, typer.Option("--compile", help="Have torch compile image encoders.")] = False,
+    weights: o.Weights = None,
+    cache_embeddings: Annotated[bool, typer.Option("--cache-embeddings", help="Keep embeddings across runs.")] = False,
+    python: Annotated[
+        Path | None, typer.Option("--python", help="Interpreter that models run in, ENV/bin/python.")
+    ] = None,
+    save_masks: Annotated[bool, typer.Option("--save-masks", help="Keep the mask of every round.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Never adapt a prompt to a model.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done.")] = False,
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
+    """Prompt models on data sets with simulated users; repeat the command to continue it.
+
+    Prompters are those of --prompter, else the rows of the protocol (intrabench@1 has some).
+    """
+    given = dict(locals())
+    from intrabench.engine.options import DEFAULTS
+
+    options = _options(given, "out", "dry_run")
+    if not dataset:
+        told = f"no --dataset given: using {DEFAULTS.dataset[0]}, three vertebrae in a small real CT"
+        typer.echo(told, err=True)
+    if dry_run:
+        from intrabench.engine.dry_run import describe
+        from intrabench.workspace import results_folder
+
+        typer.echo("\n".join(describe(options, results_folder(out))))
+    else:
+        _run(options, out)
+
+
+def _options(given: dict[str, Any], *others: str) -> Options:
+    """The options of a run among the arguments of a command; typer has an empty list for what was not given."""
+    from intrabench.engine.options import chosen
+
+    return chosen({name: value for name, value in given.items() if name not in others and value != []})
+
+
+def _run(options: Options, out: Path | None) -> None:
+    """Run, print the table of what was asked for, and set the exit code."""
+    from intrabench.cli.console import print_frame
+    from intrabench.engine.local import execute, rows_of
+    from intrabench.engine.progress import Console
+    from intrabench.reporting.table import effort_table, readable, seen_in_training
+    from intrabench.workspace import results_folder
+
+    folder = results_folder(out)
+    with Console() as console:
+        try:
+            summary, last = execute(options, folder, console)
+        except KeyboardInterrupt:
+            console.say("interrupted; what is finished is kept, and the same command continues")
+            raise typer.Exit(1) from None
+    rows = rows_of(summary, folder, last)
+    if not rows.is_empty():
+        print_frame(readable(effort_table(rows)))
+        for told in seen_in_training(rows):
+            typer.echo(told)
+    tell_failures(summary.unmeasured)
+    option = f" --out {shlex.quote(str(out))}" if out else ""
+    typer.echo(f"results in {folder}; `intrabench table{option}` shows all of them")
+    if summary.failed:
+        tell_failures(summary.failures)
+        told = f"{summary.failed} of {summary.total} sessions failed; run the same command to try them again"
+        typer.echo(told, err=True)
+        raise typer.Exit(1)
+    tell_damage(folder)
+
+
+def tell_failures(failures: Counter[str]) -> None:
+    """Print each distinct failure once, with the number of its sessions."""
+    from intrabench.engine.rows import counted
+
+    for line in counted(failures):
+        typer.echo(line, err=True)
+
+
+def check(
+    model: Annotated[str, typer.Argument(help="Model spec, e.g. sammed3d.", autocompletion=o.completes("models"))],
+    random_weights: Annotated[bool, typer.Option("--random-weights", help="Try the network untrained.")] = False,
+    weights: o.Weights = None,
+    device: o.Device = "auto",
+    dtype: o.Dtype = "float32",
+    batch: o.Batch = "fixed",
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
+    """Check a model on a synthetic scan: prompts, geometry, batches, determinism, memory, time."""
+    given = dict(locals())
+    from intrabench.engine.check import check as findings
+    from intrabench.engine.runners import make_runner
+
+    given["weights"] = "random" if random_weights else weights
+    failed = False
+    for finding in findings(make_runner(_options(given, "random_weights")).model):
+        mark = {True: "ok", False: "FAILED", None: ""}[finding.ok]
+        typer.echo(f"{mark:<7} {finding.name:<32} {finding.message}")
+        failed |= finding.ok is False
+    if failed:
+        raise typer.Exit(1)
+
+
+def preview(
+    prompter: Annotated[str, o.prompter],
+    dataset: Annotated[str, o.dataset] = "spine_ct",
+    case: Annotated[str | None, typer.Option("--case", help="Case name. Default: the first.")] = None,
+    target: Annotated[str | None, typer.Option("--target", help="Target id. Default: the first.")] = None,
+    seed: Annotated[int, o.seed] = 0,
+    model: Annotated[str | None, o.model] = None,
+    rounds: o.Rounds = None,
+    refine: Annotated[str | None, o.refine] = None,
+    hand: o.Hand = "",
+    out: Annotated[Path, typer.Option("--out", help="The PNG; per round NAME_round0.png, ...")] = Path("preview.png"),
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
+    """Draw the simulated user's first prompts on the scan; with --model those of each round, and the answers."""
+    given = dict(locals())
+    from intrabench.engine.preview import preview as pictures
+    from intrabench.engine.preview import write
+
+    for name, picture in pictures(_options(given, "case", "target", "out"), case, target):
+        typer.echo(f"wrote {write(picture, name, out)}")

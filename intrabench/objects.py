@@ -1,0 +1,112 @@
+"""From what people give, a spec, an object or a class, to the object: models, prompters, data sets and metrics."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import fields
+from enum import Enum
+from numbers import Number
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from intrabench import registry, specs
+from intrabench.datasets.base import Dataset
+from intrabench.errors import IntraBenchError
+from intrabench.metrics.base import Metric
+from intrabench.metrics.known import metric
+from intrabench.models.base import Model
+from intrabench.prompters.base import Prompter, Refinement
+from intrabench.prompters.combined import Combined, Part, combine, parts_of
+from intrabench.registry import Room
+
+ModelLike: TypeAlias = str | Model | type[Model]
+RefinementLike: TypeAlias = str | Refinement | type[Refinement]
+PrompterLike: TypeAlias = str | Prompter | Refinement | type[Prompter] | type[Refinement]
+MetricLike: TypeAlias = str | Metric | type[Metric]
+DatasetLike: TypeAlias = str | os.PathLike[str] | Dataset | type[Dataset]
+
+T = TypeVar("T", Model, Prompter, Dataset)
+
+
+def make_model(given: ModelLike) -> Model:
+    """The model that a spec names, that a class makes by its defaults, or the object itself.
+
+    Raises:
+        IntraBenchError: the name or a parameter is unknown, or the class is not one of a model.
+    """
+    return _object("models", given)
+
+
+def make_dataset(given: DatasetLike) -> Dataset:
+    """The data set of a spec, a path, a class or an object; see `make_model`."""
+    if isinstance(given, os.PathLike):
+        path = os.fspath(given)
+        return registry.make("datasets", path if "/" in path else f"./{path}")
+    return _object("datasets", given)
+
+
+def make_metric(given: MetricLike) -> Metric:
+    """The metric of a spec, a column, an id, a class or an object; see `make_model`."""
+    return metric(given) if isinstance(given, str) else _object("metrics", given)
+
+
+def make_prompter(*given: PrompterLike) -> Prompter:
+    """The prompter of specs, classes or objects: an initial one, then a refinement and a hand, if there are any.
+
+    Raises:
+        IntraBenchError: a name or parameter is unknown, a class is not one of a prompter, or the order is another.
+    """
+    parts = [part for one in given for part in _parts(one)]
+    return combine(parts, "+".join(spec_of(one) for one in given))
+
+
+def _parts(given: PrompterLike) -> list[Part]:
+    return parts_of(given) if isinstance(given, str | Combined) else [_object("prompters", given)]
+
+
+def once(made: Iterable[T]) -> dict[str, T]:
+    """Objects by their specs, each once, however it was written.
+
+    Raises:
+        IntraBenchError: two classes have the same name.
+    """
+    found: dict[str, T] = {}
+    for one in made:
+        if _classes(known := found.setdefault(one.spec, one)) != _classes(one):
+            raise IntraBenchError(f"two classes are both called {known.spec.partition(':')[0]}; give one another name")
+    return found
+
+
+def _classes(made: Any) -> list[type[Any]]:
+    return [type(part) for part in (made.parts if isinstance(made, Combined) else [made])]
+
+
+def spec_of(given: Any) -> str:
+    """How a spec, an object or a class is written: objects with all parameters."""
+    if isinstance(given, str | os.PathLike):
+        return str(given)
+    return str(getattr(given, "name", given.__name__) if isinstance(given, type) else given.spec)
+
+
+def _object(room: Room, given: Any) -> Any:
+    """The object; its class is known by name from now on, so that results can be looked at and played again."""
+    if isinstance(given, str):
+        return registry.make(room, given)
+    cls = given if isinstance(given, type) else type(given)
+    registry.introduce(room, cls)
+    made = specs.build(cls, {}, cls.__name__) if isinstance(given, type) else given
+    _check_parameters(made)
+    return made
+
+
+def _check_parameters(made: Any) -> None:
+    """Refuse parameters that a spec cannot write: results would be stored under a name that says nothing."""
+    for parameter in fields(made):
+        value = getattr(made, parameter.name)
+        parts = value if isinstance(value, tuple) else (value,)
+        if parameter.init and not all(isinstance(part, str | Number | Path | Enum | None) for part in parts):
+            raise IntraBenchError(
+                f"{type(made).__name__}.{parameter.name} holds a {type(value).__name__}, which cannot be part of its "
+                f"name in results; make it a field(init=False) that is set later, or give the path of a file instead"
+            )

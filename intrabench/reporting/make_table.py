@@ -1,0 +1,83 @@
+"""The table that options ask for, by the names that they have on the command line and in `intrabench.table`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import polars as pl
+
+from intrabench.errors import IntraBenchError
+from intrabench.reporting.annotated import annotated_table
+from intrabench.reporting.reference.rclicks import PUBLISHED_METRIC, beside_published
+from intrabench.reporting.table import Layout, effort_table, layout_of, referenced, round_table, stored_rows
+from intrabench.statistics.click_groups import group_table, groups_told
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table, how its numbers came about, and the rows that it is made from."""
+
+    frame: pl.DataFrame
+    heading: str
+    rows: pl.DataFrame
+
+
+def make_table(
+    folder: Path,
+    *,
+    metric: str,
+    round: int | None,
+    per_round: bool,
+    by: str,
+    columns: str,
+    aggregation: str,
+    failed: str,
+    empty: str,
+    protocol: str,
+    groups: bool,
+    interval: bool,
+    counts: bool,
+    reference: str,
+) -> Table:
+    """The table of a results folder.
+
+    Raises:
+        IntraBenchError: there are no results, or options are unknown or do not go together.
+    """
+    layout = replace(layout_of(metric, by, columns, round, aggregation, failed, empty), root=folder)
+    rows, heading = stored_rows(folder, protocol), layout.told()
+    published_clicks = reference == "paper" and protocol == "rclicks@1"
+    if groups or published_clicks:
+        ignored = {"--by": by, "--columns": columns != "dataset", "--aggregation": aggregation != "protocol"}
+        ignored |= {"--per-round": per_round, "--interval": interval, "--counts": counts}
+        ignored |= {"--reference": bool(reference) and not published_clicks}
+        _refuse("--groups" if groups else "--reference of rclicks@1", ignored)
+        frame, heading = _group_table(rows, layout, published_clicks)
+    elif reference:
+        frame = referenced(rows, layout, reference)
+    elif interval or counts:
+        frame = annotated_table(rows, layout, interval=interval, counts=counts)
+    else:
+        frame = round_table(rows, layout) if per_round else effort_table(rows, layout)
+    return Table(frame, heading, rows)
+
+
+def _group_table(rows: pl.DataFrame, layout: Layout, published: bool) -> tuple[pl.DataFrame, str]:
+    """What `--groups` shows, or the published table beside ours, and its heading."""
+    metric = PUBLISHED_METRIC if published else layout.metric
+    if published:
+        _refuse(
+            "--reference of rclicks@1",
+            {"--metric": layout.metric not in ("dice", metric), "--round": layout.round is not None},
+        )
+    table = group_table(rows, metric, layout.round, layout.policy)
+    return (beside_published(table) if published else table), groups_told(metric)
+
+
+def _refuse(option: str, others: Mapping[str, object]) -> None:
+    """Refuse options that would be ignored beside another."""
+    given = [name for name, value in others.items() if value]
+    if given:
+        raise IntraBenchError(f"{option} does not go with {', '.join(given)}; leave one of them out")
