@@ -196,8 +196,13 @@ def test_files_and_pages_that_a_page_names_exist(page: Path) -> None:
     for code in documented.blocks(page, "python"):
         compile(code, str(page), "exec")
     assert "```console" not in opening or page.stem in (*PAGES, "your_own_data"), "only tests of these pages run them"
-    for link in re.findall(r"\]\(([^)#]*)(?:#[^)]*)?\)", text):
-        assert not link or link.startswith("https://") or (page.parent / link).exists(), link
+    for link, anchor in re.findall(r"\]\(([^)#]*)#?([^)]*)\)", text):
+        if not link.startswith("https://"):
+            there = page.parent / link if link else page
+            assert there.exists(), link
+            headings = re.findall(r"^#+ (.*)$", there.read_text(encoding="utf-8"), re.M) if anchor else []
+            slugs = [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
+            assert not anchor or anchor in slugs, f"{link}#{anchor}"
     for path in re.findall(r"`(intrabench/[\w/.]+|tests/[\w/.]+)`", text):
         assert (ROOT / path).exists(), path
 
