@@ -9,10 +9,8 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.metadata
-import importlib.util
 import inspect
 import os
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
@@ -22,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from intrabench import specs
 from intrabench.contract import check_class, check_source, room_of, written_name
 from intrabench.errors import IntraBenchError
+from intrabench.loading import import_file
 from intrabench.workspace import current
 
 if TYPE_CHECKING:
@@ -82,9 +81,8 @@ def find(room: Room, name: str) -> Entry:
     return known[name]
 
 
-@lru_cache(maxsize=8)
 def click_model(spec: str) -> Clickability:
-    """The clickability model that a spec or the path of a checkpoint of `rclicks` names, loaded once.
+    """The clickability model that a spec or the path of a checkpoint of `rclicks` names, made once per class.
 
     Raises:
         IntraBenchError: there is none, or its weights are not here.
@@ -92,8 +90,13 @@ def click_model(spec: str) -> Clickability:
     name = spec.partition(":")[0]
     if "/" in name or (os.path.isfile(spec) and name not in entries("clickability")):
         spec = f'rclicks:weights="{spec}"'
-    made: Clickability = make("clickability", spec)
-    return made
+    cls: Any = find("clickability", specs.parse(spec)[0]).load()
+    return _click_model(cls, spec)
+
+
+@lru_cache(maxsize=8)
+def _click_model(cls: type[Clickability], spec: str) -> Clickability:
+    return specs.build(cls, specs.parse(spec)[1], spec)
 
 
 def _folder(spec: str) -> Dataset:
@@ -123,8 +126,11 @@ def add_plugin(path: Path) -> None:
     workspace = current()
     if workspace is not None and path.resolve().parent in [(workspace.root / room).resolve() for room in ROOMS]:
         return  # known already
-    found = list(_scan(path, str(path), partial(_import_file, path)))
-    _import_file(path)
+    found = list(_scan(path, str(path), partial(import_file, path)))
+    import_file(path)
+    for known in _plugins.values():
+        for name in [name for name, entry in known.items() if entry.origin == str(path)]:
+            del known[name]  # it may have gone since the file was last added
     added = 0
     for entry in found:
         room = room_of(entry.load())
@@ -172,7 +178,7 @@ def _all(room: Room) -> Iterator[Entry]:
     workspace = current()
     if workspace is not None:
         for path in sorted((workspace.root / room).glob("*.py")):
-            for entry in _scan(path, str(path), partial(_import_file, path)):
+            for entry in _scan(path, str(path), partial(import_file, path)):
                 yield _guarded(room, entry)
     yield from _plugins[room].values()
     for point in importlib.metadata.entry_points(group=f"intrabench.{room}"):
@@ -223,23 +229,6 @@ def _classes(path: Path, mtime_ns: int, size: int) -> list[tuple[str, str, str]]
 def _attribute(load: Callable[[], Any], name: str) -> type[Any]:
     found: type[Any] = getattr(load(), name)
     return found
-
-
-def _import_file(path: Path) -> Any:
-    name = f"intrabench_files.{abs(hash(path.resolve())):x}_{path.stem}"
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up there
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:  # a user's file may fail in any way
-        del sys.modules[name]
-        raise IntraBenchError(f"{path} cannot be imported ({type(error).__name__}: {error}); repair it") from error
-    return module
 
 
 def _first_line(docstring: str | None) -> str:

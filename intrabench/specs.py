@@ -72,8 +72,12 @@ def build(cls: type[T], arguments: Mapping[str, str], spec: str) -> T:
 
 def spec_of(obj: Any) -> str:
     """The spec with every parameter, also the defaults, except switches: keys and random streams are made from it."""
-    written = [f for f in fields(obj) if f.init and not _is_off(obj, f)]
-    return _write(obj, [(f.name, getattr(obj, f.name)) for f in written])
+    return _named(obj, arguments_of(obj))
+
+
+def arguments_of(obj: Any) -> str:
+    """What `spec_of` writes behind the name and the colon: ``key=value,...``."""
+    return _write((f.name, getattr(obj, f.name)) for f in fields(obj) if f.init and not _is_off(obj, f))
 
 
 def _is_off(obj: Any, parameter: Any) -> bool:
@@ -83,12 +87,15 @@ def _is_off(obj: Any, parameter: Any) -> bool:
 def short_spec_of(obj: Any) -> str:
     """The spec with only the parameters that differ from their defaults, as people read it."""
     changed = [f for f in fields(obj) if f.init and (f.default is MISSING or getattr(obj, f.name) != f.default)]
-    return _write(obj, [(f.name, getattr(obj, f.name)) for f in changed])
+    return _named(obj, _write((f.name, getattr(obj, f.name)) for f in changed))
 
 
-def _write(obj: Any, parameters: Iterable[tuple[str, Any]]) -> str:
-    text = ",".join(f"{key}={_text(value)}" for key, value in parameters)
-    return f"{obj.name}:{text}" if text else str(obj.name)
+def _named(obj: Any, arguments: str) -> str:
+    return f"{obj.name}:{arguments}" if arguments else str(obj.name)
+
+
+def _write(parameters: Iterable[tuple[str, Any]]) -> str:
+    return ",".join(f"{key}={_text(value)}" for key, value in parameters)
 
 
 def _text(value: Any) -> str:

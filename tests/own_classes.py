@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from intrabench.registry import click_model
-
 MODEL = """
 from dataclasses import dataclass
 from intrabench import Answer, Mask, VolumeModel
@@ -79,7 +77,6 @@ SOUND = {
 
 def in_workspace(room: str, text: str) -> Path:
     """The file with a class in the room of a workspace, which is the current folder."""
-    click_model.cache_clear()  # which knows models by name
     Path("intrabench.toml").touch()
     file = Path.cwd() / room / "mine.py"
     file.parent.mkdir()

@@ -96,7 +96,7 @@ def names(models: str | list[str], *only: str) -> dict[str, set[str]]:
     models = [models] if isinstance(models, str) else models
     job = make_job(Options(model=models, dataset=[SMALL], protocol="intrabench@1", only=only))
     return {
-        runner.short_spec: {job.rows[prompter.spec].name for prompter in job.prompters_for(runner.model)}
+        runner.label: {job.rows[prompter.spec].name for prompter in job.prompters_for(runner.model)}
         for runner in job.runners
     }
 
@@ -112,7 +112,7 @@ def test_the_rows_are_those_of_the_paper() -> None:
     assert len({row.name for row in PAPER.rows}) == len({row.prompter for row in PAPER.rows}) == 32
     assert {row.name for row in PAPER.rows if row.dims == 3} == {*PRINTED[4], *PRINTED[6]}
     assert (PAPER.rounds, PAPER.metrics) == (5, ("dice@1", "iou@1", "nsd_2mm@1"))
-    assert row_names("intrabench@1+stop:dice=0.9")["box_interp:n=3"] == "3B Inter"
+    assert row_names("intrabench@1")["box_interp:n=3"] == "3B Inter"
     assert row_names("basic@1") == row_names("mine@7") == {}
 
 

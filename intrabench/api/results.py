@@ -74,6 +74,8 @@ def compare(
     Raises:
         IntraBenchError: nothing is called so, or there is nothing in common.
     """
+    from dataclasses import replace
+
     from intrabench.reporting.table import layout_of
     from intrabench.statistics.compare import Settings
     from intrabench.statistics.compare import compare as compared
@@ -82,9 +84,11 @@ def compare(
     _add(plugin)
     layout = layout_of(metric, "", "dataset", round, aggregation, failed, empty)
     settings = Settings(metric, round, layout.how, layout.policy)
-    return {
-        contest.head: compared(contest.a, contest.b, settings) for contest in contests(_folder(out), str(a), str(b))
-    }
+    found = {}
+    for contest in contests(_folder(out), str(a), str(b)):
+        comparison = compared(contest.a, contest.b, settings)
+        found[contest.head] = replace(comparison, warnings=(*comparison.warnings, *contest.left_out))
+    return found
 
 
 def report(

@@ -60,9 +60,11 @@ def table(
 
     add_plugins(plugin)
     folder = results_folder(out)
-    _show(make_table(folder, **given), "csv" if csv else format)
-    if partial := is_partial(folder):
-        typer.echo(partial, err=True)
+    found = make_table(folder, **given)
+    _show(found, "csv" if csv else format)
+    for told in [*found.left_out, is_partial(folder)]:
+        if told:
+            typer.echo(told, err=True)
     tell_damage(folder)
 
 

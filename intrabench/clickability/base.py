@@ -18,11 +18,13 @@ Spacing = Sequence[float]
 class Clickability(ABC):
     """A subclass is a dataclass with a `name`, its parameters, and `probability`.
 
+    `version` changes whenever the same error could get other probabilities.
     looks: whether it needs the image, and so the whole slice in which a click is made; otherwise it is given the
     neighbourhood of the error alone, in a slice or in the volume.
     """
 
     name: ClassVar[str]
+    version: ClassVar[str] = "1"
     looks: ClassVar[bool] = False
 
     @property

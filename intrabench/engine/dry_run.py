@@ -44,7 +44,7 @@ def _described(job: Job, folder: Path) -> list[str]:
         ]
         here = sum(key in done for key in keys)
         total, finished = total + len(keys), finished + here
-        lines.append(f"{runner.short_spec}: {len(keys)} sessions on {runner.device}, {here} finished")
+        lines.append(f"{runner.label}: {len(keys)} sessions on {runner.device}, {here} finished")
     lines.append(f"in all {total} sessions, {finished} finished, {total - finished} to do; results in {folder}")
     if unknown:
         lines.append(

@@ -62,7 +62,7 @@ class Job:
         image_hash = "" if index is None else index.image_hash
         metrics = tuple(metric.id for metric in self.metrics)
         return [
-            Unit(self.protocol.id, runner, prompter, dataset, case, info, seed, image_hash, self.strict, metrics)
+            Unit(self.protocol, runner, prompter, dataset, case, info, seed, image_hash, self.strict, metrics)
             for info in listed
             for prompter in self.prompters_for(runner.model)
             for seed in self.seeds

@@ -24,6 +24,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.fetch.checksum import noted
 from intrabench.models.weights import registry as weights
 from intrabench.results.runs import FINISHED, LOCK, unfinished, without_home, work_of
+from intrabench.versions import version_of
 
 if TYPE_CHECKING:
     from intrabench.engine.job import Job
@@ -110,7 +111,8 @@ def _weights(runner: Runner, id: str) -> dict[str, str]:
         path = weights.find(entry.id)
         fetched = noted(path) if path else None
         source = fetched.source if fetched else next(iter(entry.sources), "by hand")
-    return {"model": runner.short_spec, "id": entry.id, "sha256": runner.weights_sha256, "source": source}
+    about = {"model": runner.model.short_spec, "weights": runner.weights, "id": entry.id}
+    return {**about, "sha256": runner.weights_sha256, "source": source}
 
 
 def _datasets(job: Job) -> list[dict[str, Any]]:
@@ -125,7 +127,7 @@ def _datasets(job: Job) -> list[dict[str, Any]]:
     return [
         {
             "spec": dataset.short_spec,
-            "version": dataset.version,
+            "version": version_of(dataset),
             "licence": dataset.card.licence,
             "cases": len(found := prepared[dataset.spec]),
             "targets": sum(len(hashes) for _, _, hashes in found),

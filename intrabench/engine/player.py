@@ -87,9 +87,7 @@ class Player:
 
     def _fail(self, group: Group, units: Sequence[Unit], failure: Failure) -> None:
         """Rows for units whose image could not be opened."""
-        self.reporter.say(
-            f"{group.dataset.short_spec}, case {group.case}, {group.runner.short_spec}: {failure.message}"
-        )
+        self.reporter.say(f"{group.dataset.short_spec}, case {group.case}, {group.runner.label}: {failure.message}")
         self.writer.failed([(unit, failure.status, failure.message) for unit in units])
 
     def play_waves(

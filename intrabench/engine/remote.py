@@ -22,7 +22,7 @@ import numpy as np
 
 from intrabench.engine.worker import KEY
 from intrabench.errors import IntraBenchError
-from intrabench.models.base import Answer, Failure, Predictor, Request
+from intrabench.models.base import Answer, Failure, Predictor, Request, Runtime
 from intrabench.volume import Volume
 
 _BOOTSTRAP = """
@@ -51,7 +51,7 @@ class RemoteModel:
         IntraBenchError: the interpreter does not start, lacks a package, or the model cannot be loaded there.
     """
 
-    def __init__(self, python: Path, spec: str, runtime: Any, plugins: Sequence[Path] = ()) -> None:
+    def __init__(self, python: Path, spec: str, runtime: Runtime, plugins: Sequence[Path] = ()) -> None:
         self.python, self._loading = python, {"spec": spec, "runtime": runtime, "plugins": tuple(plugins)}
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Any = None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import Any
 
 from intrabench.errors import IntraBenchError
+from intrabench.models.base import Model
 
 
-def check_requirements(model: Any) -> None:
+def check_requirements(model: Model) -> None:
     """Refuse a model whose extra is not installed, with the command that installs it."""
     missing = [module for module in model.requires if find_spec(module) is None]
     if missing:

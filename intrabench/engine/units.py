@@ -10,16 +10,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from intrabench.models.weights import registry as weights
+from intrabench.results.labels import model_label
 from intrabench.target import WHOLE_CASE, TargetInfo
+from intrabench.versions import version_of
 
 if TYPE_CHECKING:
     from intrabench.datasets.base import Dataset
     from intrabench.engine.remote import RemoteModel
     from intrabench.models.base import Model, Predictor
     from intrabench.prompters.base import Prompter
+    from intrabench.protocols import Protocol
     from intrabench.volume import Volume
 
-CONTRACT = 2
+CONTRACT = 3
 """Raised when the meaning of a stored row changes, so that older rows are computed anew."""
 
 
@@ -50,20 +53,22 @@ class Runner:
         """The sha256 of its weights, or `RANDOM`, or nothing."""
         return weights.identity(self.model) if self.remote is None else self.remote.weights_sha256
 
+    @property
+    def weights(self) -> str:
+        """Which weights they are: registered, a file brought by hand, random, or none."""
+        return weights.kind(self.model, self.weights_sha256)
+
     @cached_property
-    def identity(self) -> tuple[str, str, str, str]:
-        """All that decides its answers."""
-        return self.model.spec, self.model.version, self.weights_sha256, self.model.runtime.dtype
+    def identity(self) -> tuple[str | int, ...]:
+        """All that decides its answers, and which prompts it is given."""
+        model = self.model
+        abilities = model.abilities.dims, *sorted(model.abilities.accepts)
+        return model.spec, version_of(model), self.weights_sha256, model.runtime.dtype, *abilities
 
     @property
-    def short_spec(self) -> str:
-        """How people call it; weights other than the registered ones belong to the name."""
-        model, sha256 = self.model, self.weights_sha256
-        if sha256 == weights.RANDOM:
-            return f"{model.short_spec} (random weights)"
-        if model.weights and model.runtime.weights is not None and not weights.is_registered(model.weights, sha256):
-            return f"{model.short_spec} (weights {sha256[:8]})"
-        return model.short_spec
+    def label(self) -> str:
+        """What people call it."""
+        return model_label(self.model.short_spec, self.weights, self.weights_sha256)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +78,7 @@ class Unit:
     metrics: the ids of all that is measured.
     """
 
-    protocol: str
+    protocol: Protocol
     runner: Runner
     prompter: Prompter
     dataset: Dataset
@@ -88,31 +93,35 @@ class Unit:
     def key(self) -> str:
         """The content key: equal for equal work, whatever the run, the order or the folder."""
         target = WHOLE_CASE if self.target is None else [self.target.id, self.target.content_hash]
-        parts = [CONTRACT, self.protocol, self.runner.identity, self.prompter.spec, self.dataset.spec]
-        parts += [self.dataset.version, self.case, self.image_hash, target, self.seed, self.strict]
-        parts += sorted(self.metrics)
+        parts: list[object] = [CONTRACT, self.protocol.id, self.protocol.stop.spec, self.runner.identity]
+        parts += [self.prompter.spec, version_of(self.prompter), self.dataset.spec, version_of(self.dataset)]
+        parts += [self.case, self.image_hash, target, self.seed, self.strict, sorted(self.metrics)]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
 
     def columns(self) -> dict[str, Any]:
         """The columns of a row that say who it is."""
         info = self.target
         return {
-            "protocol": self.protocol,
+            "contract": CONTRACT,
+            "protocol": self.protocol.id,
+            "stop": self.protocol.stop.spec,
             "metrics": " ".join(self.metrics),
             "dataset": self.dataset.short_spec,
-            "dataset_version": self.dataset.version,
+            "dataset_version": version_of(self.dataset),
             "case": self.case,
             "target": info.id if info else WHOLE_CASE,
             "label": info.label if info else "",
             "instance": info.instance if info else -1,
             "target_voxels": info.voxels if info else 0,
-            "model": self.runner.short_spec,
-            "model_version": self.runner.model.version,
+            "model": self.runner.model.short_spec,
+            "model_version": version_of(self.runner.model),
+            "weights": self.runner.weights,
             "weights_sha256": self.runner.weights_sha256,
             "seen_in_training": weights.seen(
                 self.runner.model, self.dataset.card.part_of, self.dataset.card.modality.startswith("natural")
             ),
             "prompter": self.prompter.spec,
+            "prompter_version": version_of(self.prompter),
             "seed": self.seed,
             "strict": self.strict,
             "device": self.runner.device,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,15 +17,13 @@ from intrabench.engine.environment import versions, versions_hash
 from intrabench.engine.local import execute
 from intrabench.engine.options import Options
 from intrabench.engine.progress import Silent
+from intrabench.engine.units import CONTRACT
 from intrabench.errors import IntraBenchError
-from intrabench.models.weights.registry import RANDOM
+from intrabench.models.weights.registry import BY_HAND, RANDOM
 from intrabench.results.differences import differences, told, who
 from intrabench.results.origin import dataset_of
 from intrabench.results.runs import at_home, read_record
 from intrabench.results.store import FAILED, read_rows
-
-_LABEL = re.compile(r"(?P<spec>.*?)(?: \((?:random weights|(?P<by_hand>weights [0-9a-f]+))\))?")
-"""A model as people call it: its spec, and whether its weights are others than the registered ones."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +59,9 @@ def _verdict(results: Path, stored: pl.DataFrame) -> Verdict:
     """Play one session again; `stored` has its rows."""
     row = stored.row(-1, named=True)
     session, name = row["session"], who(row)
+    if row["contract"] != CONTRACT:
+        told = "it is of an older version of intrabench, whose sessions mean something else; run it again"
+        return Verdict(session, "unknown", f"{name}: {told}")
     try:
         options = _options(results, stored)
         with TemporaryDirectory(prefix="intrabench-verify-") as folder:
@@ -92,26 +92,23 @@ def _options(results: Path, stored: pl.DataFrame) -> Options:
     dataset = dataset_of(results, row)
     if cases.index(dataset, row["case"]) is None and cases.to_download(dataset, [row["case"]]):
         raise IntraBenchError(f"its scan is not here; `intrabench data get {dataset.argument}` fetches it")
-    model = _LABEL.fullmatch(row["model"])
-    assert model is not None
-    by_hand = Path(at_home(str(given.get("weights")))) if model["by_hand"] else None
-    protocol, _, stop = row["protocol"].partition("+")
+    weights = {RANDOM: Path(RANDOM), BY_HAND: Path(at_home(str(given.get("weights"))))}
     return Options(
-        model=[model["spec"]],
+        model=[row["model"]],
         dataset=[dataset.argument],
         prompter=[row["prompter"]],
         seed=[row["seed"]],
-        protocol=protocol,
+        protocol=row["protocol"],
         metric=[id.rpartition("@")[0] for id in (row["metrics"] or "").split()],
         rounds=max(row["round"], *asked),
-        stop=stop.removeprefix("stop:"),
+        stop=row["stop"],
         cases=[row["case"]],
         targets=[row["target"]],
         strict=row["strict"],
         device="cpu" if row["device"] == "cpu" else "auto",
         dtype=row["dtype"],
         batch=given.get("batch", "fixed"),
-        weights=Path(RANDOM) if row["weights_sha256"] == RANDOM else by_hand,
+        weights=weights.get(row["weights"]),
         compile=given.get("compile", False),
         python=Path(at_home(given["python"])) if given.get("python") else None,
         plugin=plugins,
@@ -123,7 +120,7 @@ def _why_another(row: Mapping[str, Any], played: pl.DataFrame) -> str:
     now = played.row(0, named=True)
     if now["status"] in FAILED and now["target"] != row["target"]:
         return str(now["error"])
-    names = ("dataset_version", "model_version", "weights_sha256", "target_voxels")
+    names = ("dataset_version", "model_version", "prompter_version", "weights_sha256", "target_voxels")
     changed = [f"{name} was {row[name]} and is {now[name]}" for name in names if row[name] != now[name]]
     return (
         f"it is another session now: {', '.join(changed) or 'the scan, the target or the meaning of rows has changed'}"

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from intrabench.errors import IntraBenchError
-from intrabench.models.base import Answer, Failure, Predictor, Request, failure_of, open_image
+from intrabench.models.base import Answer, Failure, Model, Predictor, Request, Runtime, failure_of, open_image
 from intrabench.play.lockstep import ask
 from intrabench.volume import Grid, Volume
 
@@ -32,7 +32,7 @@ class Worker:
     """One model, at most one opened image, and the memories of the sessions on it."""
 
     def __init__(self) -> None:
-        self.model: Any = None
+        self.model: Model
         self.image: Predictor | None = None
         self.memories: dict[int, Any] = {}
         self._numbers = count(1)
@@ -43,7 +43,7 @@ class Worker:
         answers: dict[str, Callable[..., Any]] = {"load": self.load, "open": self.open, "segment": self.segment}
         return answers[kind](**content)
 
-    def load(self, spec: str, runtime: Any, plugins: tuple[Path, ...]) -> str:
+    def load(self, spec: str, runtime: Runtime, plugins: tuple[Path, ...]) -> str:
         """Make the model that a spec names and load its weights; returns what they are called."""
         from intrabench import registry
         from intrabench.engine.requirements import check_requirements

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from intrabench.metrics.mask_pair import MaskPair
 from intrabench.specs import short_spec_of, spec_of
+from intrabench.versions import version_of
 
 Need = Literal["mask", "surface", "spacing", "image"]
 Best = Literal["high", "low", "zero"]
@@ -51,7 +52,7 @@ class Metric(ABC):
     @property
     def id(self) -> str:
         """The column and the version, ``dice@1``."""
-        return f"{self.column}@{self.version}"
+        return f"{self.column}@{version_of(self)}"
 
     @property
     def head(self) -> str:

@@ -62,10 +62,12 @@ Turns = Generator[Turn, Mask, None]
 class Prompter(ABC):
     """Base of all strategies. A subclass is a frozen dataclass with a `name`, its parameters, and `interact`.
 
-    `propagates` says that prompts follow from the answer on other slices, which takes a model of slices.
+    `version` changes whenever the same mask could get other turns. `propagates` says that prompts follow from the
+    answer on other slices, which takes a model of slices.
     """
 
     name: ClassVar[str]
+    version: ClassVar[str] = "1"
     propagates: bool = False
 
     @abstractmethod
@@ -103,10 +105,12 @@ class Refinement(ABC):
 
     It goes with any prompter, ``box_interp:n=3+scribble``. begins: whether it also goes without one, correcting an
     empty answer first; then it must not look at earlier turns. previous: whether the model is given the earlier prompts
-    again, together with its last mask (keep), or only the new ones and that mask (drop).
+    again, together with its last mask (keep), or only the new ones and that mask (drop). `version` changes whenever the
+    same answers could get other corrections.
     """
 
     name: ClassVar[str]
+    version: ClassVar[str] = "1"
     begins: ClassVar[bool] = False
     previous: Literal["keep", "drop"] = switch("keep")
 

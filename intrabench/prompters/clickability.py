@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 from typing import Literal
 
@@ -19,6 +20,7 @@ from intrabench.prompters.click_deepest import Space, Worse, click, is_planar, u
 from intrabench.prompts import Turn
 from intrabench.registry import click_model
 from intrabench.specs import switch
+from intrabench.versions import version_of
 
 _PAPER_SIGMA = 0.01  # of the image's diagonal
 _PUBLISHED_SEED, _PUBLISHED_CLICKS = 42, 20  # of each image, and clicks per target
@@ -58,10 +60,15 @@ class ClickabilityClick(Refinement):
             raise ValueError(f"{self.model} has other weights ({other or 'its own'}); leave weights={self.weights} out")
         object.__setattr__(self, "weights", other)  # part of the name, for other weights are other clicks
 
-    @property
+    @cached_property
     def map(self) -> Clickability:
         """The model of where people click."""
         return click_model(self.model)
+
+    @property
+    def version(self) -> str:  # type: ignore[override]
+        """Its own, and that of the model of where people click."""
+        return f"1/{version_of(self.map)}"
 
     def correct(self, user: User, mask: Mask) -> Turn | None:
         """One click; None when nothing is wrong that has not been clicked."""

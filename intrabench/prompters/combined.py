@@ -13,6 +13,7 @@ from intrabench.prompters.base import Prompter, Refinement, Turns, User, checked
 from intrabench.prompters.hand import Hand
 from intrabench.prompts import Turn
 from intrabench.specs import split
+from intrabench.versions import version_of
 
 Part: TypeAlias = Prompter | Refinement | Hand
 
@@ -38,6 +39,11 @@ class Combined(Prompter):
     def parts(self) -> list[Part]:
         """The parts that it has, in their order."""
         return [part for part in (self.initial, self.refinement, self.hand) if part is not None]
+
+    @property
+    def version(self) -> str:  # type: ignore[override]
+        """The versions of the parts, joined by ``+``."""
+        return "+".join(version_of(part) for part in self.parts)
 
     def interact(self, user: User) -> Turns:
         """The turns of the parts, one after the other; a steady hand changes none of them."""

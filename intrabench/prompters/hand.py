@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ class Hand:
     """
 
     name = "hand"
+    version: ClassVar[str] = "1"
     jitter_mm: float = switch(0.0)
     miss_rate: float = switch(0.0)
     box_slack: float = switch(0.0)

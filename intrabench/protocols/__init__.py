@@ -11,7 +11,7 @@ from intrabench.effort import Effort
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import intrabench_paper, rclicks_paper
 from intrabench.protocols.row import Row
-from intrabench.specs import build, nearest, parse, spec_of, switch
+from intrabench.specs import arguments_of, build, nearest, parse, switch
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,11 @@ class Stop:
     dice: float = switch(1.0)
     interactions: float = switch(math.inf)
     seconds: float = switch(math.inf)
+
+    @property
+    def spec(self) -> str:
+        """As ``--stop`` takes it; empty where nothing ends a session early but a perfect answer."""
+        return arguments_of(self)
 
     def exceeded(self, effort: Effort) -> bool:
         """Whether so much effort breaks the budget."""
@@ -111,23 +116,23 @@ def chosen_rows(preset: Protocol, only: Sequence[str]) -> tuple[Row, ...]:
         if not any(fnmatchcase(name, pattern) for name in names):
             raise IntraBenchError(
                 f"--only {pattern!r} fits no row of {preset.id}{nearest(pattern, names)}; "
-                f"`intrabench info {preset.id.partition('+')[0]}` lists them"
+                f"`intrabench info {preset.id}` lists them"
             )
     return tuple(row for row in preset.rows if not only or any(fnmatchcase(row.name, glob) for glob in only))
 
 
 def row_names(protocol_id: str) -> dict[str, str]:
     """Names of a protocol's rows by prompter spec, as both stand in results; none for other protocols."""
-    preset = PROTOCOLS.get(protocol_id.partition("+")[0])
+    preset = PROTOCOLS.get(protocol_id)
     return {row.prompter: row.name for row in preset.rows} if preset else {}
 
 
 def stopping(preset: Protocol, words: str) -> Protocol:
-    """The protocol with another stop rule, ``dice=0.9,interactions=30``, which becomes part of its id."""
+    """The protocol with another stop rule, ``dice=0.9,interactions=30``."""
     if not words:
         return preset
     _, arguments = parse(f"stop:{words}")
     stop = build(Stop, arguments, f"--stop {words}")
     if not 0 <= stop.dice <= 1 or stop.interactions < 0 or stop.seconds < 0:
         raise IntraBenchError(f"--stop {words}: expected dice from 0 to 1, interactions and seconds of 0 or more")
-    return preset if stop == preset.stop else replace(preset, id=f"{preset.id}+{spec_of(stop)}", stop=stop)
+    return replace(preset, stop=stop)

@@ -18,6 +18,7 @@ from intrabench.reporting.page.tables import EFFORT
 from intrabench.results.store import read_rows
 from intrabench.specs import nearest
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
+from intrabench.statistics.current import current
 from intrabench.statistics.ranking import ranking
 from intrabench.statistics.scores import FailurePolicy, scores
 from intrabench.statistics.steps import steps
@@ -47,7 +48,7 @@ def write_figures(
             raise IntraBenchError(
                 f"there is no format {format!r}{nearest(format, FORMATS)}; choose from {', '.join(FORMATS)}"
             )
-    rows = read_rows(results)
+    rows, _ = current(read_rows(results))
     if rows.is_empty():
         raise IntraBenchError(f"{results} holds no results yet; `intrabench run --model M --prompter P` makes some")
     rows, lines = with_lines(rows)

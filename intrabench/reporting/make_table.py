@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,15 +13,17 @@ from intrabench.reporting.annotated import annotated_table
 from intrabench.reporting.reference.rclicks import PUBLISHED_METRIC, beside_published
 from intrabench.reporting.table import Layout, effort_table, layout_of, referenced, round_table, stored_rows
 from intrabench.statistics.click_groups import group_table, groups_told
+from intrabench.statistics.current import current
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table, how its numbers came about, and the rows that it is made from."""
+    """A table, how its numbers came about, the rows that it is made from, and which older sessions are left out."""
 
     frame: pl.DataFrame
     heading: str
     rows: pl.DataFrame
+    left_out: Sequence[str] = ()
 
 
 def make_table(
@@ -47,7 +49,8 @@ def make_table(
         IntraBenchError: there are no results, or options are unknown or do not go together.
     """
     layout = replace(layout_of(metric, by, columns, round, aggregation, failed, empty), root=folder)
-    rows, heading = stored_rows(folder, protocol), layout.told()
+    rows, left_out = current(stored_rows(folder, protocol), layout.by)
+    heading = layout.told()
     published_clicks = reference == "paper" and protocol == "rclicks@1"
     if groups or published_clicks:
         ignored = {"--by": by, "--columns": columns != "dataset", "--aggregation": aggregation != "protocol"}
@@ -61,7 +64,7 @@ def make_table(
         frame = annotated_table(rows, layout, interval=interval, counts=counts)
     else:
         frame = round_table(rows, layout) if per_round else effort_table(rows, layout)
-    return Table(frame, heading, rows)
+    return Table(frame, heading, rows, left_out)
 
 
 def _group_table(rows: pl.DataFrame, layout: Layout, published: bool) -> tuple[pl.DataFrame, str]:

@@ -11,12 +11,14 @@ import polars as pl
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import row_names
 from intrabench.reporting.reference import beside
+from intrabench.results import labels
 from intrabench.results.store import read_rows
 from intrabench.specs import nearest
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate, aggregation
+from intrabench.statistics.current import current
 from intrabench.statistics.matched import MATCHED, matched_scores
 from intrabench.statistics.measures import measured, scored_by, summary, told
-from intrabench.statistics.scores import IDENTITY, FailurePolicy, scores
+from intrabench.statistics.scores import IDENTITY, MODEL, PROTOCOL, FailurePolicy, scores
 from intrabench.statistics.soundness import check_mixable
 
 PRINTED = pl.struct("protocol", "prompter").map_elements(
@@ -31,8 +33,9 @@ EFFORT = ("interactions", "dof", "seconds_human")
 class Layout:
     """What a table shows and how its numbers are made.
 
-    by: the columns whose values make lines. columns: the column whose values make columns of numbers. round: the state
-    after so many corrections; None: the last. root: the results folder, for aggregations that need its masks.
+    by: the columns whose values make lines; weights go with models, and stop rules with protocols. columns: the column
+    whose values make columns of numbers. round: the state after so many corrections; None: the last. root: the results
+    folder, for aggregations that need its masks.
     """
 
     metric: str = "dice"
@@ -42,6 +45,11 @@ class Layout:
     how: Aggregation = AGGREGATIONS["protocol"]
     policy: FailurePolicy = field(default_factory=FailurePolicy)
     root: Path | None = None
+
+    def __post_init__(self) -> None:
+        whole = {"model": MODEL, "protocol": PROTOCOL}
+        names = [part for name in self.by for part in whole.get(name, (name,))]
+        object.__setattr__(self, "by", tuple(dict.fromkeys(names)))
 
     def told(self) -> str:
         """How the numbers came about, in words."""
@@ -87,7 +95,7 @@ def effort_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFra
     check_columns(rows, [*layout.by, layout.columns])
     if "protocol" not in layout.by:
         check_mixable(rows, scored_by(layout.metric))
-    scored = measured(rows, layout.metric, layout.round, layout.policy)
+    scored = measured(rows, layout.metric, layout.round, layout.policy).with_columns(_labels(layout.columns))
     keys = list(layout.by)
     counts = scored.group_by(keys).agg(
         (pl.col("target") != "*").sum().alias("sessions"),
@@ -140,8 +148,9 @@ def stored_rows(root: Path, protocol: str = "") -> pl.DataFrame:
 
 
 def stored_table(root: Path, layout: Layout | None = None) -> pl.DataFrame:
-    """`effort_table` of a results folder."""
-    return effort_table(stored_rows(root), replace(layout or Layout(), root=root))
+    """`effort_table` of the sessions of a results folder that count."""
+    layout = replace(layout or Layout(), root=root)
+    return effort_table(current(stored_rows(root), layout.by)[0], layout)
 
 
 def cells(scored: pl.DataFrame, layout: Layout) -> pl.DataFrame:
@@ -167,6 +176,11 @@ def counted(scored: pl.DataFrame, layout: Layout) -> pl.DataFrame:
     return matched_scores(layout.root, scored)
 
 
+def _labels(column: str) -> list[pl.Expr]:
+    """What people call the values of a column, where that is more than the column says."""
+    return [label for name, label in (("model", labels.MODEL), ("protocol", labels.PROTOCOL)) if name == column]
+
+
 def check_columns(rows: pl.DataFrame, names: Sequence[str]) -> None:
     """Refuse columns that rows do not have."""
     for name in names:
@@ -181,10 +195,11 @@ def readable(frame: pl.DataFrame) -> pl.DataFrame:
 
     Rows of a published table go by their printed names.
     """
-    dropped = [name for name in ("protocol", "dtype", "strict") if name in frame and frame[name].n_unique() == 1]
-    if {"model", "model_version", "weights_sha256"} <= set(frame.columns):
-        versions = frame.group_by("model").agg(pl.col("model_version", "weights_sha256").n_unique())
-        dropped += [name for name in ("model_version", "weights_sha256") if versions[name].max() == 1]
+    dropped = [name for name in (*PROTOCOL, "dtype", "strict") if name in frame and frame[name].n_unique() == 1]
+    if set(MODEL) <= set(frame.columns):
+        frame = frame.with_columns(labels.MODEL).drop("weights")
+        several = frame.group_by("model").agg(pl.col("weights_sha256").n_unique())["weights_sha256"]
+        dropped += ["weights_sha256"] if several.max() == 1 else []
     dropped += [name for name in ("failed", "not_applicable") if name in frame and frame[name].sum() == 0]
     dropped += [name for name in ("nsr", "dhh_merged") if name in frame and frame[name].is_null().all()]
     dropped += ["dhh_merged"] if "dhh_merged" in frame and frame["dhh"].equals(frame["dhh_merged"]) else []

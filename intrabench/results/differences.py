@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from intrabench.results.labels import model_label
 from intrabench.results.store import SCHEMA, metric_columns
 
 _PASSING = (
@@ -65,7 +66,8 @@ def told(row: Mapping[str, Any], here: str, there: str) -> str:
 def who(row: Mapping[str, Any]) -> str:
     """Which session a row is of, in words."""
     place = f"{row['dataset']}, case {row['case']}, {row['target']}"
-    return f"{place}, {row['model']}, {row['prompter']}, seed {row['seed']}"
+    model = model_label(row["model"], row["weights"], row["weights_sha256"])
+    return f"{place}, {model}, {row['prompter']}, seed {row['seed']}"
 
 
 def _status() -> pl.Expr:

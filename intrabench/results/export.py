@@ -7,6 +7,7 @@ from pathlib import Path
 
 from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
+from intrabench.results.labels import MODEL
 from intrabench.results.origin import dataset_of
 from intrabench.results.store import read_masks, read_rows
 from intrabench.volume import Volume, write_nifti
@@ -20,7 +21,7 @@ def export(results: Path, folder: Path) -> int:
     """
     written = 0
     last: tuple[tuple[str, str], Volume] | None = None
-    for row in read_rows(results).sort("dataset", "case", "session", "round").iter_rows(named=True):
+    for row in read_rows(results).with_columns(MODEL).sort("dataset", "case", "session", "round").iter_rows(named=True):
         masks = read_masks(results, row["session"])
         if row["round"] >= len(masks):
             continue

@@ -36,8 +36,7 @@ def export_rows(results: Path, file: Path, *, turns: bool = False) -> dict[Path,
     if rows.is_empty():
         raise IntraBenchError(f"{results} holds no results; `intrabench run` makes some, or give --out another folder")
     metrics = {id: " ".join(preset.metrics) for id, preset in PROTOCOLS.items()}
-    name = pl.col("protocol").str.split("+").list.first()
-    measured = name.replace_strict(metrics, default="", return_dtype=pl.String)
+    measured = pl.col("protocol").replace_strict(metrics, default="", return_dtype=pl.String)
     rows = rows.with_columns(metrics=pl.coalesce("metrics", measured))
     order = ("dataset", "case", "target", "model", "prompter", "seed", "session", "round")
     written = {file: rows.sort(order)}

@@ -20,12 +20,15 @@ import polars as pl
 from intrabench.atomic import atomically
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
+from intrabench.results.upgrade import UPGRADED, upgraded
 from intrabench.target import WHOLE_CASE
 
 SCHEMA: dict[str, Any] = {
     "run_id": pl.String,
     "session": pl.String,
+    "contract": pl.Int64,
     "protocol": pl.String,
+    "stop": pl.String,
     "metrics": pl.String,
     "dataset": pl.String,
     "dataset_version": pl.String,
@@ -37,9 +40,11 @@ SCHEMA: dict[str, Any] = {
     "target_ml": pl.Float64,
     "model": pl.String,
     "model_version": pl.String,
+    "weights": pl.String,
     "weights_sha256": pl.String,
     "seen_in_training": pl.String,
     "prompter": pl.String,
+    "prompter_version": pl.String,
     "seed": pl.Int64,
     "strict": pl.Boolean,
     "round": pl.Int64,
@@ -69,7 +74,8 @@ SCHEMA: dict[str, Any] = {
 }
 """Columns that all rows have; each other metric has one more, of floats, named by the ids in `metrics`.
 
-`written_at` (nanoseconds) decides which of two rows of a session is the newer.
+`contract` counts the meanings that rows have had; `weights` says which the model had (registered, random, or a file
+brought by hand); `written_at` (nanoseconds) decides which of two rows of a session is the newer.
 """
 
 ALWAYS = ("dice", "iou")
@@ -291,6 +297,8 @@ def _fitted(frame: pl.LazyFrame, schema: Mapping[str, Any]) -> pl.LazyFrame:
     given = frame.collect_schema()
     known = {*given.names(), "session"}
     metrics = [name for name, kind in given.items() if name not in schema and kind == pl.Float64]
+    if "contract" in schema and "contract" not in known:
+        frame, known = upgraded(frame), known | UPGRADED.keys()
     return frame.select(
         *(
             pl.col(name).cast(kind) if name in known else pl.lit(None, kind).alias(name)

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 
 from intrabench.errors import IntraBenchError
+from intrabench.results import labels
 from intrabench.results.store import read_rows
 from intrabench.specs import nearest
-from intrabench.statistics.scores import IDENTITY
+from intrabench.statistics.current import current
+from intrabench.statistics.scores import IDENTITY, MODEL
 from intrabench.statistics.soundness import check_mixable
 
 
 @dataclass(frozen=True)
 class Contest:
-    """Two lines to be compared; `head` says what they have in common."""
+    """Two lines to be compared; `head` says what they have in common, `left_out` which older sessions do not count."""
 
     head: str
     a: pl.DataFrame
     b: pl.DataFrame
+    left_out: tuple[str, ...] = ()
 
 
 def contests(folder: Path, a: str, b: str) -> list[Contest]:
@@ -35,20 +38,28 @@ def contests(folder: Path, a: str, b: str) -> list[Contest]:
     """
     if _is_results(a) and _is_results(b):
         shared: tuple[str, ...] = ("prompter", "model", "dtype", "strict")
-        sides = [read_rows(Path(one)) for one in (a, b)]
+        read = [_read(Path(one)) for one in (a, b)]
+        sides, left_out = [rows for rows, _ in read], [text for _, texts in read for text in texts]
         check_mixable(pl.concat(sides, how="diagonal"))
     else:
-        rows = read_rows(folder)
+        rows, left_out = _read(folder)
         column = next((name for name in ("model", "prompter") if {a, b} <= set(rows[name])), None)
         if column is None:
             raise IntraBenchError(_unknown(rows, a, b, folder))
-        shared = tuple(name for name in IDENTITY if not name.startswith(column) and name != "weights_sha256")
-        shared = shared if column == "model" else (*shared, "weights_sha256")
+        shared = tuple(
+            name for name in IDENTITY if name not in (MODEL if column == "model" else ("prompter", "weights"))
+        )
         sides = [rows.filter(pl.col(column) == one) for one in (a, b)]
-    found = list(_pairs(sides, shared))
+    found = [replace(one, left_out=tuple(left_out)) for one in _pairs(sides, shared)]
     if not found:
         raise IntraBenchError(f"{a} and {b} have no line in common; run both with the same prompters and models")
     return found
+
+
+def _read(folder: Path) -> tuple[pl.DataFrame, list[str]]:
+    """The rows that count, with models as people call them, and what is left out."""
+    rows, left_out = current(read_rows(folder))
+    return rows.with_columns(labels.MODEL), left_out
 
 
 def _pairs(sides: Sequence[pl.DataFrame], shared: Sequence[str]) -> list[Contest]:

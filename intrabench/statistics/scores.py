@@ -14,9 +14,13 @@ from intrabench.errors import IntraBenchError
 from intrabench.metrics import known
 from intrabench.metrics.base import Best, Metric
 from intrabench.results.store import ALWAYS, FAILED, metric_columns
+from intrabench.statistics.current import VERSIONS
 
-IDENTITY = ("protocol", "prompter", "model", "model_version", "weights_sha256", "dtype", "strict")
-"""What makes two lines of a table."""
+PROTOCOL, MODEL = ("protocol", "stop"), ("model", "weights", "weights_sha256")
+"""The columns that say which protocol and which model; a label has them in one text (`intrabench.results.labels`)."""
+
+IDENTITY = (*PROTOCOL, "prompter", *MODEL, "dtype", "strict")
+"""What makes two lines of a table; only the newest versions of a line count (`intrabench.statistics.current`)."""
 
 UNIT = ("dataset", "case", "label", "target", "seed")
 """What two lines are compared on: the same target, prompted with the same chance."""
@@ -95,7 +99,7 @@ def states(rows: pl.DataFrame, round: int | None = None, column: str = "dice") -
     rows = rows.with_columns(
         machine_s=MACHINE.sum().over("session"), _played=pl.col("written_at").max().over("session")
     )
-    same = [*IDENTITY, "dataset", "case", "target", "seed"]
+    same = [*IDENTITY, *VERSIONS.values(), "dataset", "case", "target", "seed"]
     if column not in (*ALWAYS, MachineTime.column):
         lacks = ~(pl.lit(" ") + pl.col("metrics")).str.contains(f" {column}@", literal=True)
         rows = rows.with_columns(_lacks=lacks.fill_null(False))  # older versions did not write what they measured

@@ -9,6 +9,7 @@ from filelock import FileLock, Timeout
 
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import PROTOCOLS
+from intrabench.results.labels import PROTOCOL
 from intrabench.results.runs import LOCK, unfinished
 from intrabench.statistics.scores import MachineTime, metric
 
@@ -38,26 +39,27 @@ def check_mixable(rows: pl.DataFrame, name: str = "dice") -> None:
         IntraBenchError: it names two protocols and what they mean.
     """
     column = metric(name).column
-    ids = sorted(rows["protocol"].unique().to_list())
-    meanings = {id: _meaning(rows.filter(pl.col("protocol") == id), id, column) for id in ids}
-    for other in ids[1:]:
-        if meanings[other] != meanings[ids[0]]:
+    found = rows.with_columns(label=PROTOCOL).partition_by("label", as_dict=True)
+    meanings = {label: _meaning(found[label,], column) for (label,) in sorted(found)}
+    first, *others = meanings or [""]
+    for other in others:
+        if meanings[other] != meanings[first]:
             raise IntraBenchError(
-                f"rows of {ids[0]} and {other} are not put together: {ids[0]} is {meanings[ids[0]]}, "
+                f"rows of {first} and {other} are not put together: {first} is {meanings[first]}, "
                 f"{other} is {meanings[other]}; choose the rows of one protocol"
             )
 
 
-def _meaning(rows: pl.DataFrame, id: str, column: str) -> str:
+def _meaning(rows: pl.DataFrame, column: str) -> str:
     """What a protocol makes of a column of its rows, in words."""
-    name, _, stop = id.partition("+")
-    preset = PROTOCOLS.get(name)
+    id, stop = rows.select("protocol", "stop").row(0)
+    preset = PROTOCOLS.get(id)
     if preset is None:
         return f"{id}, which this version does not know"
     asked = (one for ids in rows["metrics"].drop_nulls().unique() for one in ids.split())
     versions = sorted(one for one in {*preset.metrics, *asked} if one.rpartition("@")[0] == column)
     measured = () if column == MachineTime.column else (" and ".join(versions) or f"without {column}",)
-    return ", ".join((*measured, preset.aggregation, stop or "no early stop"))
+    return ", ".join((*measured, preset.aggregation, f"stop {stop}" if stop else "no early stop"))
 
 
 def _is_held(path: Path) -> bool:

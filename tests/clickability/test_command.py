@@ -16,7 +16,7 @@ from intrabench.clickability.clicks_csv import read_clicks
 from intrabench.clickability.distance import Distance
 from intrabench.clickability.rclicks import RClicks
 from intrabench.models.networks import mscan
-from intrabench.registry import click_model
+from intrabench.registry import _click_model
 from intrabench.statistics.click_evaluation import evaluate, means
 from tests.clickability.simulated import examples
 from tests.conftest import Said
@@ -110,7 +110,7 @@ def test_train_resume_and_click(say: Callable[..., Said], words: list[str], tmp_
     again = say(*run, "-p", rows["prompter"][0])
     assert "1 of them finished before" in again.err
     path.write_bytes(path.read_bytes() + b" ")
-    click_model.cache_clear()
+    _click_model.cache_clear()
     assert "leave weights=" in say(*run, "-p", rows["prompter"][0]).err
 
 

@@ -63,7 +63,8 @@ def test_a_network_with_a_memory_gives_the_same_rows_even_if_it_is_killed(starte
     words = ("mortal", "points_slice:n=2+click_slice")
     options = {"rounds": 2, "weights": Path("random"), "plugin": [NETWORK]}
     expected = here(*words, **options)
-    assert set(expected["model"]) == {"mortal (random weights)"}
+    assert set(expected["model"]) == {"mortal"}
+    assert set(expected["weights"]) == {"random"}
     Path("mortal").write_text("8")
     killed = run(*words, **options)
     assert [process.returncode for process in started] == [-9, 0]

@@ -153,7 +153,7 @@ def test_a_row_that_says_it_is_of_something_else_cannot_be_verified(changed: dic
 def test_networks_have_a_tolerance() -> None:
     options = {"model": "tiny", "prompter": "points_slice:n=2", "plugin": [NETWORK], "weights": "random"}
     rows = run(targets="blob.1", **options)
-    assert rows["model"][0] == "tiny (random weights)"
+    assert rows.select("model", "weights").row(0) == ("tiny", "random")
     assert found() == {"equal": 1}
     tamper(dice=rows["dice"][0] + 9e-4)
     assert only().found == "rounding"

@@ -18,7 +18,7 @@ from intrabench.prompters.base import Clock, Refinement, User
 from intrabench.prompters.click_deepest import ClickDeepest
 from intrabench.prompters.clickability import ClickabilityClick
 from intrabench.prompts import Turn, points
-from intrabench.registry import click_model
+from intrabench.registry import _click_model, click_model
 from intrabench.target import Target
 from intrabench.volume import Volume
 from tests.conftest import make_target
@@ -186,7 +186,7 @@ def test_a_model_of_ones_own_looks_at_the_slice(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(registry, "_plugins", {room: {} for room in registry.ROOMS})
     (tmp_path / "bright.py").write_text(PLUGIN)
     registry.add_plugin(tmp_path / "bright.py")
-    click_model.cache_clear()
+    _click_model.cache_clear()
     scan = np.zeros((3, 16, 16, 3), np.uint8)
     scan[1, 5, 7] = 200
     truth = box((3, 16, 16), (1, 2), (3, 9), (3, 9))
@@ -204,10 +204,10 @@ def test_the_model_in_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     scan = np.zeros((1, 16, 16, 3), np.uint8)
     scan[0, 5, 7], scan[0, 12, 12] = 90, 255
     truth = box((1, 16, 16), (0, 1), (3, 9), (3, 9))
-    click_model.cache_clear()
+    _click_model.cache_clear()
     given = first(ClickabilityClick(model="bright"), truth, truth & False, image=Volume.from_canonical(scan))
     assert given == [0, 5, 7, 1]
-    click_model.cache_clear()
+    _click_model.cache_clear()
 
 
 def test_maps_that_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,7 +224,7 @@ def test_a_folder_called_like_a_model_hides_nothing(tmp_path: Path, monkeypatch:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "distance").mkdir()
     (tmp_path / "uniform").write_text("")
-    click_model.cache_clear()
+    _click_model.cache_clear()
     assert [click_model(name).name for name in ("distance", "uniform")] == ["distance", "uniform"]
 
 

@@ -249,8 +249,10 @@ def test_stop_rules(ball: np.ndarray, refine: str, stop: str, ends: object) -> N
 
 
 def test_a_stop_rule_is_part_of_the_protocol() -> None:
-    assert stopping(protocol("basic@1"), "dice=0.9,seconds=60").id == "basic@1+stop:dice=0.9,seconds=60"
-    assert stopping(protocol("basic@1"), "dice=1").id == "basic@1"
+    stopped = stopping(protocol("basic@1"), "dice=0.90,seconds=60")
+    assert (stopped.id, stopped.stop.spec) == ("basic@1", "dice=0.9,seconds=60")
+    assert stopping(protocol("basic@1"), "dice=1") == protocol("basic@1")
+    assert protocol("basic@1").stop.spec == ""
     for words, told in (("dice=2", "from 0 to 1"), ("clicks=3", "no parameter 'clicks'"), ("dice", "malformed")):
         with pytest.raises(IntraBenchError, match=told):
             stopping(protocol("basic@1"), words)

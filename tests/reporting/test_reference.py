@@ -32,13 +32,20 @@ def test_printed_averages_are_the_means_of_the_printed_numbers() -> None:
 
 
 def cells(**values: object) -> pl.DataFrame:
-    usual = {"prompter": "box_interp:n=3", "model": "sam:size=h", "round": 0, "dataset": "lnq", "value": 0.5}
-    return pl.DataFrame([{**usual, **values}])
+    usual = {
+        "prompter": "box_interp:n=3",
+        "model": "sam:size=h",
+        "weights": "registered",
+        "round": 0,
+        "dataset": "lnq",
+        "value": 0.5,
+    }
+    return pl.DataFrame([{"weights_sha256": "ab", **usual, **values}])
 
 
 def test_ours_is_set_beside_the_published() -> None:
     table = pl.concat(
-        [cells(), cells(dataset="spine_ct"), cells(model="box_fill"), cells(model="sam (random weights)")]
+        [cells(), cells(dataset="spine_ct"), cells(model="box_fill"), cells(model="sam", weights="random")]
     )
     both = beside(table)
     (published,) = reference().filter(row="3B Inter", model="sam", paper="D5")["published"]

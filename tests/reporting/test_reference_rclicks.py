@@ -86,7 +86,6 @@ def test_specs_mean_the_weights_that_the_model_takes(spec: str) -> None:
     [
         ("lnq", "sam"),
         ("grabcut", "litemedsam"),
-        ("grabcut", "sam:size=h (random weights)"),
         ("grabcut", "sam:policy=radioactive"),
         ("grabcut", "sam:size=x"),
         ("grabcut", "sam2:size=h"),

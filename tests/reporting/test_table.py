@@ -93,7 +93,7 @@ def test_weights_and_strictness_make_lines_of_their_own() -> None:
 
 def test_rows_of_a_published_table_go_by_their_names() -> None:
     rows = frame(("a", "1", "x.1", 0, "ok", 0.2)).with_columns(
-        prompter=pl.lit("box_interp:n=3"), protocol=pl.lit("intrabench@1+stop:dice=0.9")
+        prompter=pl.lit("box_interp:n=3"), protocol=pl.lit("intrabench@1"), stop=pl.lit("dice=0.9")
     )
     assert readable(effort_table(rows))["prompter"].to_list() == ["3B Inter"]
     assert effort_table(rows)["prompter"].to_list() == ["box_interp:n=3"]
@@ -132,10 +132,12 @@ def test_models_that_were_trained_on_the_data_are_named() -> None:
     assert seen_in_training(rows) == ["segvol was trained on amos, or on what that is part of"]
 
 
-def test_versions_of_different_models_are_no_column() -> None:
-    frame = pl.DataFrame({"model": ["a", "b"], "model_version": ["1", "2"], "weights_sha256": ["", "x"]})
+def test_weights_of_different_models_are_no_column() -> None:
+    frame = pl.DataFrame({"model": ["a", "b"], "weights": ["", "registered"], "weights_sha256": ["", "x"]})
     others = {"protocol": "basic@1", "prompter": "box_slice", "dtype": "float32", "strict": False}
     numbers = {"failed": 0, "not_applicable": 0, "interactions": 1.0, "dof": 1.0, "seconds_human": 1.0, "d": 0.5}
     full = frame.with_columns(**{k: pl.lit(v) for k, v in {**others, **numbers, "average": 0.5}.items()})
-    assert not {"model_version", "weights_sha256"} & set(readable(full).columns)
-    assert "model_version" in readable(full.with_columns(model=pl.lit("a"))).columns
+    assert not {"weights", "weights_sha256"} & set(readable(full).columns)
+    assert "weights_sha256" in readable(full.with_columns(model=pl.lit("a"))).columns
+    untrained = readable(full.with_columns(weights=pl.lit("random")))["model"]
+    assert untrained.to_list() == ["a (random weights)", "b (random weights)"]

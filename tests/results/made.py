@@ -7,17 +7,22 @@ from typing import Any
 
 import polars as pl
 
+from intrabench.engine.units import CONTRACT
 from intrabench.results.store import SCHEMA
 
 METRICS = dict.fromkeys(("nsd_2mm", "hd95_mm"), pl.Float64)
 
 SHARED = {
     "run_id": "run",
+    "contract": CONTRACT,
     "protocol": "basic@1",
+    "stop": "",
     "metrics": "dice@1 iou@1 nsd_2mm@1 hd95_mm@1",
     "prompter": "p",
+    "prompter_version": "1",
     "model": "m",
     "model_version": "1",
+    "weights": "",
     "weights_sha256": "",
     "seen_in_training": "unknown",
     "dtype": "float32",
@@ -69,7 +74,8 @@ def curve(dice: Iterable[float], **shared: Any) -> pl.DataFrame:
 
 def _row(one: dict[str, Any]) -> dict[str, Any]:
     one.setdefault("target", f"{one['label']}.{one['instance']}")
-    who = ("protocol", "prompter", "model", "model_version", "weights_sha256", "dataset", "case", "target", "seed")
+    who = ("protocol", "stop", "prompter", "prompter_version", "model", "model_version", "weights_sha256")
+    who += ("dataset", "case", "target", "seed")
     one.setdefault("session", "/".join(str(one[name]) for name in who))
     one.setdefault("iou", one.get("dice"))
     return one

@@ -83,7 +83,13 @@ def test_trajectories_are_averaged() -> None:
 
 def test_beside_the_published() -> None:
     parts = [
-        sessions(row.prompter.replace("model=rclicks", "model=distance"), 0.95, model="sam:size=h", dataset="tetris")
+        sessions(
+            row.prompter.replace("model=rclicks", "model=distance"),
+            0.95,
+            model="sam:size=h",
+            dataset="tetris",
+            weights="registered",
+        )
         for row in ROWS
     ]
     found = beside_published(group_table(pl.concat(parts), PUBLISHED_METRIC))
@@ -96,6 +102,8 @@ def test_beside_the_published() -> None:
     ]
     assert found["base"].to_list()[1] == known.noc.base == 2.66
     assert found["dgr"].to_list()[1] == known.noc.dgr
+    with pytest.raises(IntraBenchError, match="none of these results stands in RClicks"):
+        beside_published(group_table(pl.concat(parts).with_columns(weights=pl.lit("random")), PUBLISHED_METRIC))
     with pytest.raises(IntraBenchError, match="none of these results stands in RClicks"):
         beside_published(group_table(pl.concat(parts).with_columns(dataset=pl.lit("mine"))))
 

@@ -18,6 +18,7 @@ from intrabench.datasets.cases.stored_case import CaseIndex, StoredCase, read_in
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.source import Source
 from intrabench.specs import nearest
+from intrabench.versions import version_of
 from intrabench.workspace import data_root
 
 
@@ -34,7 +35,7 @@ def index(dataset: Dataset, case: str, root: Path | None = None) -> CaseIndex | 
     now, named = _state(files), {str(path.resolve()) for path in files}
     # a missing source file (a drive that is not mounted) does not invalidate a complete case
     same = found.inputs.keys() <= named and all(found.inputs.get(name) == state for name, state in now.items())
-    return found if same else None
+    return found if same and (found.version or dataset.version) == version_of(dataset) else None
 
 
 def prepare(dataset: Dataset, case: str, root: Path | None = None, watch: Watch | None = None) -> CaseIndex:
@@ -163,7 +164,7 @@ def _convert(dataset: Dataset, case: str, folder: Path, root: Path, watch: Watch
         volume, targets = load_case(dataset, case, files)
         with writing(part):
             shutil.rmtree(files.unpacked, ignore_errors=True)
-            made = write_case(part, case, volume, targets, state)
+            made = write_case(part, case, volume, targets, state, version_of(dataset))
             shutil.rmtree(old, ignore_errors=True)
             if folder.exists():
                 folder.rename(old)

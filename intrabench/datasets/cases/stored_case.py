@@ -29,6 +29,7 @@ class CaseIndex:
 
     shape and spacing_mm are canonical, ``(z, y, x)``; file_shape and affine (to RAS mm) are those of the original grid.
     sizes holds the bytes of the stored files, inputs the size and time of the user's files that they were made from.
+    version: `version_of` the data set that made it; empty in cases that earlier versions of IntraBench stored.
     """
 
     case: str
@@ -40,6 +41,7 @@ class CaseIndex:
     targets: tuple[TargetInfo, ...]
     sizes: Mapping[str, int]
     inputs: Mapping[str, Sequence[int]]
+    version: str = ""
 
     @property
     def grid(self) -> Grid:
@@ -119,9 +121,14 @@ class StoredCase:
 
 
 def write_case(
-    folder: Path, case: str, volume: Volume, targets: Sequence[Target], inputs: Mapping[str, Sequence[int]]
+    folder: Path,
+    case: str,
+    volume: Volume,
+    targets: Sequence[Target],
+    inputs: Mapping[str, Sequence[int]],
+    version: str = "",
 ) -> CaseIndex:
-    """Write a case into `folder`, the index last.
+    """Write a case into `folder`, the index last. inputs, version: as in the index.
 
     Raises:
         IntraBenchError: no model can be measured on the image, or the targets do not fit it.
@@ -141,6 +148,7 @@ def write_case(
         tuple(target.info() for target in fitted),
         {name: (folder / name).stat().st_size for name in (IMAGE, TARGETS)},
         inputs,
+        version,
     )
     (folder / INDEX).write_text(json.dumps({"format": FORMAT, **asdict(index)}, indent=1), encoding="utf-8")
     return index

@@ -18,6 +18,7 @@ from intrabench.atomic import atomically
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Model, Predictor
 from intrabench.models.weights.registry import identity
+from intrabench.versions import version_of
 from intrabench.volume import Volume
 
 Floats = NDArray[np.float32]
@@ -44,7 +45,7 @@ def store_for(model: Model, volume: Volume) -> EmbeddingStore:
     runtime = model.runtime
     if runtime.embeddings is None:
         return EmbeddingStore(runtime.memory_mb)
-    made_by = (model.spec, model.version, identity(model), runtime.dtype, runtime.device, runtime.batch)
+    made_by = (model.spec, version_of(model), identity(model), runtime.dtype, runtime.device, runtime.batch)
     key = content_key(volume.array, *made_by, volume.modality, str(runtime.compile))
     return EmbeddingStore(runtime.memory_mb, runtime.embeddings / key)
 

@@ -21,8 +21,11 @@ from intrabench.workspace import data_root
 if TYPE_CHECKING:
     from intrabench.models.base import Model
 
-RANDOM = "random"
-"""Stands where a sha256 would, for weights that nobody trained."""
+REGISTERED, BY_HAND, RANDOM = "registered", "file", "random"
+"""What weights are: those of the registry, a file brought by hand in their place, or untrained.
+
+`RANDOM` also stands where the sha256 would.
+"""
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,16 @@ def identity(model: Model) -> str:
     if model.weights is None:
         return ""
     return RANDOM if model.runtime.random else sha256_of(model.weights, model.runtime.weights)
+
+
+def kind(model: Model, sha256: str) -> str:
+    """`REGISTERED`, `BY_HAND` or `RANDOM`, or nothing where a model has no weights. sha256: their `identity`."""
+    if model.weights is None:
+        return ""
+    if sha256 == RANDOM:
+        return RANDOM
+    given = model.runtime.weights is not None and not is_registered(model.weights, sha256)
+    return BY_HAND if given else REGISTERED
 
 
 def is_registered(id: str, sha256: str) -> bool:

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import polars as pl
+
 from intrabench import registry
 from intrabench.datasets.base import Dataset
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights import registry as weights
-from intrabench.reporting.page.commands import spec_of
 
 
 @dataclass(frozen=True)
@@ -37,17 +38,17 @@ def of_datasets(datasets: Mapping[str, Dataset | str]) -> list[Credit]:
     return listed
 
 
-def of_models(names: Iterable[str], records: Iterable[Mapping[str, Any]]) -> list[Credit]:
-    """One entry for the weights of each model, as rows call it; for none, and for those brought by hand, there is none.
+def of_models(lines: pl.DataFrame, records: Iterable[Mapping[str, Any]]) -> list[Credit]:
+    """One entry for the registered weights of each model; files brought by hand and untrained networks have none.
 
-    records: those of the runs, which say what weights a model has; of others the model is asked.
+    lines: `lines_of`. records: those of the runs, which say what weights a model has; of others the model is asked.
     """
     known = {one["model"]: one["id"] for record in records for one in record.get("weights", ())}
+    registered = lines.filter(pl.col("weights") == weights.REGISTERED)
     listed = []
-    for name in names:
-        spec, by_hand = spec_of(name)
+    for name in registered["model"].unique().sort():
         try:
-            id = None if by_hand else known.get(name) or registry.make("models", spec).weights
+            id = known.get(name) or registry.make("models", name).weights
         except IntraBenchError as error:
             listed.append(Credit(name, "not known here", str(error)))
             continue

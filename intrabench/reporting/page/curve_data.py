@@ -24,7 +24,9 @@ def curve_data(played: Steps, lines: pl.DataFrame, how: Aggregation) -> dict[str
             numbers = [point[name] for name in ("value", "low", "high", *EFFORT)]
             points.append([datasets.index(point["dataset"]), point["line"], number, *map(_short, numbers)])
     return {
-        "lines": lines.sort("line").select(pl.col("shown").alias("prompter"), "model", "notes").to_dicts(),
+        "lines": lines.sort("line")
+        .select(pl.col("shown").alias("prompter"), pl.col("label").alias("model"), "notes")
+        .to_dicts(),
         "datasets": datasets,
         "efforts": [{"name": name} for name in EFFORT.values()],
         "points": points,

@@ -13,6 +13,7 @@ from intrabench.effort import table as effort_table
 from intrabench.protocols import PROTOCOLS
 from intrabench.reporting.page.grid import digits_of
 from intrabench.reporting.table import seen_in_training
+from intrabench.results import labels
 from intrabench.results.runs import without_home
 from intrabench.results.store import FAILED, damaged_parts
 from intrabench.statistics.aggregate import Aggregation
@@ -35,13 +36,13 @@ def summary(rows: pl.DataFrame, scored: pl.DataFrame) -> Facts:
         ("Sessions", f"{_count(scored.height)}, {_count(failed)} failed, {_count(inapplicable)} not applicable"),
         ("Targets", f"{_distinct(targets, 'dataset', 'case', 'target')} in {cases} case{'s' * (cases != '1')}"),
         ("Data sets", _listed(rows, "dataset")),
-        ("Models", _listed(rows, "model")),
+        ("Models", _listed(rows.select(labels.MODEL), "model")),
         (
             "Prompters",
             f"{_distinct(rows, 'prompter')}, with up to {rows.select(pl.col('round').max()).item()} corrections",
         ),
         ("Seeds", _listed(rows, "seed")),
-        ("Protocol", _listed(rows, "protocol")),
+        ("Protocol", _listed(rows.select(labels.PROTOCOL), "protocol")),
         ("Devices", _listed(rows, "device")),
         ("Machine time", _time(machine)),
         ("Peak memory", _peak(rows)),
@@ -107,7 +108,7 @@ def _texts(value: Any) -> list[str]:
 
 def definitions(rows: pl.DataFrame, how: Aggregation, policy: FailurePolicy) -> Facts:
     """What the numbers mean."""
-    presets = {id.partition("+")[0] for id in rows["protocol"].unique()} & PROTOCOLS.keys()
+    presets = set(rows["protocol"].unique()) & PROTOCOLS.keys()
     written = (id for ids in rows["metrics"].unique().drop_nulls().sort() for id in ids.split())
     metrics = dict.fromkeys([*(id for preset in sorted(presets) for id in PROTOCOLS[preset].metrics), *written])
     return [

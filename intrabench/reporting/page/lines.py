@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from intrabench.reporting.table import PRINTED
+from intrabench.results.labels import MODEL, PROTOCOL
 from intrabench.statistics.scores import IDENTITY
 
 
@@ -15,10 +16,11 @@ def with_lines(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def lines_of(rows: pl.DataFrame) -> pl.DataFrame:
-    """One line per `IDENTITY`: its number `line`, `shown` (prompter as printed), `notes` and `name`, which is unique.
+    """One line per `IDENTITY`: its number `line`, `shown` (prompter as printed), `label` (model as people call it),
+    `notes` and `name`, which is unique.
 
-    notes: protocol, version, weights, dtype and strictness, where lines differ in them. Also what repeats the line:
-    `rounds`, `seeds`, `datasets`.
+    notes: protocol, weights, dtype and strictness, where lines differ in them. Also what repeats the line: `rounds`,
+    `seeds`, `datasets`.
     """
     keys = list(IDENTITY)
     lines = rows.group_by(keys).agg(
@@ -28,9 +30,9 @@ def lines_of(rows: pl.DataFrame) -> pl.DataFrame:
     )
     lines = lines.sort("prompter", "model", *keys, nulls_last=True).with_row_index("line")
     notes = pl.concat_str(*_notes(), separator=", ", ignore_nulls=True)
-    lines = lines.with_columns(shown=PRINTED, notes=notes)
+    lines = lines.with_columns(shown=PRINTED, label=MODEL, notes=notes)
     ending = pl.when(pl.col("notes") == "").then(pl.lit("")).otherwise(pl.format(" ({})", "notes"))
-    return lines.with_columns(name=pl.format("{}, {}{}", "shown", "model", ending))
+    return lines.with_columns(name=pl.format("{}, {}{}", "shown", "label", ending))
 
 
 def _notes() -> list[pl.Expr]:
@@ -43,8 +45,7 @@ def _notes() -> list[pl.Expr]:
         return pl.col(name).n_unique() > 1
 
     return [
-        where(several("protocol"), pl.col("protocol")),
-        where(several("model_version").over("model"), pl.format("version {}", pl.col("model_version"))),
+        where(pl.struct("protocol", "stop").n_unique() > 1, PROTOCOL),
         where(several("weights_sha256").over("model"), pl.format("weights {}", pl.col("weights_sha256").str.head(8))),
         where(several("dtype"), pl.col("dtype")),
         where(several("strict") & pl.col("strict"), pl.lit("strict")),

@@ -28,6 +28,7 @@ from intrabench.results.origin import dataset_of
 from intrabench.results.runs import read_records, without_home
 from intrabench.results.store import read_rows
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
+from intrabench.statistics.current import current
 from intrabench.statistics.ranking import Ranking, pairs, ranking
 from intrabench.statistics.resample import intervals
 from intrabench.statistics.scores import FailurePolicy, measured_metrics, scores
@@ -72,10 +73,11 @@ def write_report(
     Raises:
         IntraBenchError: there are no results, or the file cannot be written.
     """
-    rows = read_rows(results)
+    rows, left_out = current(read_rows(results))
     if rows.is_empty():
         raise IntraBenchError(f"{results} holds no results yet; `intrabench run --model M --prompter P` makes some")
-    text = _render(_content(results, rows, targets, how, policy or FailurePolicy()))
+    content = _content(results, rows, targets, how, policy or FailurePolicy())
+    text = _render(content | {"warnings": [*content["warnings"], *(f"{sentence}." for sentence in left_out)]})
     try:
         with atomically(path) as part:
             part.write_text(text, encoding="utf-8")
@@ -98,7 +100,7 @@ def _content(
         **_tables(rows, scored, lines, how, policy),
         **_viewer(results, rows, scored, datasets, targets),
         "data_credits": credits.of_datasets(datasets),
-        "model_credits": credits.of_models(rows["model"].unique().sort(), records),
+        "model_credits": credits.of_models(lines, records),
         "runs": run_grid(records),
         "environment": facts.environment(records),
         "commands": [(line["name"], _command(line, datasets)) for line in lines.iter_rows(named=True)],

@@ -130,7 +130,7 @@ def _grid(
     id: str, lines: pl.DataFrame, heads: Sequence[str], cells: Callable[[Mapping[str, Any]], Sequence[Cell]]
 ) -> Grid:
     """A table with a row per line, in this order: what the line is, then `cells` of it."""
-    names = {"shown": "Prompter", "model": "Model", "notes": "Which"}
+    names = {"shown": "Prompter", "label": "Model", "notes": "Which"}
     if lines["notes"].eq("").all():
         del names["notes"]
     rows = [[*(word(line[name]) for name in names), *cells(line)] for line in lines.iter_rows(named=True)]

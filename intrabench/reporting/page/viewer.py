@@ -18,6 +18,7 @@ from intrabench.reporting.page.chosen import Chosen
 from intrabench.reporting.page.views import Window, marks, mask_text, view
 from intrabench.results.store import read_masks, read_turns
 from intrabench.target import Target
+from intrabench.versions import version_of
 from intrabench.volume import Volume
 
 
@@ -56,8 +57,9 @@ def _stored(one: Chosen, dataset: Dataset | str) -> Any:
     """The case of a target, or why it cannot be had."""
     if isinstance(dataset, str):
         return dataset
-    if any(session["dataset_version"] != dataset.version for session in one.sessions):
-        return f"{one.dataset} has changed to version {dataset.version} since"
+    version = version_of(dataset)
+    if any(session["dataset_version"] != version for session in one.sessions):
+        return f"{one.dataset} has changed to version {version} since"
     try:
         return store.open_case(dataset, one.case)
     except IntraBenchError as error:

@@ -10,6 +10,7 @@ import polars as pl
 from intrabench import registry
 from intrabench.errors import IntraBenchError
 from intrabench.protocols.intrabench_paper import ROWS
+from intrabench.results import labels
 from intrabench.specs import nearest, parse
 
 PAPERS = {"paper": Path(__file__).parent / "intrabench_paper.csv"}
@@ -62,7 +63,7 @@ def beside(table: pl.DataFrame, name: str = "paper") -> pl.DataFrame:
     papers = {spec: _paper(spec) for spec in table["dataset"].unique()}
     ours = table.with_columns(
         paper=pl.col("dataset").replace_strict(papers, return_dtype=pl.String),
-        _model=pl.col("model").map_elements(lambda spec: spec.partition(" (")[0].partition(":")[0], pl.String),
+        _model=pl.col("model").map_elements(lambda spec: parse(spec)[0], pl.String),
     )
     both = ours.join(
         reference(name).rename({"model": "_model"}), on=["prompter", "_model", "round", "paper"], how="inner"
@@ -72,7 +73,7 @@ def beside(table: pl.DataFrame, name: str = "paper") -> pl.DataFrame:
             f"none of these results stands in the {name}: it has the data sets D1 to D10 (`intrabench list datasets`), "
             "the rows of intrabench@1 and seven networks"
         )
-    shown = both.select("row", "model", "round", "paper", "dataset", pl.col("value").alias("ours"), "published")
+    shown = both.select("row", labels.MODEL, "round", "paper", "dataset", pl.col("value").alias("ours"), "published")
     return shown.with_columns(difference=pl.col("ours") - pl.col("published")).sort(shown.columns[:4])
 
 

@@ -16,6 +16,7 @@ import polars as pl
 
 from intrabench.clickability.sampling import GROUPS
 from intrabench.errors import IntraBenchError
+from intrabench.models.weights.registry import REGISTERED
 from intrabench.specs import parse
 from intrabench.statistics.robustness import Robustness, UserNoise
 
@@ -78,10 +79,17 @@ def beside_published(table: pl.DataFrame) -> pl.DataFrame:
         IntraBenchError: it has none of them.
     """
     printed = []
-    for dataset, model in table.select("dataset", "model").unique().sort("dataset", "model").iter_rows():
+    ours = table.filter(pl.col("weights") == REGISTERED).select("dataset", "model")
+    for dataset, model in ours.unique().sort("dataset", "model").iter_rows():
         known = published(dataset, model)
         if known is not None:
-            line = {"dataset": dataset, "model": model, "clicks": "of the published network", "groups": GROUPS}
+            line = {
+                "dataset": dataset,
+                "model": model,
+                "weights": REGISTERED,
+                "clicks": "of the published network",
+                "groups": GROUPS,
+            }
             printed.append(dict.fromkeys(table.columns) | line | asdict(known.noc))
     if not printed:
         raise IntraBenchError(

@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 import pytest
 
 from intrabench.engine.units import Runner
-from intrabench.models.base import Runtime
+from intrabench.models.base import Answer, Request, Runtime, VolumeModel
 from intrabench.models.weights import registry as weights
-from intrabench.specs import short_spec_of, spec_of
+from intrabench.versions import version_of
+from intrabench.volume import Volume
 from tests.models.conftest import Own
 
 ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # of b"abc"
@@ -20,15 +21,16 @@ ABD = "a52d159f262b2c6ddb724a61840befc36eb30c88877a4030b65cbe86298449c9"  # of b
 
 
 @dataclass(eq=False)
-class Some:
+class Some(VolumeModel):
     """As much of a model as the registry looks at."""
 
     name: ClassVar[str] = "some"
-    version: ClassVar[str] = "1"
-    weights: ClassVar[str | None] = "own"
+    accepts = frozenset({"point"})
+    weights: ClassVar[str | None] = "own"  # type: ignore[assignment]
     size: str = "s"
-    spec = property(spec_of)
-    short_spec = property(short_spec_of)
+
+    def segment_one(self, volume: Volume, request: Request) -> Answer:
+        raise NotImplementedError
 
 
 class Without(Some):
@@ -105,7 +107,7 @@ def test_other_weights_than_the_registered_belong_to_the_name_and_the_key(brough
     same, other = (Runner(model(weights=path)) for path in brought)
     random, plain, without = Runner(model(random=True)), Runner(model()), Runner(model(Without))
     runners = (plain, same, other, random, without)
-    assert [runner.short_spec for runner in runners] == [
+    assert [runner.label for runner in runners] == [
         "some",
         "some",
         "some (weights a52d159f)",
@@ -113,5 +115,5 @@ def test_other_weights_than_the_registered_belong_to_the_name_and_the_key(brough
         "some",
     ]
     assert [runner.identity for runner in runners] == [
-        ("some:size=s", "1", sha256, "float32") for sha256 in (ABC, ABC, ABD, "random", "")
+        ("some:size=s", version_of(Some), sha256, "float32", 3, "point") for sha256 in (ABC, ABC, ABD, "random", "")
     ]

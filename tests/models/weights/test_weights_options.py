@@ -28,7 +28,8 @@ def test_random_weights_are_marked_in_every_row_of_every_model(say: Callable[...
     without = rows.filter(model="random_walker")
     assert (len(without), set(without["weights_sha256"])) == (2, {""})
     rows = rows.filter(pl.col("model") != "random_walker")
-    assert rows["model"].sort().to_list() == ["other (random weights)"] * 2 + ["tiny (random weights)"] * 2
+    assert rows["model"].sort().to_list() == ["other"] * 2 + ["tiny"] * 2
+    assert set(rows["weights"]) == {"random"}
     assert (set(rows["weights_sha256"]), set(rows["seen_in_training"])) == ({"random"}, {"no"})
     assert (rows["pred_voxels"] > 0).all()
 
@@ -39,7 +40,8 @@ def test_a_file_brought_by_hand_is_marked_by_its_sha256(say: Callable[..., Said]
     said = say("run", "-m", "tiny", *WORDS, "--weights", "mine.pth")
     assert said.code == 0, said.err
     rows = read_rows(Path("intrabench-results"))
-    assert set(rows["model"]) == {f"tiny (weights {sha256[:8]})"}
+    assert set(rows.select("model", "weights", "weights_sha256").rows()) == {("tiny", "file", sha256)}
+    assert f"tiny (weights {sha256[:8]})" in said.out
     assert (set(rows["weights_sha256"]), set(rows["seen_in_training"])) == ({sha256}, {"unknown"})
     again = say("run", "-m", "tiny", *WORDS, "--weights", "random")
     assert "2 sessions\n" in again.err  # other weights, other sessions

@@ -235,7 +235,7 @@ def test_a_run_that_did_not_end_makes_it_partial(results: Path) -> None:
 
 
 def test_protocols_that_mean_different_things_are_not_ranked_together(tmp_path: Path) -> None:
-    stopped = {"dice": 0.5, "protocol": "basic@1+stop:dice=0.9,interactions=inf,seconds=inf"}
+    stopped = {"dice": 0.5, "stop": "dice=0.9"}
     page, _ = report(store(tmp_path / "results", rows({"dice": 0.5}, stopped)))
     assert "ranking" not in page.tables
     assert "are not put together" in page.text
@@ -273,13 +273,14 @@ def test_the_command_of_a_line_repeats_it(words: str) -> None:
     given = words.split()
     value = dict(zip(given[::2], given[1::2], strict=False))
     seeds = [int(b) for a, b in pairwise(given) if a == "--seed"] or [0]
-    stop = f"+stop:{value['--stop']}" if "--stop" in value else ""
     made = rows(
         *(
             {
-                "model": value["--model"] + (" (random weights)" if "--weights" in value else ""),
+                "model": value["--model"],
+                "weights": value.get("--weights", ""),
                 "prompter": value["--prompter"],
-                "protocol": value["--protocol"] + stop,
+                "protocol": value["--protocol"],
+                "stop": value.get("--stop", ""),
                 "round": int(value["--rounds"]),
                 "dtype": value.get("--dtype", "float32"),
                 "strict": "--strict" in given,
@@ -290,4 +291,6 @@ def test_the_command_of_a_line_repeats_it(words: str) -> None:
     )
     line = lines_of(made).row(0, named=True)
     assert command(line, ["d"]) == f"intrabench run {words}"
+    by_hand = line | {"weights": "file", "weights_sha256": "1a2b3c4d5e"}
+    assert "--weights FILE-1a2b3c4d --prompter" in command(by_hand, ["d"])
     assert "p:a='x y'" in shlex.split(command(line | {"prompter": "p:a='x y'"}, ["d"]))

@@ -1,0 +1,54 @@
+"""A user's file as a module."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+
+from intrabench.errors import IntraBenchError
+from intrabench.sources import hash_of, sources_of
+
+RECORDED = "__intrabench_source__"
+"""Where a module that was imported from a file keeps the hash of its source, as it was then."""
+
+
+def import_file(path: Path) -> ModuleType:
+    """The module of a file, imported anew once the file or a local module that it imports has changed.
+
+    Objects of the old classes stay what they were, and so do their versions; what is made from now on is new.
+
+    Raises:
+        IntraBenchError: it cannot be imported.
+    """
+    sources = sources_of(path)
+    source = hash_of(sources)
+    name = f"intrabench_files.{abs(hash(path.resolve())):x}_{source}_{path.stem}"
+    if name in sys.modules:
+        return sys.modules[name]
+    _forget_changed({module: content for module, content in sources.items() if module})
+    module = ModuleType(name)
+    module.__file__ = str(path)
+    setattr(module, RECORDED, source)
+    sys.modules[name] = module  # dataclasses look their module up there
+    try:
+        exec(compile(sources[""], str(path), "exec", dont_inherit=True), vars(module))
+    except Exception as error:  # a user's file may fail in any way
+        del sys.modules[name]
+        raise IntraBenchError(f"{path} cannot be imported ({type(error).__name__}: {error}); repair it") from error
+    return module
+
+
+def _forget_changed(modules: Mapping[str, bytes]) -> None:
+    """Have local modules imported anew where one of them has changed since a file that imports it was imported."""
+    if any(name in sys.modules and _imported.get(name, content) != content for name, content in modules.items()):
+        for name in modules:
+            sys.modules.pop(name, None)
+    importlib.invalidate_caches()
+    _imported.update(modules)
+
+
+_imported: dict[str, bytes] = {}
+"""The local modules that files import, as they were at that time."""

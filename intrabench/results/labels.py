@@ -1,0 +1,31 @@
+"""What people call a model or a protocol: its name, and what belongs to the name because it decides the numbers."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from intrabench.models.weights.registry import BY_HAND, RANDOM
+
+MODEL = (
+    pl.when(pl.col("weights") == RANDOM)
+    .then(pl.format("{} (random weights)", "model"))
+    .when(pl.col("weights") == BY_HAND)
+    .then(pl.format("{} (weights {})", "model", pl.col("weights_sha256").str.head(8)))
+    .otherwise("model")
+    .alias("model")
+)
+"""The model of rows; weights other than the registered ones belong to its name, ``sam (random weights)``."""
+
+PROTOCOL = (
+    pl.when(pl.col("stop") == "")
+    .then("protocol")
+    .otherwise(pl.format("{}, stop {}", "protocol", "stop"))
+    .alias("protocol")
+)
+"""The protocol of rows, with its rule for stopping early."""
+
+
+def model_label(model: str, weights: str, weights_sha256: str) -> str:
+    """`MODEL` of one row."""
+    row = pl.DataFrame({"model": [model], "weights": [weights], "weights_sha256": [weights_sha256]})
+    return str(row.select(MODEL).item())
