@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from intrabench import registry
 from intrabench.cli.main import main
@@ -17,6 +18,9 @@ from intrabench.target import Target
 from tests.server import Server, serving
 
 GOLDEN = Path(__file__).parent / "golden"
+
+settings.register_profile("busy", deadline=None)  # no test fails because the machine has other work
+settings.load_profile("busy")
 
 
 @pytest.fixture(autouse=True)

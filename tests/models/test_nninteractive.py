@@ -325,7 +325,7 @@ class TestState:
         assert intensity == image.session.current_interaction_intensity == pytest.approx(DECAY**-7)
         assert replays == [0, *range(7)]
 
-    @settings(max_examples=8, deadline=None)
+    @settings(max_examples=8)
     @given(st.lists(st.sampled_from("abc"), max_size=8), st.integers(0, 3))
     def test_interleaved_sessions_answer_as_when_alone(
         self, model: NnInteractive, order: list[str], afresh: int

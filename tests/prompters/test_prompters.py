@@ -188,7 +188,7 @@ def test_bad_input() -> None:
 
 
 @pytest.mark.parametrize("spec", [*SPECS, *PROPAGATED, HAND])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(mask=targets, seed=st.integers(0, 5))
 def test_prompts_lie_where_they_should_whatever_the_mask(spec: str, mask: np.ndarray, seed: int) -> None:
     prompter = intrabench.prompter(spec)
@@ -217,7 +217,7 @@ def centre_by_scipy(plane: np.ndarray, of: str) -> list[int]:
 
 
 @pytest.mark.parametrize("of", ["box", "voxels"])
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(seed=st.integers(0, 2**32 - 1), height=st.integers(1, 30), width=st.integers(1, 12))
 def test_the_centre_of_the_largest_component(of: str, seed: int, height: int, width: int) -> None:
     rng = np.random.default_rng(seed)

@@ -78,7 +78,7 @@ def spread(scored: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(out, schema=scored.schema)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(some_sessions, st.sampled_from(list(AGGREGATIONS)))
 def test_every_draw_is_what_loops_make_of_it(sessions: dict[tuple[str, str, str, str, int], float], how: str) -> None:
     scored = made(sessions)
@@ -96,7 +96,7 @@ def test_every_draw_is_what_loops_make_of_it(sessions: dict[tuple[str, str, str,
             np.testing.assert_allclose(values[:, column], expected, atol=1e-12)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(some_sessions, st.sampled_from(list(AGGREGATIONS)), st.sampled_from([["model"], ["model", "label"]]))
 def test_without_chance_a_draw_is_the_aggregate(
     sessions: dict[tuple[str, str, str, str, int], float], how: str, by: list[str]

@@ -43,7 +43,6 @@ def expected(array: np.ndarray, affine: np.ndarray, grid: Grid) -> np.ndarray:
     return result
 
 
-@settings(deadline=None)
 @given(arrays(bool, (4, 5, 6)), st.permutations(range(3)), st.tuples(*[st.sampled_from([-1, 1])] * 3))
 def test_agreeing_grids_give_the_very_voxels_in_every_orientation(
     array: np.ndarray, order: list[int], signs: tuple[int, ...]
@@ -54,7 +53,6 @@ def test_agreeing_grids_give_the_very_voxels_in_every_orientation(
     assert np.array_equal(on_file(mask, grid), array)
 
 
-@settings(deadline=None)
 @given(arrays(bool, (4, 5, 6)), st.permutations(range(3)), st.tuples(*[st.sampled_from([-1, 1])] * 3))
 def test_axes_in_another_order_are_the_same_voxels(array: np.ndarray, order: list[int], signs: tuple[int, ...]) -> None:
     grid = Grid((4, 5, 6), affine_of(np.diag([-0.7, 1.1, 3.3]), (-5.5, 10.2, 7.1)))
@@ -80,7 +78,7 @@ def test_a_coarser_array_is_repeated_and_a_finer_one_is_picked_from() -> None:
     assert np.array_equal(on_file(onto_grid(fine, grid.affine, picked), picked), fine[1::2, 1::3])
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     arrays(bool, (5, 4, 3)),
     st.sampled_from([0.0, 7.3, 45.0, 120.0]),
@@ -119,7 +117,6 @@ def test_the_work_is_as_large_as_the_object(degrees: float) -> None:
     assert peak < 20 * 40**3 if degrees == 0 else peak < 4 * 400**2 * 8
 
 
-@settings(deadline=None)
 @given(arrays(bool, (2, 3, 4)), st.permutations(range(3)), st.tuples(*[st.sampled_from([-1, 1])] * 3))
 def test_a_box_in_file_order_lands_where_it_is(array: np.ndarray, order: list[int], signs: tuple[int, ...]) -> None:
     grid = Grid((5, 6, 7), affine_of(np.eye(3)[order] * signs))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from intrabench.datasets.convert.dicom_series import Series, read_series
@@ -63,7 +63,6 @@ def crossed(shape: list[Corner], column: int, row: int) -> bool:
     return inside
 
 
-@settings(deadline=None)
 @given(st.lists(polygons, min_size=1, max_size=3))
 def test_centres_inside_are_those_of_exact_arithmetic(shapes: list[list[Corner]]) -> None:
     inside = fill(*shapes, side=SIDE)
@@ -72,7 +71,6 @@ def test_centres_inside_are_those_of_exact_arithmetic(shapes: list[list[Corner]]
             assert inside[column, row] == sum(crossed(shape, column, row) for shape in shapes) % 2, (column, row)
 
 
-@settings(deadline=None)
 @given(st.tuples(*[st.integers(0, 8 * SIDE)] * 2), st.booleans())
 def test_polygons_that_share_edges_neither_overlap_nor_leave_gaps(middle: tuple[int, int], turned: bool) -> None:
     total = np.zeros((SIDE, SIDE), dtype=int)
@@ -82,7 +80,6 @@ def test_polygons_that_share_edges_neither_overlap_nor_leave_gaps(middle: tuple[
     assert (total == 1).all()
 
 
-@settings(deadline=None)
 @given(polygons, st.tuples(st.integers(-3, 3), st.integers(-3, 3)), st.integers(0, 8))
 def test_shifts_and_the_first_vertex_change_nothing(shape: list[Corner], by: tuple[int, int], first: int) -> None:
     first %= len(shape)

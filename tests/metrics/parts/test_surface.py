@@ -196,7 +196,7 @@ def blob_pairs(draw: st.DrawFn) -> tuple[Mask, Mask]:
     return masks[0], masks[1]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(pair=blob_pairs(), hundredths=st.tuples(*[st.integers(20, 600)] * 3))
 def test_random_blobs_like_the_oracle(pair: tuple[Mask, Mask], hundredths: tuple[int, int, int]) -> None:
     # Hypothesis hunts down ties that only rounding breaks (0.6 as 3 * 0.2 or 2 * 0.3), where neither answer is the
