@@ -181,9 +181,15 @@ def _all(room: Room) -> Iterator[Entry]:
             for entry in _scan(path, str(path), partial(import_file, path)):
                 yield _guarded(room, entry)
     yield from _plugins[room].values()
-    for point in importlib.metadata.entry_points(group=f"intrabench.{room}"):
+    for point in _entry_points(room):
         origin = f"package {point.dist.name}" if point.dist else "an entry point"
         yield _guarded(room, Entry(point.name, f"from {origin}", origin, partial(_load_point, point, origin)))
+
+
+@cache
+def _entry_points(room: Room) -> tuple[importlib.metadata.EntryPoint, ...]:
+    """Those of a room, looked up once: each lookup opens a file of every installed package."""
+    return tuple(importlib.metadata.entry_points(group=f"intrabench.{room}"))
 
 
 def _guarded(room: Room, entry: Entry) -> Entry:

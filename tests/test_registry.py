@@ -101,6 +101,7 @@ def test_entry_points_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     point = importlib.metadata.EntryPoint(
         "elsewhere", "intrabench.prompters.box_slice:BoxSlice", "intrabench.prompters"
     )
+    monkeypatch.setattr(registry, "_entry_points", registry._entry_points.__wrapped__)  # not what was looked up before
     monkeypatch.setattr(
         importlib.metadata, "entry_points", lambda group: [point] if group == "intrabench.prompters" else []
     )
