@@ -1,10 +1,12 @@
-"""Which sessions count: those that the newest code of their model, prompter and data set computed."""
+"""Which sessions count: those that the newest code of their model, prompter and data set computed; so with metrics."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import polars as pl
+
+from intrabench.results.store import ALWAYS
 
 VERSIONS = {"model": "model_version", "prompter": "prompter_version", "dataset": "dataset_version"}
 """Columns of names, and of the versions of what they name."""
@@ -14,9 +16,10 @@ def current(rows: pl.DataFrame, by: Sequence[str] = ()) -> tuple[pl.DataFrame, l
     """The rows of the newest versions, and a sentence about the sessions of older ones for each name that has some.
 
     The newest version of a model, prompter or data set is that of its newest row, whatever the row is about. by: the
-    columns that make lines; versions that are named there are lines of their own, and none of them is left out.
+    columns that make lines; versions that are named there are lines of their own, and none of them is left out. A
+    session that was scored by an older version of a metric keeps its other scores.
     """
-    kept, told = rows, []
+    kept, told = _newest_metrics(rows)
     for name, version in VERSIONS.items():
         older = rows.group_by(name, version).agg(pl.col("written_at").max())
         older = older.filter(pl.col("written_at") < pl.col("written_at").max().over(name)).select(name, version)
@@ -28,3 +31,35 @@ def current(rows: pl.DataFrame, by: Sequence[str] = ()) -> tuple[pl.DataFrame, l
             sessions, are = ("session", "is") if count == 1 else ("sessions", "are")
             told.append(f"{count} older {sessions} of {who} {are} left out: its code has changed since")
     return kept, told
+
+
+def _newest_metrics(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """The rows without the values of older versions of metrics, and a sentence for each metric that has some."""
+    told = []
+    for column, written in _versions(rows).items():
+        newest = max(written, key=lambda id: written[id])
+        count = 0
+        for old in written.keys() - {newest}:
+            ids = pl.lit(" ") + pl.col("metrics") + " "
+            has = ids.str.contains(f" {old} ", literal=True).fill_null(False)
+            count += rows.filter(has)["session"].n_unique()
+            rows = rows.with_columns(
+                pl.when(~has).then(pl.col(column)).alias(column),
+                metrics=ids.str.replace(f" {old} ", " ", literal=True).str.strip_chars(),
+            )
+        if count:
+            sessions = "session does" if count == 1 else "sessions do"
+            told.append(f"{count} older {sessions} not count for {column}: its code has changed since")
+    return rows, told
+
+
+def _versions(rows: pl.DataFrame) -> dict[str, dict[str, int]]:
+    """By the column of a metric that not all rows have, its ids with versions, and when each was last written."""
+    found: dict[str, dict[str, int]] = {}
+    for ids, written in rows.group_by("metrics").agg(pl.col("written_at").max()).iter_rows():
+        for id in (ids or "").split():
+            column = id.rpartition("@")[0]
+            if column in rows.columns and column not in ALWAYS:
+                known = found.setdefault(column, {})
+                known[id] = max(written, known.get(id, 0))
+    return found

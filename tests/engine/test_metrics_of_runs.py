@@ -141,12 +141,31 @@ def test_two_lines_are_compared_by_any_metric(say: Callable[..., Said]) -> None:
 
 
 def test_folders_with_different_metrics_are_compared(say: Callable[..., Said]) -> None:
-    run(metrics=["lesion_f1"])
-    run(metrics=["nsd"], out=Path("other"))
+    run(metric=["lesion_f1"])
+    run(metric=["nsd"], out=Path("other"))
     said = say("compare", "out", "other")
     assert said.code == 0
     assert "+0.000, better in 0, worse in 0 of 2" in said.out
     assert "no session was scored by nsd" in say("compare", "out", "other", "--metric", "nsd").err
+
+
+def test_a_metric_that_was_edited_gives_fresh_values(say: Callable[..., Said]) -> None:
+    Path("intrabench.toml").touch()
+    Path("metrics").mkdir()
+    Path("metrics/mine.py").write_text(MINE)
+    one, other = ("--targets", "blob.1"), ("--targets", "blob.2")
+    assert say("run", *BOXES, "--metric", "brightness").code == 0
+    first = read_rows(Path("results"))
+    Path("metrics/mine.py").write_text(MINE.replace("/ self.scale", "+ 1000"))
+    assert say("run", *BOXES, *one, "--metric", "brightness").code == 0
+    said = say("table", "--metric", "brightness", "--csv")
+    fresh = first.filter(target="blob.1")["brightness"].item() + 1000
+    assert float(said.out.splitlines()[1].split(",")[-1]) == pytest.approx(fresh)
+    assert "2 older sessions do not count for brightness: its code has changed since" in said.err
+    assert say("table", "--csv").out.splitlines()[1].split(",")[-1] == str(first["dice"].mean())
+    assert say("run", *BOXES, *other, "--metric", "brightness").code == 0
+    said = say("table", "--metric", "brightness", "--csv")
+    assert float(said.out.splitlines()[1].split(",")[-1]) == pytest.approx(first["brightness"].mean() + 1000)
 
 
 def test_the_report_lists_what_was_measured(say: Callable[..., Said]) -> None:
