@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class MaskPair:
-    """What a metric is given. Arrays ``(z, y, x)`` are cut to the joint box of both masks and are not to be changed.
+    """What a metric is given. Arrays ``(z, y, x)`` are cut to the joint box of both masks, and are read-only.
 
     target, given: both as they came, with the voxels that the target says to ignore; everything else is without those.
     """
@@ -49,12 +49,12 @@ class MaskPair:
     @cached_property
     def truth_array(self) -> NDArray[np.bool_]:
         """The target in the joint box."""
-        return self.truth.crop(self.box)
+        return _shared(self.truth.crop(self.box))
 
     @cached_property
     def answer_array(self) -> NDArray[np.bool_]:
         """The answer in the joint box."""
-        return self.answer.crop(self.box)
+        return _shared(self.answer.crop(self.box))
 
     @cached_property
     def overlap(self) -> Overlap:
@@ -77,4 +77,10 @@ class MaskPair:
         """
         if self._image is None:
             raise ValueError('there is no image; a metric that looks at it has needs = frozenset({"image", ...})')
-        return self._image.array[box_slices(self.box)]
+        return _shared(self._image.array[box_slices(self.box)])
+
+
+def _shared(array: NDArray[Any]) -> NDArray[Any]:
+    """An array, or view, that no metric can change for the others."""
+    array.flags.writeable = False
+    return array

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import intrabench
+from intrabench import registry
 from intrabench.engine.verify import verify
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.known import metric
@@ -173,8 +174,17 @@ def test_the_report_lists_what_was_measured(say: Callable[..., Said]) -> None:
     run(metric=["brightness", "lesion_f1"], plugin=[Path("mine.py")])
     assert say("report", "known.html", "--plugin", "mine.py", "--targets", "0", "--out", "out").code == 0
     text = Path("known.html").read_text()
+    assert "Mean of the image in the answer, over a scale." in text
     for told in (">Lesion F1</th>", ">brightness</th>", f"dice@1, iou@1, {metric('brightness').id}, lesion_f1@1"):
         assert told in text.replace('<button type="button">', ">").replace("</button>", ""), told
+    registry._plugins["metrics"].clear()  # as on another machine, which has not the file
+    assert say("report", "unknown.html", "--targets", "0", "--out", "out").code == 0
+    text = Path("unknown.html").read_text()
+    assert ">Lesion F1<" in text
+    assert ">brightness<" not in text
+    said = say("table", "--metric", "brightness", "--out", "out")
+    assert (said.code, "there is no metric 'brightness'" in said.err) == (2, True)
+    assert say("table", "--out", "out").code == 0
 
 
 def test_a_session_with_more_metrics_is_verified() -> None:

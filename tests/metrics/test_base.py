@@ -14,6 +14,7 @@ from intrabench.metrics.hd95 import HausdorffDistance95
 from intrabench.metrics.lesion_f1 import LesionF1
 from intrabench.metrics.mask_pair import MaskPair
 from intrabench.metrics.nsd import NormalisedSurfaceDice
+from intrabench.versions import version_of
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Plain(Metric):
 @pytest.mark.parametrize(
     ("metric", "column", "id", "head"),
     [
-        (Plain(), "plain", "plain@3", "plain"),
+        (Plain(), "plain", f"plain@{version_of(Plain)}", "plain"),
         (HausdorffDistance95(), "hd95_mm", "hd95_mm@1", "HD95, mm"),
         (NormalisedSurfaceDice(), "nsd_2mm", "nsd_2mm@1", "NSD, 2 mm"),
         (NormalisedSurfaceDice(2.0), "nsd_2mm", "nsd_2mm@1", "NSD, 2 mm"),
@@ -39,6 +40,10 @@ class Plain(Metric):
 )
 def test_names(metric: Metric, column: str, id: str, head: str) -> None:
     assert (metric.column, metric.id, metric.head) == (column, id, head)
+
+
+def test_the_version_of_ones_own_metric_follows_its_code() -> None:
+    assert Plain().id.startswith("plain@3.")
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ def test_as_on_whole_arrays(truth: np.ndarray, answer: np.ndarray, ignore: np.nd
         assert np.array_equal(cut, whole[box_slices(pair.box)])
         assert cut.sum() == whole.sum()
     assert np.array_equal(pair.image_array, image.array[box_slices(pair.box)])
+    assert not any(array.flags.writeable for array in (pair.truth_array, pair.answer_array, pair.image_array))
     assert pair.overlap.common == (counted[0] & counted[1]).sum()
     assert np.array_equal(pair.given.to_array(SHAPE), answer)
     assert pair.spacing_mm == (3.0, 1.0, 2.0)

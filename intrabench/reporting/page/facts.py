@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import polars as pl
 
 from intrabench.effort import TABLES
 from intrabench.effort import table as effort_table
+from intrabench.metrics.base import Metric
 from intrabench.protocols import PROTOCOLS
 from intrabench.reporting.page.grid import digits_of
 from intrabench.reporting.table import seen_in_training
@@ -19,7 +21,7 @@ from intrabench.results.store import FAILED, damaged_parts
 from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.compare import FEW
 from intrabench.statistics.resample import DRAWS
-from intrabench.statistics.scores import FailurePolicy
+from intrabench.statistics.scores import FailurePolicy, measured_metrics
 from intrabench.statistics.soundness import is_partial
 from intrabench.target import WHOLE_CASE
 
@@ -125,8 +127,14 @@ def definitions(rows: pl.DataFrame, how: Aggregation, policy: FailurePolicy) -> 
         ("Last state", "After an early stop no rows are invented; the last state is carried forward."),
         ("Interval", f"Of 95 % of {DRAWS} bootstrap draws of cases; all targets and seeds of a case stay together."),
         ("Metrics", ", ".join(metrics) or "those of a protocol that this version does not know"),
+        *((one.head, _first_paragraph(one)) for one in measured_metrics(rows)),
         *((name, effort_table(name)["source"]) for name in TABLES),
     ]
+
+
+def _first_paragraph(metric: Metric) -> str:
+    """What its class says of itself."""
+    return " ".join(cleandoc(type(metric).__doc__ or "").split("\n\n")[0].split())
 
 
 def _count(value: float) -> str:
