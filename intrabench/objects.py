@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import fields
 from enum import Enum
@@ -24,7 +23,7 @@ ModelLike: TypeAlias = str | Model | type[Model]
 RefinementLike: TypeAlias = str | Refinement | type[Refinement]
 PrompterLike: TypeAlias = str | Prompter | Refinement | type[Prompter] | type[Refinement]
 MetricLike: TypeAlias = str | Metric | type[Metric]
-DatasetLike: TypeAlias = str | os.PathLike[str] | Dataset | type[Dataset]
+DatasetLike: TypeAlias = str | Path | Dataset | type[Dataset]
 
 T = TypeVar("T", Model, Prompter, Dataset)
 
@@ -40,8 +39,8 @@ def make_model(given: ModelLike) -> Model:
 
 def make_dataset(given: DatasetLike) -> Dataset:
     """The data set of a spec, a path, a class or an object; see `make_model`."""
-    if isinstance(given, os.PathLike):
-        path = os.fspath(given)
+    if isinstance(given, Path):
+        path = str(given)
         return registry.make("datasets", path if "/" in path else f"./{path}")
     return _object("datasets", given)
 
@@ -84,7 +83,7 @@ def _classes(made: Any) -> list[type[Any]]:
 
 def spec_of(given: Any) -> str:
     """How a spec, an object or a class is written: objects with all parameters."""
-    if isinstance(given, str | os.PathLike):
+    if isinstance(given, str | Path):
         return str(given)
     return str(getattr(given, "name", given.__name__) if isinstance(given, type) else given.spec)
 

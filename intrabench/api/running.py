@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Never, TypeAlias, TypeVar
 
-from intrabench.errors import FailedSessions
+from intrabench.errors import FailedSessions, IntraBenchError
+from intrabench.specs import nearest
 
 if TYPE_CHECKING:
     import polars as pl
@@ -146,6 +147,11 @@ def check(
 
 
 def _options(given: dict[str, Any], *others: str) -> dict[str, Any]:
-    """The options among the arguments of a function: all but what is not an option of a run."""
-    unknown = given.pop("unknown")
-    return {name: value for name, value in given.items() if name not in ("out", "progress", *others)} | unknown
+    """The options of a run among the arguments of a function; `others` of its arguments are none.
+
+    Raises:
+        IntraBenchError: an argument is unknown.
+    """
+    for name in given.pop("unknown"):
+        raise IntraBenchError(f"there is no option {name!r}{nearest(name, given)}; options are {', '.join(given)}")
+    return {name: value for name, value in given.items() if name not in ("out", "progress", *others)}

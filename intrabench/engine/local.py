@@ -16,6 +16,7 @@ from intrabench.engine.plan import make_plan
 from intrabench.engine.player import Player
 from intrabench.engine.progress import Reporter
 from intrabench.engine.rows import RowWriter, Summary
+from intrabench.errors import IntraBenchError
 from intrabench.results.store import Store, read_rows
 
 
@@ -25,6 +26,8 @@ def execute(options: Options, folder: Path, reporter: Reporter) -> tuple[Summary
     Raises:
         IntraBenchError: an option is wrong. Failures of single sessions are rows with a status instead.
     """
+    if not options.model:
+        raise IntraBenchError("a run needs a model; give at least one")
     job = make_job(options)
     run_id = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + secrets.token_hex(3)
     try:

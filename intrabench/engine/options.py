@@ -16,7 +16,6 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights.registry import RANDOM
 from intrabench.objects import DatasetLike, MetricLike, ModelLike, PrompterLike, RefinementLike, spec_of
-from intrabench.specs import nearest
 
 
 def given_weights(text: str | Path) -> Path:
@@ -83,12 +82,10 @@ def chosen(given: Mapping[str, Any]) -> Options:
     """The options that a person gave by name: one thing or several, text or paths; None is not given.
 
     Raises:
-        IntraBenchError: there is no such option, or a value is of the wrong kind or means nothing.
+        IntraBenchError: a value is of the wrong kind, or means nothing.
     """
     known, hints, values = {option.name: option for option in fields(Options)}, get_type_hints(Options), {}
     for name, value in given.items():
-        if name not in known:
-            raise IntraBenchError(f"there is no option {name!r}{nearest(name, known)}; it knows {', '.join(known)}")
         if value is not None:
             read = known[name].metadata.get("read")
             values[name] = read(value) if read and isinstance(value, str | Path) else _fitting(name, value, hints[name])
@@ -121,12 +118,12 @@ def _fitting(name: str, value: Any, hint: Any) -> Any:
     """A value of the type of its option, alone or in a tuple."""
     if get_origin(hint) is not Sequence:
         return _one(name, value, hint)
-    kinds = _kinds(get_args(hint)[0])
+    inner = get_args(hint)[0]
     alone = isinstance(value, str | os.PathLike | type) or not isinstance(value, Iterable)
     several = [value] if alone else list(value)
     if not several:
         raise IntraBenchError(f"{name}=[] names nothing; give at least one, or leave {name} out")
-    return tuple(_one(name, one, Union[tuple(kinds)]) for one in several)  # noqa: UP007
+    return tuple(_one(name, one, inner) for one in several)
 
 
 def _one(name: str, value: Any, hint: Any) -> Any:
@@ -137,7 +134,7 @@ def _one(name: str, value: Any, hint: Any) -> Any:
         return Path(value)
     if name == "batch" and isinstance(value, int):
         return str(value)
-    for kind in kinds:
+    for kind in kinds if kinds != [int] else ():
         within = get_args(kind)[0] if get_origin(kind) is type else None
         if isinstance(value, type) and issubclass(value, within) if within else isinstance(value, kind):
             return value
@@ -154,8 +151,8 @@ def _expected(kinds: Sequence[Any]) -> str:
     """What an option takes, in words."""
     if len(kinds) == 1:
         return _EXPECTED[kinds[0]]
-    bases = [kind.__name__ for kind in kinds if isinstance(kind, type) and kind not in (str, os.PathLike)]
-    return f"a spec, an object of a {' or '.join(bases)}, or a class of these"
+    bases = [kind.__name__ for kind in kinds if isinstance(kind, type) and kind not in (str, Path)]
+    return f"a spec, or an object or a class of {' or '.join(bases)}"
 
 
 def _words(value: Any) -> Any:

@@ -1,0 +1,113 @@
+"""Results from Python: the same numbers as on the command line, as data."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import intrabench
+from intrabench import IntraBenchError
+from tests.conftest import Said
+
+SMALL = "phantom:shape=16x32x32,instances=3,scans=2"
+
+
+@pytest.fixture(autouse=True)
+def _results(data: Path) -> None:
+    models, prompters = ["box_fill", "random_walker"], ["box_volume", "box_interp:n=2+click_center"]
+    intrabench.run(models, prompters, SMALL, rounds=1, save_masks=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, []),
+        ({"metric": "iou", "round": 0}, ["--metric", "iou", "--round", "0"]),
+        (
+            {"per_round": True, "by": ["prompter"], "columns": "model"},
+            ["--per-round", "--by", "prompter", "--columns", "model"],
+        ),
+        (
+            {"by": "model", "aggregation": "pooled", "failed": "drop"},
+            ["--by", "model", "--aggregation", "pooled", "--failed", "drop"],
+        ),
+        (
+            {"interval": True, "counts": True, "protocol": "basic@1"},
+            ["--interval", "--counts", "--protocol", "basic@1"],
+        ),
+        ({"aggregation": "matched", "empty": "drop"}, ["--aggregation", "matched", "--empty", "drop"]),
+    ],
+)
+def test_a_table_is_the_one_of_the_command(say: Callable[..., Said], options: dict[str, Any], words: list[str]) -> None:
+    printed = pl.read_csv(io.StringIO(say("table", "--csv", *words).out))
+    frame = pl.read_csv(io.StringIO(intrabench.table(**options).write_csv()))
+    assert frame.equals(printed)
+    assert len(frame) >= 2
+
+
+def test_options_of_a_table_that_do_not_go_together_are_refused() -> None:
+    with pytest.raises(IntraBenchError, match="--groups does not go with --counts"):
+        intrabench.table(groups=True, counts=True)
+    with pytest.raises(IntraBenchError, match="there is no metric 'dise', did you mean 'dice'"):
+        intrabench.table(metric="dise")
+
+
+def test_a_comparison_says_by_how_much_and_whether_it_is_worse(say: Callable[..., Said]) -> None:
+    found = intrabench.compare("box_fill", "random_walker")
+    assert len(found) == 2
+    rows = intrabench.table(by=["model", "prompter"], protocol="basic@1")
+    for head, comparison in found.items():
+        mean = {
+            row["model"]: row["average"] for row in rows.iter_rows(named=True) if row["prompter"] == head.split(", ")[0]
+        }
+        difference = comparison.datasets["difference"][0]
+        assert difference == pytest.approx(mean["random_walker"] - mean["box_fill"])
+        assert comparison.worse is False  # two cases are too few
+    assert [
+        line[3:] for line in say("compare", "box_fill", "random_walker").out.splitlines() if line[:2] == "=="
+    ] == list(found)
+
+
+def test_report_and_figures_are_files() -> None:
+    report = intrabench.report("mine.html", targets=1, aggregation="pooled")
+    assert report == Path("mine.html")
+    assert "box_interp:n=2+click_center" in report.read_text()
+    files = intrabench.figures("pictures", format=["svg"])
+    assert files
+    assert all(path.suffix == ".svg" and path.stat().st_size > 1000 for path in files)
+
+
+def test_merge_tells_what_it_did() -> None:
+    merged = intrabench.merge(Path("intrabench-results"), "all")
+    assert (merged.copied > 3, merged.skipped, merged.conflicts) == (True, 0, [])
+    again = intrabench.merge("intrabench-results", "all")
+    assert (again.copied, again.skipped > 3) == (0, True)
+    assert intrabench.table("all").equals(intrabench.table())
+
+
+def test_verify_gives_verdicts() -> None:
+    verdicts = intrabench.verify(sample=3, seed=1)
+    assert [verdict.found for verdict in verdicts] == ["equal"] * 3
+
+
+def test_nothing_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    intrabench.table(interval=True)
+    intrabench.compare("box_fill", "random_walker")
+    intrabench.report()
+    intrabench.verify(sample=1)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_functions_are_not_hidden_by_modules_of_the_same_name() -> None:
+    import intrabench.engine.check
+    import intrabench.engine.preview
+    import intrabench.reporting.page.page
+
+    for name in ("run", "table", "compare", "report", "figures", "preview", "check", "merge", "verify"):
+        assert callable(getattr(intrabench, name)), name
+        assert name in dir(intrabench)

@@ -1,0 +1,62 @@
+"""Options: what of them is work, what a record says, and records of older versions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from intrabench.datasets.phantom import Phantom
+from intrabench.engine.options import Options, chosen
+from intrabench.models.box_fill import BoxFill
+from intrabench.results.runs import read_record, work_of
+
+V01 = Path(__file__).parents[1] / "golden" / "results" / "v0.1"
+
+
+def test_a_record_has_objects_by_their_specs() -> None:
+    options = chosen({"model": [BoxFill(), BoxFill, "sam"], "dataset": Phantom(instances=2), "plugin": Path("a.py")})
+    assert options.words["model"] == ["box_fill", "box_fill", "sam"]
+    assert options.words["dataset"] == [Phantom(instances=2).spec]
+    assert options.words["plugin"] == ["a.py"]
+    json.dumps(options.words)
+
+
+def test_where_and_how_a_run_computes_is_not_its_work() -> None:
+    work = {name: Options().work[name] for name in Options().work}
+    others = {"device": "cpu", "batch": 3, "memory": 1, "compile": True, "cache_embeddings": True, "plugin": "a.py"}
+    assert chosen(others).work == work
+    for name, value in {"rounds": 0, "seed": 3, "targets": "a", "metric": "iou", "dtype": "bfloat16"}.items():
+        assert chosen({name: value}).work != work, name
+
+
+@pytest.mark.parametrize("given", ["random", "w.pth", Path("w.pth")])
+def test_weights_are_a_path_or_random(given: str | Path) -> None:
+    options = chosen({"weights": given})
+    assert (options.weights, options.random) == (Path(given), given == "random")
+
+
+def test_a_file_called_random_is_a_path() -> None:
+    options = chosen({"weights": "./random"})
+    assert (options.random, options.weights) == (False, Path("random").absolute())
+
+
+def test_records_from_before_are_read_under_the_names_of_now() -> None:
+    (path, *_) = sorted((V01 / "runs").glob("*.json"))
+    old = read_record(V01, path.stem)
+    assert old["options"]["model"] == ["box_fill", "random_walker"]
+    assert (old["options"]["memory"], old["options"]["plugin"]) == (512, [])
+    now = chosen(
+        {
+            "model": ["box_fill", "random_walker"],
+            "prompter": ["box_interp:n=3+scribble", "point_interp:n=3", "click_center"],
+            "dataset": "phantom:shape=8x48x56,instances=2",
+            "cases": "first:2",
+            "rounds": 2,
+            "save_masks": True,
+            "device": "cpu",
+        }
+    )
+    assert work_of(old) == work_of({"work": now.work})
+    assert work_of(old) != work_of({"work": {**now.work, "rounds": 3}})
