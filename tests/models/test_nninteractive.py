@@ -74,8 +74,9 @@ def by_hand(folder: Path, array: np.ndarray, autozoom: bool = False) -> Any:
     """A session as the package's README makes it."""
     from nnInteractive.inference.inference_session import nnInteractiveInferenceSession
 
+    threads = torch.get_num_threads()  # which it sets for the whole process
     with redirect_stdout(StringIO()):
-        session = nnInteractiveInferenceSession(torch.device("cpu"), torch_n_threads=2, do_autozoom=autozoom)
+        session = nnInteractiveInferenceSession(torch.device("cpu"), torch_n_threads=threads, do_autozoom=autozoom)
         session.initialize_from_trained_model_folder(str(folder))
         session.set_image(array[None])
         session.set_target_buffer(torch.zeros(array.shape, dtype=torch.uint8))
