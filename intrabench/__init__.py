@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from intrabench.models.parts.crop_model import CropModel as CropModel
     from intrabench.models.parts.network_model import NetworkModel as NetworkModel
     from intrabench.models.parts.slice_model import SliceModel as SliceModel
+    from intrabench.prompters.base import Modifier as Modifier
     from intrabench.prompters.base import Prompter as Prompter
     from intrabench.prompters.base import Refinement as Refinement
     from intrabench.prompters.base import Turns as Turns
@@ -80,7 +81,7 @@ _PLACES = {
     "models.parts.crop_model": ("CropModel",),
     "models.parts.network_model": ("NetworkModel",),
     "models.parts.slice_model": ("SliceModel",),
-    "prompters.base": ("Prompter", "Refinement", "Turns", "User"),
+    "prompters.base": ("Modifier", "Prompter", "Refinement", "Turns", "User"),
     "prompters.slices": ("tight_box",),
     "prompts": (
         *("Click", "DrawBox2D", "DrawBox3D", "DrawScribble", "MarkExtent"),

@@ -12,22 +12,24 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, Literal, get_args
 
 from intrabench.errors import IntraBenchError
 from intrabench.specs import nearest
 
-if TYPE_CHECKING:
-    from intrabench.registry import Room
+Room = Literal["models", "prompters", "datasets", "metrics", "clickability"]
 
 BASES: dict[Room, tuple[str, ...]] = {
     "models": ("Model", "VolumeModel", "SliceModel", "NetworkModel", "CropModel", "SamFamily"),
-    "prompters": ("Prompter", "Refinement"),
+    "prompters": ("Prompter", "Refinement", "Modifier"),
     "datasets": ("Dataset",),
     "metrics": ("Metric",),
     "clickability": ("Clickability", "Saliency"),
 }
 """What classes of a room inherit from; at least one of these that can be imported from `intrabench`."""
+
+KINDS = {"Refinement": "refinement", "Modifier": "modifier"}
+"""What classes with these bases are called, where a room has several kinds of classes."""
 
 _NAME = re.compile(r"[\w.-]+")
 _METHODS = (inspect.isfunction, inspect.ismethod, lambda member: isinstance(member, (staticmethod, classmethod)))
@@ -262,6 +264,11 @@ def _built_in(tree: ast.Module) -> set[str]:
     parts = [((node.module or "").split("."), node.names) for node in imports]
     found = [names for module, names in parts if len(module) == 3 and module[1] in BASES and module[2] != "base"]
     return {alias.asname or alias.name for names in found for alias in names}
+
+
+def kind_of(node: ast.ClassDef) -> str:
+    """One of `KINDS`, or nothing."""
+    return next((KINDS[parent] for parent in sorted(_parents(node)) if parent in KINDS), "")
 
 
 def _parents(node: ast.ClassDef) -> set[str]:

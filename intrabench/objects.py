@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from intrabench import registry, specs
+from intrabench.contract import Room
 from intrabench.datasets.base import Dataset
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import Metric
@@ -17,7 +18,6 @@ from intrabench.metrics.known import metric
 from intrabench.models.base import Model
 from intrabench.prompters.base import Prompter, Refinement
 from intrabench.prompters.combined import Combined, Part, combine, parts_of
-from intrabench.registry import Room
 
 ModelLike: TypeAlias = str | Model | type[Model]
 RefinementLike: TypeAlias = str | Refinement | type[Refinement]

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from intrabench import specs
-from intrabench.contract import check_class, check_source, room_of, written_name
+from intrabench.contract import Room, check_class, check_source, kind_of, room_of, written_name
 from intrabench.errors import IntraBenchError
 from intrabench.loading import import_file
 from intrabench.workspace import current
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from intrabench.clickability.base import Clickability
     from intrabench.datasets.base import Dataset
 
-Room = Literal["models", "prompters", "datasets", "metrics", "clickability"]
 ROOMS: dict[Room, str] = {
     "models": "model",
     "prompters": "prompter",
@@ -42,12 +41,13 @@ _plugins: dict[Room, dict[str, Entry]] = {room: {} for room in ROOMS}
 
 @dataclass(frozen=True)
 class Entry:
-    """A class that can be had by name; `load` imports it."""
+    """A class that can be had by name; `load` imports it. kind: of `contract.KINDS`, where it is of one."""
 
     name: str
     summary: str
     origin: str
     load: Callable[[], type[Any]]
+    kind: str = ""
 
 
 def entries(room: Room) -> dict[str, Entry]:
@@ -215,13 +215,13 @@ def _load_point(point: importlib.metadata.EntryPoint, origin: str) -> Any:
 def _scan(path: Path, origin: str, load: Callable[[], Any]) -> Iterator[Entry]:
     """The classes of a file, read without running it."""
     state = path.stat()
-    for name, summary, cls in _classes(path, state.st_mtime_ns, state.st_size):
-        yield Entry(name, summary, origin, partial(_attribute, load, cls))
+    for name, summary, cls, kind in _classes(path, state.st_mtime_ns, state.st_size):
+        yield Entry(name, summary, origin, partial(_attribute, load, cls), kind)
 
 
 @cache
-def _classes(path: Path, mtime_ns: int, size: int) -> list[tuple[str, str, str]]:
-    """Name, summary and class of each top-level class with ``name = "..."``; a file is read anew once it changes."""
+def _classes(path: Path, mtime_ns: int, size: int) -> list[tuple[str, str, str, str]]:
+    """Name, summary, class and kind of each top-level class that has a name; a file is read anew once it changes."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except (SyntaxError, UnicodeDecodeError) as error:
@@ -229,7 +229,7 @@ def _classes(path: Path, mtime_ns: int, size: int) -> list[tuple[str, str, str]]
     if Path(__file__).parent not in path.parents:
         check_source(tree, path)
     named = [(node, written_name(node)) for node in tree.body if isinstance(node, ast.ClassDef)]
-    return [(name, _first_line(ast.get_docstring(node)), node.name) for node, name in named if name]
+    return [(name, _first_line(ast.get_docstring(node)), node.name, kind_of(node)) for node, name in named if name]
 
 
 def _attribute(load: Callable[[], Any], name: str) -> type[Any]:

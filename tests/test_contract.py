@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from intrabench import registry
-from intrabench.contract import check_class
+from intrabench.contract import Room, check_class
 from intrabench.errors import IntraBenchError
 from intrabench.prompters.hand import Hand
 from tests.conftest import Said
@@ -22,7 +22,7 @@ TAKES = f'write accepts = frozenset({{"point"}}) with those it takes of {KINDS}'
 @pytest.mark.parametrize(("room", "text"), SOUND.values(), ids=SOUND)
 def test_sound_classes_are_taken(say: Callable[..., Said], room: str, text: str) -> None:
     in_workspace(room, text)
-    assert "mine" in [line.split()[0] for line in say("list", room).out.splitlines()]
+    assert "mine" in [line.partition(" ")[0] for line in say("list", room).out.splitlines()]
     assert registry.find(room, "mine").load().__name__ == "Mine"  # type: ignore[arg-type]
 
 
@@ -210,7 +210,7 @@ def test_classes_of_packages_are_checked(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize("room", registry.ROOMS)
-def test_all_that_is_built_in_keeps_to_the_contract(room: registry.Room) -> None:
+def test_all_that_is_built_in_keeps_to_the_contract(room: Room) -> None:
     classes = [entry.load() for entry in registry.entries(room).values()]
     assert len(classes) > 2
     for cls in classes:

@@ -9,6 +9,7 @@ from textwrap import wrap
 from typing import Any
 
 from intrabench import registry, specs
+from intrabench.contract import Room
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import PROTOCOLS, Protocol
 from intrabench.protocols.row import Row
@@ -53,7 +54,7 @@ def _rows(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
-def _describe(room: registry.Room, entry: registry.Entry, parameters: str) -> str:
+def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
     cls = entry.load()
     lines = [f"{entry.name} ({registry.ROOMS[room]}, from {entry.origin})", "", inspect.cleandoc(cls.__doc__ or ""), ""]
     lines += ["parameters:"] if fields(cls) else ["no parameters"]

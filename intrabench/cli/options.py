@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from intrabench.registry import Room
+    from intrabench.contract import Room
 
 
 def completes(room: Room) -> Callable[[str], list[tuple[str, str]]]:

@@ -20,7 +20,7 @@ Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
 
 def listing(what: str, plugins: list[Path]) -> list[dict[str, str]]:
-    """Name, summary and origin of all models, prompters, data sets or protocols."""
+    """Name, kind, summary and origin of all that a room has, or of the protocols."""
     from intrabench import registry
     from intrabench.specs import nearest
 
@@ -28,12 +28,21 @@ def listing(what: str, plugins: list[Path]) -> list[dict[str, str]]:
     if what == "protocols":
         from intrabench.protocols import PROTOCOLS
 
-        return [{"name": p.id, "summary": p.summary, "origin": "intrabench"} for p in PROTOCOLS.values()]
+        return [
+            {"name": p.id, "kind": "protocol", "summary": p.summary, "origin": "intrabench"} for p in PROTOCOLS.values()
+        ]
     if what not in registry.ROOMS:
         known = (*registry.ROOMS, "protocols")
         raise IntraBenchError(f"there is no list of {what!r}{nearest(what, known)}; give one of {', '.join(known)}")
-    found = registry.entries(what)
-    return [{"name": entry.name, "summary": entry.summary, "origin": entry.origin} for entry in found.values()]
+    return [
+        {
+            "name": entry.name,
+            "kind": entry.kind or registry.ROOMS[what],
+            "summary": entry.summary,
+            "origin": entry.origin,
+        }
+        for entry in registry.entries(what).values()
+    ]
 
 
 def add_plugins(plugins: list[Path]) -> None:
@@ -46,14 +55,48 @@ def add_plugins(plugins: list[Path]) -> None:
 
 
 def show_names(rows: Sequence[Mapping[str, str]], json: bool) -> None:
-    """Print the rows of `listing`."""
+    """Print the rows of `listing`: those that ship by their kind, then those of each other origin, under headings."""
     if json:
         show(rows, json)
         return
     width = max((len(row["name"]) for row in rows), default=0)
-    for row in rows:
-        origin = "" if row["origin"] == "intrabench" else f"  [{row['origin']}]"
-        typer.echo(f"{row['name']:<{width}}  {row['summary']}{origin}")
+    groups: dict[str, list[Mapping[str, str]]] = {}
+    for row in sorted(rows, key=_place):
+        groups.setdefault(_heading(row), []).append(row)
+    for number, (heading, members) in enumerate(groups.items()):
+        if len(groups) > 1:
+            typer.echo(f"{chr(10) * (number > 0)}{heading}")
+        for row in members:
+            typer.echo(f"{row['name']:<{width}}  {row['summary']}")
+
+
+_KINDS = ("", "refinement", "modifier")
+_USE = {"refinement": ", as PROMPTER+REFINEMENT or --refine", "modifier": ", as PROMPTER+MODIFIER"}
+"""In which order the kinds of a room are listed, and how they are written."""
+
+
+def _place(row: Mapping[str, str]) -> tuple[int, str]:
+    """What ships comes first, by its kind, then the workspace, then all else; within a group the order stays."""
+    if row["origin"] == "intrabench":
+        return (_KINDS.index(row["kind"]) if row["kind"] in _KINDS else 0), ""
+    folder = _folder(row["origin"])
+    return len(_KINDS) + folder.startswith("From"), folder
+
+
+def _heading(row: Mapping[str, str]) -> str:
+    kind = f"{row['kind']}s".replace("dataset", "data set").capitalize()
+    return f"{kind}{_USE.get(row['kind'], '')}:" if row["origin"] == "intrabench" else f"{_folder(row['origin'])}:"
+
+
+def _folder(origin: str) -> str:
+    """The workspace folder of a file, else the origin as it is."""
+    from intrabench.workspace import current
+
+    workspace = current()
+    path = Path(origin)
+    if workspace is not None and path.parent.parent == workspace.root:
+        return f"In {path.parent.name}/ of this workspace"
+    return f"From {origin}"
 
 
 def show_table(rows: Sequence[Mapping[str, Any]], json: bool) -> None:

@@ -100,6 +100,31 @@ class Prompter(ABC):
 
 
 @dataclass(frozen=True)
+class Modifier(ABC):
+    """Base of what changes the turns of any prompter, ``box_interp:n=3+hand:jitter_mm=2``.
+
+    A subclass is a frozen dataclass with a `name`, its parameters, and `move`.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[str] = "1"
+
+    @property
+    def spec(self) -> str:
+        """``name:key=value,...`` with every parameter but switches that are off."""
+        return spec_of(self)
+
+    @property
+    def steady(self) -> bool:
+        """Whether it changes nothing; then it is left out of the prompter's spec."""
+        return False
+
+    @abstractmethod
+    def move(self, turn: Turn, user: User) -> Turn:
+        """The turn as the user really makes it; its effort stays the same."""
+
+
+@dataclass(frozen=True)
 class Refinement(ABC):
     """Base of all ways to correct an answer: a frozen dataclass with a `name`, its parameters, and `correct`.
 

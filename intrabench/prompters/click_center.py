@@ -17,7 +17,7 @@ from intrabench.specs import switch
 
 @dataclass(frozen=True)
 class ClickCenter(Refinement):
-    """Refinement: the deepest voxel of the largest error, a 26-connected component of all wrong voxels.
+    """The deepest voxel of the largest error, a 26-connected component of all wrong voxels.
 
     units: whether depth is measured in millimetres, or in voxels of any size. tie: whether the first (in z, y, x order)
     or a random one of equally deep voxels is taken. ``units=voxel,tie=seeded`` is the rule of the CVPR 2025 challenge,

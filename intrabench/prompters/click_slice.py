@@ -15,7 +15,7 @@ from intrabench.prompts import Click, Prompts, Turn
 
 @dataclass(frozen=True)
 class ClickSlice(Refinement):
-    """Refinement: one random wrong pixel in every slice that was prompted initially ("1PPS Refine").
+    """One random wrong pixel in every slice that was prompted initially ("1PPS Refine").
 
     Source: IntRaBench paper and its code, RadioActive.
     """

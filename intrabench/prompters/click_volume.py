@@ -13,7 +13,7 @@ from intrabench.prompts import Turn
 
 @dataclass(frozen=True)
 class ClickVolume(Refinement):
-    """Refinement: one random wrong voxel of the volume ("1 PPV Refine"), with the sign that corrects it.
+    """One random wrong voxel of the volume ("1 PPV Refine"), with the sign that corrects it.
 
     Source: IntRaBench paper and its code, RadioActive.
     """

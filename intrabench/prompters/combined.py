@@ -9,13 +9,12 @@ from typing import TypeAlias
 from intrabench import registry
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
-from intrabench.prompters.base import Prompter, Refinement, Turns, User, checked_turn, dialogue
-from intrabench.prompters.hand import Hand
+from intrabench.prompters.base import Modifier, Prompter, Refinement, Turns, User, checked_turn, dialogue
 from intrabench.prompts import Turn
 from intrabench.specs import split
 from intrabench.versions import version_of
 
-Part: TypeAlias = Prompter | Refinement | Hand
+Part: TypeAlias = Prompter | Refinement | Modifier
 
 
 class Combined(Prompter):
@@ -25,7 +24,7 @@ class Combined(Prompter):
     """
 
     def __init__(
-        self, initial: Prompter | None, refinement: Refinement | None = None, hand: Hand | None = None
+        self, initial: Prompter | None, refinement: Refinement | None = None, hand: Modifier | None = None
     ) -> None:
         self.initial, self.refinement, self.hand = initial, refinement, hand
         self.propagates = initial is not None and initial.propagates
@@ -104,7 +103,7 @@ def combine(parts: Sequence[Part], spec: str) -> Prompter:
     """
     initial = parts[0] if isinstance(parts[0], Prompter) else None
     rest = parts[1:] if initial else parts
-    hand = rest[-1] if rest and isinstance(rest[-1], Hand) else None
+    hand = rest[-1] if rest and isinstance(rest[-1], Modifier) else None
     rest = rest[:-1] if hand else rest
     refinement = rest[0] if rest and isinstance(rest[0], Refinement) else None
     rest = rest[1:] if refinement else rest

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.prompters.base import User
+from intrabench.prompters.base import Modifier, User
 from intrabench.prompts import Prompts, Scribble, Turn
-from intrabench.specs import spec_of, switch
+from intrabench.specs import switch
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Hand:
-    """Modifier: the user error model, for any prompter, as in ``box_interp:n=3+hand:jitter_mm=2``.
+class Hand(Modifier):
+    """The user error model, for any prompter, as in ``box_interp:n=3+hand:jitter_mm=2``.
 
     jitter_mm: standard deviation of the positions of clicks, strokes (within the slice) and edges of boxes. miss_rate:
     share of clicks with the wrong sign. box_slack: boxes are enlarged by this share of their size on each side. Prompts
@@ -27,7 +27,6 @@ class Hand:
     """
 
     name = "hand"
-    version: ClassVar[str] = "1"
     jitter_mm: float = switch(0.0)
     miss_rate: float = switch(0.0)
     box_slack: float = switch(0.0)
@@ -35,11 +34,6 @@ class Hand:
     def __post_init__(self) -> None:
         if self.jitter_mm < 0 or self.box_slack < 0 or not 0 <= self.miss_rate <= 1:
             raise ValueError("expected jitter_mm and box_slack of 0 or more and a miss_rate from 0 to 1")
-
-    @property
-    def spec(self) -> str:
-        """``hand:key=value,...`` with what is not zero."""
-        return spec_of(self)
 
     @property
     def steady(self) -> bool:

@@ -24,7 +24,7 @@ _SHARE = 0.6  # how much of the outline is drawn
 
 @dataclass(frozen=True)
 class ScribbleRefinement(Refinement):
-    """Refinement: one scribble, positive or negative by a Bernoulli draw ("Scribble Refine").
+    """One scribble, positive or negative by a Bernoulli draw ("Scribble Refine").
 
     It is positive with the probability missed / (missed + wrongly included voxels). A positive one runs through the
     slice centroids of the largest missed component. A negative one lies in the coronal or sagittal slice with most

@@ -1,0 +1,80 @@
+"""Lists: what ships by its kind, then the user's own classes by the folder that they are in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import intrabench
+from intrabench.workspace import make_workspace
+from tests.conftest import Said
+
+SHIFT = '''
+from dataclasses import dataclass, replace
+from intrabench import Modifier, Turn, User
+
+
+@dataclass(frozen=True)
+class Shift(Modifier):
+    """Every click lands some pixels too far to the right."""
+
+    name = "shift"
+    pixels: int = 1
+
+    def move(self, turn: Turn, user: User) -> Turn:
+        points = turn.prompts.points.copy()
+        points[:, 2] += self.pixels
+        return replace(turn, prompts=replace(turn.prompts, points=points))
+'''
+
+
+def headings(text: str) -> dict[str, list[str]]:
+    """The names under each heading."""
+    found: dict[str, list[str]] = {}
+    for block in text.strip().split("\n\n"):
+        heading, *lines = block.splitlines()
+        found[heading] = [line.split()[0] for line in lines]
+    return found
+
+
+def test_kinds_of_prompters_have_headings(say: Callable[..., Said], monkeypatch: pytest.MonkeyPatch) -> None:
+    make_workspace(Path("bench"))
+    Path("bench/prompters/shift.py").write_text(SHIFT)
+    Path("plugin.py").write_text(SHIFT.replace('"shift"', '"push"'))
+    monkeypatch.chdir("bench")
+    found = headings(say("list", "prompters", "--plugin", "../plugin.py").out)
+    assert list(found) == [
+        "Prompters:",
+        "Refinements, as PROMPTER+REFINEMENT or --refine:",
+        "Modifiers, as PROMPTER+MODIFIER:",
+        "In prompters/ of this workspace:",
+        "From ../plugin.py:",
+    ]
+    prompters, refinements, modifiers, own, plugin = found.values()
+    assert {"box_interp", "point_prop"} <= set(prompters)
+    assert {"scribble", "click_deepest", "clickability"} <= set(refinements)
+    assert modifiers == ["hand"]
+    assert own == ["middle_box", "shift"]
+    assert plugin == ["push"]
+    kinds = {row["name"]: row["kind"] for row in json.loads(say("list", "prompters", "--json").out)}
+    assert (kinds["box_slice"], kinds["scribble"], kinds["shift"]) == ("prompter", "refinement", "modifier")
+
+
+def test_a_list_with_one_group_needs_no_heading(say: Callable[..., Said]) -> None:
+    assert say("list", "protocols").out.startswith("basic@1  ")
+
+
+def test_a_modifier_of_ones_own_moves_the_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_workspace(Path("bench"))
+    Path("bench/prompters/shift.py").write_text(SHIFT)
+    monkeypatch.chdir("bench")
+    plain, shifted = (
+        intrabench.run("random_walker", spec, "phantom:shape=4x24x24,instances=1", protocol="overlap@1")
+        for spec in ("point_interp:n=1", "point_interp:n=1+shift:pixels=2")
+    )
+    assert shifted["prompter"].to_list() == ["point_interp:n=1+shift:pixels=2"]
+    assert shifted["interactions"].to_list() == plain["interactions"].to_list() == [1.0]
+    assert shifted["prompts_hash"].to_list() != plain["prompts_hash"].to_list()

@@ -1,0 +1,89 @@
+"""The structure of the package: arrows run downwards, and no two files or rooms import each other in a circle."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import intrabench
+
+PACKAGE = Path(intrabench.__file__).parent
+DOORS = {"intrabench", "intrabench.registry", "intrabench.contract"}
+"""They name classes of every room, which are imported on first use: the package's own names, and classes by name."""
+
+
+@cache
+def imports() -> dict[str, set[str]]:
+    """Which modules each module imports, at its top or inside of a function."""
+    files = {path for path in PACKAGE.rglob("*.py") if "template" not in path.parts}
+    modules = {_name(path): path for path in files}
+    return {name: set(_imported(path, modules.keys())) - {name} for name, path in modules.items()}
+
+
+def _name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts).removesuffix(".__init__")
+
+
+def _imported(path: Path, modules: object) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in modules)  # type: ignore[operator]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = (f"{node.module}.{alias.name}" for alias in node.names)
+            found = [name if name in modules else node.module for name in names]  # type: ignore[operator]
+            yield from (name for name in found if name in modules)  # type: ignore[operator]
+
+
+def circle(arrows: dict[str, set[str]]) -> list[str]:
+    """The names of a circle, nothing where there is none."""
+    try:
+        TopologicalSorter(arrows).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_circle_of_files() -> None:
+    arrows = {name: found - {"intrabench"} for name, found in imports().items() if name != "intrabench"}
+    assert len(arrows) > 200
+    assert circle(arrows) == []
+
+
+def test_no_circle_of_rooms() -> None:
+    """A room is a folder of the package; the files of its root are rooms of their own."""
+    rooms: dict[str, set[str]] = {}
+    for name, found in imports().items():
+        if name in DOORS:
+            continue
+        room = ".".join(name.split(".")[:2])
+        rooms.setdefault(room, set()).update({".".join(other.split(".")[:2]) for other in found - DOORS} - {room})
+    assert {"intrabench.cli", "intrabench.engine", "intrabench.statistics"} <= rooms.keys()
+    assert circle(rooms) == []
+
+
+@pytest.mark.parametrize(
+    ("room", "never"),
+    [
+        ("models", {"play", "engine", "results", "statistics", "report", "cli", "prompters", "target"}),
+        ("prompters", {"play", "engine", "results", "statistics", "report", "cli"}),
+        ("play", {"engine", "results", "statistics", "report", "cli", "fetch"}),
+        ("statistics", {"engine", "report", "cli", "models"}),
+        ("fetch", {"datasets", "models", "play", "engine", "cli"}),
+    ],
+)
+def test_what_a_room_must_not_know(room: str, never: set[str]) -> None:
+    """A model never sees a target, a prompter never sees what plays it, and no room knows those above it."""
+    known = {
+        other.split(".")[1]
+        for name, found in imports().items()
+        if name.split(".")[1:2] == [room]
+        for other in found
+        if "." in other
+    }
+    assert not known & never
