@@ -20,6 +20,7 @@ from tests.models.networks.parity import close, fixture
 from tests.models.stub import answers, request
 
 GOLDEN = fixture("sam2.1_hiera_t_video")
+FRAMES = GOLDEN["frames_u8"][:2]  # a frame takes seconds; tests of the network look at all three
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def video() -> Iterator[Any]:
     pytest.importorskip("sam2")
     model = SAM2Video()
     model.runtime = Runtime(random=True)
-    with model.open(Volume.from_canonical(np.stack([GOLDEN["frames_u8"]] * 3, axis=-1))) as image:
+    with model.open(Volume.from_canonical(np.stack([FRAMES] * 3, axis=-1))) as image:
         yield image
 
 
@@ -41,8 +42,8 @@ def clicked(video: Any) -> Request:
 
 
 def test_the_official_video(clicked: Request) -> None:
-    found = [int(np.count_nonzero(plane)) for plane in clicked.mask.to_array((3, 256, 256))]
-    assert found == pytest.approx([int(GOLDEN[f"frame{z}_fg"]) for z in range(3)], rel=1e-3)
+    found = [int(np.count_nonzero(plane)) for plane in clicked.mask.to_array(FRAMES.shape)]
+    assert found == pytest.approx([int(GOLDEN[f"frame{z}_fg"]) for z in range(2)], rel=1e-3)
     assert list(clicked.memory) == [0]
     close(clicked.memory[0][None, :, ::2, ::2], GOLDEN["frame0_logits_s"], atol=1e-2)  # kept in half the precision
 
@@ -54,7 +55,7 @@ def test_a_correction_of_the_official_video(video: Any, clicked: Request) -> Non
     (forgetful,) = answers(video, [Request("a", turns, memory={})])
     assert sorted(answer.memory) == [0, 1]
     assert not np.array_equal(answer.memory[0], forgetful.memory[0])  # its own logits came back
-    assert video.store.encoded == 3
+    assert video.store.encoded == 2
 
 
 class Recorder:
