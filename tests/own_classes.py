@@ -66,11 +66,26 @@ class Mine(Saliency):
     def saliency(self, crop):
         return crop.mean(axis=2)
 """
+METRIC = """
+from dataclasses import dataclass
+from intrabench import Metric
+
+@dataclass(frozen=True)
+class Mine(Metric):
+    "My own."
+    name = "mine"
+    best = "low"
+    worst = 9.0
+
+    def measure(self, pair):
+        return 1.0
+"""
 SOUND = {
     "model": ("models", MODEL),
     "prompter": ("prompters", PROMPTER),
     "refinement": ("prompters", REFINEMENT),
     "data set": ("datasets", DATASET),
+    "metric": ("metrics", METRIC),
     "clickability model": ("clickability", CLICKS),
 }
 

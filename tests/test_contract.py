@@ -117,6 +117,44 @@ WRONG = [
         "write def probability(self, image, target, error, spacing_mm)",
     ),
     (
+        "metric",
+        "measure(self, pair)",
+        "measure(self, a, b)",
+        "defines measure(self, a, b); write def measure(self, pair)",
+    ),
+    (
+        "metric",
+        'best = "low"',
+        'best = "lowest"',
+        'has best = \'lowest\'; write best = "high", "low" or "zero", the values that are best',
+    ),
+    (
+        "metric",
+        "worst = 9.0",
+        "",
+        "counts failed sessions as 0, its best value; write for example worst = math.inf",
+    ),
+    (
+        "metric",
+        "worst = 9.0",
+        "worst = None",
+        "has worst = an object of NoneType, expected a number; write the value that failed sessions count as",
+    ),
+    (
+        "metric",
+        "worst = 9.0",
+        'worst = 9.0\n    needs = {"imag"}',
+        "needs 'imag', did you mean 'image'?; "
+        'write needs = frozenset({"mask"}) with what it looks at of mask, surface, spacing, image',
+    ),
+    (
+        "metric",
+        "worst = 9.0",
+        'worst = 9.0\n    needs = "mask"',
+        "has needs = 'mask', expected a set; write needs = frozenset({\"mask\"}) with what it looks at of "
+        "mask, surface, spacing, image",
+    ),
+    (
         "prompter",
         "class Mine(Prompter)",
         "class Mine",
@@ -132,7 +170,7 @@ def test_a_class_that_breaks_the_contract_is_refused(
     room, text = SOUND[kind]
     assert old in text
     file = in_workspace(room, text.replace(old, new))
-    option = {"models": "-m", "prompters": "-p", "datasets": "-d"}
+    option = {"models": "-m", "prompters": "-p", "datasets": "-d", "metrics": "--metric"}
     words = {"-m": "box_fill", "-p": "box_slice", "-d": "phantom"}
     words |= {"-p": "clickability:model=mine"} if room == "clickability" else {option[room]: "mine"}
     said = say("run", *(word for pair in words.items() for word in pair))

@@ -175,10 +175,12 @@ def scored_by(spec: str) -> str:
 def told(spec: str) -> str:
     """A spec and what it is in words."""
     found = summary(spec)
-    words = metric(spec).head if found is None else found.told
-    if found is None and best(spec) != "high":
-        words += f", {best(spec)} is best"
-    return spec if words.lower() == spec else f"{spec} ({words})"
+    if found is not None:
+        return f"{spec} ({found.told})"
+    scale = metric(spec)
+    words = [scale.head] if scale.head.lower() != spec else []
+    words += [] if scale.best == "high" else [f"{scale.best} is best"]
+    return f"{spec} ({', '.join(words)})" if words else spec
 
 
 def best(spec: str) -> Best:
