@@ -6,9 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intrabench.datasets.base import Dataset, DatasetCard, Files
-from intrabench.target import Target, targets_of
-from intrabench.volume import Volume
+from intrabench import Dataset, DatasetCard, Files, Target, Volume, targets_of
 
 
 @dataclass(frozen=True)

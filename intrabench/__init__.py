@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from intrabench.datasets.base import Dataset as Dataset
     from intrabench.datasets.base import DatasetCard as DatasetCard
     from intrabench.datasets.base import Files as Files
+    from intrabench.datasets.convert.instances import Instances as Instances
+    from intrabench.datasets.convert.segments import targets_from as targets_from
     from intrabench.errors import IntraBenchError as IntraBenchError
+    from intrabench.fetch.remote import RemoteFile as RemoteFile
     from intrabench.mask import Mask as Mask
     from intrabench.mask import Region as Region
     from intrabench.mask import box_slices as box_slices
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from intrabench.models.base import Predictor as Predictor
     from intrabench.models.base import Request as Request
     from intrabench.models.base import VolumeModel as VolumeModel
+    from intrabench.models.box_fill import BoxFill as BoxFill
     from intrabench.models.parts.crop_model import CropModel as CropModel
     from intrabench.models.parts.network_model import NetworkModel as NetworkModel
     from intrabench.models.parts.slice_model import SliceModel as SliceModel
@@ -73,11 +77,15 @@ _PLACES = {
     "api.running": ("check", "preview", "run"),
     "clickability.base": ("Clickability",),
     "datasets.base": ("Dataset", "DatasetCard", "Files"),
+    "datasets.convert.instances": ("Instances",),
+    "datasets.convert.segments": ("targets_from",),
     "errors": ("IntraBenchError",),
+    "fetch.remote": ("RemoteFile",),
     "mask": ("Mask", "Region", "box_slices"),
     "metrics.base": ("Metric",),
     "metrics.mask_pair": ("MaskPair",),
     "models.base": ("Answer", "Failure", "Model", "Predictor", "Request", "VolumeModel"),
+    "models.box_fill": ("BoxFill",),
     "models.parts.crop_model": ("CropModel",),
     "models.parts.network_model": ("NetworkModel",),
     "models.parts.slice_model": ("SliceModel",),

@@ -6,10 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intrabench.mask import Mask, box_slices
-from intrabench.models.base import Answer, Request, VolumeModel
-from intrabench.models.box_fill import BoxFill
-from intrabench.volume import Volume
+from intrabench import Answer, BoxFill, Mask, Request, Volume, VolumeModel, box_slices
 
 
 @dataclass(eq=False)

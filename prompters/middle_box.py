@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from intrabench.prompters.base import Prompter, Turns, User
-from intrabench.prompters.slices import tight_box
-from intrabench.prompts import Click, DrawBox2D, Turn, boxes, points
+from intrabench import Click, DrawBox2D, Prompter, Turn, Turns, User, boxes, points, tight_box
 
 
 @dataclass(frozen=True)

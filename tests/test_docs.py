@@ -13,6 +13,7 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -216,6 +217,30 @@ def test_the_python_of_the_page_runs(page: str, data: Path) -> None:
             assert names["rows"]["dice"].min() > 0  # type: ignore[index]
         if "boxes" in names:
             assert names["boxes"].tolist()[0] == [3, 8, 10, 20, 24]  # type: ignore[attr-defined]
+
+
+def test_the_notebook_of_the_page_on_python(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for code in documented.blocks(ROOT / "docs" / "python.md", "python"):
+        exec(compile(code, "cell", "exec"), names)
+    assert capsys.readouterr() == ("", "")
+    assert len(names["table"]) == 2
+    assert names["pictures"][0].size[0] > 200
+    assert set(names["rows"]["model"]) == {"bright", "bright:quantile=0.3", "box_fill"}
+    iou = dict(names["by_model"].select("model", "average").rows())
+    assert iou["bright"] > iou["bright:quantile=0.3"] > iou["box_fill"] > 0.3
+    assert names["worse"] == {"whole_box": False}
+    assert [verdict.found for verdict in names["verdicts"]] == ["equal"] * 2
+    assert names["problems"] == []
+    assert names["page"].stat().st_size > 100_000
+
+
+def test_the_page_on_python_lists_the_functions() -> None:
+    listed = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", (ROOT / "docs" / "python.md").read_text(encoding="utf-8"), re.M)
+    functions = {name for line in listed for name in re.findall(r"\w+", line)}
+    assert functions == {
+        name for module, names in intrabench._PLACES.items() if module.startswith("api.") for name in names
+    }
 
 
 def test_parts_of_the_package_import_only_what_the_page_lists_below_them() -> None:
