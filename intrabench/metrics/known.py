@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 from intrabench import registry
@@ -22,18 +22,21 @@ def metric(text: str, others: Sequence[str] = ()) -> Metric:
     name, _, version = text.partition("@")
     known = registry.entries("metrics")
     bare = name.partition(":")[0]
-    if bare in known:
-        found: Metric = registry.make("metrics", name)
-    else:
-        columns = {cls.default_column: other for other, entry in known.items() if (cls := entry.load()).default_column}
-        if name not in columns:
-            close = nearest(bare, [*known, *columns, *others])
-            besides = f", and there are {', '.join(others)}" if others else ""
-            raise IntraBenchError(f"there is no metric {text!r}{close}; `intrabench list metrics` shows all{besides}")
-        found = registry.make("metrics", columns[name])
+    owner = name if bare in known else _owner(name, known)
+    if owner is None:
+        close = nearest(bare, [*known, *others])
+        besides = f", and there are {', '.join(others)}" if others else ""
+        raise IntraBenchError(f"there is no metric {text!r}{close}; `intrabench list metrics` shows all{besides}")
+    found: Metric = registry.make("metrics", owner)
     if version and text != found.id:
         raise IntraBenchError(f"there is no metric {text!r}; this version of intrabench has {found.id}")
     return found
+
+
+def _owner(column: str, known: Mapping[str, registry.Entry]) -> str | None:
+    """The metric with this `default_column`; files of the user are imported only if no built-in metric has it."""
+    shipped_first = sorted(known, key=lambda name: known[name].origin != "intrabench")
+    return next((name for name in shipped_first if known[name].load().default_column == column), None)
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from intrabench import registry
@@ -28,9 +30,9 @@ def test_a_column_names_its_metric() -> None:
     ("text", "told"),
     [
         ("dcie", "there is no metric 'dcie', did you mean 'dice'"),
-        ("hd95_m", "there is no metric 'hd95_m', did you mean 'hd95_mm'"),
+        ("hd95_m", "there is no metric 'hd95_m', did you mean 'hd95'"),
         ("dice@2", "there is no metric 'dice@2'; this version of intrabench has dice@1"),
-        ("nsd_2mm:tolerance_mm=1", "there is no metric 'nsd_2mm:tolerance_mm=1', did you mean 'nsd_2mm'"),
+        ("nsd_2mm:tolerance_mm=1", "there is no metric 'nsd_2mm:tolerance_mm=1', did you mean 'nsd'"),
         ("nsd:tolerance_mm=-1", "'nsd:tolerance_mm=-1': tolerance_mm=-1 is not a distance; give 0 or more"),
         ("lesion_f1:connectivity=8", "connectivity=8 is unknown; give 6, 18 or 26"),
     ],
@@ -38,6 +40,14 @@ def test_a_column_names_its_metric() -> None:
 def test_what_is_unknown(text: str, told: str) -> None:
     with pytest.raises(IntraBenchError, match=told):
         metric(text)
+
+
+def test_built_in_columns_need_no_file_of_the_user() -> None:
+    Path("intrabench.toml").touch()
+    Path("metrics").mkdir()
+    Path("metrics/broken.py").write_text("class Broken:\n    name = 'broken'\nraise SystemExit('imported')\n")
+    assert metric("nsd_2mm@1") == NormalisedSurfaceDice()
+    assert metric("hd95").column == "hd95_mm"
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=lambda protocol: protocol.id)
