@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from intrabench import specs
 from intrabench.contract import Room, check_class, check_source, kind_of, room_of, written_name
@@ -26,6 +26,9 @@ from intrabench.workspace import current
 if TYPE_CHECKING:
     from intrabench.clickability.base import Clickability
     from intrabench.datasets.base import Dataset
+    from intrabench.metrics.base import Metric
+    from intrabench.models.base import Model
+    from intrabench.prompters.base import Modifier, Prompter, Refinement
 
 ROOMS: dict[Room, str] = {
     "models": "model",
@@ -63,6 +66,16 @@ def entries(room: Room) -> dict[str, Entry]:
     return dict(sorted(found.items()))
 
 
+@overload
+def make(room: Literal["models"], spec: str) -> Model: ...
+@overload
+def make(room: Literal["prompters"], spec: str) -> Prompter | Refinement | Modifier: ...
+@overload
+def make(room: Literal["datasets"], spec: str) -> Dataset: ...
+@overload
+def make(room: Literal["metrics"], spec: str) -> Metric: ...
+@overload
+def make(room: Room, spec: str) -> Any: ...
 def make(room: Room, spec: str) -> Any:
     """The object that a spec names, ``name:key=value,...``; a data set may also be a path, ``PATH:key=value,...``."""
     if room == "datasets" and _is_path(spec):

@@ -72,7 +72,7 @@ def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
     if room == "metrics":
         metric = registry.make("metrics", f"{entry.name}:{parameters}" if parameters else entry.name)
         told = {"column": metric.column, "version": metric.version, "unit": metric.unit or "none"}
-        told |= {"best": metric.best, "failures count as": metric.worst, "needs": ", ".join(sorted(metric.needs))}
+        told |= {"best": metric.best, "failures count as": str(metric.worst), "needs": ", ".join(sorted(metric.needs))}
         lines += ["", *(f"{key}: {value}" for key, value in told.items())]
     if room == "datasets":
         lines += ["", *(f"{key}: {_flat(value)}" for key, value in asdict(cls.card).items())]
