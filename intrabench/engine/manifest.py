@@ -20,6 +20,7 @@ from filelock import FileLock
 from intrabench.datasets.cases import store as cases
 from intrabench.engine.environment import versions, versions_hash
 from intrabench.engine.hardware import commit, hardware
+from intrabench.engine.options import DEFAULTS, Options
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.checksum import noted
 from intrabench.models.weights import registry as weights
@@ -28,7 +29,6 @@ from intrabench.versions import version_of
 
 if TYPE_CHECKING:
     from intrabench.engine.job import Job
-    from intrabench.engine.options import Options
     from intrabench.engine.rows import Summary
     from intrabench.engine.units import Runner
     from intrabench.results.store import Store
@@ -47,7 +47,7 @@ class Manifest:
             "state": "running",
             "started": self._started,
             "ended": None,
-            "command": without_home(shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])),
+            "command": self._command(),
             "options": self._options,
             "work": self._work,
             "rounds": self._job.rounds,
@@ -58,6 +58,15 @@ class Manifest:
             "hardware_hash": _hash(hardware()),
             "weights": [_weights(one, one.model.weights) for one in self._job.runners if one.model.weights],
         }
+
+    def _command(self) -> str:
+        """What a person typed: a command, or a call in Python."""
+        program = Path(sys.argv[0])
+        if "intrabench" in (program.stem, program.parent.name):
+            return without_home(shlex.join([program.name, *sys.argv[1:]]))
+        usual = _shareable(DEFAULTS.words)
+        given = [f"{name}={value!r}" for name, value in self._options.items() if value != usual[name]]
+        return f"intrabench.run({', '.join(given)})"
 
     @contextmanager
     def kept(self, store: Store, summary: Summary) -> Iterator[None]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import intrabench
 from intrabench.datasets.phantom import Phantom
 from intrabench.engine.options import Options, chosen
 from intrabench.models.box_fill import BoxFill
@@ -29,6 +30,14 @@ def test_where_and_how_a_run_computes_is_not_its_work() -> None:
     assert chosen(others).work == work
     for name, value in {"rounds": 0, "seed": 3, "targets": "a", "metric": "iou", "dtype": "bfloat16"}.items():
         assert chosen({name: value}).work != work, name
+
+
+def test_the_record_of_a_run_in_python_has_its_call(data: Path) -> None:
+    dataset = Phantom(shape=(16, 32, 32), instances=1)
+    intrabench.run(BoxFill(), "box_slice", dataset, rounds=0, save_masks=True)
+    (path,) = Path("intrabench-results/runs").glob("*.json")
+    given = f"model=['box_fill'], prompter=['box_slice'], dataset=[{dataset.spec!r}], rounds=0, save_masks=True"
+    assert json.loads(path.read_text())["command"] == f"intrabench.run({given})"
 
 
 @pytest.mark.parametrize("given", ["random", "w.pth", Path("w.pth")])
