@@ -147,7 +147,7 @@ def check(
 
 
 def _options(given: dict[str, Any], *others: str) -> dict[str, Any]:
-    """The options of a run among the arguments of a function; `others` of its arguments are none.
+    """The options of a run among the arguments of a function; `others` names arguments that are not options.
 
     Raises:
         IntraBenchError: an argument is unknown.
