@@ -1,4 +1,4 @@
-"""The command line's part about models of where people click."""
+"""Commands for clickability models."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ if TYPE_CHECKING:
     from intrabench.clickability.clicked_images import ClickedImages
     from intrabench.clickability.clicks_csv import RealClicks
 
-clickability_app = typer.Typer(help="Models of where people click: evaluate, train.", no_args_is_help=True)
+clickability_app = typer.Typer(
+    help="Evaluate and train clickability models (where people click).", no_args_is_help=True
+)
 
-Clicks = Annotated[Path, typer.Option("--clicks", help="File of clicks as RClicks publishes them (clicks.csv).")]
-Datasets = Annotated[list[str], typer.Option("--dataset", "-d", help="Pictures that were clicked: spec or folder.")]
+Clicks = Annotated[Path, typer.Option("--clicks", help="File of clicks in the format of RClicks (clicks.csv).")]
+Datasets = Annotated[list[str], typer.Option("--dataset", "-d", help="Clicked pictures: data set spec or folder.")]
 Masks = Annotated[
-    Path | None, typer.Option("--masks", help="Masks that were corrected, STEM.png. Without: first clicks alone.")
+    Path | None,
+    typer.Option("--masks", help="Folder of the corrected masks, STEM.png. Default: use only first clicks."),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="Of all that is drawn.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of all random numbers.")]
 
 
 @clickability_app.command("evaluate")
@@ -34,7 +37,7 @@ def clickability_evaluate(
     format: Annotated[str, typer.Option("--format", help="text, csv, markdown, latex or html")] = "text",
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
-    """Compare models of where people click with real clicks: PL1 and WD (lower is better), KS, NSS, PDE (higher)."""
+    """Compare clickability models with real clicks: PL1 and WD (lower is better), KS, NSS, PDE (higher is better)."""
     import polars as pl
 
     from intrabench.cli.console import print_frame
@@ -63,20 +66,24 @@ def clickability_evaluate(
 def clickability_train(
     clicks: Clicks,
     dataset: Datasets,
-    folder: Annotated[Path, typer.Option("--folder", help="Where weights and state go; repeat to go on.")],
-    validation: Annotated[str, typer.Option(help="Share of pictures to validate with, or a file of names.")] = "0.25",
+    folder: Annotated[
+        Path, typer.Option("--folder", help="Folder for weights and state; repeat the command to continue.")
+    ],
+    validation: Annotated[
+        str, typer.Option(help="Share of pictures for validation, or a file of their names.")
+    ] = "0.25",
     masks: Masks = None,
     epochs: Annotated[int, typer.Option(min=1)] = 20,
     batch: Annotated[int, typer.Option(min=1)] = 16,
     lr: Annotated[float, typer.Option(min=1e-9, help="Highest learning rate.")] = 0.01,
     size: Annotated[int, typer.Option(min=64, help="Rows and columns of the network's input.")] = 416,
-    sigma: Annotated[float, typer.Option(min=0.01, help="Width of a click, pixels of 1920 x 1080.")] = 5.0,
+    sigma: Annotated[float, typer.Option(min=0.01, help="Width of a click in pixels of a 1920 x 1080 image.")] = 5.0,
     device: str = "cpu",
     workers: Annotated[int, typer.Option(min=0, help="Processes that prepare examples.")] = 0,
     seed: Seed = 0,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
-    """Fit the network of RClicks to clicks, by the published recipe; the best epoch's weights are kept."""
+    """Train the network of RClicks on clicks with the published recipe; the best epoch's weights are kept."""
     from intrabench.clickability.clicked_images import Examples, divided
     from intrabench.clickability.training import Settings, train
     from intrabench.engine.requirements import pick_device
@@ -86,7 +93,7 @@ def clickability_train(
     device = pick_device(device, ("cpu", "cuda"))
     scenes, entries = _scenes(clicks, dataset, masks)
     learnt, kept = divided(entries, validation, seed)
-    typer.echo(f"{len(learnt)} entries to learn from, {len(kept)} to validate with", err=True)
+    typer.echo(f"{len(learnt)} entries for training, {len(kept)} for validation", err=True)
     settings = Settings(epochs, batch, lr, size, sigma, seed=seed, device=device, workers=workers)
     path = train(
         Examples(learnt, scenes),
@@ -102,13 +109,13 @@ def clickability_train(
 
 
 def _scenes(clicks: Path, specs: list[str], masks: Path | None) -> tuple[ClickedImages, list[RealClicks]]:
-    """Where scenes come from, and the entries of the file that have one."""
+    """The source of clicked images, and the entries of the file that have an image."""
     from intrabench import registry
     from intrabench.clickability.clicked_images import ClickedImages
     from intrabench.clickability.clicks_csv import read_clicks
 
     if masks is not None and not masks.is_dir():
-        raise IntraBenchError(f"--masks {masks} is no folder; give the folder that holds STEM.png")
+        raise IntraBenchError(f"--masks {masks} is not a folder; give the folder that holds STEM.png")
     made = [registry.make("datasets", spec) for spec in specs]
     scenes = ClickedImages({dataset.short_spec: dataset for dataset in made}, masks)
     read = read_clicks(clicks)
@@ -116,7 +123,7 @@ def _scenes(clicks: Path, specs: list[str], masks: Path | None) -> tuple[Clicked
     if not entries:
         known = sorted({entry.dataset for entry in read})
         raise IntraBenchError(
-            f"{clicks} has no {'first clicks' if masks is None else 'clicks'} on {', '.join(scenes.datasets)}; it is "
-            f"about {', '.join(known)}"
+            f"{clicks} has no {'first clicks' if masks is None else 'clicks'} on {', '.join(scenes.datasets)}; "
+            f"its clicks are on {', '.join(known)}"
         )
     return scenes, entries

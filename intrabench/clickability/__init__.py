@@ -1,1 +1,1 @@
-"""Maps of where people click: the published model, its training, and simple ones to compare with."""
+"""Clickability models, maps of where people click: the published model, its training, and simple baselines."""

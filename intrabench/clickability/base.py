@@ -1,4 +1,4 @@
-"""Models of where people click: the base of all of them."""
+"""The base class of clickability models, which predict where people click."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Clickability(ABC):
     """A subclass is a dataclass with a `name`, its parameters, and `probability`.
 
     `version` changes whenever the same error could get other probabilities.
-    looks: whether it needs the image, and so the whole slice in which a click is made; otherwise it is given the
-    neighbourhood of the error alone, in a slice or in the volume.
+    looks: whether the model needs the image. If so, it gets the whole slice in which the click is made; otherwise it
+    gets only the neighbourhood of the error, in a slice or in the volume.
     """
 
     name: ClassVar[str]
@@ -29,13 +29,13 @@ class Clickability(ABC):
 
     @property
     def other_weights(self) -> str:
-        """What weights other than its own are called in the names of prompters; empty without them."""
+        """The identifier of weights other than the default ones, for the specs of prompters; else empty."""
         return ""
 
     @abstractmethod
     def probability(self, image: Image, target: Bools, error: Bools, spacing_mm: Spacing = (1.0, 1.0)) -> Floats:
-        """How likely a click is on each pixel, 0 or more, of the shape of `error`; it need not be normalised.
+        """The likelihood of a click on each pixel, 0 or more, in the shape of `error`; it need not be normalised.
 
-        image: RGB ``(y, x, 3)``, None unless it `looks`. target, error: ``(y, x)`` or ``(z, y, x)``, on which the
-        click is made; the error is what is missed or what is too much, never both.
+        image: RGB ``(y, x, 3)``, None unless the model `looks`. target, error: ``(y, x)`` or ``(z, y, x)``; the click
+        is on the error, whose pixels are either missed or wrongly included.
         """

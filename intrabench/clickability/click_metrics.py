@@ -1,7 +1,7 @@
-"""How well a map of where people click fits the clicks that people made on one instance.
+"""Metrics of how well a click map fits the real clicks on one instance.
 
-Table 3 of RClicks (https://arxiv.org/abs/2410.11722), as ``scripts/evaluate_click_models.py`` of
-https://github.com/emb-ai/rclicks computes it: clicks are drawn from the map, again and again as many as were made.
+Table 3 of RClicks (https://arxiv.org/abs/2410.11722), as computed by ``scripts/evaluate_click_models.py`` of
+https://github.com/emb-ai/rclicks: as many clicks as real ones are drawn from the map, repeatedly.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from intrabench.clickability.ks2d import ks2d
 
 Floats = NDArray[np.float64]
 Clicks = NDArray[np.int64]
-"""Rows ``y, x``, pixels of the image: ``(n, 2)``, or ``(bootstraps, n, 2)`` where they are drawn."""
+"""Rows ``y, x``, pixels of the image: ``(n, 2)``, or ``(bootstraps, n, 2)`` for drawn clicks."""
 
 BOOTSTRAPS = 100
 SIGNIFICANT = 0.05
@@ -26,12 +26,12 @@ _EPSILON = 1e-9
 
 @dataclass(frozen=True)
 class ClickMetrics:
-    """What is compared: drawn clicks with real ones (`pl1`, `wd`, `ks`), and the map at the real ones (`nss`, `pde`).
+    """Metrics that compare drawn with real clicks (`pl1`, `wd`, `ks`) or the map with real clicks (`nss`, `pde`).
 
-    pl1: mean distance of all pairs, the one along y in heights and the one along x in widths of the target's box.
-    wd: Wasserstein distance, in diagonals of the target's box. ks: share of draws that `ks2d` does not tell from the
-    real clicks (p > 0.05). nss: normalised scanpath saliency, the map in standard deviations from its mean. pde: mean
-    probability of a real click's pixel, which is the smaller the more pixels the image has.
+    pl1: mean distance of all pairs; y in units of the height, x in units of the width of the target's box. wd:
+    Wasserstein distance in units of the diagonal of the target's box. ks: share of draws that `ks2d` does not
+    distinguish from the real clicks (p > 0.05). nss: normalised scanpath saliency, the map in standard deviations from
+    its mean. pde: mean probability of a real click's pixel; it decreases with the number of pixels of the image.
     """
 
     pl1: float
@@ -53,8 +53,8 @@ def click_metrics(
     target: ``(y, x)`` the whole instance, also where the clicks correct a part of it or lie beside it.
 
     Raises:
-        ValueError: the map has values below 0, that are not finite, or no other than 0; there is no click, or one lies
-            outside of the image; the target is empty or of another size.
+        ValueError: the map has values that are negative or not finite, or only zeros; there are no clicks, or one lies
+            outside of the image; the target is empty or has a different size.
     """
     _check(probability, target, clicks)
     weights = probability.astype(np.float64)
@@ -66,9 +66,9 @@ def click_metrics(
 
 
 def sample(weights: Floats, size: tuple[int, int], random: np.random.Generator | np.random.RandomState) -> Clicks:
-    """Clicks ``(*size, 2)``, each independently in a pixel with the probability weights / sum.
+    """Draw clicks ``(*size, 2)`` independently, with the probability weights / sum of each pixel.
 
-    One number is taken from the stream for each, in order, and looked up in the cumulated map.
+    Each click uses one number of the stream, in order, which is looked up in the cumulative map.
     """
     cumulated = np.cumsum(weights)
     flat = np.searchsorted(cumulated / cumulated[-1], random.random(size), side="right")
@@ -84,14 +84,14 @@ def pl1(drawn: Clicks, clicks: Clicks, box: Floats) -> float:
 def wd(drawn: Clicks, clicks: Clicks, box: Floats) -> float:
     """`ClickMetrics.wd`; box: ``(height, width)`` of the target.
 
-    Between as many points as there are others, the cheapest transport takes each to one.
+    For equal numbers of points, the cheapest transport is an assignment.
     """
     costs = (cdist(one, clicks) for one in drawn)
     return float(np.mean([cost[linear_sum_assignment(cost)].mean() for cost in costs]) / np.hypot(*box))
 
 
 def ks(drawn: Clicks, clicks: Clicks) -> float:
-    """`ClickMetrics.ks`; clicks on a line, which the test cannot compare, count as told apart."""
+    """`ClickMetrics.ks`; clicks on a line cannot be tested and count as distinguished."""
     return float(np.mean([ks2d(clicks, one) > SIGNIFICANT for one in drawn]))
 
 
@@ -114,7 +114,7 @@ def _sides(target: NDArray[np.bool_]) -> Floats:
 
 def _check(probability: NDArray[np.floating], target: NDArray[np.bool_], clicks: Clicks) -> None:
     if not np.isfinite(probability).all() or (probability < 0).any() or not probability.any():
-        raise ValueError("a map of clicks must be finite, nowhere below 0 and somewhere above")
+        raise ValueError("a click map must be finite, without negative values and with a positive one")
     if target.shape != probability.shape or not target.any():
         raise ValueError(f"the target must have pixels and the size {probability.shape} of the map, not {target.shape}")
     if len(clicks) == 0 or (clicks < 0).any() or (clicks >= probability.shape).any():

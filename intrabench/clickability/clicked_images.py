@@ -1,4 +1,4 @@
-"""What people saw when they clicked: the picture, the object, and the error that the clicks are about."""
+"""The images that people clicked on: the picture, the object and the error that the clicks correct."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _HALF = 127  # masks are stored as probabilities, 0 to 255
 
 @dataclass(frozen=True)
 class ClickedImages:
-    """Called with an entry of a file of clicks, it gives its `ClickedImage`.
+    """Gives the `ClickedImage` of an entry of a file of clicks.
 
-    datasets: natural images by `Dataset.short_spec`, which the file's column ``dataset`` names. masks: folder of the
-    masks that were corrected, ``FULL_STEM.png``, wherever in there; None where only first clicks are wanted.
+    datasets: natural images by `Dataset.short_spec`, as in the file's column ``dataset``. masks: folder of the
+    corrected masks ``FULL_STEM.png``, at any depth; None to use only first clicks.
     """
 
     datasets: Mapping[str, Dataset]
     masks: Path | None = None
 
     def __call__(self, entry: RealClicks) -> ClickedImage:
-        """The clicked image of an entry.
+        """Load the clicked image of an entry.
 
         Raises:
-            IntraBenchError: the picture, the object or the mask is not here.
+            IntraBenchError: the picture, the object or the mask is missing.
         """
         dataset = self.datasets[entry.dataset]
         if entry.image_stem not in dataset.cases():
@@ -55,7 +55,7 @@ class ClickedImages:
         return image, whole, self._error(entry, target, whole)
 
     def wanted(self, entries: Iterable[RealClicks]) -> list[RealClicks]:
-        """The entries of these data sets; without masks, first clicks alone."""
+        """The entries of these data sets; without masks, only first clicks."""
         mine = [entry for entry in entries if entry.dataset in self.datasets]
         return [entry for entry in mine if self.masks is not None or entry.click_type == "first"]
 
@@ -65,7 +65,7 @@ class ClickedImages:
         mask = self._mask(entry)
         if mask.shape != whole.shape:
             raise IntraBenchError(
-                f"the mask of {entry.full_stem} has {mask.shape[0]} x {mask.shape[1]} pixels, its picture has "
+                f"the mask of {entry.full_stem} has {mask.shape[0]} x {mask.shape[1]} pixels, but its picture has "
                 f"{whole.shape[0]} x {whole.shape[1]}; use the masks that belong to the data set"
             )
         wrong = whole & ~mask if entry.click_type == "fn" else mask & ~whole
@@ -77,7 +77,7 @@ class ClickedImages:
         if path is None:
             raise IntraBenchError(
                 f"{self.masks} has no {entry.full_stem}.png, the mask that was corrected; give the folder of the "
-                "published masks by --masks"
+                "published masks with --masks"
             )
         mask = read_photo(path).array[0, :, :, 0]
         if 0 < mask.max() <= _HALF:
@@ -88,18 +88,18 @@ class ClickedImages:
 
 
 class Examples(Sequence[Example]):
-    """Entries as examples for training, read when they are asked for."""
+    """Entries as examples for training; images are read on demand."""
 
     def __init__(self, entries: Sequence[RealClicks], scene_of: Callable[[RealClicks], ClickedImage]) -> None:
         self._entries, self._scene_of = entries, scene_of
 
     @property
     def identity(self) -> str:
-        """A hash of which entries these are, and of their clicks."""
-        told = hashlib.sha256()
+        """A hash of the entries and their clicks."""
+        digest = hashlib.sha256()
         for entry in self._entries:
-            told.update(f"{entry.dataset} {entry.full_stem} {entry.clicks.tolist()}".encode())
-        return told.hexdigest()[:16]
+            digest.update(f"{entry.dataset} {entry.full_stem} {entry.clicks.tolist()}".encode())
+        return digest.hexdigest()[:16]
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -110,12 +110,12 @@ class Examples(Sequence[Example]):
 
 
 def divided(entries: Sequence[RealClicks], validation: str, seed: int = 0) -> tuple[list[RealClicks], list[RealClicks]]:
-    """Entries to learn from and to validate with; a picture is never in both.
+    """Entries for training and for validation; no picture is in both.
 
-    validation: a share of the pictures such as 0.25, chosen by the seed, or a file with the names of pictures.
+    validation: a share of the pictures, such as 0.25, drawn with the seed; or a file with the names of pictures.
 
     Raises:
-        IntraBenchError: it is neither, or leaves one of the two empty.
+        IntraBenchError: `validation` is neither, or leaves one part empty.
     """
     path = Path(validation)
     if path.is_file():
@@ -128,7 +128,7 @@ def divided(entries: Sequence[RealClicks], validation: str, seed: int = 0) -> tu
             share = float(validation)
         except ValueError as error:
             raise IntraBenchError(
-                f"--validation {validation} is no file and no share; give, for example, 0.25"
+                f"--validation {validation} is neither a file nor a share; write for example 0.25"
             ) from error
         pictures = sorted({entry.image_stem for entry in entries})
         held = {one for one in pictures if stream("validation", seed, one).random() < share}
@@ -136,7 +136,7 @@ def divided(entries: Sequence[RealClicks], validation: str, seed: int = 0) -> tu
     kept = [entry for entry in entries if entry.image_stem in held]
     if not learnt or not kept:
         raise IntraBenchError(
-            f"--validation {validation} leaves {len(learnt)} entries to learn from and {len(kept)} to validate with; "
+            f"--validation {validation} leaves {len(learnt)} entries for training and {len(kept)} for validation; "
             "choose another share, or pictures that are in the file of clicks"
         )
     return learnt, kept
@@ -148,17 +148,19 @@ def _case(dataset: Dataset, case: str) -> tuple[NDArray[np.uint8], tuple[Target,
     stored = store.open_case(dataset, case)
     image = stored.volume.array
     if image.shape[0] != 1:
-        raise IntraBenchError(f"{dataset.short_spec}, case {case} has {image.shape[0]} slices; clicks are on pictures")
+        raise IntraBenchError(
+            f"{dataset.short_spec}, case {case} has {image.shape[0]} slices; clicks need pictures of one slice"
+        )
     return image[0], tuple(stored.targets())
 
 
 def _chosen(targets: Sequence[Target], entry: RealClicks) -> Target:
-    """The object that was clicked: the one with its number, or the only one."""
+    """The clicked object: the one with the entry's number, or the only one."""
     mine = [one for one in targets if str(one.instance) == entry.object_stem] if entry.object_stem else list(targets)
     if len(mine) != 1:
         known = ", ".join(str(one.instance) for one in targets)
         raise IntraBenchError(
-            f"{entry.full_stem} is about object {entry.object_stem or '(the only one)'}, and {entry.dataset}, case "
+            f"{entry.full_stem} refers to object {entry.object_stem or '(the only one)'}, but {entry.dataset}, case "
             f"{entry.image_stem} has {known or 'none'}; use the data set that the clicks were made on"
         )
     return mine[0]

@@ -1,4 +1,4 @@
-"""The clicks that people made, as RClicks publishes them: ``clicks.csv``, one row per click.
+"""Real clicks as published by RClicks: ``clicks.csv``, one row per click.
 
 Meaning of the columns: datasheet of RClicks (https://arxiv.org/abs/2410.11722) and ``rclicks/clickmap.py`` of
 https://github.com/emb-ai/rclicks.
@@ -26,12 +26,12 @@ DATASETS = {
     "COCO": "coco_mval",
     "TETRIS": "tetris",
 }
-"""What the file calls our data sets; others keep their names."""
+"""Our names of the file's data sets; others keep their names."""
 
-_LONGEST = {Tetris.name: Tetris.longest}  # pixels of the longer side of our pictures, and so of their clicks
+_LONGEST = {Tetris.name: Tetris.longest}  # longer side of our pictures in pixels; clicks are scaled to it
 
 CLICK_TYPES = ("first", "fn", "fp")
-"""The first click on an object, or a correction of what is missing (fn) or too much (fp) in a mask."""
+"""The first click on an object, or a click on what a mask misses (fn) or wrongly includes (fp)."""
 
 _TEXTS = ("dataset", "full_stem", "click_type")
 _STEMS = ("image_stem", "object_stem", "model_type", "device")
@@ -40,11 +40,11 @@ _NUMBERS = ("x", "y", "w", "h")
 
 @dataclass(frozen=True, eq=False)
 class RealClicks:
-    """All clicks on one object that correct the same error, called `full_stem` everywhere in RClicks.
+    """All clicks on one object that correct the same error; RClicks identifies them by `full_stem`.
 
-    object_stem: the object's number in the mask, empty where the picture has one. model_type: whose mask is corrected,
-    empty in the first round. clicks: ``(n, 2)`` rows ``y, x``, pixels of a picture of `shape` (rows, columns). devices:
-    of each click, pc or mobile, empty where the file does not say.
+    object_stem: the object's number in the mask, empty if the picture has only one. model_type: the model whose mask is
+    corrected, empty in the first round. clicks: ``(n, 2)`` rows ``y, x``, pixels of a picture of `shape` (rows,
+    columns). devices: pc or mobile for each click, empty if unknown.
     """
 
     dataset: str
@@ -59,13 +59,13 @@ class RealClicks:
 
 
 def read_clicks(path: Path) -> list[RealClicks]:
-    """All entries of the file, in its order; data sets go by our names.
+    """All entries of the file, in its order, with our names of data sets.
 
-    Clicks beside the picture are moved to its border. Where the file lacks the columns of stems, they are taken from
+    Clicks beside the picture are moved to its border. If the file lacks the columns of stems, they are derived from
     `full_stem`.
 
     Raises:
-        IntraBenchError: the file is missing, cannot be read, or is not of this kind.
+        IntraBenchError: the file is missing, cannot be read, or has the wrong columns.
     """
     rows = _checked(_rows(path), path).with_columns(pl.col("dataset").replace(DATASETS))
     entries = rows.group_by("dataset", "full_stem", maintain_order=True).agg(pl.exclude("dataset", "full_stem"))
@@ -73,21 +73,23 @@ def read_clicks(path: Path) -> list[RealClicks]:
 
 
 def stems(full_stem: str) -> dict[str, str]:
-    """What a full stem says: ``IMAGE[_______OBJECT][_MODEL_(fn|fp)...]``, by column.
+    """Split a full stem ``IMAGE[_______OBJECT][_MODEL_(fn|fp)...]`` into its columns.
 
-    As RClicks reads it, the image ends at the first name of a model: only the columns know better where the name of a
-    picture holds one.
+    As in RClicks, the image ends at the first name of a model. If a picture's name contains such a name, only the
+    columns are right.
     """
     named = re.match(r"(.*?)(?:_(ritm|sam|simple|mivos)|\Z)", full_stem, re.DOTALL)
-    assert named is not None  # it fits everything
+    assert named is not None  # the pattern matches every text
     image, _, number = named[1].partition("_______")
     return {"image_stem": image, "object_stem": number, "model_type": named[2] or "", "device": ""}
 
 
 def _rows(path: Path) -> pl.DataFrame:
-    """The columns that matter, all as text: an empty field is an empty text, and ``NA`` is what it says."""
+    """The needed columns, all as text: an empty field stays an empty text, and ``NA`` stays ``NA``."""
     if not path.is_file():
-        raise IntraBenchError(f"{path} is no file; give the path of clicks.csv, which RClicks publishes with its code")
+        raise IntraBenchError(
+            f"{path} is not a file; give the path of clicks.csv, which RClicks publishes with its code"
+        )
     try:
         read = pl.read_csv(path, infer_schema=False).fill_null("")
     except (OSError, pl.exceptions.PolarsError) as error:
@@ -95,21 +97,21 @@ def _rows(path: Path) -> pl.DataFrame:
     missing = [name for name in (*_TEXTS, *_NUMBERS) if name not in read.columns]
     if missing:
         raise IntraBenchError(
-            f"{path} has no column {missing[0]}, so it is not clicks.csv of RClicks; give that file, with the columns "
+            f"{path} has no column {missing[0]}, so it is not RClicks' clicks.csv; give that file, with the columns "
             f"{', '.join((*_TEXTS, *_NUMBERS))}"
         )
     lacking = [name for name in _STEMS if name not in read.columns]
     found = read.select(*_TEXTS, *_NUMBERS, *(name for name in _STEMS if name in read.columns))
     if lacking:
-        told = {one: stems(one) for one in found["full_stem"].unique()}
+        parts_of = {one: stems(one) for one in found["full_stem"].unique()}
         for name in lacking:
-            values = {one: parts[name] for one, parts in told.items()}
+            values = {one: parts[name] for one, parts in parts_of.items()}
             found = found.with_columns(pl.col("full_stem").replace_strict(values, return_dtype=pl.String).alias(name))
     return found
 
 
 def _checked(rows: pl.DataFrame, path: Path) -> pl.DataFrame:
-    """The rows with whole numbers as such."""
+    """The rows with the columns of numbers as integers."""
     numbers = rows.with_columns(pl.col(_NUMBERS).cast(pl.Int64, strict=False)).with_row_index("line", 2)
     wrong = {
         "a whole number in each of x, y, w and h": pl.any_horizontal(pl.col(_NUMBERS).is_null()),
@@ -120,19 +122,19 @@ def _checked(rows: pl.DataFrame, path: Path) -> pl.DataFrame:
     for expected, found in wrong.items():
         lines = numbers.filter(found)["line"]
         if len(lines):
-            raise IntraBenchError(f"{path}, line {lines[0]}: expected {expected}; fetch the file again")
+            raise IntraBenchError(f"{path}, line {lines[0]}: expected {expected}; download the file again")
     if rows.is_empty():
-        raise IntraBenchError(f"{path} holds no click; fetch it again")
+        raise IntraBenchError(f"{path} contains no clicks; download it again")
     return numbers.drop("line")
 
 
 def _entry(row: dict[str, Any], path: Path) -> RealClicks:
-    """One group of rows, as lists by column."""
+    """The entry of one group of rows, which are lists by column."""
     for name in ("image_stem", "object_stem", "model_type", "click_type", "w", "h"):
         if len(set(row[name])) > 1:
             raise IntraBenchError(
-                f"{path}: the clicks of {row['full_stem']} differ in {name}, which is one for all clicks of a "
-                "full_stem; fetch the file again"
+                f"{path}: the clicks of {row['full_stem']} have different values of {name}, but all clicks of a "
+                "full_stem share one; download the file again"
             )
     shown = row["h"][0], row["w"][0]
     rows, columns = within(shown, _LONGEST.get(row["dataset"]))
@@ -144,7 +146,7 @@ def _entry(row: dict[str, Any], path: Path) -> RealClicks:
         object_stem=row["object_stem"][0],
         model_type=row["model_type"][0],
         click_type=row["click_type"][0],
-        clicks=clicks * (rows, columns) // shown,  # cut off, as RClicks does
+        clicks=clicks * (rows, columns) // shown,  # rounded down, as in RClicks
         devices=tuple(row["device"]),
         shape=(rows, columns),
     )

@@ -11,15 +11,15 @@ from intrabench.clickability.base import Bools, Clickability, Floats, Image, Spa
 
 @dataclass(frozen=True)
 class Distance(Clickability):
-    """As likely as a wrong pixel is far from all that is right ("DT" of RClicks), in millimetres.
+    """The likelihood of a pixel is its distance from the border of the error in millimetres ("DT" of RClicks).
 
-    The border of the image is no boundary, as published: an error that is cut off there is deepest at the border.
+    As published, the image's border is not a boundary: an error that is cut off there is deepest at the border.
     """
 
     name = "distance"
 
     def probability(self, image: Image, target: Bools, error: Bools, spacing_mm: Spacing = (1.0, 1.0)) -> Floats:
-        """The distance over the largest distance; 1 everywhere where nothing is right, 0 where nothing is wrong."""
+        """The distance divided by its maximum; 1 everywhere if all pixels are wrong, 0 everywhere if none is."""
         import edt
 
         if error.all():

@@ -1,4 +1,4 @@
-"""What a clickability model learns from: instances, errors, and where people clicked to correct them."""
+"""Training examples of clickability models: instances, errors, and the clicks that people made to correct them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from intrabench.randomness import stream
 class Example:
     """One instance and one error of a segmentation, with the clicks of many people.
 
-    image: RGB ``(y, x, 3)`` of 8 bits, or the file of a picture. target, error: ``(y, x)``, the whole instance and the
-    part to be corrected, for a first click the same. clicks: rows ``y, x``, pixels of the image.
+    image: 8-bit RGB ``(y, x, 3)``, or the path of a picture. target, error: ``(y, x)``, the whole instance and the part
+    to be corrected; both are equal for a first click. clicks: rows ``y, x``, pixels of the image.
     """
 
     image: Path | NDArray[np.uint8]
@@ -34,7 +34,7 @@ class Example:
         """The image, read if it is a file.
 
         Raises:
-            IntraBenchError: it cannot be read.
+            IntraBenchError: the file cannot be read.
         """
         if not isinstance(self.image, Path):
             return self.image
@@ -45,9 +45,9 @@ class Example:
 
 @dataclass(frozen=True)
 class Prepared(Dataset[tuple[Tensor, Tensor, Tensor]]):
-    """Examples as the network takes them: image ``(3, size, size)``, masks ``(2, ...)`` and click map ``(1, ...)``.
+    """Examples as network input: image ``(3, size, size)``, masks ``(2, ...)`` and click map ``(1, ...)``.
 
-    flips: names the random stream that mirrors half of the examples, left to right; empty for none.
+    flips: name of the random stream that mirrors half of the examples left to right; empty: no flips.
     """
 
     examples: Sequence[Example]
@@ -71,24 +71,24 @@ class Prepared(Dataset[tuple[Tensor, Tensor, Tensor]]):
 
 
 def kld(predicted: Tensor, true: Tensor) -> Tensor:
-    """Kullback-Leibler divergence of maps ``(batch, 1, y, x)``, each divided by its sum; the mean over the batch.
+    """Kullback-Leibler divergence of maps ``(batch, 1, y, x)``, each divided by its sum, averaged over the batch.
 
-    The training loss of RClicks (scripts/train_click_model.py), with its small numbers against division by zero.
+    This is the training loss of RClicks (scripts/train_click_model.py) with its constants against division by zero.
     """
     p, q = (maps / (1e-9 + maps.sum(dim=(1, 2, 3), keepdim=True)) for maps in (predicted, true))
     return (q * torch.log(1e-9 + q / (1e-9 + p))).sum(dim=(1, 2, 3)).mean()
 
 
 def similarity(predicted: Tensor, true: Tensor) -> Tensor:
-    """SIM of maps ``(batch, 1, y, x)``, for each ``(batch,)``: what two distributions have in common, from 0 to 1.
+    """SIM of maps ``(batch, 1, y, x)`` as ``(batch,)``: the overlap of two distributions, from 0 to 1.
 
-    Each is stretched to reach from 0 to 1 and divided by its sum, as RClicks does to choose its best epoch.
+    Each map is scaled to the range 0 to 1 and divided by its sum, as RClicks does to choose its best epoch.
     """
     p, q = (_distribution(maps) for maps in (predicted, true))
     return torch.minimum(p, q).sum(dim=(1, 2, 3))
 
 
 def _distribution(maps: Tensor) -> Tensor:
-    """Stretched and divided by the sum plus 1e-7, in one division; 0 everywhere for a constant map."""
+    """The map scaled to 0 to 1 and divided by its sum plus 1e-7, in one division; 0 everywhere for a constant map."""
     maps = maps - maps.amin(dim=(1, 2, 3), keepdim=True)
     return maps / (maps.sum(dim=(1, 2, 3), keepdim=True) + 1e-7 * maps.amax(dim=(1, 2, 3), keepdim=True) + 1e-30)

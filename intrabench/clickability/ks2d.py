@@ -1,4 +1,4 @@
-"""Whether two samples of points in the plane come from one distribution: the Kolmogorov-Smirnov test in two dimensions.
+"""The two-dimensional Kolmogorov-Smirnov test: whether two samples of points have the same distribution.
 
 G. Fasano and A. Franceschini, "A multidimensional version of the Kolmogorov-Smirnov test", MNRAS 225, 155 (1987), with
 the significance of Press et al., "Numerical Recipes", section 14.8, as https://github.com/syrte/ndtest computes it.
@@ -17,9 +17,9 @@ Points = NDArray[np.int64]
 
 
 def ks2d(one: Points, other: Points) -> float:
-    """The p-value: how often samples of one distribution differ at least so much, about.
+    """The approximate p-value: the probability that samples of one distribution differ at least this much.
 
-    NaN where a sample lies on a horizontal or vertical line, which has no correlation.
+    It is NaN if a sample lies on a horizontal or vertical line, where the correlation is undefined.
     """
     statistic = (_largest_difference(one, other) + _largest_difference(other, one)) / 2
     size = math.sqrt(len(one) * len(other) / (len(one) + len(other)))
@@ -28,9 +28,9 @@ def ks2d(one: Points, other: Points) -> float:
 
 
 def _largest_difference(origins: Points, other: Points) -> float:
-    """Between the shares of the two samples in a quadrant, of the four around each point of the first sample.
+    """The largest difference between the shares of both samples in the quadrants around points of the first sample.
 
-    A point is a neighbour to itself and could be counted in any quadrant: in the one where it makes the most of it.
+    The point itself could be counted in any quadrant; it is counted where it makes the difference largest.
     """
     differences = _shares(origins, origins) - _shares(origins, other)
     own = 1 / len(origins)
@@ -39,7 +39,7 @@ def _largest_difference(origins: Points, other: Points) -> float:
 
 
 def _shares(origins: Points, sample: Points) -> NDArray[np.float64]:
-    """(4, origins) The shares of a sample in the quadrants around each origin; points on the axes lie below."""
+    """The shares of a sample in the quadrants around each origin, (4, origins); points on an axis count as below it."""
     first, second = (sample[:, axis] <= origins[:, axis, None] for axis in (0, 1))
     both = (first & second).mean(axis=1)
     only_first, only_second = first.mean(axis=1) - both, second.mean(axis=1) - both
@@ -47,7 +47,7 @@ def _shares(origins: Points, sample: Points) -> NDArray[np.float64]:
 
 
 def _correlation(points: Points) -> float:
-    """Pearson's; NaN where one coordinate is constant. It is at most 1 for any rounding."""
+    """Pearson's correlation, clipped to 1; NaN if one coordinate is constant."""
     away = points - points.mean(axis=0)
     lengths = np.sqrt((away * away).sum(axis=0)).prod()
     return float(np.clip((away[:, 0] * away[:, 1]).sum() / lengths, -1, 1)) if lengths else math.nan

@@ -1,4 +1,4 @@
-"""The published clickability model of RClicks, or the same network with weights of one's own."""
+"""The published clickability model of RClicks, or the same network with other weights."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class RClicks(Clickability):
             raise ValueError(f"size={self.size} is too small for the network; give 32 or more")
 
     def probability(self, image: Image, target: Bools, error: Bools, spacing_mm: Spacing = (1.0, 1.0)) -> Floats:
-        """How likely a click is, ``(y, x)``, from 0 to 1 and not normalised; it is not 0 outside of the error.
+        """The likelihood of a click ``(y, x)``, from 0 to 1; it is neither normalised nor 0 outside of the error.
 
-        image: RGB ``(y, x, 3)``; target and error: ``(y, x)``. The network sees pixels and knows no spacing.
+        image: RGB ``(y, x, 3)``; target and error: ``(y, x)``. The network sees pixels without their spacing.
 
         Raises:
-            IntraBenchError: the weights are absent, damaged or do not fit.
-            FloatingPointError: the network answered with values that are not finite.
+            IntraBenchError: the weights are missing, damaged or do not fit.
+            FloatingPointError: the network's answer has values that are not finite.
             ValueError: the shapes do not fit together.
         """
         import torch
@@ -66,15 +66,15 @@ class RClicks(Clickability):
 
     @property
     def file(self) -> Path:
-        """The checkpoint.
+        """The path of the checkpoint.
 
         Raises:
-            IntraBenchError: it is not here, with what to do.
+            IntraBenchError: the file is missing; the message says what to do.
         """
         if self.weights:
             given = Path(self.weights).expanduser()
             if not given.is_file():
-                raise IntraBenchError(f"rclicks:weights={self.weights} is no file; give the path of a checkpoint")
+                raise IntraBenchError(f"rclicks:weights={self.weights} is not a file; give the path of a checkpoint")
             return given
         entry = weights.get(self.name)
         if weights.find(entry.id) is None:
@@ -86,10 +86,10 @@ class RClicks(Clickability):
 
     @property
     def other_weights(self) -> str:
-        """The beginning of the checkpoint's sha256 unless it is the published one, and its size unless it is 416.
+        """The beginning of the checkpoint's sha256 unless it is the published file, and the size unless it is 416.
 
         Raises:
-            IntraBenchError: it is not here, with what to do.
+            IntraBenchError: the file is missing; the message says what to do.
         """
         from intrabench.clickability.letterbox import SIZE
 
@@ -102,7 +102,7 @@ class RClicks(Clickability):
         """Rows and columns of the square that the network sees.
 
         Raises:
-            IntraBenchError: the training's note is damaged.
+            IntraBenchError: the record of the training is damaged.
         """
         from intrabench.clickability.letterbox import SIZE
         from intrabench.clickability.training import HISTORY
@@ -117,24 +117,24 @@ class RClicks(Clickability):
 
     @cached_property
     def network(self) -> Any:
-        """The network with its weights, loaded at the first use.
+        """The network with its weights, loaded on first use.
 
         Raises:
-            IntraBenchError: the file is absent, damaged, or not exactly of this network.
+            IntraBenchError: the file is missing, damaged, or does not fit this network exactly.
         """
         import torch
 
         from intrabench.models.networks.segnext import SegNeXtClickability
         from intrabench.models.parts.checkpoints import check, read, unwrapped
 
-        with torch.random.fork_rng(devices=[]):  # initial weights are overwritten: leave the global stream alone
+        with torch.random.fork_rng(devices=[]):  # initial weights are overwritten: keep the global random state
             network = SegNeXtClickability()
         state = unwrapped(read(self.file), weights.get(self.name))
         try:
             check(state, network.state_dict())
         except ValueError as error:
             raise IntraBenchError(
-                f"{self.file} is no checkpoint of rclicks ({error}); give one that was trained here, or the published"
+                f"{self.file} is not a checkpoint of rclicks ({error}); give the published or a trained one"
             ) from error
         network.load_state_dict(state)
         return network.eval().requires_grad_(False).to(self.device)

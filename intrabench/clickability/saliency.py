@@ -1,4 +1,4 @@
-"""Clicks where people look: the base for models of saliency of one's own."""
+"""Clicks where people look: the base class for your own saliency models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from intrabench.clickability.base import Bools, Clickability, Floats, Image, Spacing
 from intrabench.specs import switch
 
-_EXPANSION = 1.4  # of the error's box, along each side
+_EXPANSION = 1.4  # factor on each side of the error's box
 _GREY = 128
 
 
@@ -20,7 +20,7 @@ _GREY = 128
 class Saliency(Clickability):
     """Base: the saliency of the image around the error, on the error ("SI", "SM" of RClicks, which used TranSalNet).
 
-    A subclass has a `name` and `saliency`. grey: whether all but the error is grey in what is looked at ("SM").
+    A subclass has a `name` and a method `saliency`. grey: whether everything but the error is shown in grey ("SM").
     """
 
     looks: ClassVar[bool] = True
@@ -28,12 +28,12 @@ class Saliency(Clickability):
 
     @abstractmethod
     def saliency(self, crop: NDArray[np.uint8]) -> NDArray[np.floating]:
-        """How much each pixel of a crop ``(y, x, 3)`` draws the eye, 0 or more, ``(y, x)``."""
+        """The saliency of each pixel of a crop ``(y, x, 3)``: ``(y, x)``, 0 or more."""
 
     def probability(self, image: Image, target: Bools, error: Bools, spacing_mm: Spacing = (1.0, 1.0)) -> Floats:
-        """The saliency of the error's box, 1.4 times as long and wide, times the error; its sum is 1.
+        """The saliency of the error's box, enlarged 1.4 times, multiplied by the error; its sum is 1.
 
-        Where that is 0 on all of the error, every wrong pixel is as likely as any other.
+        If it is 0 on the whole error, all wrong pixels are equally likely.
         """
         assert image is not None
         found = np.zeros(error.shape, np.float32)
@@ -49,7 +49,7 @@ class Saliency(Clickability):
 
 
 def _window(error: NDArray[np.bool_]) -> tuple[slice, slice]:
-    """Rows and columns of the error's box, expanded around its middle and clipped to the image."""
+    """Rows and columns of the error's box, enlarged around its centre and clipped to the image."""
     sides = []
     for axis in (0, 1):
         occupied = np.flatnonzero(error.any(axis=1 - axis))

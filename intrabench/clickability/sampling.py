@@ -1,4 +1,4 @@
-"""From a map of where people click to one click: groups of equal mass, and the draw inside one of them.
+"""Draw one click from a click map: groups of equal probability mass, and the draw inside one of them.
 
 RClicks (Antonov et al. 2024, section 5); https://github.com/emb-ai/rclicks, isegm/inference/clicker.py.
 """
@@ -11,22 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 Mass = Literal["double", "single"]
-"""Precision in which mass is summed up. single is as published; it can lose the most probable pixels of an image."""
+"""Precision of the sum of mass. single is the published one; it can lose the most probable pixels of an image."""
 
 GROUPS = 10
-"""Of equal mass: 1 has the least probable clicks, 10 the most probable."""
+"""Number of groups with equal mass: 1 has the least probable clicks, 10 the most probable."""
 
 Weights = NDArray[np.floating[Any]]
 
 
 def group_of(weights: Weights, group: int, mass: Mass = "double", pixels: int = 0) -> Weights:
-    """The weights (of any shape, 0 or more) with 0 outside of the group, from 1 to `GROUPS`.
+    """The weights (any shape, 0 or more), set to 0 outside of the group, which is 1 to `GROUPS`.
 
-    A group holds all weights from the one at which its mass begins to the one at which it ends. Equal weights are never
-    divided, so groups may overlap, and those of a constant map are all alike.
+    A group holds all weights from the one where its mass begins to the one where it ends. Equal weights are never
+    separated, so groups may overlap, and all groups of a constant map are equal.
 
-    pixels: of the whole image that the weights are cut from, with weights of 0 outside of them; single precision sums
-    depend on their number.
+    pixels: number of pixels of the whole image from which the weights were cropped. Weights outside of the crop are 0,
+    but sums in single precision depend on their number.
     """
     low, high = (group - 1) / GROUPS, group / GROUPS
     positive = np.sort(weights[weights > 0])
@@ -40,7 +40,7 @@ def group_of(weights: Weights, group: int, mass: Mass = "double", pixels: int = 
     else:
         summed = np.cumsum(positive, dtype=np.float64)
         total = float(summed[-1])
-    # np.float64, or a plain float would be rounded to the precision of `summed`
+    # np.float64, because a plain float would be rounded to the precision of `summed`
     begin = int(np.searchsorted(summed, np.float64(total * low)))
     end = int(np.searchsorted(summed, np.float64(total * high), side="right"))
     first = positive[min(begin, positive.size - 1)] if group > 1 else 0
@@ -49,7 +49,7 @@ def group_of(weights: Weights, group: int, mass: Mass = "double", pixels: int = 
 
 
 def draw(weights: Weights, uniform: float, mass: Mass = "double") -> tuple[int, ...]:
-    """The index that a uniform number from 0 to 1 draws with these weights, not all 0, in C order."""
+    """The index (C order) drawn with these weights, which are not all 0, by a uniform number from 0 to 1."""
     flat = weights.ravel() if mass == "single" else weights.ravel().astype(np.float64)
     likely = np.flatnonzero(flat > 0)
     summed = np.cumsum(flat[likely] / flat.sum(), dtype=np.float64)

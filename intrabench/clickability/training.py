@@ -1,7 +1,7 @@
-"""Training the network of RClicks on clicks, by its published recipe, in steps that can be taken up again.
+"""Train the network of RClicks on clicks with its published recipe; an interrupted training can be continued.
 
-Recipe: scripts/train_click_model.py of https://github.com/emb-ai/rclicks. What it leaves to chance is drawn here from
-streams of the seed and the epoch, so that a training that was interrupted ends with the weights of one that was not.
+Recipe: scripts/train_click_model.py of https://github.com/emb-ai/rclicks. All random numbers come from streams of the
+seed and the epoch, so an interrupted training ends with the same weights as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from intrabench.models.networks.segnext import SegNeXtClickability
 from intrabench.randomness import stream
 
 WEIGHTS, STATE, HISTORY = "clickability_model.pth", "training.pth", "training.json"
-"""The best epoch's weights; what it takes to go on; settings and figures of each epoch, for people."""
+"""Files: the best epoch's weights; the state to continue from; settings and figures of each epoch, for people."""
 WARM_UP = 0.1
-"""Share of the steps in which the learning rate rises."""
+"""Share of the steps in which the learning rate increases."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to train; the defaults are the published ones.
+    """Settings of the training; the defaults are the published ones.
 
-    lr: the highest rate of Adam. size: rows and columns of the network's input. sigma, soft_mask: see `click_map`.
-    device and workers (processes that prepare examples, 0 for none) do not belong to what is learnt.
+    lr: the highest learning rate of Adam. size: rows and columns of the network's input. sigma, soft_mask: see
+    `click_map`. device and workers (processes that prepare examples; 0: none) do not change the result's identity.
     """
 
     epochs: int = 20
@@ -56,7 +56,7 @@ class Settings:
 class Epoch:
     """Figures of one epoch: mean loss in training; KLD and SIM on the validation examples; wall time.
 
-    KLD and SIM are NaN where an answer was; such an epoch is never the best.
+    KLD and SIM are NaN if an answer had NaN; such an epoch is never the best.
     """
 
     epoch: int
@@ -71,23 +71,23 @@ def train(
     validation: Sequence[Example],
     folder: Path,
     settings: Settings | None = None,
-    told: Callable[[Epoch], None] = lambda _: None,
+    report: Callable[[Epoch], None] = lambda _: None,
 ) -> Path:
-    """Train until all epochs are done, going on where `folder` left off; the file with the weights of the best epoch.
+    """Train all remaining epochs of the training in `folder` and return the file with the best epoch's weights.
 
     The best has the highest mean SIM on the validation examples. The file is a plain state dict, which
     ``RClicks(weights=PATH)`` takes. On the CPU of one machine the same examples and settings give the same
-    weights. Sequences may read their examples when asked. `told` hears of each epoch.
+    weights. Sequences may read their examples on demand. `report` is called after each epoch.
 
     Raises:
-        IntraBenchError: no examples, the folder holds a training with other settings or half of one, or the loss is no
-            longer finite.
+        IntraBenchError: there are no examples, the folder holds a training with other settings or an incomplete one, or
+            the loss is not finite.
     """
     if not len(examples) or not len(validation):
-        raise IntraBenchError("training needs at least one example to learn from and one to validate with")
+        raise IntraBenchError("training needs at least one example for training and one for validation")
     settings = settings or Settings()
     if folder.exists() and not folder.is_dir():
-        raise IntraBenchError(f"{folder} is a file; give a folder for the weights and what it takes to go on")
+        raise IntraBenchError(f"{folder} is a file; give a folder for the weights and the training's state")
     folder.mkdir(parents=True, exist_ok=True)
     given = {"examples": examples, "validation": validation}
     training = _Training(settings, {name: [len(one), getattr(one, "identity", "")] for name, one in given.items()})
@@ -100,19 +100,19 @@ def train(
         best = found[1] > max(known, default=-math.inf)
         training.history.append(Epoch(len(training.history), loss, *found, time.perf_counter() - began))
         training.save(folder, best)
-        told(training.history[-1])
+        report(training.history[-1])
     if not (folder / WEIGHTS).exists():
         raise IntraBenchError(
-            f"no epoch of {folder} gave finite maps; train with a lower learning rate in a new folder"
+            f"no epoch in {folder} gave finite maps; train with a lower learning rate in a new folder"
         )
     return folder / WEIGHTS
 
 
 def learning_rate(step: int, steps: int, highest: float) -> float:
-    """The rate at a step: linear from 0, then a cosine that would reach 0 only a warm-up after the last step.
+    """The learning rate at a step: linear from 0, then a cosine that would reach 0 one warm-up after the last step.
 
-    As timm's CosineLRScheduler with ``warmup_prefix`` and ``t_initial`` of all steps; the published loop is one step
-    behind it.
+    Equals timm's CosineLRScheduler with ``warmup_prefix`` and ``t_initial`` of all steps, delayed by one step as in the
+    published loop.
     """
     rising = int(WARM_UP * steps)
     if step < rising:
@@ -122,7 +122,7 @@ def learning_rate(step: int, steps: int, highest: float) -> float:
 
 @dataclass
 class _Training:
-    """Network, optimiser and what happened so far."""
+    """Network, optimiser and history so far."""
 
     settings: Settings
     data: dict[str, list[Any]]
@@ -134,7 +134,7 @@ class _Training:
         self.optimiser = torch.optim.Adam(self.network.parameters(), lr=self.settings.lr)
 
     def learn(self, examples: Sequence[Example]) -> float:
-        """One epoch over all examples, in a new order; the mean loss of its steps."""
+        """Train one epoch over all examples in a new order and return the mean loss of its steps."""
         epoch = len(self.history)
         order = stream("clickability order", self.settings.seed, epoch).permutation(len(examples)).tolist()
         prepared = replace(self._prepared(examples), flips=("clickability flips", self.settings.seed, epoch))
@@ -169,10 +169,10 @@ class _Training:
         return divergence / len(examples), alike / len(examples)
 
     def take_up(self, path: Path) -> None:
-        """Go on from the file of an earlier training, if there is one.
+        """Continue from the state of an earlier training, if there is one.
 
         Raises:
-            IntraBenchError: it cannot be read, was not made with these settings, or lacks the file of weights.
+            IntraBenchError: the state cannot be read, has other settings, or its file of weights is missing.
         """
         from intrabench.models.parts.checkpoints import read
 
@@ -181,29 +181,31 @@ class _Training:
         state = read(path)
         if state.get("identity") != self._identity():
             raise IntraBenchError(
-                f"{path} is of a training with other settings or examples; give them again, or another folder"
+                f"{path} belongs to a training with other settings or examples; repeat those, or give another folder"
             )
         if not path.with_name(WEIGHTS).exists() and any(math.isfinite(one["sim"]) for one in state["history"]):
-            raise IntraBenchError(f"{path} has lost {WEIGHTS}, which lay beside it; delete it to train anew")
+            raise IntraBenchError(
+                f"{path} needs {WEIGHTS} beside it, which is missing; delete it to start the training again"
+            )
         self.network.load_state_dict(state["network"])
         self.optimiser.load_state_dict(state["optimiser"])
         self.history = [Epoch(**epoch) for epoch in state["history"]]
 
     def save(self, folder: Path, best: bool) -> None:
-        """Write the state, last, and before it what follows from it: a crash between them repeats the epoch."""
+        """Write the state last, after all that depends on it: a crash in between only repeats the epoch."""
         network = self.network.state_dict()
         history = [asdict(epoch) for epoch in self.history]
         if best:
             _write(folder / WEIGHTS, lambda path: torch.save(network, path))
-        told = json.dumps({"settings": asdict(self.settings), **self.data, "epochs": history}, indent=1)
-        _write(folder / HISTORY, lambda path: path.write_text(told, "utf-8"))
+        record = json.dumps({"settings": asdict(self.settings), **self.data, "epochs": history}, indent=1)
+        _write(folder / HISTORY, lambda path: path.write_text(record, "utf-8"))
         state = {"identity": self._identity(), "history": history, "network": network}
         state["optimiser"] = self.optimiser.state_dict()
         _write(folder / STATE, lambda path: torch.save(state, path))
 
     def _identity(self) -> dict[str, Any]:
-        told = asdict(self.settings) | self.data
-        return {key: value for key, value in told.items() if key not in ("device", "workers")}
+        settings = asdict(self.settings) | self.data
+        return {key: value for key, value in settings.items() if key not in ("device", "workers")}
 
     def _prepared(self, examples: Sequence[Example]) -> Prepared:
         return Prepared(examples, self.settings.size, self.settings.sigma, self.settings.soft_mask)
@@ -213,7 +215,7 @@ class _Training:
 
     @contextmanager
     def _randomness(self, *purpose: str | int) -> Iterator[None]:
-        """Inside, torch draws from a stream of the seed and the purpose; outside, nobody notices."""
+        """Inside this context, torch uses a stream of the seed and the purpose; the global state is restored."""
         device = torch.device(self.settings.device)
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             torch.manual_seed(int(stream("clickability", self.settings.seed, *purpose).integers(2**62)))

@@ -11,7 +11,7 @@ from intrabench.clickability.base import Bools, Clickability, Floats, Image, Spa
 
 @dataclass(frozen=True)
 class Uniform(Clickability):
-    """Every wrong pixel is as likely as any other ("UD" of RClicks)."""
+    """All wrong pixels are equally likely ("UD" of RClicks)."""
 
     name = "uniform"
 

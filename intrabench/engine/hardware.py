@@ -13,7 +13,7 @@ from typing import Any
 
 @cache
 def commit() -> str:
-    """The commit of this copy of intrabench, with ``-dirty`` after changes; nothing where it is no checkout."""
+    """The commit of this copy of intrabench, with ``-dirty`` after changes; empty if it is not a checkout."""
     root = Path(__file__).parents[2]
     if not (root / ".git").exists():
         return ""

@@ -44,7 +44,7 @@ def verify(results: Path, sample: int = 20, seed: int = 0) -> Iterator[Verdict]:
         IntraBenchError: there is nothing to verify.
     """
     if sample < 1:
-        raise IntraBenchError(f"--sample {sample} is no number of sessions; give 1 or more")
+        raise IntraBenchError(f"--sample {sample} is not a number of sessions; give 1 or more")
     rows = read_rows(results)
     failed = rows.filter(pl.col("status").is_in(FAILED))["session"].to_list()
     rows = rows.filter(~pl.col("session").is_in(failed)).sort("session", "round")

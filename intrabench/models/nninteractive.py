@@ -93,7 +93,7 @@ class NnInteractive(Model):
         except Exception as error:  # every way of not being such a folder has its own exception
             reason = " ".join(str(error).split()) or type(error).__name__
             raise IntraBenchError(
-                f"{folder} is no model folder of nnInteractive that can be read safely ({reason[:200]}); "
+                f"{folder} is not a model folder of nnInteractive that can be read safely ({reason[:200]}); "
                 "give the folder with plans.json, dataset.json and one fold_*/checkpoint_final.pth"
             ) from error
         parts["network"].eval()  # the package leaves it in training mode
@@ -220,7 +220,7 @@ def _check_plans(folder: Path) -> None:
         for name in filter(None, [about["network_class_name"], *named]):
             found: Any = pydoc.locate(name) if name.startswith(_PARTS) else dict  # locating imports it
             if found is not None and not (isinstance(found, type) and issubclass(found, torch.nn.Module)):
-                raise ValueError(f"plans.json names {name}, which is no network or layer")
+                raise ValueError(f"plans.json names {name}, which is neither a network nor a layer")
 
 
 @contextmanager

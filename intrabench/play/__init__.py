@@ -1,1 +1,1 @@
-"""A session and how it is played: turns, adaptation, effort, lockstep."""
+"""Sessions and how they are played: turns, adaptation, effort, lockstep."""

@@ -1,4 +1,4 @@
-"""What becomes of a prompt that a model does not take. Effort is never changed; rows say what was converted."""
+"""Convert prompts that a model does not take. Effort never changes; rows record the conversion."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def adapt(
 ) -> tuple[Turn, list[str]]:
     """The turn as the model can take it, and the conversions made (``box2d->point``, ``ignored``, ...).
 
-    `mask` is the answer so far and `earlier` the turns that still count, as the model took them; from both, corrections
-    for models that take only boxes are made.
+    `mask` is the answer so far. `earlier` are the turns that still count, as the model took them. Corrections for
+    models that take only boxes use both.
 
     Raises:
         NotApplicable: there is no fair conversion, or `strict` forbids every conversion.
@@ -50,7 +50,7 @@ def adapt(
 
 
 def _lassos(prompts: Prompts, accepts: frozenset[PromptKind]) -> tuple[Prompts, str]:
-    """Positive lassos become their tight 2D boxes; negative ones cannot, for a box does not say "not here"."""
+    """Positive lassos become their tight 2D boxes. Negative ones cannot, because boxes have no sign."""
     if any(lasso.label != 1 for lasso in prompts.lassos):
         raise NotApplicable("a negative lasso has no counterpart for a model that takes no lasso")
     rows = [_box_around(lasso.points) for lasso in prompts.lassos]
@@ -81,7 +81,7 @@ def _boxes2d(prompts: Prompts, accepts: frozenset[PromptKind]) -> tuple[Prompts,
 
 
 def _box3d(prompts: Prompts, abilities: Abilities) -> tuple[Prompts, str]:
-    """The same 2D box on each slice; a model of volumes, which fills in other slices itself, gets the middle one."""
+    """The same 2D box on each slice; a model of volumes gets only the middle one and finds the other slices itself."""
     assert prompts.box3d is not None
     z0, y0, x0, z1, y1, x1 = prompts.box3d
     accepts = abilities.accepts
@@ -99,15 +99,15 @@ def _box3d(prompts: Prompts, abilities: Abilities) -> tuple[Prompts, str]:
 def _points(
     prompts: Prompts, accepts: frozenset[PromptKind], mask: Mask, first: bool, earlier: Sequence[Turn]
 ) -> tuple[Prompts, str]:
-    """Corrections for models that take only boxes: the tight box of earlier box, mask and positive points (of a slice).
+    """Corrections for models that take only boxes: per slice, the tight box of earlier box, mask and positive points.
 
-    Without the earlier box, a mask too small would shrink what the user has drawn.
+    Without the earlier box, a mask that is too small would shrink the user's box.
     """
     if first and not prompts.kinds & {"box2d", "box3d"}:
         raise NotApplicable("an initial point has no counterpart for a model that takes only boxes")
     positive = prompts.points[prompts.points[:, 3] == 1]
     without = replace(prompts, points=np.zeros((0, 4)), clicked=None)
-    if first or len(positive) == 0:  # a first box says more than the points beside it
+    if first or len(positive) == 0:  # a first box says more than points in the same turn
         return without, "ignored"
     if "box2d" in accepts:
         drawn = {int(z): (z, *box) for turn in earlier for z, *box in turn.prompts.boxes2d}

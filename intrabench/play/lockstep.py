@@ -29,7 +29,7 @@ def ask(image: Predictor, requests: Sequence[Request]) -> list[Answer | Failure]
         if not isinstance(answers, Sequence) or len(answers) != len(requests):
             got = f"{kind(answers)} of {len(answers)}" if isinstance(answers, Sequence) else kind(answers)
             raise WrongType(f"{method} returned {got}, expected a list with one Answer or Failure for each request")
-    except Exception as error:  # a broken model is a row with a status
+    except Exception as error:  # failures of a model become rows with a status
         failure = failure_of(error, started)
         return [failure for _ in requests]
     return [_checked(answer, method, started) for answer in answers]
@@ -50,10 +50,11 @@ GROWTH = 3.0
 def waves(
     items: Sequence[T], costs: Sequence[float], clock: Callable[[], float] = time.perf_counter
 ) -> Iterator[Sequence[T]]:
-    """Cut items, in order, into waves of about half a minute each, learning from the time that earlier ones took.
+    """Split items, in order, into waves of about half a minute each, estimated from the time of earlier waves.
 
-    `costs` say how the items compare (slices of the target). Waves bound memory (the sessions alive at once)
-    and what a killed run loses, so they grow slowly, and the first is a single item: it may have slices to encode.
+    `costs` are the relative costs of the items (slices of the target). Waves limit the memory (of the sessions alive at
+    once) and the work that a killed run loses, so they grow slowly. The first is a single item, because it may have
+    slices to encode.
     """
     position, rate, costliest = 0, 0.0, 0.0
     while position < len(items):
@@ -64,6 +65,6 @@ def waves(
             stop += 1
         started = clock()
         yield items[position:stop]
-        # a cheap wave says little about the next: slow ones are forgotten only by halves
+        # a cheap wave says little about the next, so estimates decrease at most by half
         rate = max((clock() - started) / max(cost, 1.0), rate / 2, 1e-9)
         position, costliest = stop, max(costliest, cost)

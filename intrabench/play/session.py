@@ -1,4 +1,4 @@
-"""A session: one target, one prompter, one seed, against one model. All per-target state lives here."""
+"""A session: one target, one prompter and one seed with one model. It holds all state of the target."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from intrabench.volume import Volume
 
 @dataclass
 class Timings:
-    """Machine time of one round, in seconds, and the largest batch that it was part of."""
+    """Machine time of one round in seconds, and its largest batch."""
 
     prompt_s: float = 0.0
     encode_s: float = 0.0
@@ -43,7 +43,7 @@ class Timings:
 
 @dataclass
 class Round:
-    """What happened since the user last moved its hand."""
+    """What happened since the user's last action."""
 
     actions: tuple[Action, ...]
     timings: Timings = field(default_factory=Timings)
@@ -52,7 +52,7 @@ class Round:
 
 @dataclass
 class State:
-    """What the session knows so far."""
+    """The state of the session so far."""
 
     mask: Mask = field(default_factory=Mask.empty)
     given: list[Turn] = field(default_factory=list)  # as the user gave them
@@ -62,10 +62,10 @@ class State:
 
 
 class Session:
-    """Driven from outside: while `request` is not None, have it answered and hand the answer to `receive`.
+    """Driven by its owner: while `request` is not None, get its answer and pass it to `receive`.
 
-    `rows` and `turns` are plain data; `masks` holds the mask of each round when `keep_masks`, `problems` how metrics
-    failed. Rows carry only what the session knows; who it is (model, data set, ...) is added by its owner.
+    `rows` and `turns` are plain data; `masks` holds the mask of each round if `keep_masks`, `problems` the failures of
+    metrics. Rows have only what the session knows; its owner adds the rest (model, data set, ...).
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Session:
         keep_masks: bool = False,
         metrics: Sequence[Metric] | None = None,
     ) -> None:
-        """metrics: what each round is scored by; None: what the protocol names."""
+        """metrics: the metrics of each round; None: those of the protocol."""
         self.key, self.target, self.abilities, self.protocol = key, target, abilities, protocol
         self.rounds, self.strict, self.keep_masks = rounds, strict, keep_masks
         self.metrics = of_protocol(protocol.metrics) if metrics is None else metrics
@@ -103,7 +103,7 @@ class Session:
         self._user = User(target, dataset, seed, image, prompter.spec, self._clock, self._state.given)
         self._dialogue: Turns | None = None
         if not target.mask.any():
-            self._end("not_applicable", "the target has no voxels, so nobody can prompt it; check its label map")
+            self._end("not_applicable", "the target has no voxels, so it cannot be prompted; check its label map")
         elif prompter.propagates and abilities.dims == 3:
             self._end("not_applicable", PROPAGATION)
         else:
@@ -136,13 +136,13 @@ class Session:
             self._end("error", f"prompter: {in_words(error)}")
 
     def _next_turn(self) -> None:
-        """Ask the user for the next turn and make it a request; close the round when the hand moves again."""
+        """Get the user's next turn and make a request from it; a turn with actions closes the round before."""
         started = time.perf_counter()
         turn = self._ask()
         seconds = time.perf_counter() - started
         if self._round is None:
             if turn is None:
-                raise NotApplicable("the prompter gave no prompt at all")
+                raise NotApplicable("the prompter gave no prompts")
             if not turn.actions:
                 raise ValueError("the first turn has no actions, but prompting is never free; give its actions")
         elif turn is None or turn.actions:
@@ -157,7 +157,7 @@ class Session:
         self._make_request(turn, self._round)
 
     def _ask(self) -> Turn | None:
-        """The user's next turn. While it is prepared the clock shows the round that a turn with actions would open."""
+        """The user's next turn. Meanwhile, the clock shows the round that a turn with actions would begin."""
         self._clock.round = 0 if self._round is None else self._number + 1
         try:
             if self._dialogue is None:
@@ -168,7 +168,7 @@ class Session:
             return None
         except Exception:
             if self._round is not None and self._number < self.rounds and not self._close_round(last=False):
-                self._number += 1  # the round before was answered; the one that could not be begun has failed
+                self._number += 1  # the previous round was answered; the failure belongs to the next
                 self._round = Round(())
             raise
 
@@ -191,7 +191,7 @@ class Session:
         self.turns.append({"session": self.key, "round": self._number, "turn": number, "given": text})
 
     def _close_round(self, last: bool, too_much: bool = False) -> bool:
-        """Write the row of the round; True when the session ends with it. too_much: another would break the budget."""
+        """Write the row of the round; True if the session ends. too_much: another round would exceed the budget."""
         state = self._state
         scores = score(self.target, state.mask, self.metrics, self._user.image)
         self.problems.update(scores.problems)
@@ -205,7 +205,7 @@ class Session:
         return True
 
     def _end(self, status: str, message: str) -> None:
-        """End before the round is complete: failures count as Dice 0, what does not apply has no Dice."""
+        """End before the round is complete: failures count as Dice 0; sessions that do not apply have no Dice."""
         if self._ended:
             return
         self._round = self._round or Round(())
@@ -237,6 +237,6 @@ class Session:
 
     def _finish(self) -> None:
         self.request, self._ended = None, True
-        self._state.memory = None  # logits of many sessions are what fills memory
+        self._state.memory = None  # logits of many sessions would fill the memory
         if self._dialogue is not None:
             self._dialogue.close()

@@ -1,4 +1,4 @@
-"""The simulated user's strategy: a generator that yields turns and receives the model's mask."""
+"""Strategies of the simulated user: generators that yield turns and receive the model's mask."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from intrabench.volume import Volume
 
 @dataclass
 class Clock:
-    """The round that is being prepared; shared by everything that sees one session."""
+    """The round in preparation; all objects of one session share it."""
 
     round: int = 0
 
@@ -40,7 +40,7 @@ class User:
     given: Sequence[Turn] = ()
 
     def acting(self, component: str) -> User:
-        """The same user, drawing from the random streams of a component (its spec), whatever it is combined with."""
+        """The same user with the random streams of one component (its spec), whatever it is combined with."""
         return replace(self, component=component)
 
     @property
@@ -49,14 +49,14 @@ class User:
         return self.clock.round
 
     def rng(self, purpose: str) -> np.random.Generator:
-        """The random stream of one decision; nothing but its identity changes the numbers."""
+        """The random stream of one decision; its numbers depend only on the decision's identity."""
         return stream(
             self.seed, self.dataset, self.target.case, self.target.id, self.component, self.clock.round, purpose
         )
 
 
 Turns = Generator[Turn, Mask, None]
-"""What `Prompter.interact` is: it yields turns and is sent the mask of the whole target so far."""
+"""The type of `Prompter.interact`: a generator that yields turns and is sent the mask of the whole target so far."""
 
 
 class Prompter(ABC):
@@ -72,7 +72,7 @@ class Prompter(ABC):
 
     @abstractmethod
     def interact(self, user: User) -> Turns:
-        """Yield turns; ``mask = yield turn`` receives the answer; return when there is nothing more to give."""
+        """Yield turns; ``mask = yield turn`` receives the answer. Return when no more prompts are needed."""
 
     @property
     def spec(self) -> str:
@@ -82,7 +82,7 @@ class Prompter(ABC):
     def preview(
         self, mask: NDArray[np.generic], spacing_mm: Sequence[float] = (1.0, 1.0, 1.0), seed: int = 0
     ) -> Prompts:
-        """The first prompts for a plain mask ``(z, y, x)``, without any model.
+        """The first prompts for a mask ``(z, y, x)``; no model is needed.
 
         Returns:
             `.points` rows ``z, y, x, label``; `.boxes2d` rows ``z, y0, x0, y1, x1``, half-open;
@@ -92,7 +92,7 @@ class Prompter(ABC):
             ValueError: the mask is not 3D or empty.
         """
         if mask.ndim != 3 or not mask.any():
-            raise ValueError(f"preview needs a 3D mask with at least one voxel, got the shape {mask.shape}")
+            raise ValueError(f"preview needs a 3D mask with at least one voxel, but its shape is {mask.shape}")
         z, y, x = (float(value) for value in spacing_mm)
         depth, height, width = mask.shape
         target = Target("preview", "target", 1, Mask.of(mask), (depth, height, width), (z, y, x))
@@ -126,11 +126,11 @@ class Modifier(ABC):
 
 @dataclass(frozen=True)
 class Refinement(ABC):
-    """Base of all ways to correct an answer: a frozen dataclass with a `name`, its parameters, and `correct`.
+    """Base of all corrections: a frozen dataclass with a `name`, its parameters, and `correct`.
 
-    It goes with any prompter, ``box_interp:n=3+scribble``. begins: whether it also goes without one, correcting an
-    empty answer first; then it must not look at earlier turns. previous: whether the model is given the earlier prompts
-    again, together with its last mask (keep), or only the new ones and that mask (drop). `version` changes whenever the
+    It follows any prompter, as in ``box_interp:n=3+scribble``. begins: whether it also works alone and corrects an
+    empty answer first; then it must not use earlier turns. previous: keep gives the model the earlier prompts again,
+    with its last mask; drop gives it only the new prompts and that mask. `version` changes whenever the
     same answers could get other corrections.
     """
 
@@ -141,7 +141,7 @@ class Refinement(ABC):
 
     @abstractmethod
     def correct(self, user: User, mask: Mask) -> Turn | None:
-        """The next correction of the answer `mask`; None when nothing is wrong any more."""
+        """The next correction of the answer `mask`; None if nothing is wrong."""
 
     @property
     def spec(self) -> str:

@@ -1,4 +1,4 @@
-"""One correcting click in the middle of what is most wrong."""
+"""One correcting click in the middle of the largest error."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ClickCenter(Refinement):
     tie: Literal["first", "seeded"] = switch("first")
 
     def correct(self, user: User, mask: Mask) -> Turn | None:
-        """One click; None when nothing is wrong."""
+        """One click; None if nothing is wrong."""
         component = largest_component(Errors.of(user.target, mask).both)
         if not component.any():
             return None

@@ -1,4 +1,4 @@
-"""The clicker that interactive segmentation of photos has always been measured with."""
+"""The clicker that is the standard for evaluating interactive segmentation of photos."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from intrabench.specs import switch
 T = TypeVar("T", bound=np.generic)
 
 Space = Literal["volume", "slice"]
-"""Where a user looks for the next click: in the whole volume, or in one slice, chosen by how much is wrong in it."""
+"""The space of the next click: the whole volume, or one slice that is drawn by its number of wrong voxels."""
 
 
 @dataclass(frozen=True, eq=False)
 class Worse:
-    """A kind of error, missed or too much: what the next click may be about.
+    """Errors of one kind, missed or wrongly included voxels, that the next click may correct.
 
-    label: 1 for a click on what is missed. planar: whether it lies in one slice, and only that counts.
+    label: 1 for a click on missed voxels. planar: whether only one slice is considered.
     """
 
     user: User
@@ -36,16 +36,16 @@ class Worse:
 
     @cached_property
     def depth(self) -> NDArray[np.float32]:
-        """Of each voxel of `mask`, 0 where the user has clicked."""
+        """Depth of each voxel of `mask`; 0 where the user has clicked."""
         return self._depths(self.mask)
 
     @cached_property
     def limit(self) -> float:
-        """No voxel is deeper than this, by every fourth voxel alone, which is quick."""
+        """A fast upper bound of the depth from every fourth voxel."""
         return 4 * float(self._coarse.max(initial=0) + np.hypot.reduce(self._steps))
 
     def exceeds(self, depth: float) -> bool:
-        """Whether the deepest of every fourth voxel is deeper, by what surrounds it; False tells nothing."""
+        """Whether the deepest of every fourth voxel is certainly deeper; False means unknown."""
         if not self._coarse.any():
             return False
         at = np.add(self.mask.start, 4 * np.array(np.unravel_index(int(self._coarse.argmax()), self._coarse.shape)))
@@ -54,7 +54,7 @@ class Worse:
         return bool(self._depths(Mask(box[:3], self.mask.crop(box))).max() > depth)
 
     def deepest(self) -> NDArray[np.intp]:
-        """The deepest voxel ``z, y, x``, the first of several in z, y, x order."""
+        """The deepest voxel ``z, y, x``; of several, the first in z, y, x order."""
         return np.array(np.unravel_index(int(self.depth.argmax()), self.depth.shape)) + self.mask.start
 
     @cached_property
@@ -88,7 +88,7 @@ class ClickDeepest(Refinement):
     space: Space = switch("volume")
 
     def correct(self, user: User, mask: Mask) -> Turn | None:
-        """One click; None when nothing is wrong that has not been clicked."""
+        """One click; None if every wrong voxel has been clicked."""
         worse = worse_errors(user, mask, planar=is_planar(user, self.space))
         return None if worse is None else click(worse.deepest(), worse.label)
 
@@ -99,9 +99,9 @@ def is_planar(user: User, space: Space) -> bool:
 
 
 def worse_errors(user: User, mask: Mask, *, planar: bool) -> Worse | None:
-    """What is missed or what is too much, whichever is deeper; in one slice if `planar`; None when neither is left.
+    """Missed or wrongly included voxels, whichever are deeper; in one slice if `planar`; None if there are none.
 
-    Of equals it is what is too much. The volume's edge is a boundary like any other.
+    If both are equally deep, wrongly included voxels are chosen. The volume's edge counts as a boundary.
     """
     errors = Errors.of(user.target, mask)
     if planar and user.target.shape[0] > 1:
@@ -120,7 +120,7 @@ def click(voxel: NDArray[np.integer], label: int) -> Turn:
 
 
 def _on_one_slice(user: User, errors: Errors) -> Errors:
-    """The errors in one axial slice, drawn by its wrong voxels among all of them; what was clicked does not count."""
+    """The errors in one axial slice, drawn in proportion to its wrong voxels that have not been clicked."""
     wrong = errors.both
     areas = np.count_nonzero(unclicked(user, wrong.array.copy(), wrong.start), axis=(1, 2))
     if not areas.any():
@@ -129,7 +129,7 @@ def _on_one_slice(user: User, errors: Errors) -> Errors:
 
 
 def unclicked(user: User, values: NDArray[T], start: Sequence[int]) -> NDArray[T]:
-    """Values ``(z, y, x)`` of the voxels from `start` on, now 0 where the user has clicked."""
+    """Set values ``(z, y, x)`` of the voxels from `start` on to 0 where the user has clicked."""
     clicked = [turn.prompts.clicked_points[:, :3] for turn in user.given]
     if clicked:
         at = np.concatenate(clicked) - np.asarray(start)

@@ -23,7 +23,7 @@ class ClickSlice(Refinement):
     name = "click_slice"
 
     def correct(self, user: User, mask: Mask) -> Turn | None:
-        """One click per slice with an error; None when none of them has one."""
+        """One click per slice with an error; None if no slice has one."""
         wrong = Errors.of(user.target, mask).both
         rows = []
         for z in sorted(prompted_slices(user) & {int(z) for z in wrong.occupied_slices}):
@@ -32,7 +32,7 @@ class ClickSlice(Refinement):
 
 
 def prompted_slices(user: User) -> set[int]:
-    """Slices that the initial prompting touched."""
+    """Slices with an initial prompt."""
     first, *later = user.given
     found: set[int] = set()
     for turn in (first, *takewhile(lambda turn: not turn.actions, later)):
@@ -43,6 +43,6 @@ def prompted_slices(user: User) -> set[int]:
 
 
 def clicks(user: User, voxels: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> Turn:
-    """Clicks on voxels (rows ``z, y, x``), positive on the target and negative beside it."""
+    """Clicks on voxels (rows ``z, y, x``), positive on the target and negative outside."""
     inside = np.array([user.target.mask.crop((z, y, x, z + 1, y + 1, x + 1)).any() for z, y, x in voxels])
     return Turn(Prompts(points=np.column_stack([voxels, inside])), (Click(),) * len(voxels))

@@ -22,6 +22,6 @@ class ClickVolume(Refinement):
     begins = True
 
     def correct(self, user: User, mask: Mask) -> Turn | None:
-        """One click; None when nothing is wrong."""
+        """One click; None if nothing is wrong."""
         wrong = Errors.of(user.target, mask).both.coordinates()
         return clicks(user, user.rng("voxel").choice(wrong)[None]) if len(wrong) else None

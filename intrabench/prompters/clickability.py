@@ -1,4 +1,4 @@
-"""Clicks as people make them, drawn from a model of where they click."""
+"""Human-like clicks, drawn from a clickability model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from intrabench.specs import switch
 from intrabench.versions import version_of
 
 _PAPER_SIGMA = 0.01  # of the image's diagonal
-_PUBLISHED_SEED, _PUBLISHED_CLICKS = 42, 20  # of each image, and clicks per target
+_PUBLISHED_SEED, _PUBLISHED_CLICKS = 42, 20  # seed of each image, and clicks per target
 
 
 @dataclass(frozen=True)
@@ -54,15 +54,15 @@ class ClickabilityClick(Refinement):
 
     def __post_init__(self) -> None:
         if self.group != "all" and self.group not in map(str, range(1, GROUPS + 1)):
-            raise ValueError(f"group={self.group} is none; give 1 to {GROUPS}, or all")
+            raise ValueError(f"group={self.group} is not a group; give 1 to {GROUPS}, or all")
         other = self.map.other_weights
         if self.weights not in ("", other):
-            raise ValueError(f"{self.model} has other weights ({other or 'its own'}); leave weights={self.weights} out")
-        object.__setattr__(self, "weights", other)  # part of the name, for other weights are other clicks
+            raise ValueError(f"{self.model} has other weights ({other or 'its own'}); omit weights={self.weights}")
+        object.__setattr__(self, "weights", other)  # part of the spec, because other weights give other clicks
 
     @cached_property
     def map(self) -> Clickability:
-        """The model of where people click."""
+        """The clickability model."""
         return click_model(self.model)
 
     @property
@@ -71,7 +71,7 @@ class ClickabilityClick(Refinement):
         return f"1/{version_of(self.map)}"
 
     def correct(self, user: User, mask: Mask) -> Turn | None:
-        """One click; None when nothing is wrong that has not been clicked."""
+        """One click; None if every wrong voxel has been clicked."""
         planar = self.map.looks or self.definition == "paper" or is_planar(user, self.space)
         worse = worse_errors(user, mask, planar=planar)
         if worse is None:
@@ -79,14 +79,14 @@ class ClickabilityClick(Refinement):
         box = self._window(user, worse.mask, planar)
         weights = self._weights(user, worse, box, planar)
         if self.group != "all":
-            pixels = int(np.prod(user.target.shape[1:])) if planar else 0  # nobody published volumes
+            pixels = int(np.prod(user.target.shape[1:])) if planar else 0  # published only for images
             weights = group_of(weights, int(self.group), self.mass, pixels)
         if not weights.any():  # the model expects no click on this error
             return click(worse.deepest(), worse.label)
         return click(np.add(draw(weights, self._uniform(user), self.mass), box[:3]), worse.label)
 
     def _window(self, user: User, wrong: Mask, planar: bool) -> Box:
-        """What is looked at: the error and a voxel around it, or as much more as its blur or a model needs."""
+        """The box around the error with a margin of one voxel, or more if the blur or the model needs it."""
         _, height, width = user.target.shape
         if self.map.looks:
             return wrong.box[0], 0, 0, wrong.box[3], height, width
@@ -94,7 +94,7 @@ class ClickabilityClick(Refinement):
         return grow(wrong.box, (0 if planar else margin, margin, margin), user.target.shape)
 
     def _weights(self, user: User, worse: Worse, box: Box, planar: bool) -> NDArray[np.floating]:
-        """How likely a click is on each voxel of the box, 0 where the user has clicked."""
+        """The likelihood of a click on each voxel of the box; 0 where the user has clicked."""
         error, target = worse.mask.crop(box), user.target.mask.crop(box)
         image = _rgb(user, box[0]) if self.map.looks else None
         plane = 0 if planar else slice(None)
@@ -117,8 +117,8 @@ class ClickabilityClick(Refinement):
     def _uniform(self, user: User) -> float:
         """The random number of this click.
 
-        published: one for each click from NumPy's seed 42, anew for each image, through its targets. The published code
-        took none where the model expects no click anywhere on the error, which maps of the network hardly ever do.
+        published: one number per click from NumPy's seed 42, restarted for each image and continued over its targets.
+        The published code used no number if the model expects no click on the whole error, which is very rare.
         """
         if self.draws == "own":
             return float(user.rng("click").random())
@@ -129,11 +129,11 @@ class ClickabilityClick(Refinement):
 
 
 def _rgb(user: User, z: int) -> NDArray[np.uint8]:
-    """A slice as people see it, ``(y, x, 3)``: photos as they are, CT in a soft-tissue window, others in their own."""
+    """A slice as displayed, ``(y, x, 3)``: photos unchanged, CT in a soft-tissue window, others scaled per slice."""
     from intrabench.models.parts.intensity import Intensity, slice_images
 
     if user.image is None:
-        raise ValueError("this clickability model looks at the image, and there is none here")
+        raise ValueError("this clickability model needs the image, which is missing here")
     intensity: Intensity = "ct_soft" if user.image.modality.startswith("CT") else "slice_positive"
     image = slice_images(user.image.array, intensity)(z)
     colours = image if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2)

@@ -1,4 +1,4 @@
-"""Prompters put together: an initial one, a refinement, and an imperfect hand, ``box_interp:n=3+scribble+hand:...``."""
+"""Combinations of an initial prompter, a refinement and a hand with errors: ``box_interp:n=3+scribble+hand:...``."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Part: TypeAlias = Prompter | Refinement | Modifier
 
 
 class Combined(Prompter):
-    """Begins with exactly the turns of `initial`, corrects by `refinement`, and does it all with `hand`.
+    """Begins with exactly the turns of `initial`, corrects with `refinement`, and applies `hand` to all turns.
 
-    initial: None where a refinement begins, from an empty answer.
+    initial: None if the refinement begins by itself, from an empty answer.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Combined(Prompter):
         return "+".join(version_of(part) for part in self.parts)
 
     def interact(self, user: User) -> Turns:
-        """The turns of the parts, one after the other; a steady hand changes none of them."""
+        """The turns of the parts, one after the other; a hand without errors changes none of them."""
         dialogue = self._turns(user)
         try:
             turn = next(dialogue)
@@ -68,7 +68,7 @@ class Combined(Prompter):
 
 
 def _last_mask(dialogue: Turns) -> Generator[Turn, Mask, Mask]:
-    """All turns of a dialogue; returns the mask that it was sent last."""
+    """Yield all turns of a dialogue and return the mask that was sent last."""
     mask = Mask.empty()
     try:
         turn = next(dialogue)
@@ -83,7 +83,7 @@ def make_prompter(spec: str) -> Prompter:
     """The prompter that ``PROMPTER[+REFINEMENT][+hand:...]`` names.
 
     Raises:
-        IntraBenchError: a name or parameter is unknown, or the parts are in another order.
+        IntraBenchError: a name or parameter is unknown, or the parts are in the wrong order.
     """
     return combine(parts_of(spec), spec)
 
@@ -112,7 +112,7 @@ def combine(parts: Sequence[Part], spec: str) -> Prompter:
         raise IntraBenchError(f"{spec!r}: {name} cannot begin; write PROMPTER+{name}, as in box_interp+{name}")
     if rest:
         raise IntraBenchError(
-            f"{spec!r}: {rest[0].name} does not fit there; write PROMPTER+REFINEMENT+hand:..., each at most once"
+            f"{spec!r}: {rest[0].name} is in the wrong place; write PROMPTER+REFINEMENT+hand:..., each at most once"
         )
     hand = None if hand is None or hand.steady else hand
     return initial if initial and not (refinement or hand) else Combined(initial, refinement, hand)

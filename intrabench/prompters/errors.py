@@ -1,4 +1,4 @@
-"""What is wrong with an answer: false negatives and positives, their largest component, its deepest point."""
+"""The errors of an answer: false negatives and positives, their largest component, and its deepest point."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from intrabench.target import Target
 
 @dataclass(frozen=True)
 class Errors:
-    """Missed and wrongly included voxels; ignored ones are neither."""
+    """Missed and wrongly included voxels; ignored voxels belong to neither."""
 
     negatives: Mask
     positives: Mask
 
     @classmethod
     def of(cls, target: Target, answer: Mask) -> Errors:
-        """Compare in the boxes of target and answer."""
+        """Compare target and answer inside their boxes."""
         return cls(
             target.mask.without(answer).without(target.ignore),
             answer.without(target.mask).without(target.ignore),
@@ -36,17 +36,17 @@ class Errors:
         return Mask((box[0], box[1], box[2]), self.negatives.crop(box) | self.positives.crop(box))
 
     def on_slice(self, z: int) -> Errors:
-        """Those in one axial slice."""
+        """The errors in one axial slice."""
         return Errors(self.negatives.slice(z), self.positives.slice(z))
 
 
 def largest_component(mask: Mask) -> Mask:
-    """The largest 26-connected component; of equally large ones the one that begins last in z, y, x order."""
+    """The largest 26-connected component; of equally large ones, the one that begins last in z, y, x order."""
     import cc3d
 
     if not mask.any():
         return mask
-    # without a rim of zeros cc3d 4.1 allots too few labels to some tiny arrays and gives up
+    # without a rim of zeros, cc3d 4.1 fails on some tiny arrays
     labels, count = cc3d.connected_components(np.pad(mask.array, 1), connectivity=26, return_N=True)
     if count == 1:
         return mask
@@ -66,23 +66,23 @@ def largest_component(mask: Mask) -> Mask:
 
 
 def deepest(mask: Mask, spacing_mm: tuple[float, float, float], units: Literal["mm", "voxel"] = "mm") -> list[Index]:
-    """The voxels farthest from all that is not `mask` (or the volume's edge), in z, y, x order; several when they tie.
+    """The voxels of `mask` farthest from its border or the volume's edge, in z, y, x order; several if they tie.
 
-    Distances are rounded to 1e-3 mm before they are compared, so that float noise moves nothing.
+    Distances are rounded to 1e-3 mm before they are compared, so that float noise changes nothing.
     """
     import edt
 
     steps = spacing_mm if units == "mm" else (1.0, 1.0, 1.0)
-    voxels = np.ascontiguousarray(mask.array).view(np.uint8)  # bytes take edt a fifth of the time of booleans
+    voxels = np.ascontiguousarray(mask.array).view(np.uint8)  # edt is five times faster for bytes than for booleans
     depth = np.asarray(edt.edt(voxels, anisotropy=steps, black_border=True)).round(3)
     return [(int(z), int(y), int(x)) for z, y, x in np.argwhere(depth == depth.max()) + mask.start]
 
 
 def depths(mask: Mask, spacing_mm: tuple[float, float, float], *, planar: bool) -> NDArray[np.float32]:
-    """How far each voxel of the mask lies from all that is not mask, or beyond the volume's edge; ``(z, y, x)``.
+    """The distance of each voxel of the mask ``(z, y, x)`` to the background or to the volume's edge.
 
-    planar: within each slice, of which the mask has one. In voxels where these are squares or cubes, so that equal
-    depths are equal numbers; else in mm, rounded to 1e-3.
+    planar: within the slice, of which the mask has only one. The unit is voxels if these are squares or cubes, so that
+    equal depths are equal numbers; else mm, rounded to 1e-3.
     """
     import edt
 
@@ -93,6 +93,6 @@ def depths(mask: Mask, spacing_mm: tuple[float, float, float], *, planar: bool) 
 
 
 def depth_steps(spacing_mm: tuple[float, float, float], *, planar: bool) -> tuple[float, ...]:
-    """How far the voxels lie apart, in the unit of `depths`, along ``z, y, x`` or ``y, x``."""
+    """The spacing of voxels in the unit of `depths`, along ``z, y, x`` or ``y, x``."""
     steps: tuple[float, ...] = spacing_mm[1:] if planar else spacing_mm
     return (1.0,) * len(steps) if len(set(steps)) == 1 else steps

@@ -1,4 +1,4 @@
-"""An imperfect hand: clicks and boxes land beside where they were meant, and some clicks have the wrong sign."""
+"""User error model: clicks and boxes land beside the intended position, and some clicks have the wrong sign."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class Hand(Modifier):
 
     def __post_init__(self) -> None:
         if self.jitter_mm < 0 or self.box_slack < 0 or not 0 <= self.miss_rate <= 1:
-            raise ValueError("expected jitter_mm and box_slack of 0 or more and a miss_rate from 0 to 1")
+            raise ValueError("jitter_mm and box_slack must be 0 or more, and miss_rate from 0 to 1")
 
     @property
     def steady(self) -> bool:
-        """Whether it changes nothing."""
+        """Whether the hand makes no errors."""
         return self == Hand()
 
     def move(self, turn: Turn, user: User) -> Turn:
-        """The turn as this hand really makes it."""
+        """The turn with the errors of this hand."""
         given = turn.prompts
         moved = replace(
             given,
@@ -53,7 +53,7 @@ class Hand(Modifier):
         return replace(turn, prompts=moved)
 
     def _shifts(self, user: User, purpose: str, spacing_mm: Any, count: int) -> Floats:
-        """Rows of random shifts in voxels, one column for each entry of `spacing_mm`."""
+        """Rows of random shifts in voxels, with one column per entry of `spacing_mm`."""
         noise = user.rng(purpose).normal(size=(count, len(spacing_mm)))
         return np.asarray(noise * self.jitter_mm / np.asarray(spacing_mm), dtype=np.float64)
 
@@ -80,13 +80,13 @@ class Hand(Modifier):
         return _inside(box[None] + shifts, user.target.shape)[0]
 
     def _slack(self, boxes: NDArray[np.int64]) -> Floats:
-        """How far the slack moves the edges ``low..., high...`` of boxes."""
+        """The shifts of the edges ``low..., high...`` of boxes caused by the slack."""
         half = boxes.shape[1] // 2
         grown = self.box_slack * (boxes[:, half:] - boxes[:, :half])
         return np.hstack([-grown, grown])
 
     def _stroke(self, stroke: Scribble, number: int, user: User) -> Scribble:
-        """A stroke keeps its shape; all of it lies beside where it was meant."""
+        """A stroke keeps its shape; the whole stroke is shifted."""
         points = stroke.points.copy()
         (shift,) = self._shifts(user, f"scribble {number}", user.target.spacing_mm[1:], 1)
         points[:, 1:3] = np.rint(points[:, 1:3] + shift).clip(0, np.array(user.target.shape[1:]) - 1)
@@ -94,7 +94,7 @@ class Hand(Modifier):
 
 
 def _along(z: NDArray[np.int64], by_hand: Any, shifts: Floats) -> Floats:
-    """Shifts of all prompts: those of the hand have their own, derived ones lie between those of the nearest slices."""
+    """Shifts of all prompts; those of derived prompts are interpolated between the nearest prompts made by hand."""
     moved = np.zeros((len(z), shifts.shape[1]))
     if len(shifts) == 0:
         return moved
@@ -107,7 +107,7 @@ def _along(z: NDArray[np.int64], by_hand: Any, shifts: Floats) -> Floats:
 
 
 def _inside(boxes: Floats, shape: Any) -> NDArray[np.int64]:
-    """Half-open boxes ``low..., high...`` of whole voxels, in the volume, at least one voxel wide."""
+    """Half-open boxes ``low..., high...``, rounded to whole voxels, inside the volume and at least one voxel wide."""
     half = boxes.shape[1] // 2
     low = np.rint(boxes[:, :half]).clip(0, np.array(shape) - 1)
     high = np.minimum(np.maximum(np.rint(boxes[:, half:]), low + 1), shape)

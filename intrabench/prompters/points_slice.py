@@ -49,7 +49,7 @@ class PointsSlice(Prompter):
         yield Turn(Prompts(points=found), actions=(Click(),) * len(found))
 
     def _draw(self, pixels: int, label: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Which of a slice's pixels are clicked on."""
+        """The indices of the clicked pixels of a slice."""
         if self.negatives:
             count = -(-self.n // 2) if label else self.n // 2
             return rng.choice(pixels, min(count, pixels), replace=False)

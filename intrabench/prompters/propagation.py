@@ -1,4 +1,4 @@
-"""Prompts on the median slice, and outwards from there, each derived from the model's answer on the slice before."""
+"""Prompts on the median slice and, slice by slice outwards, prompts derived from the answer on the previous slice."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Propagation(Prompter):
 
     @abstractmethod
     def first(self, user: User, z: int) -> Turn:
-        """What the hand gives on the median slice z."""
+        """The prompts that the hand gives on the median slice z."""
 
     @abstractmethod
     def derived(self, mask: Mask, fronts: Iterable[tuple[int, int]]) -> Prompts:
-        """Prompts on slices, from pairs ``slice, slice whose answer it follows``; no answer there is empty."""
+        """Prompts from pairs ``(slice, previous slice)``; the answer on each previous slice is not empty."""
 
     def interact(self, user: User) -> Turns:
-        """The turn of the hand, then free turns."""
+        """The first turn by hand, then free turns."""
         start, _, _, stop, _, _ = user.target.mask.box
         z = median_slice(user.target.mask)
         turn = self.first(user, z)
@@ -58,7 +58,7 @@ class PointProp(Propagation):
             raise ValueError(f"points={self.points}, expected at least 1")
 
     def first(self, user: User, z: int) -> Turn:
-        """So many random pixels of the target, or all when there are fewer."""
+        """`points` random pixels of the target, or all if there are fewer."""
         pixels = user.target.mask.slice(z).coordinates()
         drawn = user.rng("points").choice(len(pixels), min(self.points, len(pixels)), replace=False)
         return Turn(points(pixels[drawn]), (Click(),) * len(drawn))

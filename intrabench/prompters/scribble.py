@@ -1,4 +1,4 @@
-"""A correcting scribble: through what is missed, or along the outline of the target where too much is included."""
+"""A correcting scribble: through missed voxels, or along the target's outline through wrongly included ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from intrabench.prompts import DrawScribble, Prompts, Scribble, Turn
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 _DISTANCE = 2  # pixels between the target and the outline that negative scribbles follow
-_SHARE = 0.6  # how much of the outline is drawn
+_SHARE = 0.6  # share of the outline that is drawn
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class ScribbleRefinement(Refinement):
     name = "scribble"
 
     def correct(self, user: User, mask: Mask) -> Turn | None:
-        """One scribble (or click); None when nothing is wrong."""
+        """One scribble (or click); None if nothing is wrong."""
         errors = Errors.of(user.target, mask)
         missed, excess = errors.negatives.voxels, errors.positives.voxels
         if missed + excess == 0:
@@ -78,7 +78,7 @@ def _around(user: User, excess: Mask) -> Ints:
 
 
 def _worst_plane(excess: Mask) -> tuple[int, int]:
-    """Axis (1: coronal, 2: sagittal) and index of the plane with most voxels; ties to the coronal and the first."""
+    """Axis (1: coronal, 2: sagittal) and index of the plane with most voxels; in a tie coronal, then the first."""
     counts = {1: excess.array.sum(axis=(0, 2)), 2: excess.array.sum(axis=(0, 1))}
     axis = 1 if counts[1].max() >= counts[2].max() else 2
     return axis, int(counts[axis].argmax()) + excess.start[axis]
@@ -93,9 +93,9 @@ def _outline(target: Bools) -> Bools:
 
 
 def _outline_piece(outline: Bools, wrong: Bools, rng: np.random.Generator) -> Ints:
-    """A connected 60 % of an outline around a random pixel of it that is wrong, from one end to the other.
+    """A connected 60 % of an outline around a random wrong pixel on it, from one end to the other.
 
-    Empty when no pixel of the outline is wrong.
+    Empty if no pixel of the outline is wrong.
     """
     centres = np.argwhere(outline & wrong)
     if len(centres) == 0:
@@ -108,7 +108,7 @@ def _outline_piece(outline: Bools, wrong: Bools, rng: np.random.Generator) -> In
 
 
 def _by_distance(curve: Bools, start: Ints) -> Ints:
-    """Pixels of an 8-connected curve, by the number of steps along it from `start`."""
+    """Pixels of an 8-connected curve, ordered by the number of steps from `start`."""
     height, width = curve.shape
     left = curve.copy()
     first = (int(start[0]), int(start[1]))

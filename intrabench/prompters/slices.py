@@ -1,4 +1,4 @@
-"""What prompters look at in axial slices: tight boxes, seed slices, centres, interpolation between them."""
+"""Geometry of axial slices for prompters: tight boxes, seed slices, centres, and interpolation between them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Ints = NDArray[np.int64]
 
 
 def tight_box(mask: Mask) -> tuple[int, int, int, int]:
-    """Half-open ``y0, x0, y1, x1`` around all foreground of a mask, whatever its components."""
+    """Half-open ``y0, x0, y1, x1`` around the whole foreground of a mask."""
     _, y0, x0, _, y1, x1 = Mask.of(mask.array, mask.start).box
     return y0, x0, y1, x1
 
@@ -32,9 +32,9 @@ def boxes_per_slice(mask: Mask) -> Ints:
 
 
 def seed_slices(mask: Mask, n: int) -> Ints:
-    """n slices evenly spaced over the extent, moved to the nearest foreground slice (ties to the lower).
+    """n evenly spaced slices of the extent, each moved to the nearest foreground slice (in a tie the lower one).
 
-    No more than there are foreground slices; gaps can make a slice occur twice. As RadioActive.
+    There are at most as many as foreground slices; gaps can make a slice occur twice. As in RadioActive.
     """
     occupied = mask.occupied_slices
     spaced = np.linspace(occupied[0], occupied[-1], min(n, len(occupied)), dtype=int)
@@ -45,15 +45,15 @@ def seed_slices(mask: Mask, n: int) -> Ints:
 def component_centre(mask: Mask, z: int, of: Literal["box", "voxels"] = "box") -> tuple[int, int]:
     """Centre ``y, x`` of the slice's largest component, moved to its nearest pixel.
 
-    of: the centre of the component's bounding box, as RadioActive's seeds for interpolation and propagation, or of its
-    voxels, as its centre points and scribbles. 8-connected; of equally large components the one that begins last in row
-    order; half pixels round to even.
+    of: the centre of the component's bounding box (RadioActive's seeds for interpolation and propagation) or of its
+    voxels (its centre points and scribbles). Components are 8-connected; of equally large ones, the one that begins
+    last in row order counts. Half pixels round to even.
     """
     component = _largest_component(mask.array[z - mask.start[0]])
-    pixels = np.flatnonzero(component)  # with what follows a third of the time of `nonzero`
+    pixels = np.flatnonzero(component)  # three times faster than `nonzero`
     width = component.shape[1]
     rows = pixels // width
-    columns = pixels - width * rows + mask.start[2]  # in the volume, where half to even is defined
+    columns = pixels - width * rows + mask.start[2]  # in the volume's coordinates, because of rounding half to even
     rows += mask.start[1]
     if of == "voxels":
         y, x = round(int(rows.sum()) / len(rows)), round(int(columns.sum()) / len(columns))
@@ -64,17 +64,17 @@ def component_centre(mask: Mask, z: int, of: Literal["box", "voxels"] = "box") -
     squared = (rows - y) ** 2 + (columns - x) ** 2
     nearest = np.flatnonzero(squared == squared.min())
     if len(nearest) > 1:
-        from scipy.spatial import cKDTree  # half a second to import; its choice among ties is RadioActive's
+        from scipy.spatial import cKDTree  # slow to import; it resolves ties as RadioActive does
 
         nearest = np.array([cKDTree(np.column_stack([rows, columns])).query((y, x))[1]])
     return int(rows[nearest[0]]), int(columns[nearest[0]])
 
 
 def _largest_component(plane: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The largest 8-connected component of a slice; of equally large ones the one that begins last in row order."""
+    """The largest 8-connected component of a slice; of equally large ones, the one that begins last in row order."""
     import cc3d
 
-    # as one framed slice of a volume: cc3d 4.1 labels background in some 2D arrays, and fails on some bare ones
+    # as a padded slice of a volume, because cc3d 4.1 labels background in some 2D arrays and fails on others
     framed = np.zeros((1, plane.shape[0] + 2, plane.shape[1] + 2), dtype=bool)
     framed[0, 1:-1, 1:-1] = plane
     labels, count = cc3d.connected_components(framed, connectivity=26, return_N=True)
@@ -88,7 +88,7 @@ def _largest_component(plane: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def median_slice(mask: Mask) -> int:
-    """The median of the foreground slices, moved to the nearest one (ties to the lower). As RadioActive."""
+    """The foreground slice nearest to the median of all (in a tie the lower one). As in RadioActive."""
     occupied = mask.occupied_slices
     return int(occupied[np.abs(occupied - int(np.median(occupied))).argmin()])
 
@@ -96,8 +96,8 @@ def median_slice(mask: Mask) -> int:
 def interpolate(seeds: Ints) -> Ints:
     """Linear interpolation of rows ``z, value, ...`` to every integer z between the first and the last seed.
 
-    Values round half to even. Slices without foreground between the seeds get a row too, and nothing is moved back
-    to the target. As RadioActive.
+    Values round half to even. Slices without foreground between the seeds get a row too, and results are not moved
+    back to the target. As in RadioActive.
     """
     _, first = np.unique(seeds[:, 0], return_index=True)
     knots = seeds[first]

@@ -48,7 +48,9 @@ def merge(sources: Sequence[Path], out: Path, *, newest: bool = False) -> Merged
     """
     for source in sources:
         if not (source / "rows").is_dir():
-            raise IntraBenchError(f"{source} is no results folder, for it has no rows; give what `run --out` was given")
+            raise IntraBenchError(
+                f"{source} is not a results folder, because it has no rows; give the folder of `run --out`"
+            )
         if source.resolve() == out.resolve():
             raise IntraBenchError(f"{source} is to be merged into itself; give --out another folder")
     merged = Merged(damaged=[text for root in (out, *sources) for text in damaged_parts(root)])

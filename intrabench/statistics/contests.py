@@ -86,7 +86,7 @@ def _unknown(rows: pl.DataFrame, a: str, b: str, folder: Path) -> str:
     for one in (a, b):
         if one not in known:
             return (
-                f"{one!r} is no results folder, and no model or prompter in {folder}{nearest(one, known)}; "
+                f"{one!r} is neither a results folder nor a model or prompter in {folder}{nearest(one, known)}; "
                 f"it has {', '.join(known) or 'no results yet'}"
             )
     return f"{a} and {b} are a model and a prompter; give two of one kind"

@@ -117,7 +117,7 @@ def test_train_resume_and_click(say: Callable[..., Said], words: list[str], tmp_
 def test_wrong_words(say: Callable[..., Said], words: list[str], tmp_path: Path) -> None:
     for more, sentence in (
         (["-m", "distanc"], "no clickability model 'distanc', did you mean 'distance'?"),
-        (["-m", "uniform", "--masks", str(tmp_path / "none")], "is no folder; give the folder that holds STEM.png"),
+        (["-m", "uniform", "--masks", str(tmp_path / "none")], "is not a folder; give the folder that holds STEM.png"),
         (["-m", "uniform", "--masks", str(tmp_path / "set")], "has no p1_ritm_fn.png, the mask that was corrected"),
     ):
         said = say("clickability", "evaluate", *words, *more)
@@ -125,8 +125,8 @@ def test_wrong_words(say: Callable[..., Said], words: list[str], tmp_path: Path)
     said = say("clickability", "evaluate", *words[:3], "phantom", "-m", "uniform")
     assert said.err.rstrip().endswith("has no first clicks on phantom; it is about seen")
     train = ["clickability", "train", *words, "--folder", str(tmp_path / "t")]
-    assert "is no file and no share; give, for example, 0.25" in say(*train, "--validation", "half").err
-    assert "leaves 3 entries to learn from and 0 to validate with" in say(*train, "--validation", "0").err
+    assert "is neither a file nor a share; write for example 0.25" in say(*train, "--validation", "half").err
+    assert "leaves 3 entries for training and 0 for validation" in say(*train, "--validation", "0").err
     (tmp_path / "set/images/p0.png").unlink()
     (tmp_path / "set/masks/p0.png").unlink()
     said = say("clickability", "evaluate", *words, "-m", "uniform")

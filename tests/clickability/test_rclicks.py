@@ -88,7 +88,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(IntraBenchError, match=r"page\.pth is damaged or no checkpoint"):
         RClicks(weights=str(tmp_path / "page.pth")).probability(IMAGE, MASK, MASK)
     torch.save({"some.weight": torch.zeros(2)}, tmp_path / "other.pth")
-    with pytest.raises(IntraBenchError, match=r"other\.pth is no checkpoint of rclicks \(862 missing"):
+    with pytest.raises(IntraBenchError, match=r"other\.pth is not a checkpoint of rclicks \(862 missing"):
         RClicks(weights=str(tmp_path / "other.pth")).probability(IMAGE, MASK, MASK)
 
 

@@ -140,7 +140,7 @@ def test_loading_draws_no_global_random_numbers_and_checks_the_file(tmp_path: Pa
     made = LiteMedSAM()
     made.runtime = Runtime(weights=tmp_path / "other.pth")
     before = torch.random.get_rng_state()
-    told = r"other\.pth is no checkpoint of litemedsam \(435 missing: .*1 unexpected: weight"
+    told = r"other\.pth is not a checkpoint of litemedsam \(435 missing: .*1 unexpected: weight"
     with pytest.raises(IntraBenchError, match=told):
         _ = made.network
     assert torch.equal(torch.random.get_rng_state(), before)

@@ -242,7 +242,7 @@ def test_refinements_that_begin() -> None:
 
 def test_what_cannot_be() -> None:
     for spec, sentence in (
-        ("clickability:group=11", "group=11 is none; give 1 to 10, or all"),
+        ("clickability:group=11", "group=11 is not a group; give 1 to 10, or all"),
         ("clickability:model=distanc", "no clickability model 'distanc', did you mean 'distance'"),
         ("clickability:model=none/of.pth", "none/of.pth is no file"),
         ("clickability:weights=abc", "leave weights=abc out"),

@@ -244,7 +244,7 @@ def test_a_failure_leaves_everything_as_it_was(monkeypatch: pytest.MonkeyPatch, 
 
 def test_what_is_no_results_folder_is_refused() -> None:
     A.mkdir()
-    with pytest.raises(IntraBenchError, match="a is no results folder, for it has no rows"):
+    with pytest.raises(IntraBenchError, match="a is not a results folder, because it has no rows"):
         merge([A], OUT)
     stored(B, "run-b", rows({}))
     with pytest.raises(IntraBenchError, match="merged into itself"):

@@ -73,7 +73,7 @@ def test_runs_are_compared_line_by_line_whatever_the_version(say: Callable[..., 
         (
             "old",
             "neww",
-            "'neww' is no results folder, and no model or prompter in intrabench-results, did you mean 'new'",
+            "'neww' is neither a results folder nor a model or prompter in intrabench-results, did you mean 'new'",
         ),
         ("old", "p", "old and p are a model and a prompter; give two of one kind"),
     ],

@@ -37,7 +37,7 @@ def fill(network: Any, model: Model) -> Any:
         network.load_state_dict(state)
     except ValueError as error:
         raise IntraBenchError(
-            f"{path} is no checkpoint of {model.name} ({error}); give the file of {entry.id} ({entry.file})"
+            f"{path} is not a checkpoint of {model.name} ({error}); give the file of {entry.id} ({entry.file})"
         ) from error
     return network
 

@@ -138,7 +138,7 @@ class Frame:
         return room, level
 
     def interior(self) -> Bools:
-        """All cells but the border of the neighbourhood; the border of the volume is no border."""
+        """All cells except those at the border of the neighbourhood; the volume's border does not count."""
         room = np.ones(self.cells, dtype=bool)
         for axis in range(3):
             rows = np.moveaxis(room, axis, 0)

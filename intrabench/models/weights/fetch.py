@@ -55,7 +55,7 @@ def _download(url: str, path: Path, sha256: str, progress: Progress | None) -> N
     download(url, path, checksum=f"sha256:{sha256}" if sha256 else "", progress=progress)
     if not sha256 and not _is_weights(path):
         path.unlink()
-        raise DownloadError(f"{path.name} arrived as a web page or something else that is no checkpoint")
+        raise DownloadError(f"{path.name} is a web page or another file that is not a checkpoint")
 
 
 def _is_weights(path: Path) -> bool:

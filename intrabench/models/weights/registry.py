@@ -110,7 +110,7 @@ def locate(id: str, override: Path | None = None) -> Path:
     if override is not None:
         if not override.exists() or override.is_dir() != bool(entry.members):
             kind = "folder" if entry.members else "file"
-            raise IntraBenchError(f"--weights {override} is no {kind}; give the path of a checkpoint of {id}")
+            raise IntraBenchError(f"--weights {override} is not a {kind}; give the path of a checkpoint of {id}")
         return override
     path = find(id)
     if path is None:

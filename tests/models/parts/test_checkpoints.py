@@ -55,7 +55,9 @@ def test_a_state_dict_is_taken_out_of_its_container_its_prefix_and_its_company(o
     assert is_state(filled(saved({"model": inner, "epoch": 3})))
     assert is_state(filled(saved(STATE)))  # bare, by hand
     own()
-    assert refusal(saved({"model": STATE})).startswith("some.pth is no checkpoint of linear (2 missing: bias, weight; ")
+    assert refusal(saved({"model": STATE})).startswith(
+        "some.pth is not a checkpoint of linear (2 missing: bias, weight; "
+    )
 
 
 @pytest.mark.parametrize("new", [True, False], ids=["zip", "legacy"])
@@ -93,7 +95,7 @@ DIFFERENCES = [
 @pytest.mark.parametrize(("state", "difference"), DIFFERENCES)
 def test_what_does_not_fit_is_told_in_words(own: Own, state: dict[str, Any], difference: str) -> None:
     own(file="linear_v1.pth")
-    told = f"some.pth is no checkpoint of linear ({difference}); give the file of own (linear_v1.pth)"
+    told = f"some.pth is not a checkpoint of linear ({difference}); give the file of own (linear_v1.pth)"
     assert refusal(saved(state)) == told
 
 

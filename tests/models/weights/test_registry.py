@@ -186,10 +186,10 @@ def test_a_folder_of_weights_is_known_by_all_its_files(own: Own, folder: Path) -
     own("net", file="net", members={"plans.json": ABC, "fold_0/a.pth": ABC})
     assert weights.locate("net") == folder / "net"
     assert told("net", folder / "net" / "plans.json").endswith(
-        "plans.json is no folder; give the path of a checkpoint of net"
+        "plans.json is not a folder; give the path of a checkpoint of net"
     )
     own()
-    assert told("own", folder / "net").endswith("net is no file; give the path of a checkpoint of own")
+    assert told("own", folder / "net").endswith("net is not a file; give the path of a checkpoint of own")
 
 
 @pytest.mark.parametrize("content", [{}, {"plans.json": b"abd"}], ids=["absent", "another"])

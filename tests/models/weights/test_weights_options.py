@@ -67,13 +67,16 @@ def test_a_file_brought_by_hand_is_marked_by_its_sha256(say: Callable[..., Said]
         ),
         (
             ["-m", "tiny", "--weights", "mine.pth"],
-            "mine.pth is no checkpoint of tiny (2 missing: decoder.bias, decoder.weight; 1 of another shape: "
+            "mine.pth is not a checkpoint of tiny (2 missing: decoder.bias, decoder.weight; 1 of another shape: "
             "image_encoder.bias (3,) instead of (2,)); give the file of sam_vit_b (sam_vit_b_01ec64.pth)",
         ),
-        (["-m", "tiny", "--weights", "none.pth"], "--weights none.pth is no file; give the path of a checkpoint of "),
+        (
+            ["-m", "tiny", "--weights", "none.pth"],
+            "--weights none.pth is not a file; give the path of a checkpoint of ",
+        ),
         (
             ["-m", "tiny", "--weights", "./random"],
-            "--weights HERE/random is no file; give the path of a checkpoint of ",
+            "--weights HERE/random is not a file; give the path of a checkpoint of ",
         ),
         (
             ["-m", "box_fill", "--weights", "mine.pth"],
