@@ -204,7 +204,7 @@ def test_what_is_wrong_is_said_in_one_sentence() -> None:
         "protocol basic@1 has no rows of its own; give --prompter, for example --prompter box_interp:n=3, "
         "or --protocol intrabench@1, rclicks@1, ritm-noc@1, which have"
     )
-    assert told(only="3B*").startswith("--only chooses rows of a protocol, and basic@1 has none; give --protocol intr")
+    assert told(only="3B*").startswith("--only selects rows of a protocol, but basic@1 has none; give --protocol intr")
     assert told(only=["3B*", "3BInter"], protocol="intrabench@1") == (
         "--only '3BInter' fits no row of intrabench@1, did you mean '3B Inter'?; "
         "`intrabench info intrabench@1` lists them"
@@ -214,7 +214,7 @@ def test_what_is_wrong_is_said_in_one_sentence() -> None:
         "choose others by --only, or give --prompter"
     )
     assert told(refine="scribble", protocol="intrabench@1").startswith("--refine goes with --prompter; the rows of")
-    assert told(prompter="box_slice", only="3D Box", protocol="intrabench@1").startswith("--only chooses rows of")
+    assert told(prompter="box_slice", only="3D Box", protocol="intrabench@1").startswith("--only selects rows of")
 
 
 def test_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], data: Path) -> None:
@@ -239,7 +239,9 @@ def test_info_lists_rows_and_notes() -> None:
     assert "  3B Inter                                  Table 3, 2D  box_interp:n=3" in lines
     for row in PAPER.rows:
         assert f"Table {row.table}, {row.dims}D  {row.prompter}" in "\n".join(lines)
-    assert lines[lines.index("3P Inter + Scribble Refine:") + 1].startswith("  Five points, as the published numbers")
+    assert lines[lines.index("3P Inter + Scribble Refine:") + 1].startswith(
+        "  Five points, as in the published numbers"
+    )
     assert max(len(line) for line in lines) <= 120
     assert (
         "  G10   Table 9  clickability:model=rclicks,group=10,mass=single,draws=published"

@@ -1,4 +1,4 @@
-"""What ``info`` and ``data list`` tell."""
+"""The output of ``info`` and ``data list``."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from intrabench.specs import nearest
 
 
 def describe(name: str) -> str:
-    """Everything that is known about a name, for people."""
+    """A description of whatever has this name."""
     bare, _, parameters = name.partition(":")
     if bare in PROTOCOLS:
         return _protocol(PROTOCOLS[bare])
     found = [(room, registry.entries(room)[bare]) for room in registry.ROOMS if bare in registry.entries(room)]
     if not found:
         known = [*PROTOCOLS, *(other for room in registry.ROOMS for other in registry.entries(room))]
-        raise IntraBenchError(f"nothing is called {bare!r}{nearest(bare, known)}; `intrabench list models` shows some")
+        raise IntraBenchError(f"there is nothing named {bare!r}{nearest(bare, known)}; see for example `intrabench list models`")
     return "\n\n".join(_describe(room, entry, parameters) for room, entry in found)
 
 
 def _protocol(preset: Protocol) -> str:
-    told = asdict(preset)
-    told.pop("rows")
-    lines = [f"{key}: {value}" for key, value in told.items()]
+    facts = asdict(preset)
+    facts.pop("rows")
+    lines = [f"{key}: {value}" for key, value in facts.items()]
     return "\n".join([*lines, *_rows(preset.rows)])
 
 
@@ -43,7 +43,7 @@ def _rows(rows: Sequence[Row]) -> list[str]:
     notes: dict[str, list[str]] = {}
     for row in rows:
         notes.setdefault(row.note, []).append(row.name)
-    lines = ["", "rows (run without --prompter, each for the models that take its prompts; --only GLOB chooses):"]
+    lines = ["", "rows (run without --prompter, each with the models that take its prompts; --only GLOB selects):"]
     for row in rows:
         dims = f", {row.dims}D" if row.dims else ""
         lines.append(f"  {row.name:<{width}}  Table {row.table}{dims}  {row.prompter}")
@@ -90,7 +90,7 @@ def _flat(value: Any) -> str:
 
 
 def datasets() -> list[dict[str, Any]]:
-    """One line for each data set: what it is, how large, under which licence, and how many of its cases are here."""
+    """One line per data set: modality, size, licence, and number of local cases."""
     from intrabench.datasets.cases import store
 
     rows = []
@@ -115,7 +115,7 @@ def datasets() -> list[dict[str, Any]]:
 
 
 def _count(dataset: Any) -> int:
-    """The number of cases, 0 where it is not known: before a download, or because the data set fails."""
+    """The number of cases; 0 if unknown, before a download or because the data set fails."""
     try:
         return len(dataset.cases())
     except Exception:  # the data set's own code may raise anything
@@ -123,14 +123,14 @@ def _count(dataset: Any) -> int:
 
 
 def data_size(megabytes: float) -> str:
-    """Megabytes as people write them; a dash for nothing."""
+    """A size as text; a dash for none."""
     if not megabytes:
         return "-"
     return f"{megabytes / 1000:.1f} GB" if megabytes >= 1000 else f"{max(megabytes, 1):.0f} MB"
 
 
 def targets_of(spec: str) -> list[dict[str, Any]]:
-    """Cases and targets of a data set, one line each; cases that are not fetched yet say so."""
+    """Cases and targets of a data set, one line each; also cases that are not downloaded yet."""
     from intrabench.datasets.cases import store
     from intrabench.datasets.cases.selection import select_cases
 
@@ -139,7 +139,7 @@ def targets_of(spec: str) -> list[dict[str, Any]]:
     for case in select_cases(dataset, []):
         index = store.index(dataset, case)
         if index is None:
-            rows.append({"case": case, "target": f"not fetched yet; run: intrabench data get {spec}"})
+            rows.append({"case": case, "target": f"not downloaded yet; run: intrabench data get {spec}"})
         else:
             rows += [
                 {"case": case, "target": info.id, "voxels": info.voxels, "slices": info.slices}

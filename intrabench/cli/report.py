@@ -79,8 +79,8 @@ def _show(table: Table, format: str) -> None:
         typer.echo(formatted(frame, format), nl=False)
         return
     print_frame(frame, table.heading)
-    for told in seen_in_training(table.rows):
-        typer.echo(told)
+    for warning in seen_in_training(table.rows):
+        typer.echo(warning)
 
 
 def compare(
@@ -100,7 +100,7 @@ def compare(
 
     worse = False
     for head, found in api.compare(**given).items():
-        typer.echo("\n".join([f"== {head}", *found.told(a, b)]))
+        typer.echo("\n".join([f"== {head}", *found.describe(a, b)]))
         if found.worse:
             typer.echo(f"{b} is worse: the whole interval of the difference lies below 0")
         worse |= found.worse

@@ -70,16 +70,16 @@ def merge(
     from intrabench.api.results import merge as copy
 
     merged = copy(sources, out, newest=newest)
-    for head, told in (
+    for head, lines in (
         ("contradiction", merged.conflicts),
         ("rounding", merged.rounding),
         ("package versions differ", merged.versions),
         ("damaged", merged.damaged),
     ):
-        for line in told[:LISTED]:
+        for line in lines[:LISTED]:
             typer.echo(f"{head}: {line}", err=True)
-        if len(told) > LISTED:
-            typer.echo(f"{head}: {len(told) - LISTED} more", err=True)
+        if len(lines) > LISTED:
+            typer.echo(f"{head}: {len(lines) - LISTED} more", err=True)
     if merged.conflicts and not newest:
         typer.echo(f"nothing was copied to {out}; with --newest the newest results count", err=True)
     else:
@@ -113,7 +113,7 @@ def verify(
     counts: Counter[str] = Counter()
     for verdict in verdicts(folder, sample, seed):
         counts[verdict.found] += 1
-        typer.echo(f"{words[verdict.found]:<18}  {verdict.told}")
+        typer.echo(f"{words[verdict.found]:<18}  {verdict.message}")
     typer.echo(", ".join(f"{counts[found]} {word}" for found, word in words.items() if counts[found]))
     tell_damage(folder)
     if counts["differs"] or not counts["equal"] + counts["rounding"]:
@@ -125,7 +125,7 @@ def tell_damage(folder: Path) -> None:
     from intrabench.results.store import damaged_parts
 
     damaged = damaged_parts(folder)
-    for told in damaged:
-        typer.echo(told, err=True)
+    for warning in damaged:
+        typer.echo(warning, err=True)
     if damaged:
         raise typer.Exit(1)

@@ -62,8 +62,8 @@ def run(
 
     options = _options(given, "out", "dry_run")
     if not dataset:
-        told = f"no --dataset given: using {DEFAULTS.dataset[0]}, three vertebrae in a small real CT"
-        typer.echo(told, err=True)
+        notice = f"no --dataset given: using {DEFAULTS.dataset[0]}, three vertebrae in a small real CT"
+        typer.echo(notice, err=True)
     if dry_run:
         from intrabench.engine.dry_run import describe
         from intrabench.workspace import results_folder
@@ -98,15 +98,15 @@ def _run(options: Options, out: Path | None) -> None:
     rows = rows_of(summary, folder, last)
     if not rows.is_empty():
         print_frame(readable(effort_table(rows)))
-        for told in seen_in_training(rows):
-            typer.echo(told)
+        for warning in seen_in_training(rows):
+            typer.echo(warning)
     tell_failures(summary.unmeasured)
     option = f" --out {shlex.quote(str(out))}" if out else ""
     typer.echo(f"results in {folder}; `intrabench table{option}` shows all of them")
     if summary.failed:
         tell_failures(summary.failures)
-        told = f"{summary.failed} of {summary.total} sessions failed; run the same command to try them again"
-        typer.echo(told, err=True)
+        hint = f"{summary.failed} of {summary.total} sessions failed; run the same command to try them again"
+        typer.echo(hint, err=True)
         raise typer.Exit(1)
     tell_damage(folder)
 

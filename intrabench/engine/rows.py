@@ -14,7 +14,7 @@ from intrabench.play.session import Session
 from intrabench.results.store import FAILED, Store
 
 MOST_FAILURES = 10
-"""More kinds of failures than these are counted, not told."""
+"""Further kinds of failures are only counted, not listed."""
 
 
 @dataclass

@@ -69,7 +69,7 @@ def equipped(model: Model, options: Options, spec: str = "", load: bool = True) 
 
         return Runner(model, model.runtime.device, RemoteModel(options.python, spec, model.runtime, options.plugin))
     if model.weights is not None and not model.runtime.random:
-        weights.locate(model.weights, model.runtime.weights)  # absent weights are told now, not per target
+        weights.locate(model.weights, model.runtime.weights)  # report missing weights now, not per target
         if model.runtime.weights is not None and load:
             model.load()  # a file brought by hand may be anything
     return Runner(model, model.runtime.device)

@@ -1,4 +1,4 @@
-"""Some sessions of a results folder computed again, from scratch, and compared with what is stored."""
+"""Compute some sessions of a results folder again and compare them with the stored rows."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from intrabench.results.store import FAILED, read_rows
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a session: `rounding` is a network's within its tolerance, `unknown` could not be verified."""
+    """The result for a session: `rounding` is a difference within a network's tolerance, `unknown` could not be verified."""
 
     session: str
     found: Literal["equal", "rounding", "differs", "unknown"]
-    told: str
+    message: str
 
 
 def verify(results: Path, sample: int = 20, seed: int = 0) -> Iterator[Verdict]:
-    """Play random finished sessions again, by the code of every run, into a folder that is removed afterwards.
+    """Play random finished sessions again, with the code of normal runs, into a temporary folder.
 
-    Nothing is fetched for that. A session that differs and was computed with other package versions is `unknown`.
+    Nothing is downloaded. A session that differs but was computed with other package versions is `unknown`.
 
     Raises:
         IntraBenchError: there is nothing to verify.
@@ -50,7 +50,7 @@ def verify(results: Path, sample: int = 20, seed: int = 0) -> Iterator[Verdict]:
     rows = rows.filter(~pl.col("session").is_in(failed)).sort("session", "round")
     names = rows["session"].unique().sort().to_list()
     if not names:
-        raise IntraBenchError(f"{results} holds no finished sessions; `intrabench run` makes some")
+        raise IntraBenchError(f"{results} has no finished sessions; `intrabench run` computes some")
     for name in random.Random(seed).sample(names, min(sample, len(names))):
         yield _verdict(results, rows.filter(pl.col("session") == name))
 
@@ -78,20 +78,20 @@ def _verdict(results: Path, stored: pl.DataFrame) -> Verdict:
 
 
 def _options(results: Path, stored: pl.DataFrame) -> Options:
-    """The words of a job of this one session, with as many rounds as any run gave it.
+    """The options of a job of this one session, with the largest number of rounds of any run.
 
     Raises:
-        IntraBenchError: its data set is not here.
+        IntraBenchError: its data set is not available.
     """
     row = stored.row(-1, named=True)
     given = read_record(results, row["run_id"]).get("options", {})
     asked = [read_record(results, run).get("rounds", 0) for run in stored["run_id"].unique()]
     plugins = [path for path in map(Path, map(at_home, given.get("plugin", []))) if path.is_file()]
-    for path in plugins:  # what others defined may be known from elsewhere
+    for path in plugins:  # its classes may be registered from elsewhere
         registry.add_plugin(path)
     dataset = dataset_of(results, row)
     if cases.index(dataset, row["case"]) is None and cases.to_download(dataset, [row["case"]]):
-        raise IntraBenchError(f"its scan is not here; `intrabench data get {dataset.argument}` fetches it")
+        raise IntraBenchError(f"its scan is missing; `intrabench data get {dataset.argument}` downloads it")
     weights = {RANDOM: Path(RANDOM), BY_HAND: Path(at_home(str(given.get("weights"))))}
     return Options(
         model=[row["model"]],
@@ -116,22 +116,22 @@ def _options(results: Path, stored: pl.DataFrame) -> Options:
 
 
 def _why_another(row: Mapping[str, Any], played: pl.DataFrame) -> str:
-    """Why the same words gave another session than the stored one."""
+    """Why the same options gave a different session than the stored one."""
     now = played.row(0, named=True)
     if now["status"] in FAILED and now["target"] != row["target"]:
         return str(now["error"])
     names = ("dataset_version", "model_version", "prompter_version", "weights_sha256", "target_voxels")
     changed = [f"{name} was {row[name]} and is {now[name]}" for name in names if row[name] != now[name]]
     return (
-        f"it is another session now: {', '.join(changed) or 'the scan, the target or the meaning of rows has changed'}"
+        f"it is a different session now: {', '.join(changed) or 'the scan, the target or the meaning of rows has changed'}"
     )
 
 
 def _compared(stored: pl.DataFrame, again: pl.DataFrame, versions_then: Mapping[str, str]) -> Verdict:
-    """Whether a session came out as it is stored."""
+    """Whether the replayed session equals the stored one."""
     session, name = stored["session"][0], who(stored.row(0, named=True))
     found = differences(stored, again)
-    lines = [told(row, "store", "replay") for row in found.filter(~pl.col("near")).iter_rows(named=True)]
+    lines = [describe(row, "store", "replay") for row in found.filter(~pl.col("near")).iter_rows(named=True)]
     if len(stored) != len(again) and found.is_empty():
         lines.append(f"{name}: has {len(stored)} rounds in store and {len(again)} in replay")
     if not lines:
@@ -143,7 +143,7 @@ def _compared(stored: pl.DataFrame, again: pl.DataFrame, versions_then: Mapping[
 
 
 def _others(then: Mapping[str, str]) -> str:
-    """Which package versions were others."""
+    """The package versions that differ."""
     now = versions()
     changed = [
         f"{name} {then.get(name, 'absent')} instead of {now.get(name, 'absent')}"

@@ -140,7 +140,7 @@ class Model(ABC):
 
 
 def failure_of(error: Exception, started: float) -> Failure:
-    """The failure that an exception stands for; memory exhaustion is told apart."""
+    """The failure that an exception stands for; running out of memory has its own status."""
     out_of_memory = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
     status: Literal["error", "oom", "timeout"] = "error"
     if out_of_memory:

@@ -16,10 +16,10 @@ from intrabench.specs import arguments_of, build, nearest, parse, switch
 
 @dataclass(frozen=True)
 class Stop:
-    """When a session ends before all rounds are played: ``dice=0.9,interactions=30``.
+    """The rule that ends a session early: ``dice=0.9,interactions=30``.
 
-    dice: once it is reached. interactions, seconds: no correction is made that would cost more than this in all; the
-    initial prompting always is.
+    dice: stop once it is reached. interactions, seconds: no correction may bring the total cost above this. The initial
+    prompting is always allowed.
     """
 
     name = "stop"
@@ -33,17 +33,17 @@ class Stop:
         return arguments_of(self)
 
     def exceeded(self, effort: Effort) -> bool:
-        """Whether so much effort breaks the budget."""
+        """Whether this effort exceeds the budget."""
         return effort.interactions > self.interactions or effort.seconds > self.seconds
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """What is measured and how it is averaged.
+    """The metrics of a run and how they are averaged.
 
     metrics: ids with versions, columns of the rows. rounds: corrections allowed unless ``--rounds`` says otherwise;
-    None: as many as `ROUNDS` when a prompter refines. stop: what ends a session early. rows: the prompters of published
-    tables, which are run unless ``--prompter`` says otherwise.
+    None: `ROUNDS` if a prompter refines. stop: the rule that ends a session early. rows: the prompters of published
+    tables, which are run unless ``--prompter`` is given.
     """
 
     id: str
@@ -58,30 +58,30 @@ class Protocol:
 _OVERLAP = ("dice@1", "iou@1")
 
 ROUNDS = 5
-"""Corrections of a prompter that refines, as in the IntRaBench paper."""
+"""Number of corrections of a prompter that refines, as in the IntRaBench paper."""
 
 PROTOCOLS: dict[str, Protocol] = {
     protocol.id: protocol
     for protocol in (
         Protocol("basic@1", "Dice, IoU, NSD at 2 mm and HD95 per round.", (*_OVERLAP, "nsd_2mm@1", "hd95_mm@1")),
-        Protocol("overlap@1", "Dice and IoU only, where surfaces are not worth their time.", _OVERLAP),
+        Protocol("overlap@1", "Dice and IoU only; faster than basic@1, which also measures surfaces.", _OVERLAP),
         Protocol(
             "intrabench@1",
-            "The rows of Tables 2 to 6 of the IntRaBench paper, each for the models that it suits.",
+            "The rows of Tables 2 to 6 of the IntRaBench paper, each with the models that can run it.",
             (*_OVERLAP, "nsd_2mm@1"),
             rounds=ROUNDS,
             rows=intrabench_paper.ROWS,
         ),
         Protocol(
             "rclicks@1",
-            "20 clicks on photos as RClicks makes them: the baseline clicker, and ten groups of likely clicks.",
+            "20 clicks on photos as in RClicks: the baseline clicker, and ten groups of clicks by their likelihood.",
             (*_OVERLAP, "boundary_iou@1"),
             rounds=rclicks_paper.CLICKS - 1,
             rows=rclicks_paper.ROWS,
         ),
         Protocol(
             "ritm-noc@1",
-            "20 clicks on photos by the baseline clicker: the number of clicks as RITM and its successors count it.",
+            "20 clicks on photos by the baseline clicker: the number of clicks as counted by RITM and its successors.",
             _OVERLAP,
             rounds=rclicks_paper.CLICKS - 1,
             rows=(rclicks_paper.BASE,),
@@ -91,7 +91,7 @@ PROTOCOLS: dict[str, Protocol] = {
 
 
 def protocol(name: str) -> Protocol:
-    """The protocol called `name`, or one sentence that suggests the nearest."""
+    """The protocol called `name`; an error suggests the nearest name."""
     if name not in PROTOCOLS:
         raise IntraBenchError(
             f"there is no protocol {name!r}{nearest(name, PROTOCOLS)}; `intrabench list protocols` shows all"
@@ -100,29 +100,29 @@ def protocol(name: str) -> Protocol:
 
 
 def chosen_rows(preset: Protocol, only: Sequence[str]) -> tuple[Row, ...]:
-    """The protocol's rows whose names fit one of the globs `only` (none given: all)."""
+    """The protocol's rows whose names match one of the globs `only` (if empty: all)."""
     if not preset.rows:
         others = ", ".join(known.id for known in PROTOCOLS.values() if known.rows)
         if only:
             raise IntraBenchError(
-                f"--only chooses rows of a protocol, and {preset.id} has none; give --protocol {others}"
+                f"--only selects rows of a protocol, but {preset.id} has none; give --protocol {others}"
             )
         raise IntraBenchError(
-            f"protocol {preset.id} has no rows of its own; give --prompter, for example --prompter box_interp:n=3, or "
-            f"--protocol {others}, which have"
+            f"protocol {preset.id} has no prompters of its own; give --prompter, such as --prompter box_interp:n=3, or "
+            f"--protocol {others}"
         )
     names = [row.name for row in preset.rows]
     for pattern in only:
         if not any(fnmatchcase(name, pattern) for name in names):
             raise IntraBenchError(
-                f"--only {pattern!r} fits no row of {preset.id}{nearest(pattern, names)}; "
+                f"--only {pattern!r} matches no row of {preset.id}{nearest(pattern, names)}; "
                 f"`intrabench info {preset.id}` lists them"
             )
     return tuple(row for row in preset.rows if not only or any(fnmatchcase(row.name, glob) for glob in only))
 
 
 def row_names(protocol_id: str) -> dict[str, str]:
-    """Names of a protocol's rows by prompter spec, as both stand in results; none for other protocols."""
+    """Names of a protocol's rows by prompter spec, both as in results; empty for protocols without rows."""
     preset = PROTOCOLS.get(protocol_id)
     return {row.prompter: row.name for row in preset.rows} if preset else {}
 
@@ -134,5 +134,5 @@ def stopping(preset: Protocol, words: str) -> Protocol:
     _, arguments = parse(f"stop:{words}")
     stop = build(Stop, arguments, f"--stop {words}")
     if not 0 <= stop.dice <= 1 or stop.interactions < 0 or stop.seconds < 0:
-        raise IntraBenchError(f"--stop {words}: expected dice from 0 to 1, interactions and seconds of 0 or more")
+        raise IntraBenchError(f"--stop {words}: dice must be from 0 to 1, interactions and seconds 0 or more")
     return replace(preset, stop=stop)

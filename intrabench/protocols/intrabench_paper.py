@@ -1,23 +1,24 @@
-"""The rows of Tables 2 to 6 of the IntRaBench paper, and what its published code (RadioActive) did instead.
+"""The rows of Tables 2 to 6 of the IntRaBench paper, and where its published code (RadioActive) differs.
 
-That code can give corrections with the earlier prompts or without. Rows without "+ prev point" are taken as without
-(``previous=drop``): SAM falls from a Dice of 54 with three boxes to 3 after five scribbles, as if the boxes were lost.
+That code can give corrections with or without the earlier prompts. Rows without "+ prev point" are interpreted as
+without (``previous=drop``): SAM's Dice falls from 54 with three boxes to 3 after five scribbles, as if the boxes were
+lost.
 """
 
 from __future__ import annotations
 
 from intrabench.protocols.row import Row
 
-_DROP = "Corrections go without the earlier prompts, with the last mask (previous=drop)."
+_DROP = "Corrections are given without the earlier prompts, with the last mask (previous=drop)."
 _RING = (
-    "ceil(n/2) points on the target and floor(n/2) beside it, 2 to 5 pixels away, all positive ones first, as the "
-    "published code; the paper says alternating."
+    "ceil(n/2) points on the target and floor(n/2) beside it, 2 to 5 pixels away, all positive ones first, as in the "
+    "published code; the paper says that they alternate."
 )
 _SEED = (
-    "A point is the centre of the bounding box of the slice's largest component, as the published code; the paper says "
-    "the centre of that component."
+    "A point is the centre of the bounding box of the slice's largest component, as in the published code; the paper "
+    "says the centre of that component."
 )
-_BOXES = "A box holds all components of its slice, as the published code; the paper speaks of the largest one."
+_BOXES = "A box contains all components of its slice, as in the published code; the paper says only the largest."
 _PATCH = "The published code left out points beyond a patch of 128x128x128 voxels around their mean."
 _FIRST = f"{_PATCH} It gave SAM-Med3D only the first of the points."
 _SCRIBBLE = (
@@ -90,8 +91,8 @@ _TABLE_5 = (
         5,
         "point_interp:n=5+scribble:previous=drop",
         2,
-        note="Five points, as the published numbers: the paper counts 5 interactions for the first prompts, and their "
-        f"Dice is that of 5P Inter. {_SCRIBBLE}",
+        note="Five points, as in the published numbers: the paper counts 5 interactions for the first prompts, and "
+        f"their Dice is that of 5P Inter. {_SCRIBBLE}",
     ),
     Row("3B Inter + Scribble Refine", 5, "box_interp:n=3+scribble:previous=drop", 2, "box2d", _SCRIBBLE),
 )
@@ -110,8 +111,9 @@ _TABLE_6 = (
         6,
         f"{_center(1)}+click_volume",
         3,
-        note="Corrections go with all earlier prompts and the last mask (previous=keep). The published code left out "
-        "that mask here, and SAM-Med3D took only the newest point, so its numbers are those of a new point alone.",
+        note="Corrections are given with all earlier prompts and the last mask (previous=keep). The published code "
+        "omitted that mask here, and SAM-Med3D took only the newest point, so its numbers are "
+        "those of a new point alone.",
     ),
     Row(
         "1 center PPV + Scribble Refine",

@@ -10,8 +10,8 @@ _PERFECT = (
     "Distances are exact; those of the published code differ by a millionth from run to run, which moves some clicks."
 )
 _GROUP = (
-    "Clicks of one tenth of the probability that the click model gives, G1 the least and G10 the most likely ones. "
-    "Groups and random numbers as the published code makes them: in single precision, the same numbers in each image. "
+    "Each group holds a tenth of the click model's probability, from G1 (least likely clicks) to G10 (most likely). "
+    "Groups and random numbers are those of the published code: single precision, the same numbers in each image. "
     f"{_PERFECT}"
 )
 
@@ -26,4 +26,4 @@ ROWS = (
 )
 
 CLICKS = 20
-"""Per session, the first included."""
+"""Clicks per session, including the first."""

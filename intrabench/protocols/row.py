@@ -1,4 +1,4 @@
-"""A row of a published table, as a prompter that can be run."""
+"""Rows of published tables, each as a prompter that can be run."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Row:
     """One row of a published table.
 
     name: as printed. table: its number. prompter: the full spec that it means. dims: 2 for models that answer slice by
-    slice, 3 for those that answer the volume, None for both. kind: what the first turn gives. note: what was decided,
-    and where the published numbers come from something else.
+    slice, 3 for those that answer the volume, None for both. kind: the kind of prompts of the first turn. note: our
+    decisions, and differences from how the published numbers were made.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Row:
 
     @property
     def needs(self) -> frozenset[PromptKind]:
-        """What a model takes itself, without adaptation: the first prompts, and points where corrections follow."""
+        """The prompts that a model must take without adaptation: the first ones, and points if corrections follow."""
         corrections: set[PromptKind] = {"point"} if len(split(self.prompter)) > 1 else set()
         return frozenset({self.kind, *corrections})
 

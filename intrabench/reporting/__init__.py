@@ -1,1 +1,1 @@
-"""What people read: tables, figures, the report, published numbers."""
+"""Output for people: tables, figures, the report, published numbers."""

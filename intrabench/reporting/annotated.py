@@ -1,4 +1,4 @@
-"""Tables whose cells tell how sure their numbers are and what they stand on."""
+"""Tables whose cells also show intervals and counts."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from intrabench.statistics.resample import AVERAGE, intervals
 
 
 def annotated_table(rows: pl.DataFrame, layout: Layout, *, interval: bool, counts: bool) -> pl.DataFrame:
-    """`effort_table` with texts as cells: ``0.512 [0.401, 0.623] 12/40 !2``.
+    """`effort_table` with cells as text: ``0.512 [0.401, 0.623] 12/40 !2``.
 
-    interval: the 95 % interval of the bootstrap over cases; a dash where fewer than two cases tell nothing. counts:
+    interval: the 95 % bootstrap interval over cases; a dash for fewer than two cases. counts:
     the numbers of cases and targets, and after an exclamation mark how many sessions failed.
 
     Raises:
-        IntraBenchError: the columns are no data sets.
+        IntraBenchError: the columns are not data sets.
     """
     if layout.columns != "dataset":
-        raise IntraBenchError("--interval and --counts go with data sets as columns; leave --columns out")
+        raise IntraBenchError("--interval and --counts need data sets as columns; omit --columns")
     wide, keys = effort_table(rows, layout), list(layout.by)
     scored = counted(measured(rows, layout.metric, layout.round, layout.policy), layout)
     found = intervals(scored, keys, layout.how).with_columns(

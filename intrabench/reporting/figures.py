@@ -1,4 +1,4 @@
-"""Figures for papers: the curves, the ranking and the sizes of the report, as PNG, SVG or PDF."""
+"""Figures for papers: curves, ranking and Dice by target size, as PNG, SVG or PDF."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from intrabench.statistics.steps import steps
 FORMATS = ("png", "svg", "pdf")
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's, told apart by colour-blind people; yellow is left out, for it is hard to see on white."""
+"""Okabe and Ito's colours for colour-blind readers, without yellow, which is hard to see on white."""
 
 _MARKS, _DASHES = "os^Dv", ("-", "--", ":")
 
@@ -38,7 +38,7 @@ def write_figures(
     how: Aggregation = AGGREGATIONS["protocol"],
     policy: FailurePolicy | None = None,
 ) -> list[Path]:
-    """Write curves of Dice against each effort, the ranking, and Dice by size of the target; the files written.
+    """Write curves of Dice against each effort, the ranking, and Dice by target size; return the files.
 
     Raises:
         IntraBenchError: an unknown format, no results, matplotlib is missing, or the folder cannot be written to.
@@ -50,7 +50,7 @@ def write_figures(
             )
     rows, _ = current(read_rows(results))
     if rows.is_empty():
-        raise IntraBenchError(f"{results} holds no results yet; `intrabench run --model M --prompter P` makes some")
+        raise IntraBenchError(f"{results} has no results yet; `intrabench run --model M --prompter P` computes some")
     rows, lines = with_lines(rows)
     scored, names = scores(rows, policy=policy), dict(lines.select("line", "name").iter_rows())
     curves = curve_data(steps(rows, policy=policy), lines, how)
@@ -67,7 +67,7 @@ def write_figures(
 
 
 def _style() -> Any:
-    """Small type, no frames; letters of SVG and PDF stay letters."""
+    """Small type, no frames; text in SVG and PDF stays text."""
     try:
         from matplotlib import rc_context
     except ImportError as error:
@@ -145,7 +145,7 @@ def _ranking(table: pl.DataFrame, names: Mapping[int, str]) -> Any:
         panel.plot(line["rank"], place, "o", color="black")
     _listed(panel, [names[line] for line in table["line"]])
     panel.xaxis.set_major_locator(MaxNLocator(integer=True))
-    panel.set(xlabel="rank, and its interval of 95 %", xlim=(0.5, table.height + 0.5))
+    panel.set(xlabel="rank with 95 % interval", xlim=(0.5, table.height + 0.5))
     return figure
 
 
@@ -176,7 +176,7 @@ def _listed(panel: Any, names: Sequence[str]) -> None:
 
 
 def _look(number: int) -> dict[str, Any]:
-    """A colour, a mark and a dash, which together tell lines apart."""
+    """A colour, a marker and a dash pattern, whose combination identifies a line."""
     looks: tuple[Sequence[str], ...] = (_COLOURS, _MARKS, _DASHES)
     colour, mark, dash = (look[number % len(look)] for look in looks)
     return {"color": colour, "marker": mark, "linestyle": dash, "markerfacecolor": "white"}

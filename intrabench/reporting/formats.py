@@ -18,7 +18,7 @@ _TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciic
 
 
 def formatted(frame: pl.DataFrame, format: str) -> str:
-    """The frame as `format`, one of `FORMATS`; numbers as `texts` writes them, but for CSV, which keeps all digits."""
+    """The frame as `format`, one of `FORMATS`; numbers as `texts` writes them, but CSV keeps all digits."""
     check_format(format)
     return FORMATS[format](frame)
 
@@ -32,7 +32,7 @@ def check_format(format: str) -> None:
 
 
 def texts(values: list[Any]) -> list[str]:
-    """The texts of one column, with as many decimals as its numbers deserve: large ones one, scores three."""
+    """The texts of one column, with one decimal for large numbers and three for scores."""
     numbers = [value for value in values if isinstance(value, float) and math.isfinite(value)]
     top = max(numbers, default=0)
     decimals = 0 if top > 1 and all(value.is_integer() for value in numbers) else 1 if top >= 10 else 3

@@ -76,7 +76,7 @@ def _group_table(rows: pl.DataFrame, layout: Layout, published: bool) -> tuple[p
             {"--metric": layout.metric not in ("dice", metric), "--round": layout.round is not None},
         )
     table = group_table(rows, metric, layout.round, layout.policy)
-    return (beside_published(table) if published else table), groups_told(metric)
+    return (beside_published(table) if published else table), describe_groups(metric)
 
 
 def _refuse(option: str, others: Mapping[str, object]) -> None:

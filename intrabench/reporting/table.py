@@ -1,4 +1,4 @@
-"""Effort against a metric: rows to the table that people read."""
+"""Tables of effort against a metric, computed from rows."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from intrabench.statistics.soundness import check_mixable
 PRINTED = pl.struct("protocol", "prompter").map_elements(
     lambda line: row_names(line["protocol"]).get(line["prompter"], line["prompter"]), pl.String
 )
-"""A prompter as it is printed: rows of a published table go by their names."""
+"""A prompter's text in tables; rows of published tables are shown by their names."""
 
 EFFORT = ("interactions", "dof", "seconds_human")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What a table shows and how its numbers are made.
+    """What a table shows and how its numbers are computed.
 
     by: the columns whose values make lines; weights go with models, and stop rules with protocols. columns: the column
     whose values make columns of numbers. round: the state after so many corrections; None: the last. root: the results
@@ -52,14 +52,14 @@ class Layout:
         object.__setattr__(self, "by", tuple(dict.fromkeys(names)))
 
     def told(self) -> str:
-        """How the numbers came about, in words."""
+        """A description of how the numbers were computed."""
         return f"{told(self.metric)}: {self.how.told}; {self.policy.told()}"
 
 
 def layout_of(
     metric: str, by: str, columns: str, round: int | None, aggregation_name: str, failed: str, empty: str
 ) -> Layout:
-    """The layout that words of the command line mean; `by` holds names of columns with commas between."""
+    """Make the layout from words of the command line; `by` has names of columns, separated by commas."""
     for option, word in (("failed", failed), ("empty", empty)):
         if word not in ("worst", "drop"):
             raise IntraBenchError(f"--{option} {word} is unknown; give worst or drop")
@@ -73,7 +73,7 @@ def layout_of(
 def referenced(rows: pl.DataFrame, layout: Layout, name: str) -> pl.DataFrame:
     """Our Dice per data set and round beside published numbers."""
     if layout.metric != "dice":
-        raise IntraBenchError("published numbers are Dice; leave --metric out beside --reference")
+        raise IntraBenchError("published numbers are Dice; omit --metric with --reference")
     top = int(rows["round"].max() or 0)  # type: ignore[arg-type]
     rounds = range(top + 1) if layout.round is None else [layout.round]
     plain = replace(layout, by=("prompter", "model"), columns="dataset")
@@ -85,10 +85,10 @@ def referenced(rows: pl.DataFrame, layout: Layout, name: str) -> pl.DataFrame:
 
 
 def effort_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFrame:
-    """One line per combination of `layout.by`; a column per value of `layout.columns`, mostly data sets, and `average`.
+    """One line per combination of `layout.by`, one column per value of `layout.columns` (data sets), and `average`.
 
     Each session enters with its last row up to `round`, so the last state is carried forward after an early stop.
-    `average` is the mean of the columns and empty where one of them is. Effort is the mean over sessions that did not
+    `average` is the mean of the columns and empty if one of them is. Effort is the mean over sessions that did not
     fail; `failed` and `not_applicable` are counted.
     """
     layout = layout or Layout()
@@ -129,10 +129,10 @@ def round_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFram
 
 
 def stored_rows(root: Path, protocol: str = "") -> pl.DataFrame:
-    """The rows of a results folder, or those of one protocol in there.
+    """The rows of a results folder, or only those of one protocol.
 
     Raises:
-        IntraBenchError: there are none.
+        IntraBenchError: there are no such rows.
     """
     rows = read_rows(root)
     if rows.is_empty():
@@ -156,7 +156,7 @@ def stored_table(root: Path, layout: Layout | None = None) -> pl.DataFrame:
 def cells(scored: pl.DataFrame, layout: Layout) -> pl.DataFrame:
     """One line per cell: `layout.by`, `layout.columns`, `value`, and the numbers of `cases`, `targets` and `failed`.
 
-    Where columns are no data sets, a cell is the mean over its data sets.
+    If columns are not data sets, a cell is the mean over its data sets.
     """
     keys = [*layout.by, *([] if layout.columns == "dataset" else [layout.columns])]
     per_set = aggregate(counted(scored, layout), keys, layout.how)
@@ -168,7 +168,7 @@ def cells(scored: pl.DataFrame, layout: Layout) -> pl.DataFrame:
 
 
 def counted(scored: pl.DataFrame, layout: Layout) -> pl.DataFrame:
-    """What enters the means: the scores themselves, or those of the published evaluator in their place."""
+    """The values that are averaged: the scores, or those of the published evaluator instead."""
     if layout.how is not MATCHED:
         return scored
     if layout.root is None or layout.metric != "dice":
@@ -191,9 +191,9 @@ def check_columns(rows: pl.DataFrame, names: Sequence[str]) -> None:
 
 
 def readable(frame: pl.DataFrame) -> pl.DataFrame:
-    """The columns that people compare, with short heads: versions and trouble only where there is any to tell.
+    """The columns that people compare, with short headings; versions and failures only if needed.
 
-    Rows of a published table go by their printed names.
+    Rows of a published table are shown by their printed names.
     """
     dropped = [name for name in (*PROTOCOL, "dtype", "strict") if name in frame and frame[name].n_unique() == 1]
     if set(MODEL) <= set(frame.columns):
@@ -215,13 +215,13 @@ def readable(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def seen_in_training(rows: pl.DataFrame) -> list[str]:
-    """A sentence for each model and data set of which the authors say that they trained on it."""
+    """A sentence for each model and data set that its authors used for training."""
     seen = rows.filter(pl.col("seen_in_training") == "yes").select("model", "dataset").unique().sort("model", "dataset")
-    return [f"{model} was trained on {dataset}, or on what that is part of" for model, dataset in seen.iter_rows()]
+    return [f"{model} was trained on {dataset} or on data that contain it" for model, dataset in seen.iter_rows()]
 
 
 def _pivot(found: pl.DataFrame, layout: Layout, scored: pl.DataFrame) -> pl.DataFrame:
-    """One column per value of `layout.columns`, and their average where none is missing."""
+    """One column per value of `layout.columns`, and their average if none is missing."""
     heads = [value for value in scored[layout.columns].unique().sort().to_list() if value not in ("", None)]
     columns = [pl.col("value").filter(pl.col(layout.columns) == head).first().alias(str(head)) for head in heads]
     wide = found.group_by(list(layout.by)).agg(columns)

@@ -51,7 +51,7 @@ def differences(ours: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
     return marked.with_columns(near=near).filter("_differs").drop("_differs", "_network", "_rounded")
 
 
-def told(row: Mapping[str, Any], here: str, there: str) -> str:
+def describe(row: Mapping[str, Any], here: str, there: str) -> str:
     """One row of `differences` in words, with both values and how far numbers are apart."""
     parts = []
     for name in (name for name in row if f"{name}_other" in row):

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from intrabench.errors import IntraBenchError
-from intrabench.results.differences import differences, told
+from intrabench.results.differences import describe, differences
 from intrabench.results.placing import put_in_place
 from intrabench.results.runs import read_record, read_records
 from intrabench.results.store import FAILED, damaged_files, damaged_parts, read_rows
@@ -117,7 +117,7 @@ def _compare(roots: Sequence[Path], merged: Merged) -> None:
         found = differences(seen, rows)
         apart = (pl.col("dice") - pl.col("dice_other")).abs()
         real = found.filter(~pl.col("near")).sort(apart, "session", "round", descending=[True, False, False])
-        merged.conflicts += [told(row, row["folder"], str(root)) for row in real.iter_rows(named=True)]
+        merged.conflicts += [describe(row, row["folder"], str(root)) for row in real.iter_rows(named=True)]
         near = found.filter("near", pl.col("prompts_hash") == pl.col("prompts_hash_other"))
         if not near.is_empty():
             merged.rounding.append(

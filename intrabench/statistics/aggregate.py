@@ -16,13 +16,13 @@ Steps = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class Aggregation:
-    """Means of means: `steps` are the columns that are left after each mean, besides those of the line.
+    """Means of means: `steps` are the columns that remain after each mean, besides those of the line.
 
-    The first mean is over what tells sessions apart that share the columns of the first step, and so on.
+    The first mean is over all sessions with equal columns of the first step, and so on.
     """
 
     name: str
-    told: str
+    description: str
     steps: Steps
 
 
@@ -46,11 +46,11 @@ AGGREGATIONS: Mapping[str, Aggregation] = {
 
 
 def aggregation(name: str) -> Aggregation:
-    """The aggregation called `name`, or one sentence that suggests the nearest."""
+    """The aggregation called `name`; an error suggests the nearest name."""
     if name not in AGGREGATIONS:
         raise IntraBenchError(
             f"there is no aggregation {name!r}{nearest(name, AGGREGATIONS)}; "
-            f"known are {', '.join(AGGREGATIONS)}, matched"
+            f"choose from {', '.join(AGGREGATIONS)}, matched"
         )
     return AGGREGATIONS[name]
 
@@ -58,7 +58,7 @@ def aggregation(name: str) -> Aggregation:
 def aggregate(scored: pl.DataFrame, by: Sequence[str], how: Aggregation) -> pl.DataFrame:
     """One line per combination of `by` and data set: the mean `value`, the numbers of `cases` and `targets`, `failed`.
 
-    scored: `scores`; sessions without a value enter no mean.
+    scored: `scores`; sessions without a value are left out of means.
     """
     keys = list(dict.fromkeys([*by, "dataset"]))
     counted = (
@@ -77,9 +77,9 @@ def aggregate(scored: pl.DataFrame, by: Sequence[str], how: Aggregation) -> pl.D
 
 
 def per_label(scored: pl.DataFrame) -> pl.DataFrame:
-    """The same scores, with a case that could not be prepared counted once for every class of its data set.
+    """The scores, in which a case that could not be prepared counts once for every class of its data set.
 
-    Such a row has the target `WHOLE_CASE` and no class; as a class of its own it would weigh as much as all others.
+    Such a row has the target `WHOLE_CASE` and no class; as a class of its own it would have too much weight.
     """
     whole = scored.filter(pl.col("target") == WHOLE_CASE)
     if whole.is_empty():

@@ -1,4 +1,4 @@
-"""How well a clickability model fits the clicks of many people on many instances."""
+"""Evaluate how well a clickability model fits the clicks of many people on many instances."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from intrabench.statistics.resample import AVERAGE, intervals
 
 METRICS = tuple(field.name for field in fields(ClickMetrics))
 ALL = "all"
-"""The click type of means over all of them, which is what RClicks publishes."""
+"""The click type of means over all types, which RClicks publishes."""
 
 SCHEMA = {
     "dataset": pl.String,
@@ -38,22 +38,22 @@ def evaluate(
 ) -> pl.DataFrame:
     """`SCHEMA`: a row per entry, with the number of its clicks and its `click_metrics`.
 
-    The draws depend on the seed and the entry alone.
+    The draws depend only on the seed and the entry.
 
     Raises:
-        IntraBenchError: there are no entries; a picture does not fit its clicks, or its map is none.
+        IntraBenchError: there are no entries, a picture does not fit its clicks, or a map is invalid.
     """
     rows = [_row(entry, image_of(entry), clickability, seed, bootstraps) for entry in entries]
     if not rows:
-        raise IntraBenchError("there are no clicks to compare with; choose a data set that the file of clicks holds")
+        raise IntraBenchError("there are no clicks to compare with; choose a data set in the file of clicks")
     return pl.DataFrame(rows, schema=SCHEMA)
 
 
 def means(evaluated: pl.DataFrame) -> pl.DataFrame:
-    """Of `evaluate`: ``dataset``, ``click_type``, ``metric``, its mean `value` over the `stems`, and `low` to `high`.
+    """Means of `evaluate`: ``dataset``, ``click_type``, ``metric``, its mean `value` over `stems`, and `low` to `high`.
 
-    The interval is the bootstrap's of 95 % over stems, as for all tables (`intervals`). A click type `ALL` is of all
-    stems, and, where there are several data sets, a data set `AVERAGE` of all data sets.
+    The interval is the 95 % bootstrap interval over stems, as in all tables (`intervals`). The click type `ALL` is the
+    mean over all stems; with several data sets, the data set `AVERAGE` is the mean over data sets.
     """
     each = evaluated.unpivot(METRICS, index=["dataset", "full_stem", "click_type"], variable_name="metric")
     each = pl.concat([each, each.with_columns(click_type=pl.lit(ALL))])
@@ -68,7 +68,7 @@ def means(evaluated: pl.DataFrame) -> pl.DataFrame:
 
 
 def wide(table: pl.DataFrame) -> pl.DataFrame:
-    """`means` of several models (column ``model``) with a column per metric, for people: ``0.230 [0.218, 0.241]``."""
+    """`means` of several models (column ``model``) with a column of texts per metric: ``0.230 [0.218, 0.241]``."""
     digits = {"pde": 6}
     cell = pl.struct("metric", "value", "low", "high").map_elements(
         lambda one: _cell(one["value"], one["low"], one["high"], digits.get(one["metric"], 3)), pl.String
@@ -89,16 +89,16 @@ def _row(
     if not image.shape[:2] == target.shape == error.shape == entry.shape:
         raise IntraBenchError(
             f"the clicks of {entry.full_stem} were made on {entry.shape[0]} x {entry.shape[1]} pixels, but its picture "
-            f"has {image.shape[0]} x {image.shape[1]}; use the data set in the version that RClicks did"
+            f"has {image.shape[0]} x {image.shape[1]}; use the version of the data set that RClicks used"
         )
     random = stream("click_metrics", seed, entry.dataset, entry.full_stem)
     try:
         found = click_metrics(clickability.probability(image, target, error), target, entry.clicks, random, bootstraps)
     except IntraBenchError:
         raise
-    except Exception as problem:  # a model of the user's own may fail in any way
+    except Exception as problem:  # the model's own code may raise anything
         raise IntraBenchError(
-            f"{clickability.name} cannot be compared with the clicks of {entry.full_stem} ({problem}); mend the model "
+            f"{clickability.name} cannot be compared with the clicks of {entry.full_stem} ({problem}); fix the model "
             "or leave out this entry"
         ) from problem
     who = {"dataset": entry.dataset, "full_stem": entry.full_stem, "click_type": entry.click_type}

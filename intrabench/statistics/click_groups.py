@@ -1,4 +1,4 @@
-"""How much a model depends on where people click: its sessions with clicks of each group, side by side."""
+"""Robustness of a model to where people click: its sessions with clicks of each group, side by side."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import polars.selectors as cs
 
 from intrabench.errors import IntraBenchError
 from intrabench.specs import parse, quoted, split
-from intrabench.statistics.measures import measured, told
+from intrabench.statistics.measures import described, measured
 from intrabench.statistics.robustness import Robustness, auc_robustness, noc_robustness, nof_robustness
 from intrabench.statistics.scores import IDENTITY, FailurePolicy
 from intrabench.target import WHOLE_CASE
@@ -18,15 +18,15 @@ from intrabench.target import WHOLE_CASE
 _CLICKER, _BASELINE = "clickability", "click_deepest"
 
 LINE = tuple(name for name in IDENTITY if name != "prompter")
-"""What makes a line, besides the click model."""
+"""Columns that identify a line, besides the click model."""
 
 
 @dataclass(frozen=True)
 class Clicks:
-    """What a prompter with groups is a part of.
+    """The comparison that a prompter with groups belongs to.
 
-    clicks: its spec without the group, which all groups share. base: the spec of the prompter that clicks in the
-    deepest place instead.
+    clicks: its spec without the group, common to all groups. base: the spec of the baseline clicker, which clicks at
+    the deepest place.
     """
 
     clicks: str
@@ -35,11 +35,11 @@ class Clicks:
 
 
 _STATISTICS = {"noc": noc_robustness, "nof": nof_robustness}
-"""By kind of metric; of all others, differences of means."""
+"""Statistics by kind of metric; all other metrics are compared by differences of means."""
 
 
 def clicks_of(prompter: str) -> Clicks | None:
-    """The group that a prompter's clicks are drawn from; None where they are not."""
+    """The group from which a prompter's clicks are drawn; None for other prompters."""
     parts = split(prompter)
     for place, part in enumerate(parts):
         name, given = parse(part)
@@ -58,15 +58,15 @@ def group_table(
     """A line per model, click model and data set: `LINE`, ``clicks``, ``dataset``, the fields of `Robustness`,
     ``groups``, and the numbers of ``targets`` that have all of them and of ``trajectories`` (seeds) of each.
 
-    Each target counts alike, as published. Clicks (noc) are compared in percent, failures (nof) counted, all others are
-    compared as they are. base and dsb are null where the baseline clicker was not played.
+    All targets have equal weight, as published. Clicks (noc) are compared in percent, failures (nof) as counts, other
+    metrics as differences. base and dsb are null if the baseline clicker was not played.
 
     Raises:
-        IntraBenchError: no model was played with two groups of clicks of one click model.
+        IntraBenchError: no model was run with two groups of clicks of the same click model.
     """
     scored = measured(rows, metric, round, policy).filter(pl.col("target") != WHOLE_CASE).drop_nulls("value")
     if scored.is_empty():
-        raise IntraBenchError(f"no session has a {metric}; choose a metric that the protocol measures")
+        raise IntraBenchError(f"no session has {metric}; choose a metric that the protocol measures")
     each = [*LINE, "dataset", "case", "target"]
     values = scored.group_by(*each, "prompter").agg(pl.col("value").mean(), pl.col("seed").n_unique())
     found = {name: clicks for name in values["prompter"].unique() if (clicks := clicks_of(name))}
@@ -82,7 +82,7 @@ def group_table(
         lines.append((*key, *astuple(robust), len(groups), len(wide), one["seed"].min()))
     if not lines:
         raise IntraBenchError(
-            "no model was played with two groups of clicks; run it with, for example, --prompter clickability:group=1 "
+            "no model was run with two groups of clicks; run one with, for example, --prompter clickability:group=1 "
             "--prompter clickability:group=10 --prompter click_deepest"
         )
     names = [*LINE, "clicks", "dataset", *(field.name for field in fields(Robustness))]
@@ -91,7 +91,7 @@ def group_table(
 
 
 def _families(values: pl.DataFrame, found: dict[str, Clicks]) -> list[tuple[tuple[str, ...], pl.DataFrame]]:
-    """What is compared: per line, click model and data set all values, with their ``group``; 0 is the baseline."""
+    """All values per line, click model and data set with their ``group``; group 0 is the baseline."""
     families = []
     for clicks in sorted({one.clicks for one in found.values()}):
         groups = {name: one.group for name, one in found.items() if one.clicks == clicks}
@@ -107,11 +107,11 @@ def _spec(name: str, given: dict[str, str]) -> str:
     return name + (":" + ",".join(f"{key}={quoted(value)}" for key, value in given.items()) if given else "")
 
 
-def groups_told(metric: str) -> str:
-    """What `group_table` shows, in words."""
+def describe_groups(metric: str) -> str:
+    """A description of the columns of `group_table`."""
     number = "number" if metric.partition(":")[0] == "nof" else "mean"
     return (
-        f"{told(metric)}: {number} over targets of the baseline clicker (base) and of groups of clicks (sample, "
+        f"{described(metric)}: {number} over targets of the baseline clicker (base) and of groups of clicks (sample, "
         "spread); dsb: sample against base, dgr: the least against the most likely clicks, dhh: their halves, pair by "
         "pair or merged; noc in percent; nsr: spread over sample in percent"
     )

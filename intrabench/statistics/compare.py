@@ -1,4 +1,4 @@
-"""Two lines on the same targets, prompted with the same chance: how much better is B than A, and where."""
+"""Compare two lines on the same targets with the same random numbers: how much better B is than A, and where."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import polars as pl
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import merit
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
-from intrabench.statistics.measures import best, measured, told
+from intrabench.statistics.measures import best, described, measured
 from intrabench.statistics.resample import AVERAGE, DRAWS, intervals
 from intrabench.statistics.scores import UNIT, FailurePolicy
 from intrabench.statistics.significance import holm, signed_rank
 
 FEW = 6
-"""Cases below which a signed rank test cannot reach 5 %, whatever the differences are."""
+"""With fewer cases, a signed rank test cannot reach 5 %, whatever the differences are."""
 
 SIZES = ("small", "medium", "large")
 
@@ -26,9 +26,9 @@ _TARGET = ("dataset", "case", "label", "target")
 
 @dataclass(frozen=True)
 class Settings:
-    """How two lines are compared.
+    """Settings of a comparison.
 
-    tie: differences up to this are ties (in units of the metric). most: targets shown that differ most, each way.
+    tie: differences up to this are ties (in units of the metric). most: number of targets shown at each extreme.
     """
 
     metric: str = "dice"
@@ -49,7 +49,7 @@ class Comparison:
     `infinite` of the units, with such a value on either side, enter those counts but no mean (HD95 of failures; two
     are a tie); `rank_biserial` (-1 to 1) and `p` of the signed ranks of per-case differences, `p_holm` corrected over
     data sets.
-    sizes: a row per third of the targets by volume, `from_ml` to `to_ml`, each target counting alike.
+    sizes: a row per third of the targets by volume, `from_ml` to `to_ml`; all targets have equal weight.
     extremes: the targets that differ most, mean over seeds, the best for B first.
     only_a, only_b: units with a value on one side only; they are not compared.
     """
@@ -64,15 +64,15 @@ class Comparison:
 
     @property
     def worse(self) -> bool:
-        """Whether B is significantly worse: the interval of the average lies below 0, and rests on cases enough."""
+        """Whether B is significantly worse: the average's interval lies below 0, and there are enough cases."""
         high = self.datasets.filter(pl.col("dataset") == AVERAGE, pl.col("cases") >= FEW)["high"]
         return any(value is not None and value < 0 for value in high)
 
-    def told(self, a: str = "A", b: str = "B") -> list[str]:
-        """Lines for a terminal, the effect first."""
+    def describe(self, a: str = "A", b: str = "B") -> list[str]:
+        """The result as lines for a terminal, the effect first."""
         settings = self.settings
-        what = told(settings.metric) + (", its distance from 0," if best(settings.metric) == "zero" else "")
-        lines = [f"{what} of {b} minus {a}, positive where {b} is better; {settings.how.told}"]
+        what = described(settings.metric) + (", its distance from 0," if best(settings.metric) == "zero" else "")
+        lines = [f"{what} of {b} minus {a}, positive if {b} is better; {settings.how.description}"]
         shown = self.datasets.sort(pl.col("dataset") != AVERAGE, maintain_order=True)
         shown = shown if shown.height > 2 else shown.tail(1)  # a single data set needs no average
         lines += [f"  {row['dataset']}: {_told(row)}" for row in shown.iter_rows(named=True)]
@@ -82,7 +82,7 @@ class Comparison:
             who = f"{row['dataset']} {row['case']} {row['target']}"
             lines.append(f"  {who}: {row['difference']:+.3f} ({row['a']:.3f} to {row['b']:.3f})")
         if self.only_a or self.only_b:
-            lines.append(f"not compared: {self.only_a} that only {a} has, {self.only_b} that only {b} has")
+            lines.append(f"not compared: {self.only_a} only in {a}, {self.only_b} only in {b}")
         return lines + list(self.warnings)
 
 
@@ -90,7 +90,7 @@ def compare(a: pl.DataFrame, b: pl.DataFrame, settings: Settings | None = None) 
     """Compare two lines, given as the rows of each.
 
     Raises:
-        IntraBenchError: a side holds a unit twice, so that it is no single line, or there is no common unit.
+        IntraBenchError: a side has several lines, or there is no common unit.
     """
     settings = settings or Settings()
     values_a, values_b = _values(a, "A", settings), _values(b, "B", settings)
@@ -99,7 +99,7 @@ def compare(a: pl.DataFrame, b: pl.DataFrame, settings: Settings | None = None) 
         raise IntraBenchError("the two lines have no target and seed in common; run both on the same data and seeds")
     datasets = _per_dataset(units, settings)
     warnings = [
-        f"{row['dataset']}: {row['cases']} case{'s' * (row['cases'] != 1)}; too few cases to say anything"
+        f"{row['dataset']}: {row['cases']} case{'s' * (row['cases'] != 1)}; too few cases for a conclusion"
         for row in datasets.filter(pl.col("cases") < FEW, pl.col("dataset") != AVERAGE).iter_rows(named=True)
     ]
     return Comparison(
@@ -118,13 +118,13 @@ def _values(rows: pl.DataFrame, side: str, settings: Settings) -> pl.DataFrame:
     scored = measured(rows, settings.metric, settings.round, settings.policy).filter(pl.col("value").is_not_null())
     if scored.select(UNIT).is_duplicated().any():
         raise IntraBenchError(
-            f"{side} holds several lines; choose one, for example by its model, prompter and protocol"
+            f"{side} contains several lines; choose one, for example by its model, prompter and protocol"
         )
     return scored.select(*UNIT, "target_ml", "value", "failed")
 
 
 def _differences(a: pl.DataFrame, b: pl.DataFrame, settings: Settings) -> pl.DataFrame:
-    """Common units with the values `a` and `b`, their `difference`, and `value`, the same where it enters means."""
+    """Common units with the values `a` and `b`, their `difference`, and `value`, the difference if it enters means."""
     b_merit, a_merit = (merit(pl.col(side), best(settings.metric)) for side in ("b", "a"))
     alike = pl.col("a") == pl.col("b")  # two infinite values too
     return (
@@ -149,7 +149,7 @@ def _per_dataset(units: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     """`Comparison.datasets`."""
     effect = intervals(units.with_columns(pair=0), ["pair"], settings.how, settings.draws).drop("pair")
     counts = _counts(pl.concat([units, units.with_columns(dataset=pl.lit(AVERAGE))]), "dataset", settings.tie)
-    # infinite differences of both signs within a case do not say which line is better
+    # with infinite differences of both signs in a case, neither line is better
     cases = units.group_by("dataset", "case").agg(pl.col("difference").mean().fill_nan(0)).sort("dataset", "case")
     tests = [
         (name, *signed_rank(one["difference"])) for (name,), one in cases.partition_by("dataset", as_dict=True).items()
@@ -163,7 +163,7 @@ def _per_dataset(units: pl.DataFrame, settings: Settings) -> pl.DataFrame:
 def _per_size(units: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     """`Comparison.sizes`; the cases of all data sets are drawn together."""
     targets = units.filter(pl.col("target_ml").is_not_null()).group_by(_TARGET).agg(pl.col("target_ml").first())
-    rank = pl.col("target_ml").rank("min") - 1  # equal volumes are in one third
+    rank = pl.col("target_ml").rank("min") - 1  # equal volumes belong to the same third
     targets = targets.with_columns(size=(rank * len(SIZES)) // pl.len())
     bounds = targets.group_by("size").agg(
         pl.col("target_ml").min().alias("from_ml"), pl.col("target_ml").max().alias("to_ml")
@@ -185,7 +185,7 @@ def _extremes(units: pl.DataFrame, most: int) -> pl.DataFrame:
 
 
 def _counts(units: pl.DataFrame, by: str, tie: float) -> pl.DataFrame:
-    """Units and who was better on them, per value of a column."""
+    """Counts of units and of wins, ties and losses, per value of a column."""
     difference = pl.col("difference")
     counts = units.group_by(by).agg(
         pl.len().alias("units"),
@@ -198,7 +198,7 @@ def _counts(units: pl.DataFrame, by: str, tie: float) -> pl.DataFrame:
 
 
 def _told(row: Mapping[str, Any]) -> str:
-    """The effect and the counts of a row, and its test where there is one."""
+    """The effect and the counts of a row, and its test if there is one."""
     within = "" if row["low"] is None else f" [{row['low']:+.3f}, {row['high']:+.3f}]"
     effect = "no mean" if row["difference"] is None else f"{row['difference']:+.3f}{within}"
     text = f"{effect}, better in {row['wins']}, worse in {row['losses']} of {row['units']}"

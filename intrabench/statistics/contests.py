@@ -1,4 +1,4 @@
-"""What ``intrabench compare A B`` sets against each other: two runs, two models or two prompters, line by line."""
+"""The pairs of lines that ``intrabench compare A B`` compares, for two runs, two models or two prompters."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Contest:
 
 
 def contests(folder: Path, a: str, b: str) -> list[Contest]:
-    """All pairs of lines that differ in what A and B are, and in nothing else.
+    """All pairs of lines that differ only in A and B.
 
-    a, b: results folders; or models or prompters, as tables write them, in the results of `folder`. Of two runs, lines
-    of one prompter and model name are compared, whatever the version and weights of the model.
+    a, b: results folders; or models or prompters, as written in tables, in the results of `folder`. Lines of two runs
+    are compared if prompter and name of the model are equal, whatever the model's version and weights.
 
     Raises:
-        IntraBenchError: nothing is called so, or there is no pair.
+        IntraBenchError: a name is unknown, or there is no pair.
     """
     if _is_results(a) and _is_results(b):
         shared: tuple[str, ...] = ("prompter", "model", "dtype", "strict")
@@ -89,4 +89,4 @@ def _unknown(rows: pl.DataFrame, a: str, b: str, folder: Path) -> str:
                 f"{one!r} is neither a results folder nor a model or prompter in {folder}{nearest(one, known)}; "
                 f"it has {', '.join(known) or 'no results yet'}"
             )
-    return f"{a} and {b} are a model and a prompter; give two of one kind"
+    return f"{a} and {b} are a model and a prompter; give two models or two prompters"

@@ -1,6 +1,6 @@
-"""What effort buys: the score while sessions go on, against interactions, time or rounds.
+"""Scores as functions of effort: against interactions, time or rounds.
 
-Everything here is made of `steps`. What is one number per session (`auc`, `noc`, ...) comes as `scores` do, for
+Everything here is computed from `steps`. Numbers per session (`auc`, `noc`, ...) have the format of `scores`, for
 `aggregate` and `intervals`.
 """
 
@@ -18,7 +18,7 @@ from intrabench.statistics.resample import AVERAGE, Array, difference
 from intrabench.statistics.steps import Steps
 
 GRID = 200
-"""Points of a curve, unless they are given or the efforts that occur are fewer."""
+"""Number of points of a curve, unless they are given or fewer efforts occur."""
 
 
 def curve(
@@ -28,11 +28,11 @@ def curve(
     against: str = "interactions",
     grid: Sequence[float] | None = None,
 ) -> pl.DataFrame:
-    """The aggregated value of each line with so much effort: `by`, `dataset` (and `AVERAGE`), `effort`, `value`.
+    """The aggregated value of each line at each effort: `by`, `dataset` (and `AVERAGE`), `effort`, `value`.
 
-    grid: rising efforts. Default: all that occur, or `GRID` evenly spaced from 0 to the largest. Every line has all of
-    it, its last states carried forward. With the largest effort the value is that of `aggregate`, and against rounds
-    it is so after every round.
+    grid: ascending efforts. Default: all that occur, or `GRID` evenly spaced ones from 0 to the largest. Every line has
+    all of them, with its last states carried forward. At the largest effort the value equals that of `aggregate`;
+    against rounds, at every round.
     """
     effort = played.effort(against)
     points = np.unique(effort) if grid is None else np.asarray(grid, float)
@@ -45,13 +45,13 @@ def curve(
     place = line * shape[1] + np.searchsorted(points, effort[step])
 
     def risen(after: Array, before: Array) -> Array:
-        """(lines, points) The sum of all that rose up to each point."""
+        """(lines, points) The sum of all increases up to each point."""
         rises = np.bincount(place, after - before, minlength=shape[0] * shape[1])
         return rises.reshape(shape).cumsum(axis=1)[:, :-1]
 
     after, before = played.value[step], played.before[step]
     value = risen(*(np.where(np.isfinite(one), one, 0) * weight for one in (after, before)))
-    infinite = risen(np.isinf(after) * 1.0, np.isinf(before) * 1.0)  # how many more than before the first step
+    infinite = risen(np.isinf(after) * 1.0, np.isinf(before) * 1.0)  # change since before the first step
     if np.isinf(played.metric.worst):
         infinite += np.bincount(line[played.first[step]], minlength=lines.height)[:, None]
     found = lines.join(pl.DataFrame({"effort": points}), how="cross", maintain_order="left_right")
@@ -65,12 +65,11 @@ def curve(
 def auc(played: Steps, against: str = "interactions", budget: float = 20) -> pl.DataFrame:
     """The mean score of each session while effort goes from 0 to `budget`: the area under its steps, 0 to 1.
 
-    What comes with the very last effort of the budget is held for none of it, so a session that only begins there has
-    an area of 0.
+    A score that is reached exactly at the end of the budget adds no area.
     """
     _check_bounded(played)
     if not 0 < budget < np.inf:
-        raise IntraBenchError(f"there is no area over {budget:g} {against}; give a finite budget above 0")
+        raise IntraBenchError(f"auc needs a finite budget above 0, not {budget:g} {against}; change the budget")
     start = np.minimum(played.effort(against), budget)
     end = np.where(np.roll(played.first, -1), budget, np.roll(start, -1))
     area = np.bincount(played.session, played.value * (end - start), minlength=played.sessions.height)
@@ -80,7 +79,7 @@ def auc(played: Steps, against: str = "interactions", budget: float = 20) -> pl.
 def cvpr25_auc(played: Steps) -> pl.DataFrame:
     """The area of the CVPR 2025 challenge, 0 to 4, of each session: trapezoids of width 1 over rounds 1 to 5.
 
-    Round 0, the box, does not count; a missing round has the score of the one before. The challenge averages over the
+    Round 0, the box, is not counted; a missing round has the score of the previous one. The challenge averages over the
     classes of a case first (`class-first`), and its NSD is 0 where Dice is at most 0.2, which ours is not.
     CVPR25_iter_eval.py of JunMa11/CVPR-MedSegFMCompetition (2025-06-03).
     """
@@ -88,7 +87,7 @@ def cvpr25_auc(played: Steps) -> pl.DataFrame:
 
 
 def rclicks_auc(played: Steps) -> pl.DataFrame:
-    """The mean of each session's score over clicks 1 to 20 by trapezoids, 0 to 1: "IoU-AuC" of RClicks, of IoU.
+    """The mean of each session's score over clicks 1 to 20 by trapezoids, 0 to 1: with IoU, the "IoU-AuC" of RClicks.
 
     One click per round; a session that ended keeps its score.
     """
@@ -96,10 +95,10 @@ def rclicks_auc(played: Steps) -> pl.DataFrame:
 
 
 def noc(played: Steps, threshold: float = 0.9, limit: float = 20, against: str = "interactions") -> pl.DataFrame:
-    """Number of clicks until the score is at least `threshold`, of each session; `limit` where it takes more or fails.
+    """Each session's number of clicks until the score is at least `threshold`; `limit` if it takes more or fails.
 
-    Clicks are interactions, or another effort. In IoU, with one click per round, averaged over objects (`pooled`), this
-    is NoC as RITM (Sofiiuk et al. 2022) and RClicks (Antonov et al. 2024) have it.
+    Clicks are interactions, or another effort. With IoU, one click per round and the mean over objects (`pooled`), this
+    is the NoC of RITM (Sofiiuk et al. 2022) and RClicks (Antonov et al. 2024).
     """
     _check_bounded(played)
     return played.scored(np.minimum(played.reach(against, threshold), limit))
@@ -113,7 +112,7 @@ def nof(
     *,
     ritm: bool = False,
 ) -> pl.DataFrame:
-    """Whether a session fails to be at `threshold` within `limit`, 1 or 0: the sum is the number of failures.
+    """Whether a session fails to reach `threshold` within `limit`, 1 or 0; the sum is the number of failures.
 
     ritm: sessions that need all of `limit` fail too, as RITM and RClicks count them (NoC equals the limit).
     """
@@ -149,7 +148,7 @@ def reached(
 def regressions(played: Steps, by: Sequence[str], margin: float = 0.01) -> pl.DataFrame:
     """`by`, `dataset`: how many `corrections` there were, which share made the score `worse`, and the `worst_drop`.
 
-    margin: by so much it may fall (or rise, where less is better). A failed correction has the worst value.
+    margin: tolerated decrease (or increase, if less is better). A failed correction has the worst value.
     """
     corrections = played.sessions.select(*by, "dataset")[played.session].with_columns(pl.Series("drop", drops(played)))
     return (
@@ -173,9 +172,9 @@ def _trapezoids(played: Steps, first: int, last: int) -> Array:
 
 
 def drops(played: Steps) -> Array:
-    """(steps) By how much each step made the score worse; 0 where it did not."""
+    """(steps) The amount by which each step made the score worse, or 0."""
     gain = difference(*(merit(value, played.metric.best) for value in (played.value, played.before)))
-    return np.maximum(np.round(-gain, 12), 0)  # rounded, because 0.81 to 0.80 is no more than 0.01
+    return np.maximum(np.round(-gain, 12), 0)  # rounded, so that 0.81 to 0.80 counts as 0.01
 
 
 def _check_bounded(played: Steps) -> None:
@@ -188,9 +187,9 @@ def _check_bounded(played: Steps) -> None:
 
 
 def _weights(sessions: pl.DataFrame, by: Sequence[str], how: Aggregation) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Lines (`by` and data set), and with how much `weight` each `_session` (row) enters the mean of its `_line` (row).
+    """Lines (`by` and data set), and the `weight` of each `_session` (row) in the mean of its `_line` (row).
 
-    A mean of means is a weighted sum: a session weighs the product of 1 / size of all the means that it enters.
+    A mean of means is a weighted sum: a session's weight is the product of 1 / size of all its means.
     """
     columns = dict.fromkeys([*by, "dataset", "label", "case", "target"])
     counted = sessions.select(*columns, "value").with_columns(_session=pl.int_range(pl.len())).drop_nulls("value")

@@ -1,8 +1,8 @@
-"""The published evaluator's way of scoring instances, for comparison with its numbers only.
+"""Scores of instances as in the published evaluator, only for comparison with its numbers.
 
-RadioActive forgets which prompt a prediction answers: per case and class, predictions are assigned to instances so that
-the sum of Dice is largest. A pair without overlap counts twice, as a prediction that found nothing and as an instance
-that was not found; whatever is left over counts once. An empty prediction takes part in this, unless it is the first.
+RadioActive ignores which prompt a prediction answers: per case and class, it assigns predictions to instances so that
+the sum of Dice is largest. A pair without overlap counts twice, as a false prediction and as a missed instance;
+unassigned ones count once. Empty predictions are included, except the first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MATCHED = Aggregation(
 
 
 def matched_dice(instances: Sequence[Mask], predictions: Sequence[Mask]) -> list[float]:
-    """The Dice of every row that the published evaluator writes for one case and class, in no order."""
+    """The Dice of every row that the published evaluator writes for one case and class, in any order."""
     from scipy.optimize import linear_sum_assignment
 
     kept = [mask for number, mask in enumerate(predictions) if number or mask.any()]
@@ -46,7 +46,7 @@ def matched_scores(root: Path, states: pl.DataFrame) -> pl.DataFrame:
     """`states` with the rows of the published evaluator in place of those that were scored, and their ``value``.
 
     Raises:
-        IntraBenchError: the run kept no masks, or its data set is not here.
+        IntraBenchError: the run kept no masks, or its data set is not available.
     """
     keys = [*IDENTITY, "dataset", "case", "label", "seed"]
     parts = []
@@ -55,12 +55,12 @@ def matched_scores(root: Path, states: pl.DataFrame) -> pl.DataFrame:
         first = group.head(1).drop("value", strict=False)
         parts.append(first.join(pl.DataFrame({"value": values}, schema={"value": pl.Float64}), how="cross"))
     if not parts:
-        raise IntraBenchError(f"{root} holds nothing that could be matched; run something first")
+        raise IntraBenchError(f"{root} has no results to match; run something first")
     return pl.concat(parts)
 
 
 def _masks(root: Path, group: pl.DataFrame) -> tuple[list[Mask], list[Mask]]:
-    """The instances of one case and class, and what was answered to each."""
+    """The instances of one case and class, and the answer to each."""
     first = group.row(0, named=True)
     stored = store.open_case(dataset_of(root, first), first["case"])
     targets = [target.mask for target in stored.targets(group["target"].to_list())]
@@ -76,6 +76,6 @@ def _answers(root: Path, group: pl.DataFrame) -> Iterator[Mask]:
             yield Mask.empty()
         else:
             raise IntraBenchError(
-                f"{root} holds no mask of {row['dataset']}, case {row['case']}, target {row['target']}; repeat the run "
+                f"{root} has no mask of {row['dataset']}, case {row['case']}, target {row['target']}; repeat the run "
                 "with --save-masks, which keeps them"
             )

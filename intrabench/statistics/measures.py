@@ -1,4 +1,4 @@
-"""One number per session, by a spec: its score in the end (`dice`), or a summary of its whole course (`noc`)."""
+"""One number per session, chosen by a spec: its final score (`dice`), or a summary of all its rounds (`noc`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from intrabench.statistics.steps import Steps, steps
 
 
 class Measure(Protocol):
-    """What makes one number of each session; `metric` is the name of what its rounds are scored by."""
+    """A summary: one number per session. `metric` is the name of the metric of its rounds."""
 
     best: ClassVar[Best]
 
@@ -26,8 +26,8 @@ class Measure(Protocol):
     def metric(self) -> str: ...
 
     @property
-    def told(self) -> str:
-        """In words, for the heads of tables."""
+    def description(self) -> str:
+        """The summary in words, for the headings of tables."""
         ...
 
     def of(self, played: Steps) -> pl.DataFrame:
@@ -45,7 +45,7 @@ class Area:
     budget: float = 20
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         return f"mean {self.metric} while {self.against} go from 0 to {self.budget:g}"
 
     def of(self, played: Steps) -> pl.DataFrame:
@@ -60,7 +60,7 @@ class ChallengeArea:
     metric: str = "dice"
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         return f"area under {self.metric} of rounds 1 to 5, 0 to 4, as in the CVPR 2025 challenge"
 
     def of(self, played: Steps) -> pl.DataFrame:
@@ -75,7 +75,7 @@ class ClicksArea:
     metric: str = "iou"
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         return f"mean {self.metric} over clicks 1 to 20, by trapezoids as in RClicks"
 
     def of(self, played: Steps) -> pl.DataFrame:
@@ -97,8 +97,8 @@ class Clicks:
             raise ValueError("give a threshold above 0 and up to 1, and a limit above 0")
 
     @property
-    def told(self) -> str:
-        return f"{self.against} until {self.metric} is {self.threshold:g}, {self.limit:g} where it takes more"
+    def description(self) -> str:
+        return f"{self.against} until {self.metric} is {self.threshold:g}, {self.limit:g} if it takes more"
 
     def of(self, played: Steps) -> pl.DataFrame:
         return curves.noc(played, self.threshold, self.limit, self.against)
@@ -111,8 +111,10 @@ class Failures(Clicks):
     ritm: bool = switch(False)
 
     @property
-    def told(self) -> str:
-        return f"share that does not bring {self.metric} to {self.threshold:g} with {self.limit:g} {self.against}"
+    def description(self) -> str:
+        return (
+            f"share of sessions that do not reach {self.metric} {self.threshold:g} with {self.limit:g} {self.against}"
+        )
 
     def of(self, played: Steps) -> pl.DataFrame:
         return curves.nof(played, self.threshold, self.limit, self.against, ritm=self.ritm)
@@ -120,14 +122,14 @@ class Failures(Clicks):
 
 @dataclass(frozen=True)
 class Regressions:
-    """`curves.drops` of more than a margin; sessions without corrections count nothing."""
+    """`curves.drops` of more than a margin; sessions without corrections are left out."""
 
     best: ClassVar[Best] = "low"
     metric: str = "dice"
     margin: float = 0.01
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         return f"share of a session's corrections that made {self.metric} worse by more than {self.margin:g}"
 
     def of(self, played: Steps) -> pl.DataFrame:
@@ -148,11 +150,11 @@ SUMMARIES: dict[str, type[Measure]] = {
     "nof": Failures,
     "regressions": Regressions,
 }
-"""By name."""
+"""Summaries by name."""
 
 
 def summary(spec: str) -> Measure | None:
-    """The summary that a spec such as ``noc:threshold=0.8`` means; None where it is the name of a metric.
+    """The summary of a spec such as ``noc:threshold=0.8``; None if it is the name of a metric.
 
     Raises:
         IntraBenchError: it is neither, or its parameters do not fit.
@@ -167,13 +169,13 @@ def summary(spec: str) -> Measure | None:
 
 
 def scored_by(spec: str) -> str:
-    """The name of the metric that a spec rests on."""
+    """The name of the metric on which a spec is based."""
     found = summary(spec)
     return spec if found is None else found.metric
 
 
-def told(spec: str) -> str:
-    """A spec and what it is in words."""
+def described(spec: str) -> str:
+    """A spec with its description in words."""
     found = summary(spec)
     if found is not None:
         return f"{spec} ({found.told})"
@@ -184,7 +186,7 @@ def told(spec: str) -> str:
 
 
 def best(spec: str) -> Best:
-    """Which of its values are best."""
+    """Which values of a spec are best: high, low or zero."""
     found = summary(spec)
     return metric(spec).best if found is None else found.best
 
@@ -195,7 +197,7 @@ def measured(
     round: int | None = None,
     policy: FailurePolicy | None = None,
 ) -> pl.DataFrame:
-    """`scores` of the metric or summary that `spec` means, of what was played up to `round`."""
+    """`scores` of the metric or summary `spec`, from the rounds up to `round`."""
     found = summary(spec)
     if found is None:
         return scores(rows, spec, round, policy)

@@ -1,4 +1,4 @@
-"""Which line is best over the data sets, and how sure that is."""
+"""Rank lines over the data sets, with the uncertainty of the ranks."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from intrabench.statistics.aggregate import Aggregation, aggregate
 from intrabench.statistics.resample import AVERAGE, DRAWS, Array, difference, percentiles, resample, with_average
 from intrabench.statistics.significance import holm, signed_rank
 
-_DIGITS = 12  # equal lines are tied, in whatever order their values were summed
+_DIGITS = 12  # rounded, so that equal lines are tied whatever the order of summation
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Lines by their average over data sets, the best first.
+    """Lines ranked by their average over data sets, the best first.
 
     table: the columns of a line, `rank` (1 is best; equal values share the better rank) and its interval of 95 %, `low`
     to `high`, `value`, `cases`, `targets`, `failed`. tau: mean over draws of Kendall's tau-b between the drawn ranking
     and this one; 1 where no draw changes it. Draws that miss all cases of some line are left out; where a line has
     fewer than two cases of a data set there is neither an interval nor a tau, and no tau where all lines are tied.
-    left_out: lines without a value on some data sets, and which are `missing`.
+    left_out: lines without a value on some data sets, which are listed in `missing`.
     """
 
     table: pl.DataFrame
     tau: float | None
     left_out: pl.DataFrame
 
-    def told(self) -> list[str]:
-        """What the table does not tell, in lines for a terminal."""
+    def describe(self) -> list[str]:
+        """Notes on the table, as lines for a terminal."""
         lines = [] if self.tau is None else [f"Kendall's tau between drawn rankings and this one: {self.tau:.2f}"]
         for *line, missing in self.left_out.iter_rows():
             name = " ".join(str(part) for part in line if part not in (None, ""))
-            lines.append(f"not ranked: {name}, which has no value on {', '.join(missing)}")
+            lines.append(f"not ranked: {name}, because it has no value on {', '.join(missing)}")
         return lines
 
 
 def ranking(
     scored: pl.DataFrame, by: Sequence[str], how: Aggregation, *, best: Best = "high", draws: int = DRAWS
 ) -> Ranking:
-    """Rank lines by their mean over data sets, anew in every draw of cases, which is the same for all lines.
+    """Rank lines by their mean over data sets, also in every draw of cases; all lines share the draws.
 
-    scored: `scores`. Not by the mean of their ranks: so the order is that of the tables, and that of two lines does not
+    scored: `scores`. Means of ranks are not used, so the order is that of tables, and that of two lines does not
     depend on a third. Stability as in Wiesenfarth et al., Scientific Reports 11:2369 (2021).
 
     Raises:
@@ -57,7 +57,7 @@ def ranking(
     found = aggregate(scored, by, how)
     table = with_average(found, by, names.height).filter(pl.col("dataset") == AVERAGE).sort(by)
     if table.is_empty():
-        raise IntraBenchError("no line has a value on all data sets, so none can be ranked; choose fewer data sets")
+        raise IntraBenchError("no line has a value on all data sets, so there is no ranking; choose fewer data sets")
     drawn = resample(scored, by, how, draws)
     ranked = drawn.lines.with_row_index("_line").join(table, on=by, how="semi", nulls_equal=True, maintain_order="left")
     averages = drawn.average()[:, ranked["_line"].to_numpy()]
@@ -120,7 +120,7 @@ def tau(values: Array, full: Array) -> float | None:
 
 
 def _left_out(every: pl.DataFrame, found: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Lines and the data sets that they have no value on."""
+    """Lines and the data sets on which they have no value."""
     known = found.filter(pl.col("value").is_not_null() & pl.col("value").is_not_nan())
     missing = every.join(known, on=[*by, "dataset"], how="anti", nulls_equal=True)
     return missing.group_by(by).agg(pl.col("dataset").sort().alias("missing")).sort(by)

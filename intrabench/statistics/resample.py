@@ -1,7 +1,7 @@
-"""How else a number could have come out: the bootstrap over cases.
+"""Uncertainty of numbers: the bootstrap over cases.
 
-All targets and seeds of a case stay together, because they are alike. Every line of a data set sees the same draws of
-cases, so that lines are compared on equal ground; data sets are drawn independently of each other.
+All targets and seeds of a case stay together, because they are correlated. All lines of a data set share the draws of
+cases, so that comparisons are paired; data sets are drawn independently.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LEVEL = 0.95
 AVERAGE = "average"
 """Name in the column `dataset` of the mean over all data sets."""
 
-_BLOCK = 1 << 22  # counts held at once, so that many cases do not fill the memory
+_BLOCK = 1 << 22  # counts in memory at once
 
 
 @dataclass(frozen=True)

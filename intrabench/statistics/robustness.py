@@ -1,4 +1,4 @@
-"""How much results depend on where exactly people click: the statistics of RClicks, on arrays.
+"""How much results depend on where people click: the statistics of RClicks, on arrays.
 
 Every instance is played once by the baseline strategy and once with clicks of each group, from the least to the most
 probable. RClicks (Antonov et al., NeurIPS 2024, https://arxiv.org/abs/2410.11722), section 5 and Tables 9 to 12, as the
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from intrabench.errors import IntraBenchError
 from intrabench.statistics.resample import Array
 
-_EPSILON = 1e-9  # what RClicks adds to a mean that noise is divided by
+_EPSILON = 1e-9  # added to the denominator by RClicks
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,7 @@ def noc_robustness(groups: ArrayLike, base: ArrayLike) -> Robustness:
     """
     clicks, baseline = _shaped(groups, base)
     if (clicks <= 0).any() or (baseline <= 0).any():
-        raise IntraBenchError(
-            "numbers of clicks are compared by their ratios, and somewhere it is 0; count interactions"
-        )
+        raise IntraBenchError("numbers of clicks are compared by ratios, but one of them is 0; count interactions")
     less, more = _halves(clicks)
     sample = clicks.mean(axis=1)
     return Robustness(
@@ -145,7 +143,7 @@ def _moments(ious: Sequence[ArrayLike]) -> Array:
     """(2, instances) Mean and standard deviation."""
     values = [np.asarray(one, float) for one in ious]
     if not all(one.size for one in values):
-        raise ValueError("an instance has no clicks; leave it out")
+        raise ValueError("an instance has no clicks; omit it")
     return np.array([[one.mean() for one in values], [one.std() for one in values]])
 
 
@@ -154,5 +152,5 @@ def _noise(mean: Array, spread: Array) -> Array:
 
 
 def _percent(of: Array, reference: Array) -> float:
-    """By how much more it is, on average."""
+    """The mean relative increase."""
     return 100 * float(((of - reference) / reference).mean())

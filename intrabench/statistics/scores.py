@@ -1,4 +1,4 @@
-"""What counts of each session: its state after a round, one value of it, and what failures and empty answers are."""
+"""Scores of sessions: the state after a round, one value of it, and how failures and empty answers count."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ IDENTITY = (*PROTOCOL, "prompter", *MODEL, "dtype", "strict")
 """What makes two lines of a table; only the newest versions of a line count (`intrabench.statistics.current`)."""
 
 UNIT = ("dataset", "case", "label", "target", "seed")
-"""What two lines are compared on: the same target, prompted with the same chance."""
+"""Columns that pair the sessions of two lines: the same target with the same random numbers."""
 
 
 class Scale(Protocol):
@@ -52,25 +52,25 @@ class MachineTime:
 
 @dataclass(frozen=True)
 class FailurePolicy:
-    """What failures (error, oom, timeout) and empty answers count as: the worst value, or nothing."""
+    """How failures (error, oom, timeout) and empty answers count: as the worst value, or not at all."""
 
     failed: Literal["worst", "drop"] = "worst"
     empty: Literal["worst", "drop"] = "worst"
 
-    def told(self) -> str:
-        """In words, for the heads of tables."""
+    def describe(self) -> str:
+        """The policy in words, for the headings of tables."""
         words = {"worst": "count as the worst value", "drop": "are left out"}
         return f"failures {words[self.failed]}, empty answers {words[self.empty]}"
 
 
 def metric(name: str, others: Sequence[str] = ()) -> Scale:
-    """The metric called `name`, or one sentence that suggests the nearest, also among `others`."""
+    """The metric called `name`; an error suggests the nearest name, also among `others`."""
     time = MachineTime()
     return time if name in (time.name, time.column) else known.metric(name, [time.name, *others])
 
 
 def measured_metrics(rows: pl.DataFrame) -> list[Metric]:
-    """The metrics that rows have values of and that are known here."""
+    """The known metrics of which rows have values."""
     columns = [name for name in (*ALWAYS, *metric_columns(rows)) if rows[name].count()]
     found = []
     for column in columns:
@@ -80,7 +80,7 @@ def measured_metrics(rows: pl.DataFrame) -> list[Metric]:
 
 
 MACHINE = pl.col("encode_s").fill_null(0) + pl.col("segment_s").fill_null(0)
-"""Seconds that the machine took for a row."""
+"""Machine time of a row in seconds."""
 
 
 def states(rows: pl.DataFrame, round: int | None = None, column: str = "dice") -> pl.DataFrame:
@@ -89,20 +89,20 @@ def states(rows: pl.DataFrame, round: int | None = None, column: str = "dice") -
     Of several sessions of the same target, as after a change of its data set, the newest counts that measured `column`.
 
     Raises:
-        IntraBenchError: there is none.
+        IntraBenchError: there are no rows.
     """
     if round is not None:
         rows = rows.filter(pl.col("round") <= round)
     if rows.is_empty():
-        told = "" if round is None else f" up to round {round}; give --round 0 or more"
-        raise IntraBenchError(f"there are no rows{told}")
+        until = "" if round is None else f" up to round {round}; give --round 0 or more"
+        raise IntraBenchError(f"there are no rows{until}")
     rows = rows.with_columns(
         machine_s=MACHINE.sum().over("session"), _played=pl.col("written_at").max().over("session")
     )
     same = [*IDENTITY, *VERSIONS.values(), "dataset", "case", "target", "seed"]
     if column not in (*ALWAYS, MachineTime.column):
         lacks = ~(pl.lit(" ") + pl.col("metrics")).str.contains(f" {column}@", literal=True)
-        rows = rows.with_columns(_lacks=lacks.fill_null(False))  # older versions did not write what they measured
+        rows = rows.with_columns(_lacks=lacks.fill_null(False))  # older versions did not store what they measured
         rows = rows.filter(pl.col("_lacks") == pl.col("_lacks").min().over(same)).drop("_lacks")
     rows = rows.filter(pl.col("_played") == pl.col("_played").max().over(same))
     return rows.filter(pl.col("round") == pl.col("round").max().over("session")).drop("_played")
@@ -112,7 +112,7 @@ def scores(
     rows: pl.DataFrame, name: str = "dice", round: int | None = None, policy: FailurePolicy | None = None
 ) -> pl.DataFrame:
     """`valued` `states`: one line per session."""
-    column = metric(name).column  # a wrong name is told before there being no rows
+    column = metric(name).column  # an unknown name is reported before missing rows
     found = states(rows, round, column)
     if column not in found.columns:
         raise IntraBenchError(f"no session was scored by {name}; run again with --metric {name}, which adds it")

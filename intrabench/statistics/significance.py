@@ -1,4 +1,4 @@
-"""Tests of paired differences: a second opinion beside the intervals of effects."""
+"""Tests of paired differences, in addition to the intervals of effects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from intrabench.statistics.resample import Array
 
 
 def holm(p: ArrayLike) -> Array:
-    """p-values corrected for how many there are (Holm 1979), in the order given."""
+    """p-values corrected for multiple tests (Holm 1979), in the given order."""
     given = np.asarray(p, float)
     order = np.argsort(given)
     stepped = np.maximum.accumulate(given[order] * np.arange(len(given), 0, -1))

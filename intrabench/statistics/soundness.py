@@ -1,4 +1,4 @@
-"""What must be known of rows before they are believed: whether a run still goes on, and whether they may be mixed."""
+"""Checks of rows before they are used: whether a run is still going on, and whether they may be mixed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from intrabench.statistics.scores import MachineTime, metric
 
 
 def is_partial(root: Path) -> str:
-    """One sentence when a run into a results folder goes on, or did not come to its end; else nothing.
+    """One sentence if a run into a results folder is still going on or did not finish; else an empty string.
 
-    Sessions are stored whole; so what is partial about a store is which sessions it has, and only their run knows.
+    Sessions are stored whole. Whether some are missing is known only from the record of their run.
     """
     if any(_is_held(path) for path in sorted((root / "locks").glob(f"*{LOCK}"))):
         return f"a run into {root} is still going on; these are its results so far"
@@ -26,17 +26,17 @@ def is_partial(root: Path) -> str:
         return ""
     last = left[-1]
     how = {"running": "was killed", "interrupted": "was interrupted"}.get(last["state"], last["state"])
-    return f"{root} is partial, for the run {last['run_id']} {how}; the same command completes it: {last['command']}"
+    return f"{root} is partial because the run {last['run_id']} {how}; the same command completes it: {last['command']}"
 
 
 def check_mixable(rows: pl.DataFrame, name: str = "dice") -> None:
-    """Refuse rows whose protocols mean different things by the metric called `name`.
+    """Refuse rows whose protocols define the metric called `name` differently.
 
-    For who averages or pairs rows across protocols; a line of a table has one protocol and needs no check. Those may be
-    mixed that have the same version of the metric, the same averages and the same rule for stopping.
+    This is for averages and pairs of rows across protocols; a line of a table has only one protocol. Protocols may be
+    mixed if they have the same version of the metric, the same averages and the same stop rule.
 
     Raises:
-        IntraBenchError: it names two protocols and what they mean.
+        IntraBenchError: two protocols differ; the message names both and their definitions.
     """
     column = metric(name).column
     found = rows.with_columns(label=PROTOCOL).partition_by("label", as_dict=True)
@@ -51,11 +51,11 @@ def check_mixable(rows: pl.DataFrame, name: str = "dice") -> None:
 
 
 def _meaning(rows: pl.DataFrame, column: str) -> str:
-    """What a protocol makes of a column of its rows, in words."""
+    """How a protocol defines a column of its rows, in words."""
     id, stop = rows.select("protocol", "stop").row(0)
     preset = PROTOCOLS.get(id)
     if preset is None:
-        return f"{id}, which this version does not know"
+        return f"{id}, which is unknown to this version"
     asked = (one for ids in rows["metrics"].drop_nulls().unique() for one in ids.split())
     versions = sorted(one for one in {*preset.metrics, *asked} if one.rpartition("@")[0] == column)
     measured = () if column == MachineTime.column else (" and ".join(versions) or f"without {column}",)
@@ -68,5 +68,5 @@ def _is_held(path: Path) -> bool:
             return False
     except Timeout:
         return True
-    except OSError:  # a folder for reading only: nobody can be writing
+    except OSError:  # a read-only folder: no run can be writing
         return False

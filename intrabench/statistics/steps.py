@@ -1,8 +1,8 @@
 """Sessions as step functions of effort.
 
-Between two rounds a session has the score of the earlier one, because until the user is done there is no other; after
-its last round it keeps that one (an early stop is carried forward). Before its first round it has the worst value:
-nothing is segmented yet. Sessions that count nothing at their end (`scores`) have no steps.
+Between two rounds a session has the score of the earlier one; after its last round it keeps the last score (an early
+stop is carried forward). Before its first round it has the worst value, because nothing is segmented yet. Sessions
+without a final value (`scores`) have no steps.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ EFFORTS = {
     "seconds": "machine_s",
     "round": "round",
 }
-"""What effort is measured in, and its column; `seconds` is the machine time so far, encoding and answering."""
+"""Kinds of effort and their columns; `seconds` is the machine time so far, for encoding and answering."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Steps:
     """The rows of sessions that have a value, sorted by session and round.
 
     sessions: `scores`, one row per session. session: (steps) its row there. value: (steps) from this step on. efforts:
-    by name in `EFFORTS` (steps) so far, never falling within a session.
+    by name in `EFFORTS` (steps) so far, never decreasing within a session.
     """
 
     metric: Scale
@@ -54,27 +54,27 @@ class Steps:
         return np.where(self.first, self.metric.worst, np.roll(self.value, 1))
 
     def effort(self, against: str) -> Array:
-        """(steps) The effort of this name, or one sentence that suggests the nearest."""
+        """(steps) The effort of this name; an error suggests the nearest."""
         if against not in self.efforts:
             close = nearest(against, self.efforts)
-            raise IntraBenchError(f"there is no effort {against!r}{close}; known are {', '.join(self.efforts)}")
+            raise IntraBenchError(f"there is no effort {against!r}{close}; choose from {', '.join(self.efforts)}")
         return self.efforts[against]
 
     def at(self, against: str, effort: float) -> Array:
-        """(sessions) The value that each session has with so much effort."""
+        """(sessions) The value of each session at this effort."""
         taken = np.bincount(self.session[self.effort(against) <= effort], minlength=self.sessions.height)
         last = np.searchsorted(self.session, np.arange(self.sessions.height)) + taken - 1
         return np.where(taken > 0, np.append(self.value, np.nan)[last], self.metric.worst)
 
     def reach(self, against: str, threshold: float) -> Array:
-        """(sessions) The effort of the first step with at least this value; infinite where there is none."""
+        """(sessions) The effort of the first step with at least this value; infinite if there is none."""
         found = np.full(self.sessions.height, np.inf)
         hits = np.flatnonzero(self.value >= threshold)[::-1]
         found[self.session[hits]] = self.effort(against)[hits]  # backwards: the first step is written last
         return found
 
     def scored(self, values: Array) -> pl.DataFrame:
-        """`sessions` with these values; those that count nothing keep none."""
+        """`sessions` with these values; sessions without a value keep none."""
         given = pl.when(pl.col("value").is_not_null()).then(pl.Series(values))
         return self.sessions.with_columns(value=given)
 
@@ -95,7 +95,7 @@ def steps(rows: pl.DataFrame, name: str = "dice", policy: FailurePolicy | None =
 
 
 def _rising(effort: Array, session: NDArray[np.int64]) -> Array:
-    """(steps) The largest effort so far in the session: a row of a failure may know less than the one before."""
+    """(steps) The largest effort so far in the session; the row of a failure may have less than the one before."""
     later = np.diff(session, prepend=-1) == 0
     while (falls := later & (effort < np.roll(effort, 1))).any():
         effort = np.where(falls, np.roll(effort, 1), effort)

@@ -92,9 +92,9 @@ def test_draws_follow_the_map_and_the_stream() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"probability": np.zeros((4, 6))}, "somewhere above"),
+        ({"probability": np.zeros((4, 6))}, "with a positive one"),
         ({"probability": np.full((4, 6), np.nan)}, "finite"),
-        ({"probability": np.full((4, 6), -1.0)}, "nowhere below 0"),
+        ({"probability": np.full((4, 6), -1.0)}, "without negative values"),
         ({"target": np.zeros((4, 6), dtype=bool)}, "the target must have pixels"),
         ({"target": np.ones((6, 4), dtype=bool)}, r"the size \(4, 6\)"),
         ({"clicks": np.empty((0, 2), np.int64)}, "at least one"),

@@ -95,9 +95,12 @@ def test_columns_know_better_than_stems() -> None:
         (["GrabCut,a,,,first,a,pc,1,2,0,9"], "at least one pixel"),
         (["GrabCut,a,,,second,a,pc,1,2,9,9"], "a click_type of first, fn, fp"),
         (["GrabCut,a,,,first,,pc,1,2,9,9"], "expected a full_stem"),
-        (["GrabCut,a,,,first,a,pc,1,2,9,9", "GrabCut,a,,,first,a,pc,1,2,8,9"], "the clicks of a differ in w"),
-        (["GrabCut,a,,,first,a,pc,1,2,9,9", "GrabCut,a,,,fn,a,pc,1,2,9,9"], "differ in click_type"),
-        ([], "holds no click"),
+        (
+            ["GrabCut,a,,,first,a,pc,1,2,9,9", "GrabCut,a,,,first,a,pc,1,2,8,9"],
+            "clicks of a have different values of w",
+        ),
+        (["GrabCut,a,,,first,a,pc,1,2,9,9", "GrabCut,a,,,fn,a,pc,1,2,9,9"], "different values of click_type"),
+        ([], "contains no clicks"),
     ],
 )
 def test_wrong_lines(lines: list[str], words: str) -> None:
@@ -106,7 +109,7 @@ def test_wrong_lines(lines: list[str], words: str) -> None:
 
 
 def test_files_that_are_something_else() -> None:
-    with pytest.raises(IntraBenchError, match=r"nowhere\.csv is no file; give the path of clicks\.csv"):
+    with pytest.raises(IntraBenchError, match=r"nowhere\.csv is not a file; give the path of clicks\.csv"):
         read_clicks(Path("nowhere.csv"))
     with pytest.raises(IntraBenchError, match="has no column click_type, so it is not"):
         read("a,b", head="dataset,full_stem")

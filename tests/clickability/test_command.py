@@ -123,7 +123,7 @@ def test_wrong_words(say: Callable[..., Said], words: list[str], tmp_path: Path)
         said = say("clickability", "evaluate", *words, *more)
         assert (said.code, sentence in said.err) == (2, True), said.err
     said = say("clickability", "evaluate", *words[:3], "phantom", "-m", "uniform")
-    assert said.err.rstrip().endswith("has no first clicks on phantom; it is about seen")
+    assert said.err.rstrip().endswith("has no first clicks on phantom; its clicks are on seen")
     train = ["clickability", "train", *words, "--folder", str(tmp_path / "t")]
     assert "is neither a file nor a share; write for example 0.25" in say(*train, "--validation", "half").err
     assert "leaves 3 entries for training and 0 for validation" in say(*train, "--validation", "0").err

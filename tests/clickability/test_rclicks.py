@@ -82,7 +82,7 @@ def test_without_its_file_it_says_where_it_is(folder: Path) -> None:
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
     model = RClicks(weights=str(tmp_path / "none.pth"))
-    with pytest.raises(IntraBenchError, match=r"none\.pth is no file; give the path"):
+    with pytest.raises(IntraBenchError, match=r"none\.pth is not a file; give the path"):
         model.probability(IMAGE, MASK, MASK)
     (tmp_path / "page.pth").write_text("<html>")
     with pytest.raises(IntraBenchError, match=r"page\.pth is damaged or no checkpoint"):

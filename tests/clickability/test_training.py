@@ -161,7 +161,7 @@ def test_other_settings_or_examples_are_not_mixed_with_those_of_a_folder(tmp_pat
     once = replace(SMALL, epochs=1)
     train(learnt, learnt, tmp_path, once)
     for settings, taken in ((replace(once, seed=1), learnt), (once, learnt * 2)):
-        with pytest.raises(IntraBenchError, match=r"training\.pth is of a training with other settings or examples"):
+        with pytest.raises(IntraBenchError, match=r"training\.pth belongs to a training with other settings"):
             train(taken, learnt, tmp_path, settings)
     (tmp_path / "clickability_model.pth").unlink()
     with pytest.raises(IntraBenchError, match=r"training\.pth has lost clickability_model\.pth"):

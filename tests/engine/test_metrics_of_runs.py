@@ -192,7 +192,7 @@ def test_a_session_with_more_metrics_is_verified() -> None:
     assert {verdict.found for verdict in verify(OUT)} == {"equal"}
     (part, *_) = OUT.glob("rows/*.parquet")
     pl.read_parquet(part).with_columns(lesion_f1=pl.lit(0.25)).write_parquet(part)
-    (told, *_) = [verdict.told for verdict in verify(OUT) if verdict.found == "differs"]
+    (told, *_) = [verdict.message for verdict in verify(OUT) if verdict.found == "differs"]
     assert "lesion_f1 0.25 in store and 1.0 in replay" in told
 
 

@@ -124,19 +124,19 @@ def test_a_tampered_row_is_found(column: str, value: Any) -> None:
     tamper(**{column: value})
     verdict = only()
     assert verdict.found == "differs"
-    assert verdict.told.startswith(
+    assert verdict.message.startswith(
         "phantom:shape=16x32x32,instances=2, case case-1, blob.1, box_fill, box_slice+scribble, seed 0"
     )
     if value == 0.75:
         dice = rows["dice"][1]
-        assert f"round 1: dice 0.75 in store and {dice} in replay, {abs(dice - 0.75):.3g} apart" in verdict.told
+        assert f"round 1: dice 0.75 in store and {dice} in replay, {abs(dice - 0.75):.3g} apart" in verdict.message
 
 
 def test_a_missing_round_is_found() -> None:
     run(targets="blob.1", prompter="box_slice+scribble", rounds=2)
     (part,) = (OUT / "rows").iterdir()
     pl.read_parquet(part).filter(pl.col("round") < 2).write_parquet(part)
-    assert only().told.endswith("has 2 rounds in store and 3 in replay")
+    assert only().message.endswith("has 2 rounds in store and 3 in replay")
     assert only().found == "differs"
 
 
@@ -147,7 +147,7 @@ def test_a_row_that_says_it_is_of_something_else_cannot_be_verified(changed: dic
     run(targets="blob.1")
     tamper(**changed)
     assert only().found == "unknown"
-    assert "it is another session now" in only().told
+    assert "it is another session now" in only().message
 
 
 def test_networks_have_a_tolerance() -> None:
@@ -170,9 +170,9 @@ def test_weights_brought_by_hand_are_found_where_the_run_had_them() -> None:
     run(model="tiny", prompter="points_slice:n=2", plugin=[NETWORK], weights=Path("mine.pth"))
     assert found() == {"equal": 2}
     torch.save(Net().state_dict(), "mine.pth")
-    assert "it is another session now: weights_sha256 was" in only(sample=1).told
+    assert "it is another session now: weights_sha256 was" in only(sample=1).message
     Path("mine.pth").unlink()
-    assert "--weights mine.pth is no file" in only(sample=1).told
+    assert "--weights mine.pth is not a file" in only(sample=1).message
 
 
 def test_models_of_files_are_found_by_the_run_and_are_unknown_without() -> None:
@@ -182,7 +182,7 @@ def test_models_of_files_are_found_by_the_run_and_are_unknown_without() -> None:
     Path("plugin.py").unlink()
     registry._plugins["models"].clear()
     assert found() == {"unknown": 2}
-    assert "there is no model 'moody'" in only(sample=1).told
+    assert "there is no model 'moody'" in only(sample=1).message
 
 
 def test_a_folder_of_ones_own_is_found_where_the_run_had_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,10 +197,10 @@ def test_a_folder_of_ones_own_is_found_where_the_run_had_it(tmp_path: Path, monk
     assert found() == {"equal": 1}
     array[2:5, 3:6, 4:8] = 1
     nib.save(nib.Nifti1Image(array, np.eye(4)), tmp_path / "scans" / "labels" / "one.nii.gz")
-    assert "another session now: target_voxels was 27 and is 36" in only().told
+    assert "another session now: target_voxels was 27 and is 36" in only().message
     shutil.rmtree(tmp_path / "scans")
     assert only().found == "unknown"
-    assert "there is no dataset 'scans'" in only().told
+    assert "there is no dataset 'scans'" in only().message
 
 
 def test_a_scan_that_is_not_here_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,7 +208,7 @@ def test_a_scan_that_is_not_here_is_not_fetched(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(cases, "to_download", lambda *_: ["something large"])
     assert found() == {"equal": 1}  # it is prepared already
     monkeypatch.setattr(cases, "index", lambda *_: None)
-    assert only().told.endswith(f"its scan is not here; `intrabench data get {SMALL}` fetches it")
+    assert only().message.endswith(f"its scan is not here; `intrabench data get {SMALL}` fetches it")
     assert only().found == "unknown"
 
 
@@ -222,8 +222,8 @@ def test_other_package_versions_are_no_proof_of_tampering(monkeypatch: pytest.Mo
     tamper(dice=0.75)
     verdict = only()
     assert verdict.found == "unknown"
-    assert "dice 0.75 in store" in verdict.told
-    assert verdict.told.endswith(f"; but it was computed with numpy {then['numpy']} instead of 9.9")
+    assert "dice 0.75 in store" in verdict.message
+    assert verdict.message.endswith(f"; but it was computed with numpy {then['numpy']} instead of 9.9")
 
 
 def test_a_failure_here_is_a_difference_unless_memory_is_short() -> None:
@@ -231,17 +231,17 @@ def test_a_failure_here_is_a_difference_unless_memory_is_short() -> None:
     run(model="moody", targets="blob.1", plugin=[Path("plugin.py")])
     Path("fault").write_text("memory")
     assert only().found == "unknown"
-    assert only().told.endswith("moody, box_slice, seed 0: oom here (MemoryError: in a bad mood)")
+    assert only().message.endswith("moody, box_slice, seed 0: oom here (MemoryError: in a bad mood)")
     Path("fault").write_text("other")
     assert only().found == "differs"
-    assert "status ok in store and error in replay" in only().told
+    assert "status ok in store and error in replay" in only().message
 
 
 def test_what_did_not_succeed_is_not_verified() -> None:
     with pytest.raises(IntraBenchError, match="out holds no finished sessions"):
         only()
     run(targets="blob.1")
-    with pytest.raises(IntraBenchError, match="--sample 0 is no number of sessions"):
+    with pytest.raises(IntraBenchError, match="--sample 0 is not a number of sessions"):
         only(sample=0)
     tamper(status="error")
     with pytest.raises(IntraBenchError, match="out holds no finished sessions"):

@@ -201,5 +201,5 @@ def test_weights_brought_by_hand_are_hashed(tmp_path: Path) -> None:
     path.write_bytes(b"abc")
     assert weights.locate("lite_medsam", path) == path
     assert weights.sha256_of("lite_medsam", path).startswith("ba7816bf8f01cfea")
-    with pytest.raises(IntraBenchError, match="is no file"):
+    with pytest.raises(IntraBenchError, match="is not a file"):
         weights.sha256_of("lite_medsam", tmp_path / "none.pth")

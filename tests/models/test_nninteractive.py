@@ -533,7 +533,7 @@ class TestRefusals:
             IntraBenchError, match=r"^the weights nninteractive are not here; run: intrabench weights get nninteractive"
         ):
             made(None).load()
-        with pytest.raises(IntraBenchError, match=r"--weights .*/absent is no folder"):
+        with pytest.raises(IntraBenchError, match=r"--weights .*/absent is not a folder"):
             made(tmp_path / "absent").load()
 
     def test_precision_is_not_to_be_chosen(self) -> None:
@@ -546,7 +546,9 @@ class TestRefusals:
     def test_a_folder_without_one_of_its_files(self, tmp_path: Path, folder: Path, name: str) -> None:
         broken = write_folder(tmp_path / "broken")
         (broken / name).unlink()
-        with pytest.raises(IntraBenchError, match="broken is no model folder of nnInteractive that can be read safely"):
+        with pytest.raises(
+            IntraBenchError, match="broken is not a model folder of nnInteractive that can be read safely"
+        ):
             made(broken).load()
 
     def test_the_metadata_of_the_first_published_checkpoint(self, tmp_path: Path, folder: Path) -> None:
@@ -569,7 +571,9 @@ class TestRefusals:
 
     def test_a_checkpoint_runs_no_code(self, tmp_path: Path, folder: Path) -> None:
         evil = write_folder(tmp_path / "evil", logged=_Touch(tmp_path / "touched"))
-        with pytest.raises(IntraBenchError, match="evil is no model folder of nnInteractive that can be read safely"):
+        with pytest.raises(
+            IntraBenchError, match="evil is not a model folder of nnInteractive that can be read safely"
+        ):
             made(evil).load()
         assert not (tmp_path / "touched").exists()
         assert "TORCH_FORCE_WEIGHTS_ONLY_LOAD" not in os.environ

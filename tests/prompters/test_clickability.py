@@ -235,7 +235,7 @@ def test_refinements_that_begin() -> None:
     assert intrabench.prompter("click_deepest").spec == "click_deepest"
     with pytest.raises(IntraBenchError, match="click_slice cannot begin"):
         intrabench.prompter("click_slice")
-    with pytest.raises(IntraBenchError, match="scribble does not fit there"):
+    with pytest.raises(IntraBenchError, match="scribble is in the wrong place"):
         intrabench.prompter("click_deepest+scribble")
     assert intrabench.prompter("box_slice+click_deepest").spec == "box_slice+click_deepest"
 
@@ -244,7 +244,7 @@ def test_what_cannot_be() -> None:
     for spec, sentence in (
         ("clickability:group=11", "group=11 is not a group; give 1 to 10, or all"),
         ("clickability:model=distanc", "no clickability model 'distanc', did you mean 'distance'"),
-        ("clickability:model=none/of.pth", "none/of.pth is no file"),
+        ("clickability:model=none/of.pth", "none/of.pth is not a file"),
         ("clickability:weights=abc", "leave weights=abc out"),
     ):
         with pytest.raises(IntraBenchError, match=sentence):

@@ -57,7 +57,7 @@ def test_ours_is_set_beside_the_published() -> None:
 
 @pytest.mark.parametrize("other", [{"dataset": "mine"}, {"model": "litemedsam"}, {"round": 3}, {"prompter": "p"}])
 def test_nothing_that_was_published(other: dict[str, object]) -> None:
-    with pytest.raises(IntraBenchError, match="none of these results stands in the paper"):
+    with pytest.raises(IntraBenchError, match="none of these results is in the paper"):
         beside(cells(**other))
 
 

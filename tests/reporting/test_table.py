@@ -129,7 +129,7 @@ def test_models_that_were_trained_on_the_data_are_named() -> None:
             "seen_in_training": ["yes", "yes", "no", "unknown"],
         }
     )
-    assert seen_in_training(rows) == ["segvol was trained on amos, or on what that is part of"]
+    assert seen_in_training(rows) == ["segvol was trained on amos or on data that contain it"]
 
 
 def test_weights_of_different_models_are_no_column() -> None:

@@ -72,7 +72,7 @@ def test_summaries_of_sessions_are_metrics(table: Callable[..., Said]) -> None:
     said = table("--metric", "nof:treshold=0.5")
     assert (said.code, "did you mean 'threshold'" in said.err) == (2, True)
     said = table("--reference", "paper", "--metric", "auc")
-    assert (said.code, said.err) == (2, "error: published numbers are Dice; leave --metric out beside --reference\n")
+    assert (said.code, said.err) == (2, "error: published numbers are Dice; omit --metric with --reference\n")
 
 
 def test_ours_beside_the_paper(table: Callable[..., Said]) -> None:
@@ -89,7 +89,7 @@ def test_ours_beside_the_paper(table: Callable[..., Said]) -> None:
         (("--failed", "zero"), "--failed zero is unknown; give worst or drop"),
         (("--aggregation", "median"), "there is no aggregation 'median'"),
         (("--reference", "papre"), "there is no reference 'papre', did you mean 'paper'?"),
-        (("--interval", "--columns", "label"), "--interval and --counts go with data sets as columns"),
+        (("--interval", "--columns", "label"), "--interval and --counts need data sets as columns"),
     ],
 )
 def test_wrong_words(table: Callable[..., Said], words: tuple[str, ...], told: str) -> None:
@@ -117,4 +117,4 @@ def test_the_published_clicks_take_no_metric_of_ones_own(say: Callable[..., Said
     asked = ("table", "--protocol", "rclicks@1", "--reference", "paper")
     said = say(*asked, "--metric", "auc", "--round", "3")
     assert said.err == "error: --reference of rclicks@1 does not go with --metric, --round; leave one of them out\n"
-    assert "no model was played with two groups of clicks" in say(*asked).err
+    assert "no model was run with two groups of clicks" in say(*asked).err

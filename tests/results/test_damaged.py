@@ -124,7 +124,7 @@ def test_an_interrupted_run_is_partial_until_the_same_is_run_to_its_end(data: Pa
     (kept,) = read_rows(OUT)["run_id"].unique()
     assert read_record(OUT, kept)["state"] == "interrupted"
     told = is_partial(OUT)
-    assert told.startswith(f"out is partial, for the run {kept} was interrupted; the same command completes it: ")
+    assert told.startswith(f"out is partial because the run {kept} was interrupted; the same command completes it: ")
     run(prompter="box_interp", **options)  # other work completes nothing
     assert is_partial(OUT) == told
     run(**options)

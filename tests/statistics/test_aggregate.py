@@ -74,7 +74,7 @@ def test_policies(policy: FailurePolicy, value: float) -> None:
 
 
 def test_policies_tell_themselves() -> None:
-    assert FailurePolicy("drop").told() == "failures are left out, empty answers count as the worst value"
+    assert FailurePolicy("drop").describe() == "failures are left out, empty answers count as the worst value"
 
 
 def test_the_worst_of_a_distance_is_infinite() -> None:

@@ -11,7 +11,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.prompters.combined import make_prompter
 from intrabench.protocols.rclicks_paper import ROWS
 from intrabench.reporting.reference.rclicks import PUBLISHED_METRIC, beside_published, published
-from intrabench.statistics.click_groups import clicks_of, group_table, groups_told
+from intrabench.statistics.click_groups import clicks_of, describe_groups, group_table
 from tests.results import made
 
 
@@ -109,7 +109,7 @@ def test_beside_the_published() -> None:
 
 
 def test_nothing_to_compare() -> None:
-    with pytest.raises(IntraBenchError, match="no model was played with two groups of clicks"):
+    with pytest.raises(IntraBenchError, match="no model was run with two groups of clicks"):
         group_table(pl.concat([sessions("clickability:group=1", 0.5), sessions("click_deepest", 0.5)]))
 
 
@@ -134,7 +134,7 @@ def test_metrics_that_were_not_measured_or_have_no_end() -> None:
         group_table(rows, "boundary_iou")
     endless = rows.with_columns(hd95_mm=pl.lit(float("inf")))
     assert group_table(endless, "hd95").select("sample", "dgr").row(0) == (None, None)
-    assert "number over targets" in groups_told("nof")
+    assert "number over targets" in describe_groups("nof")
     for spec in ("noc:threshold=nan", "noc:limit=0", "noc:threshold=2"):
         with pytest.raises(IntraBenchError, match="give a threshold above 0 and up to 1, and a limit above 0"):
             group_table(rows, spec)

@@ -108,7 +108,7 @@ def test_only_common_targets_and_seeds_are_compared() -> None:
     assert found.datasets["dataset"].to_list() == ["d", AVERAGE]
     assert found.datasets["units"].to_list() == [7, 7]
     assert found.datasets["difference"].to_list() == [pytest.approx(0.2)] * 2
-    assert "not compared: 3 that only old has, 1 that only new has" in found.told("old", "new")
+    assert "not compared: 3 that only old has, 1 that only new has" in found.describe("old", "new")
 
 
 def test_what_counts_nothing_is_not_compared() -> None:
@@ -134,7 +134,7 @@ def test_two_failures_are_a_tie_and_one_enters_no_mean() -> None:
     assert (row["difference"], row["infinite"]) == (1.0, 3)
     assert (row["wins"], row["ties"], row["losses"]) == (2, 1, 1)
     assert row["rank_biserial"] == pytest.approx((1 + 2.5 - 2.5) / 6)
-    assert any("3 infinite" in told for told in found.told())
+    assert any("3 infinite" in told for told in found.describe())
 
 
 def test_equal_lines_differ_by_nothing() -> None:
@@ -150,8 +150,8 @@ def test_one_case_says_nothing() -> None:
     found = compare(line([0.9]), line([0.1], model="b"))
     assert found.datasets["low"].to_list() == [None, None]
     assert not found.worse
-    assert found.warnings == ("d: 1 case; too few cases to say anything",)
-    assert found.told()[-1] == found.warnings[0]
+    assert found.warnings == ("d: 1 case; too few cases for a conclusion",)
+    assert found.describe()[-1] == found.warnings[0]
     assert compare(line([0.9] * 6), line([0.1] * 6, model="b")).warnings == ()
 
 
@@ -214,11 +214,11 @@ def test_the_targets_that_differ_most() -> None:
 def test_the_order_of_rows_does_not_matter() -> None:
     a, b = noisy(1, 0.0, "a"), noisy(2, 0.01, "b")
     mixed = compare(a.sample(fraction=1, shuffle=True, seed=1), b.sample(fraction=1, shuffle=True, seed=2))
-    assert mixed.told() == compare(a, b).told()
+    assert mixed.describe() == compare(a, b).describe()
 
 
 def test_told_begins_with_the_effect() -> None:
-    told = compare(noisy(1, 0.0, "a"), noisy(2, 0.01, "b")).told("sam", "sam2")
+    told = compare(noisy(1, 0.0, "a"), noisy(2, 0.01, "b")).describe("sam", "sam2")
     assert told[0].startswith("dice of sam2 minus sam, positive where sam2 is better")
     assert told[1].startswith("  average: +0.0")
     assert "[+0.0" in told[1]

@@ -75,7 +75,7 @@ def test_runs_are_compared_line_by_line_whatever_the_version(say: Callable[..., 
             "neww",
             "'neww' is neither a results folder nor a model or prompter in intrabench-results, did you mean 'new'",
         ),
-        ("old", "p", "old and p are a model and a prompter; give two of one kind"),
+        ("old", "p", "old and p are a model and a prompter; give two models or two prompters"),
     ],
 )
 def test_names_that_mean_nothing(results: Path, a: str, b: str, told: str) -> None:

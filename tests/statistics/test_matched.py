@@ -53,7 +53,7 @@ def test_a_table_of_matched_scores_needs_masks(say: Callable[..., Said]) -> None
     intrabench.run("box_fill", "box_slice", spec)
     said = say("table", "--aggregation", "matched")
     assert said.code == 2
-    assert "holds no mask of phantom" in said.err
+    assert "has no mask of phantom" in said.err
     assert "repeat the run with --save-masks" in said.err
     intrabench.run("box_fill", "box_slice", spec, save_masks=True)
     root = Path("intrabench-results")

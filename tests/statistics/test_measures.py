@@ -7,7 +7,7 @@ import pytest
 
 from intrabench.errors import IntraBenchError
 from intrabench.statistics.compare import Settings, compare
-from intrabench.statistics.measures import best, measured, told
+from intrabench.statistics.measures import best, described, measured
 from intrabench.statistics.scores import FailurePolicy
 from tests.results import made
 
@@ -59,16 +59,18 @@ def test_fewer_clicks_are_better() -> None:
     slow, quick = (made.curve([0.5, *late, 0.9], interactions=1.0) for late in ([0.6], []))
     found = compare(slow, quick, Settings("noc:threshold=0.9"))
     assert found.datasets["difference"].to_list() == [1, 1]
-    assert found.told()[0].startswith("noc:threshold=0.9 (interactions until dice is 0.9, 20 where it takes more) of B")
+    assert found.describe()[0].startswith(
+        "noc:threshold=0.9 (interactions until dice is 0.9, 20 if it takes more) of B"
+    )
 
 
 def test_they_are_told() -> None:
-    assert told("dice") == "dice"
-    assert told("nsd:tolerance_mm=1") == "nsd:tolerance_mm=1 (NSD, 1 mm)"
-    assert told("hd95") == "hd95 (HD95, mm, low is best)"
-    assert told("relative_volume_difference") == "relative_volume_difference (RVD, zero is best)"
-    assert told("seconds") == "seconds (machine time, s, low is best)"
-    assert told("auc:metric=iou") == "auc:metric=iou (mean iou while interactions go from 0 to 20)"
+    assert described("dice") == "dice"
+    assert described("nsd:tolerance_mm=1") == "nsd:tolerance_mm=1 (NSD, 1 mm)"
+    assert described("hd95") == "hd95 (HD95, mm, low is best)"
+    assert described("relative_volume_difference") == "relative_volume_difference (RVD, zero is best)"
+    assert described("seconds") == "seconds (machine time, s, low is best)"
+    assert described("auc:metric=iou") == "auc:metric=iou (mean iou while interactions go from 0 to 20)"
 
 
 def test_what_is_unknown() -> None:

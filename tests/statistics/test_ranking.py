@@ -47,7 +47,7 @@ def test_clear_differences_are_ranked_for_sure() -> None:
     found = ranking(simulated({"a": 0.0, "b": 0.2, "c": 0.1}), BY, PROTOCOL)
     assert found.table.select("model", "rank", "low", "high").rows() == [("b", 1, 1, 1), ("c", 2, 2, 2), ("a", 3, 3, 3)]
     assert found.tau == 1
-    assert found.told() == ["Kendall's tau between drawn rankings and this one: 1.00"]
+    assert found.describe() == ["Kendall's tau between drawn rankings and this one: 1.00"]
 
 
 def test_small_differences_are_not() -> None:
@@ -80,7 +80,7 @@ def test_lines_that_lack_a_data_set_are_named() -> None:
     found = ranking(scored, BY, PROTOCOL)
     assert found.table["model"].to_list() == ["c", "a"]
     assert found.left_out.rows() == [("b", ["e"])]
-    assert found.told()[-1] == "not ranked: b, which has no value on e"
+    assert found.describe()[-1] == "not ranked: b, because it has no value on e"
     half = ((pl.col("model") == "b") & (pl.col("dataset") == "d")) | (
         (pl.col("model") == "a") & (pl.col("dataset") == "e")
     )

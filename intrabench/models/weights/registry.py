@@ -221,8 +221,8 @@ def sha256_of_path(path: Path) -> str:
     """The sha256 of a file, or of the names and hashes of the files in a folder; each is read once per process."""
     if path.is_dir():
         members = sorted(p for p in path.rglob("*") if p.is_file())
-        told = [(str(p.relative_to(path)), sha256_of_path(p)) for p in members]
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+        hashes = [(str(p.relative_to(path)), sha256_of_path(p)) for p in members]
+        return hashlib.sha256(json.dumps(hashes).encode()).hexdigest()
     about = path.stat()
     return _hashed(path.resolve(), about.st_mtime_ns, about.st_size)
 

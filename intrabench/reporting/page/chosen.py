@@ -1,4 +1,4 @@
-"""Which targets the viewer shows: the worst, the median and the best of each data set."""
+"""Choose targets for the viewer: the worst, the median and the best of each data set."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import polars as pl
 from intrabench.target import WHOLE_CASE
 
 SESSIONS = 12
-"""Most sessions that are shown of a target."""
+"""Maximum number of sessions shown per target."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A target, its place among those of its data set by final Dice, and sessions on it, the best first.
+    """A target, its rank in its data set by final Dice, and sessions on it, the best first.
 
-    played: how many sessions there are.
+    played: number of sessions on the target.
     """
 
     dataset: str
@@ -34,7 +34,7 @@ class Chosen:
 def chosen(scored: pl.DataFrame, per_dataset: int) -> list[Chosen]:
     """Targets spread evenly over the ranks of each data set, from the worst to the best, by the mean of all sessions.
 
-    scored: `scores`; ties go by name. Of many sessions on a target, some from the best to the worst are taken.
+    scored: `scores`; ties are ordered by name. Of many sessions on a target, some between best and worst are chosen.
     """
     scored = scored.filter((pl.col("target") != WHOLE_CASE) & pl.col("value").is_not_null())
     means = scored.group_by("dataset", "case", "target").agg(pl.col("value").mean(), pl.len().alias("played"))
@@ -51,7 +51,7 @@ def chosen(scored: pl.DataFrame, per_dataset: int) -> list[Chosen]:
 
 
 def _spread(count: int, most: int) -> Sequence[int]:
-    """At most so many of the numbers from 0 to `count`, the first and the last among them."""
+    """Evenly spaced numbers from 0 to `count`, including the first and the last."""
     indices: list[int] = np.linspace(0, count - 1, min(count, most)).round().astype(int).tolist()
     return indices
 

@@ -1,4 +1,4 @@
-"""The table of the report about how much it matters where in an error people click."""
+"""The report's table of how much the position of clicks inside an error matters."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from intrabench.statistics.click_groups import LINE, group_table
 from intrabench.statistics.scores import FailurePolicy
 
 METRICS = {"dice": ("Dice", 3), "auc": ("Area 0–20", 3), "noc:threshold=0.8": ("NoC\u00a00.8", 1)}
-"""What it tells of, with heads and decimals."""
+"""Its columns with headings and decimals."""
 
 _KEYS = (*LINE, "clicks", "dataset")
 
 
 def click_grid(rows: pl.DataFrame, policy: FailurePolicy) -> Grid | None:
-    """A row per model, click model and data set; None where nothing was played with groups of clicks."""
+    """A row per model, click model and data set; None if no session used groups of clicks."""
     try:
         group_table(rows, policy=policy)
     except IntraBenchError:

@@ -1,4 +1,4 @@
-"""Commands that compute rows again."""
+"""Commands that reproduce rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from intrabench.models.weights.registry import BY_HAND, RANDOM
 
 
 def command(line: Mapping[str, Any], datasets: Sequence[str]) -> str:
-    """What computes a line of `lines_of` again; `datasets` are the words that ``--dataset`` takes for them."""
+    """The command that reproduces a line of `lines_of`; `datasets` are arguments for ``--dataset``."""
     words = ["intrabench", "run", "--model", line["model"], *_weights(line)]
     words += ["--prompter", line["prompter"], *(word for dataset in datasets for word in ("--dataset", dataset))]
     words += ["--protocol", line["protocol"], *(["--stop", line["stop"]] if line["stop"] else [])]

@@ -1,4 +1,4 @@
-"""Whose data and weights the results are from: licences and what to cite."""
+"""Licences and citations of the data and weights behind the results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from intrabench.models.weights import registry as weights
 
 @dataclass(frozen=True)
 class Credit:
-    """A data set or weights: under which licence, what to cite, where it is at home, what to know."""
+    """Licence, citation, homepage and notes of a data set or of weights."""
 
     name: str
     licence: str
@@ -26,11 +26,11 @@ class Credit:
 
 
 def of_datasets(datasets: Mapping[str, Dataset | str]) -> list[Credit]:
-    """One entry for each data set, from its card."""
+    """One entry per data set, from its card."""
     listed = []
     for name, dataset in datasets.items():
         if isinstance(dataset, str):
-            listed.append(Credit(name, "not known here", dataset))
+            listed.append(Credit(name, "unknown to this installation", dataset))
             continue
         card = dataset.card
         notes = (card.title, f"labels: {card.labels}", *card.caveats)
@@ -50,7 +50,7 @@ def of_models(lines: pl.DataFrame, records: Iterable[Mapping[str, Any]]) -> list
         try:
             id = known.get(name) or registry.make("models", name).weights
         except IntraBenchError as error:
-            listed.append(Credit(name, "not known here", str(error)))
+            listed.append(Credit(name, "unknown to this installation", str(error)))
             continue
         if id is not None:
             entry = weights.get(id)

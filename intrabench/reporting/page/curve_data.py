@@ -14,7 +14,7 @@ from intrabench.statistics.steps import EFFORTS, Steps
 
 
 def curve_data(played: Steps, lines: pl.DataFrame, how: Aggregation) -> dict[str, Any]:
-    """Lines by name, and a point per data set (the average first, where there are several), line and round."""
+    """Lines by name, and a point per data set (if there are several, the average first), line and round."""
     names = played.sessions["dataset"].unique().sort().to_list()
     datasets = [AVERAGE, *names] if len(names) > 1 else names
     points: list[list[Any]] = []
@@ -34,7 +34,7 @@ def curve_data(played: Steps, lines: pl.DataFrame, how: Aggregation) -> dict[str
 
 
 def _after_rounds(played: Steps, lines: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
-    """After each round, the sessions of the lines that got so far, with the last state of each up to there."""
+    """For each round, the last state of each session up to it, of the lines that reached the round."""
     efforts = {EFFORTS[against]: values for against, values in played.efforts.items()}
     steps = pl.DataFrame({"_row": played.session, "value": played.value, **efforts})
     sessions = played.sessions.select("line", "dataset", "case", "label", "target", "failed", "not_applicable")

@@ -105,14 +105,14 @@
     draw("path", { d: `M${path}`, "stroke-dasharray": DASHES[one.style % DASHES.length] }, group);
     for (const point of one.points) {
       if (point.low !== null) draw("path", { class: "bar", d: `M${point.px},${scale.y(point.low)}V${scale.y(point.high)}` }, group);
-      point.node = draw("g", { class: "point", tabindex: -1, role: "img", "aria-label": told(point), transform: `translate(${point.px} ${point.py})` }, group);
+      point.node = draw("g", { class: "point", tabindex: -1, role: "img", "aria-label": describe(point), transform: `translate(${point.px} ${point.py})` }, group);
       draw("path", { class: "mark", d: MARKS[one.style % MARKS.length] }, point.node);
     }
     one.group = group;
     one.end = one.points.at(-1);
   }
 
-  const told = (point) =>
+  const describe = (point) =>
     `${point.series?.name ?? point.name}\n${point.round ? `after ${point.round} correction${point.round > 1 ? "s" : ""}` : "after the first prompts"}\n` +
     `Dice ${point.y.toFixed(3)}${point.low === null ? "" : ` (${point.low.toFixed(2)}–${point.high.toFixed(2)})`}\n` +
     data.efforts.map((effort, n) => `${effort.name} ${point.efforts[n] === null ? "–" : short(point.efforts[n])}`).join("\n");
@@ -154,7 +154,7 @@
     tip.hidden = !point;
     if (!point) return;
     point.series.group.classList.add("lit");
-    tip.textContent = told(point);
+    tip.textContent = describe(point);
     const box = point.node.getBoundingClientRect(), frame = panels.getBoundingClientRect();
     tip.style.left = `${Math.max(0, Math.min(box.right - frame.left + 6, frame.width - tip.offsetWidth))}px`;
     tip.style.top = `${box.bottom - frame.top + 6}px`;

@@ -1,4 +1,4 @@
-"""What the report says in words: what was run on what, what to be careful with, what the numbers mean."""
+"""The texts of the report: what was run, warnings, and the meaning of the numbers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Facts = list[tuple[str, str]]
 
 
 def summary(rows: pl.DataFrame, scored: pl.DataFrame) -> Facts:
-    """How much was run, when and on what."""
+    """The size, time and environment of the runs."""
     targets = scored.filter(pl.col("target") != WHOLE_CASE)
     cases = _distinct(targets, "dataset", "case")
     machine = float(rows.select((pl.col("encode_s").fill_null(0) + pl.col("segment_s").fill_null(0)).sum()).item())
@@ -54,40 +54,40 @@ def summary(rows: pl.DataFrame, scored: pl.DataFrame) -> Facts:
 
 
 def warnings(results: Path, rows: pl.DataFrame, scored: pl.DataFrame) -> list[str]:
-    """What a reader must know before the numbers."""
-    told = [is_partial(results), *damaged_parts(results)]
+    """Warnings to read before the numbers."""
+    notes = [is_partial(results), *damaged_parts(results)]
     failed = int(scored["failed"].sum())
     if failed:
-        told.append(f"{_count(failed)} of {_count(scored.height)} sessions failed; they are listed under Failures.")
-    told += [f"{text} (marked †)." for text in seen_in_training(rows)]
+        notes.append(f"{_count(failed)} of {_count(scored.height)} sessions failed; they are listed under Failures.")
+    notes += [f"{text} (marked †)." for text in seen_in_training(rows)]
     cases = scored.group_by("dataset").agg(pl.col("case").n_unique()).filter(pl.col("case") < FEW).sort("dataset")
     if cases.height:
         few = ", ".join(f"{name} ({count})" for name, count in cases.iter_rows())
-        told.append(f"Too few cases to say much: {few}. Of a single case there is no interval.")
-    return [without_home(text) for text in told + incomplete(scored) if text]
+        notes.append(f"Too few cases for conclusions: {few}. A single case has no interval.")
+    return [without_home(text) for text in notes + incomplete(scored) if text]
 
 
 def incomplete(scored: pl.DataFrame, most: int = 10) -> list[str]:
-    """A sentence for each line and data set with fewer sessions than another line has there."""
+    """A sentence for each line and data set with fewer sessions than another line."""
     targets = scored.filter(pl.col("target") != WHOLE_CASE)
     counted = targets.group_by("name", "dataset").agg(pl.struct("case", "target", "seed").n_unique().alias("here"))
     fewer = counted.with_columns(most=pl.col("here").max().over("dataset")).filter(pl.col("here") < pl.col("most"))
-    told = [
+    notes = [
         f"{name} has {here} of {all_} sessions on {dataset}."
         for name, dataset, here, all_ in fewer.sort("dataset", "name").iter_rows()
     ]
-    return told[:most] + ([f"{len(told) - most} more lines lack sessions."] if len(told) > most else [])
+    return notes[:most] + ([f"{len(notes) - most} more lines lack sessions."] if len(notes) > most else [])
 
 
 def environment(records: Sequence[Mapping[str, Any]]) -> Facts:
-    """What the runs ran on and with, each thing once."""
-    told = [
+    """The hardware and software of the runs, without repetitions."""
+    notes = [
         (head, text)
         for name, head in _RECORDED.items()
         for record in records
         for text in _texts(record.get(name) or [])
     ]
-    return list(dict.fromkeys(told))
+    return list(dict.fromkeys(notes))
 
 
 _RECORDED = {
@@ -97,19 +97,21 @@ _RECORDED = {
     "datasets": "Data",
     "weights": "Weights",
 }
-"""Entries of a run's record, and what they are called here."""
+"""Entries of a run's record and their names in the report."""
 
 
 def _texts(value: Any) -> list[str]:
-    """An entry of a record in words."""
+    """An entry of a record as texts."""
     if isinstance(value, Mapping):
-        told = ((name, " and ".join(_texts(one))) for name, one in value.items() if name != "licence")  # told elsewhere
-        return [", ".join(f"{name} {text or 'none'}" for name, text in told)]
+        texts = (
+            (name, " and ".join(_texts(one))) for name, one in value.items() if name != "licence"
+        )  # shown elsewhere
+        return [", ".join(f"{name} {text or 'none'}" for name, text in texts)]
     return [text for one in value for text in _texts(one)] if isinstance(value, list) else [str(value)]
 
 
 def definitions(rows: pl.DataFrame, how: Aggregation, policy: FailurePolicy) -> Facts:
-    """What the numbers mean."""
+    """Definitions of the numbers."""
     presets = set(rows["protocol"].unique()) & PROTOCOLS.keys()
     written = (id for ids in rows["metrics"].unique().drop_nulls().sort() for id in ids.split())
     metrics = dict.fromkeys([*(id for preset in sorted(presets) for id in PROTOCOLS[preset].metrics), *written])
@@ -117,16 +119,17 @@ def definitions(rows: pl.DataFrame, how: Aggregation, policy: FailurePolicy) -> 
         ("Session", "One target, one prompter, one seed, one model."),
         (
             "Round",
-            "What the user gives with its hand, and all answers until it moves the hand again; round 0 is the first.",
+            "Prompts made by hand, and all answers until the next prompts made by hand; round 0 is the first.",
         ),
-        ("Average", f"The {how.told}; then the mean over data sets, where a line has all of them."),
+        ("Average", f"The {how.description}; then the mean over data sets, if a line has all of them."),
         (
             "Failures",
-            f"{policy.told().capitalize()}. Failures are {', '.join(FAILED)}. What is not applicable enters no mean.",
+            f"{policy.describe().capitalize()}. Failures are {', '.join(FAILED)}. "
+            "Sessions that are not applicable are not averaged.",
         ),
-        ("Last state", "After an early stop no rows are invented; the last state is carried forward."),
-        ("Interval", f"Of 95 % of {DRAWS} bootstrap draws of cases; all targets and seeds of a case stay together."),
-        ("Metrics", ", ".join(metrics) or "those of a protocol that this version does not know"),
+        ("Last state", "After an early stop, the last state is carried forward."),
+        ("Interval", f"The middle 95 % of {DRAWS} bootstrap draws of cases; all targets and seeds of a case stay together."),
+        ("Metrics", ", ".join(metrics) or "those of a protocol that is unknown to this version"),
         *((one.head, _first_paragraph(one)) for one in measured_metrics(rows)),
         *((name, effort_table(name)["source"]) for name in TABLES),
     ]
@@ -159,7 +162,7 @@ def _listed(rows: pl.DataFrame, name: str) -> str:
 
 
 def _peak(rows: pl.DataFrame) -> str:
-    """The most memory of a process, and of a graphics card."""
+    """The peak memory of a process and of a GPU."""
     most, most_gpu = rows.select(pl.col("peak_memory_mb", "peak_gpu_mb").max()).row(0)
     return ", ".join(f"{_count(peak)} MiB{where}" for peak, where in ((most, ""), (most_gpu, " on the GPU")) if peak)
 

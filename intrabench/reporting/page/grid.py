@@ -1,4 +1,4 @@
-"""Tables as the page prints them: heads, and cells with a text and what they are sorted by."""
+"""Tables of the page: headings, and cells with a text and a sort key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Cell:
-    """A text, what it is sorted by (None comes last), its interval, a mark behind it, and a strip to draw.
+    """A text, its sort key (None comes last), its interval, a mark after it, and a strip to draw.
 
     strip: the lower end, the middle and the upper end of an interval in percent of the width.
     """
@@ -24,7 +24,7 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """What scripts read to sort it: nothing, text, or a number with all its digits."""
+        """The sort key for scripts: empty, text, or a number with all its digits."""
         if isinstance(self.value, float) and math.isinf(self.value):
             return "Infinity" if self.value > 0 else "-Infinity"
         return "" if self.value is None else str(self.value)
@@ -32,7 +32,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table that can be sorted; the first `headed` columns say what a row is."""
+    """A table that can be sorted; the first `headed` columns identify a row."""
 
     id: str
     heads: Sequence[str]

@@ -1,4 +1,4 @@
-"""The lines of all tables and curves: what is compared, with a number and a name for each."""
+"""The lines of all tables and curves, with a number and a name for each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from intrabench.statistics.scores import IDENTITY
 
 
 def with_lines(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The rows with the number `line` and the `name` of theirs, and `lines_of` them."""
+    """The rows with the number `line` and the `name` of their line, and the lines (`lines_of`)."""
     lines = lines_of(rows)
     return rows.join(lines.select(*IDENTITY, "line", "name"), on=list(IDENTITY), nulls_equal=True), lines
 
@@ -36,7 +36,7 @@ def lines_of(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _notes() -> list[pl.Expr]:
-    """For each column of identity besides prompter and model, its text where it tells lines apart."""
+    """For each identifying column besides prompter and model, its text if lines differ in it."""
 
     def where(differs: pl.Expr, text: pl.Expr) -> pl.Expr:
         return pl.when(differs).then(text)

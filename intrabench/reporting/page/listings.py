@@ -1,4 +1,4 @@
-"""The tables of the report that list things: pairs of lines, failures, runs."""
+"""The report's lists of pairs of lines, failures and runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from intrabench.results.store import FAILED
 
 
 def pair_grid(pairs: pl.DataFrame, lines: pl.DataFrame, seen: set[int], most: int = 200) -> tuple[Grid, int]:
-    """The tests of every two lines, the smallest p first; and how many pairs are left out.
+    """The tests of all pairs of lines, the smallest p first, and the number of pairs left out.
 
     pairs: `ranking.pairs` by line. seen: lines trained on any of the data.
     """
@@ -31,7 +31,7 @@ def pair_grid(pairs: pl.DataFrame, lines: pl.DataFrame, seen: set[int], most: in
 
 
 def failure_grid(rows: pl.DataFrame, most: int = 200) -> tuple[Grid, int]:
-    """What went wrong, alike failures together, the most frequent first; and how many kinds are left out."""
+    """Failures grouped by message, the most frequent first, and the number of groups left out."""
     wrong = rows.filter(pl.col("status").is_in(FAILED))
     keys = ["status", "error", "name", "dataset"]
     kinds = wrong.group_by(keys).agg(
@@ -49,19 +49,19 @@ def failure_grid(rows: pl.DataFrame, most: int = 200) -> tuple[Grid, int]:
 
 
 def run_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
-    """The runs, in the order of their names, which begin with the time."""
+    """The runs in the order of their names, which begin with the time."""
     rows = []
     for record in records:
         counts = record.get("sessions") or {}
         times = [word(str(record.get(name) or "")[:16].replace("T", " ")) for name in ("started", "ended")]
         numbers = [number(counts.get(name)) for name in ("computed", "failed")]
-        told = [word(record.get(name)) for name in ("run_id", "state", "command")]
-        rows.append([told[0], *times, told[1], *numbers, told[2]])
+        cells = [word(record.get(name)) for name in ("run_id", "state", "command")]
+        rows.append([cells[0], *times, cells[1], *numbers, cells[2]])
     return Grid("runs", ["Run", "Started, UTC", "Ended", "State", "Computed", "Failed", "Command"], rows)
 
 
 def _probability(p: float) -> Cell:
-    """Three decimals, of which a small one would be nothing but zeros."""
+    """A p-value with three decimals, or ``< 0.001``."""
     return Cell("<\u00a00.001" if p < 0.001 else digits_of(p, 3), p)
 
 

@@ -1,4 +1,4 @@
-"""`write_report`: a results folder as one HTML file that needs nothing else."""
+"""`write_report`: a results folder as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _UNUSED = (
     *("prompts_hash", "adapted", "package_versions_hash", "batch", "prompt_s", "ended", "instance", "target_voxels"),
     *("fp_voxels", "fn_voxels", "pred_voxels"),
 )
-"""Columns that would only take memory, of which a million rows need much."""
+"""Columns that are not needed; a million rows would take much memory."""
 
 _BREAKS = re.compile(r"([:,+/](?=\w)|=(?=\w{6}))")
-"""Where specs may go on in the next line; not within ``n=3``."""
+"""Where specs may break into the next line; not within ``n=3``."""
 
 _CONTENTS = {
     "summary": "Summary",
@@ -68,7 +68,7 @@ def write_report(
 ) -> None:
     """Write the report of a results folder.
 
-    targets: how many of each data set the viewer shows, from the worst to the best by final Dice; 0 for none.
+    targets: number of targets per data set in the viewer, from the worst to the best by final Dice; 0: none.
 
     Raises:
         IntraBenchError: there are no results, or the file cannot be written.
@@ -112,7 +112,7 @@ def _tables(
     rows: pl.DataFrame, scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, policy: FailurePolicy
 ) -> dict[str, Any]:
     seen = rows.filter(pl.col("seen_in_training") == "yes").select("line", "dataset").unique().rows()
-    ends = rows.filter(pl.col("round") == pl.col("round").max().over("session"))  # scores need nothing else
+    ends = rows.filter(pl.col("round") == pl.col("round").max().over("session"))  # scores need only the last row
     metrics = {one: scores(ends, one.column, policy=policy) for one in measured_metrics(rows)}
     failures, left_out = failure_grid(rows)
     played = steps(rows, policy=policy)
@@ -126,14 +126,14 @@ def _tables(
         "clicking": click_grid(rows, policy),
         "failures": failures,
         "failures_left_out": left_out,
-        "told": f"{how.told}; {policy.told()}",
+        "averaging": f"{how.description}; {policy.describe()}",
     }
 
 
 def _ranking(scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, seen: set[int]) -> dict[str, Any]:
-    """The table of ranks, what is to be said about it, and the tests of every two lines.
+    """The table of ranks, notes on it, and the tests of all pairs of lines.
 
-    No table where no line has all data sets, and neither it nor tests where protocols mean different things.
+    There is no table if no line has all data sets, and neither table nor tests if protocols have different definitions.
     """
     ranked, notes, tested = None, [], pl.DataFrame()
     try:
@@ -148,12 +148,16 @@ def _ranking(scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, seen: 
 
 
 def _about_ranks(found: Ranking, lines: pl.DataFrame) -> list[str]:
-    """How stable the ranks are, and which lines have none, those that lack the same data sets together."""
-    told = [] if found.tau is None else [f"Kendall's tau between the rankings of draws and this one: {found.tau:.2f}."]
+    """Notes on the stability of ranks and on lines without a rank, grouped by their missing data sets."""
+    notes = (
+        []
+        if found.tau is None
+        else [f"Kendall's tau between this ranking and those of bootstrap draws: {found.tau:.2f}."]
+    )
     left = found.left_out.join(lines, on="line", maintain_order="left")
     for (missing,), group in left.group_by("missing", maintain_order=True):
-        told.append(f"Not ranked, for lack of {', '.join(missing)}: {'; '.join(group['name'])}.")
-    return told
+        notes.append(f"Not ranked because of missing {', '.join(missing)}: {'; '.join(group['name'])}.")
+    return notes
 
 
 def _viewer(
@@ -174,7 +178,7 @@ def _viewer(
 
 
 def _datasets(results: Path, rows: pl.DataFrame) -> dict[str, Dataset | str]:
-    """The data sets of rows by spec, or a sentence why one cannot be had."""
+    """The data sets of rows by spec, or a sentence that says why one is not available."""
     found: dict[str, Dataset | str] = {}
     newest = rows.group_by("dataset").agg(pl.col("run_id").sort_by("written_at").last()).sort("dataset")
     for row in newest.iter_rows(named=True):
@@ -191,7 +195,7 @@ def _command(line: Mapping[str, Any], datasets: Mapping[str, Dataset | str]) -> 
 
 
 def _render(content: Mapping[str, Any]) -> str:
-    """The page; whatever comes from rows, cards and records is escaped."""
+    """The page; all texts from rows, cards and records are escaped."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
         from markupsafe import Markup, escape

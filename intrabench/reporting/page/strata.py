@@ -8,7 +8,7 @@ SIZES = ("small", "medium", "large")
 
 
 def strata(scored: pl.DataFrame) -> pl.DataFrame:
-    """`line`, `size`, `value` (mean over targets, each counting alike) and how the size is to `show`.
+    """`line`, `size`, `value` (mean over targets with equal weight) and the text `show` of the size.
 
     Sizes are thirds of all targets by volume.
     """
@@ -29,7 +29,7 @@ def strata(scored: pl.DataFrame) -> pl.DataFrame:
 
 
 def _thirds(scored: pl.DataFrame) -> pl.DataFrame:
-    """Which third of all targets by volume each of them is in."""
+    """The third of all targets by volume to which each belongs."""
     targets = scored.filter(pl.col("target_ml").is_not_null()).unique(["dataset", "case", "target"])
     targets = targets.sort("target_ml", "dataset", "case", "target").select("dataset", "case", "target")
     place = pl.int_range(pl.len()) * len(SIZES) // pl.len()

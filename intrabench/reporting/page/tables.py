@@ -1,4 +1,4 @@
-"""The tables of the report that have a row per line."""
+"""The report's tables with one row per line."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def effort_grid(scored: pl.DataFrame, lines: pl.DataFrame, means: pl.DataFrame, 
     )
     usual = scored.filter(~pl.col("failed") & ~pl.col("not_applicable"))
     spent = usual.group_by("line").agg(pl.col(name).mean() for name in EFFORT)
-    told = lines.join(counts.join(spent, on="line", how="left"), on="line", maintain_order="left")
-    counted = ["Sessions", *(name for name in ("Failed", "Not applicable") if told[name].sum())]
+    spending = lines.join(counts.join(spent, on="line", how="left"), on="line", maintain_order="left")
+    counted = ["Sessions", *(name for name in ("Failed", "Not applicable") if spending[name].sum())]
     found = {(row["line"], row["dataset"]): row for row in means.iter_rows(named=True)}
 
     def mean(line: int, place: str) -> Cell:
@@ -55,7 +55,7 @@ def effort_grid(scored: pl.DataFrame, lines: pl.DataFrame, means: pl.DataFrame, 
         return [*(number(line[name]) for name in counted), *efforts, *(mean(line["line"], place) for place in places)]
 
     heads = [*counted, "Interactions", "DoF", "User,\u00a0s", "Machine,\u00a0s", *places]
-    return _grid("effort", told, heads, cells)
+    return _grid("effort", spending, heads, cells)
 
 
 def metric_grid(scored: Mapping[Metric, pl.DataFrame], lines: pl.DataFrame, how: Aggregation) -> Grid:
@@ -68,7 +68,7 @@ def metric_grid(scored: Mapping[Metric, pl.DataFrame], lines: pl.DataFrame, how:
 
 
 def progress_grid(played: Steps, lines: pl.DataFrame, how: Aggregation) -> Grid:
-    """What corrections bring: area under the steps, clicks to a Dice, who gets there, and corrections that did harm."""
+    """The effect of corrections: area under the steps, clicks to a Dice, share that reaches it, harmful corrections."""
     areas = _averages(auc(played, budget=_BUDGET), how)
     clicks = _averages(noc(played, _GOAL, _BUDGET), how)
     there = reached(played, ["line"]).group_by("line", "threshold").agg(pl.col("reached", "never").sum())
@@ -86,7 +86,7 @@ def progress_grid(played: Steps, lines: pl.DataFrame, how: Aggregation) -> Grid:
     return _grid("progress", lines, heads, cells)
 
 
-_BUDGET, _GOAL = 20, 0.8  # interactions, and the Dice that they are counted to
+_BUDGET, _GOAL = 20, 0.8  # interactions, and the Dice to reach
 
 
 def size_grid(means: pl.DataFrame, lines: pl.DataFrame) -> Grid:
@@ -103,23 +103,23 @@ def size_grid(means: pl.DataFrame, lines: pl.DataFrame) -> Grid:
 
 
 def ranking_grid(found: Ranking, lines: pl.DataFrame, seen: set[int]) -> Grid:
-    """Lines by rank, with the ranks that they have in 95 % of the draws. seen: lines trained on any of the data."""
-    told = found.table.join(lines, on="line", maintain_order="left")
+    """Lines by rank, with the 95 % interval of ranks over draws. seen: lines trained on any of the data."""
+    ranked = found.table.join(lines, on="line", maintain_order="left")
 
     def cells(line: Mapping[str, Any]) -> list[Cell]:
         within = interval_text(line["low"], line["high"], 0) or "–"
         mark = "†" if line["line"] in seen else ""
-        return [number(line["value"], 3, mark=mark), Cell(within, line["low"], strip=_strip(line, told.height))]
+        return [number(line["value"], 3, mark=mark), Cell(within, line["low"], strip=_strip(line, ranked.height))]
 
-    named = _grid("ranking", told, ["Mean Dice", "Ranks, 95 %"], cells)
-    ranks = [number(rank) for rank in told["rank"]]
+    named = _grid("ranking", ranked, ["Mean Dice", "Ranks, 95 %"], cells)
+    ranks = [number(rank) for rank in ranked["rank"]]
     return Grid(
         "ranking", ["Rank", *named.heads], [[rank, *row] for rank, row in zip(ranks, named.rows, strict=True)], headed=1
     )
 
 
 def _strip(line: Mapping[str, Any], last: int) -> tuple[float, float, float] | None:
-    """Where the rank and the ends of its interval lie on a strip from the first to the last rank, in percent."""
+    """The positions of a rank and the ends of its interval on a strip from first to last rank, in percent."""
     if line["low"] is None or last < 2:
         return None
     low, rank, high = (100 * (line[name] - 1) / (last - 1) for name in ("low", "rank", "high"))
@@ -129,7 +129,7 @@ def _strip(line: Mapping[str, Any], last: int) -> tuple[float, float, float] | N
 def _grid(
     id: str, lines: pl.DataFrame, heads: Sequence[str], cells: Callable[[Mapping[str, Any]], Sequence[Cell]]
 ) -> Grid:
-    """A table with a row per line, in this order: what the line is, then `cells` of it."""
+    """A table with one row per line: columns that identify the line, then its `cells`."""
     names = {"shown": "Prompter", "label": "Model", "notes": "Which"}
     if lines["notes"].eq("").all():
         del names["notes"]
@@ -138,7 +138,7 @@ def _grid(
 
 
 def _averages(scored: pl.DataFrame, how: Aggregation) -> dict[int, float]:
-    """The mean over data sets by line; without the lines that lack one."""
+    """The mean over data sets by line; lines that lack a data set are left out."""
     table = with_average(aggregate(scored, ["line"], how), ["line"], scored["dataset"].n_unique())
     return dict(table.filter(pl.col("dataset") == AVERAGE).select("line", "value").iter_rows())
 

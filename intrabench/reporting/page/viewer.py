@@ -1,4 +1,4 @@
-"""The viewer's data: targets with their scan, and what users gave and models answered, round by round."""
+"""The viewer's data: targets with their scan, and the prompts and answers of each round."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from intrabench.volume import Volume
 def views(
     results: Path, rows: pl.DataFrame, targets: Sequence[Chosen], datasets: Mapping[str, Dataset | str]
 ) -> Iterator[dict[str, Any]]:
-    """Plain data for each target; where it cannot be shown, `problem` says why.
+    """Plain data for each target; if it cannot be shown, `problem` says why.
 
-    datasets: those of the rows by spec, or why they cannot be had.
+    datasets: data sets of the rows by spec, or why they are not available.
     """
     shown = [session["session"] for one in targets for session in one.sessions]
     turns, played = read_turns(results, shown).sort("session", "turn"), rows.filter(pl.col("session").is_in(shown))
@@ -54,7 +54,7 @@ def views(
 
 
 def _stored(one: Chosen, dataset: Dataset | str) -> Any:
-    """The case of a target, or why it cannot be had."""
+    """The case of a target, or why it is not available."""
     if isinstance(dataset, str):
         return dataset
     version = version_of(dataset)
@@ -69,7 +69,7 @@ def _stored(one: Chosen, dataset: Dataset | str) -> Any:
 def _shown(
     results: Path, one: Chosen, volume: Volume, target: Target, turns: pl.DataFrame, rows: pl.DataFrame
 ) -> dict[str, Any]:
-    """A target in the smallest window that holds it and all its sessions."""
+    """A target in the smallest window that contains it and all its sessions."""
     masks = {session["session"]: read_masks(results, session["session"]) for session in one.sessions}
     given = {
         session: turns_by_round(turns.filter(pl.col("session") == session).iter_rows(named=True)) for session in masks
@@ -90,7 +90,7 @@ def _shown(
 
 
 def _round(row: Mapping[str, Any], masks: Sequence[Mask], given: Sequence[Turn], window: Window) -> dict[str, Any]:
-    """A round: its scores, what the user gave in it, and the answer after it, where masks were kept."""
+    """A round: its scores, the user's prompts, and the answer after it if masks were kept."""
     number = row["round"]
     return {
         "round": number,

@@ -1,4 +1,4 @@
-"""What the viewer shows of a target: a small window of the scan, masks and prompts, as plain data for the page."""
+"""The viewer's data of a target: a small window of the scan, masks and prompts, as plain data for the page."""
 
 from __future__ import annotations
 
@@ -18,19 +18,22 @@ from intrabench.target import Target
 from intrabench.volume import Volume
 
 BUDGET = 500_000
-"""Numbers per window; what has more is shown in larger voxels."""
+"""Maximum number of voxels per window; larger windows are shown with larger voxels."""
 
-_MARGIN_MM, _REACH_MM = 8.0, 30.0  # around all that is shown; how far from the target answers and prompts still are
+_MARGIN_MM, _REACH_MM = (
+    8.0,
+    30.0,
+)  # margin around everything shown; answers and prompts are shown up to this far from the target
 
 _CT_LEVELS = np.interp(np.arange(256), [0, 56, 216, 250, 255], [-1024, -160, 240, 1300, 3000])
-"""Hounsfield units of the 256 grey levels: fine where soft tissue is, coarse where windows are wide anyway."""
+"""Hounsfield units of the 256 grey levels: fine steps for soft tissue, coarse steps elsewhere."""
 
 _CT_RANGES = (("soft tissue", -160.0, 240.0), ("lung", -1350.0, 150.0), ("bone", -500.0, 1300.0))
 
 
 @dataclass(frozen=True)
 class Window:
-    """A box of a canonical volume, and how many of its voxels along ``(z, y, x)`` become one."""
+    """A box of a canonical volume, and the number of voxels along ``(z, y, x)`` that are merged into one."""
 
     box: Box
     factor: tuple[int, int, int]
@@ -39,7 +42,7 @@ class Window:
     def around(
         cls, target: Target, answers: Sequence[Mask], given: Sequence[Prompts], volume: Volume, budget: int = BUDGET
     ) -> Window:
-        """Around the target, and what is near of answers and prompts, with a margin, in at most `budget` numbers."""
+        """The window of the target and the near parts of answers and prompts, with a margin, in `budget` voxels."""
         margin, reach = ([ceil(mm / step) for step in volume.spacing_mm] for mm in (_MARGIN_MM, _REACH_MM))
         near = grow(target.mask.box, reach, volume.shape)
         shown = [*(mask.box for mask in answers), *(box for prompts in given for box in _boxes(prompts))]
@@ -52,16 +55,16 @@ class Window:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """How many voxels are shown along ``(z, y, x)``."""
+        """The number of shown voxels along ``(z, y, x)``."""
         z, y, x = (ceil((self.box[a + 3] - self.box[a]) / self.factor[a]) for a in range(3))
         return z, y, x
 
     def scan(self, volume: Volume) -> NDArray[Any]:
-        """The scan, as means of the voxels that become one."""
+        """The scan, as means of merged voxels."""
         return self._means(volume.array[box_slices(self.box)])
 
     def mask(self, mask: Mask) -> NDArray[np.bool_]:
-        """A mask, set where it fills at least half."""
+        """A mask, set where at least half of the merged voxels are set."""
         return self._means(mask.crop(self.box)) >= 0.5
 
     def _means(self, array: NDArray[Any]) -> NDArray[Any]:
@@ -75,7 +78,7 @@ class Window:
 
 
 def view(volume: Volume, target: Target, window: Window) -> dict[str, Any]:
-    """Plain data of the scan and the target in a window; what a session did comes beside it (`marks`, `mask_text`)."""
+    """Plain data of the scan and the target in a window; those of sessions are separate (`marks`, `mask_text`)."""
     spacing = [step * factor for step, factor in zip(volume.spacing_mm, window.factor, strict=True)]
     scan = window.scan(volume)
     colour = scan.shape[3:] == (3,)
@@ -93,7 +96,7 @@ def view(volume: Volume, target: Target, window: Window) -> dict[str, Any]:
         return shared | {"scan": _text(scan.astype(np.uint8))}
     levels, presets, start = _windows(scan, volume.modality)
     codes = np.searchsorted((levels[1:] + levels[:-1]) / 2, scan).astype(np.uint8)
-    steps = np.diff(codes, axis=2, prepend=np.uint8(0))  # neighbours are alike, so their differences compress better
+    steps = np.diff(codes, axis=2, prepend=np.uint8(0))  # differences of neighbours compress better
     return shared | {
         "levels": np.round(levels, 2).tolist(),
         "presets": [{"name": name, "low": round(low, 2), "high": round(high, 2)} for name, low, high in presets],
@@ -108,7 +111,7 @@ def mask_text(mask: NDArray[np.bool_]) -> str:
 
 
 def marks(prompts: Prompts) -> dict[str, Any]:
-    """Prompts as they are drawn: dots, boxes and strokes in voxels of the whole scan, each with whether by hand."""
+    """Prompts to draw: dots, boxes and strokes in voxels of the whole scan, each flagged if made by hand."""
     clicks = zip(prompts.points.tolist(), np.asarray(prompts.clicked).tolist(), strict=True)
     frames = zip(prompts.boxes2d.tolist(), np.asarray(prompts.drawn).tolist(), strict=True)
     boxes = [[z, y0, x0, z + 1, y1, x1, hand] for (z, y0, x0, y1, x1), hand in frames]
@@ -130,7 +133,7 @@ def _boxes(prompts: Prompts) -> list[Box]:
 
 
 def _factor(box: Box, spacing_mm: Sequence[float], budget: int) -> tuple[int, int, int]:
-    """The smallest factors that fit the budget and bring voxels nearer to cubes, never further away from them."""
+    """The smallest factors that fit the budget and make voxels more cubic, never less."""
     sizes = [box[axis + 3] - box[axis] for axis in range(3)]
     for edge_mm in sorted({step * factor for step in spacing_mm for factor in range(1, 65)}):
         z, y, x = (max(1, floor(edge_mm / step + 1e-6)) for step in spacing_mm)
@@ -140,7 +143,7 @@ def _factor(box: Box, spacing_mm: Sequence[float], budget: int) -> tuple[int, in
 
 
 def _windows(scan: NDArray[Any], modality: str) -> tuple[NDArray[np.float64], list[tuple[str, float, float]], int]:
-    """The values of the 256 grey levels, the ranges that one can choose to see from black to white, and the first."""
+    """The values of the 256 grey levels, the selectable grey-value windows, and the index of the initial one."""
     if modality.startswith("CT"):
         return _CT_LEVELS, list(_CT_RANGES), int(np.median(scan) < -400)  # mostly air: the lung
     low, first, fifth, last_fifth, last, high = np.percentile(scan, (0.1, 1, 5, 95, 99, 99.9)).tolist()

@@ -1,4 +1,4 @@
-"""Published numbers as data, to be set beside our own."""
+"""Published numbers as data, for comparison with our own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from intrabench.results import labels
 from intrabench.specs import nearest, parse
 
 PAPERS = {"paper": Path(__file__).parent / "intrabench_paper.csv"}
-"""By the name that ``--reference`` takes; each file says where its numbers are from."""
+"""Files by the name for ``--reference``; each states the source of its numbers."""
 
 _MODELS = {
     "SAM": "sam",
@@ -25,7 +25,7 @@ _MODELS = {
     "SamMed 3D Turbo": "sammed3d_turbo",
     "SegVol": "segvol",
 }
-"""What the paper calls our models; it took SAM ViT-H and SAM 2 Hiera-L."""
+"""The paper's names of our models; it used SAM ViT-H and SAM 2 Hiera-L."""
 
 
 def reference(name: str = "paper") -> pl.DataFrame:
@@ -53,12 +53,12 @@ def reference(name: str = "paper") -> pl.DataFrame:
 
 
 def beside(table: pl.DataFrame, name: str = "paper") -> pl.DataFrame:
-    """Those of our cells (``prompter``, ``model``, ``round``, ``dataset``, ``value``) that were published too.
+    """Our cells (``prompter``, ``model``, ``round``, ``dataset``, ``value``) for which there are published numbers.
 
-    Models of another size or with other parameters than the published are compared with it too; their spec tells.
+    Models of a different size or with different parameters are compared too; their spec shows the difference.
 
     Raises:
-        IntraBenchError: nothing in the table was published.
+        IntraBenchError: there are no published numbers for the table.
     """
     papers = {spec: _paper(spec) for spec in table["dataset"].unique()}
     ours = table.with_columns(
@@ -70,7 +70,7 @@ def beside(table: pl.DataFrame, name: str = "paper") -> pl.DataFrame:
     )
     if both.is_empty():
         raise IntraBenchError(
-            f"none of these results stands in the {name}: it has the data sets D1 to D10 (`intrabench list datasets`), "
+            f"none of these results is in the {name}: it has the data sets D1 to D10 (`intrabench list datasets`), "
             "the rows of intrabench@1 and seven networks"
         )
     shown = both.select("row", labels.MODEL, "round", "paper", "dataset", pl.col("value").alias("ours"), "published")
@@ -79,7 +79,7 @@ def beside(table: pl.DataFrame, name: str = "paper") -> pl.DataFrame:
 
 @cache
 def _paper(spec: str) -> str | None:
-    """The number that the paper gives a data set; None for all others."""
+    """The data set's number in the paper; None if it is not in the paper."""
     try:
         entry = registry.entries("datasets").get(parse(spec)[0])
     except IntraBenchError:

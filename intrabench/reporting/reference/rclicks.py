@@ -29,10 +29,10 @@ DATASETS = {
     "coco_mval": "COCO-MVal",
     "tetris": "TETRIS",
 }
-"""What the paper calls our data sets."""
+"""The paper's names of our data sets."""
 
 PUBLISHED_METRIC = "noc:threshold=0.9,metric=iou"
-"""What `beside_published` compares."""
+"""The metric that `beside_published` compares."""
 
 _SAM = {"b": "sam_vit_b_01ec64", "l": "sam_vit_l_0b3195", "h": "sam_vit_h_4b8939"}
 _SAM2 = {"t": "tiny", "s": "small", "b+": "base_plus", "l": "large"}
@@ -60,7 +60,7 @@ class Published:
 
 
 def published(dataset: str, checkpoint: str) -> Published | None:
-    """What the paper has of a data set (our name or the paper's) and a network; None where it has nothing.
+    """The paper's numbers of a data set (our name or the paper's) and a network; None if there are none.
 
     checkpoint: the paper's, or the spec of our model. Of other parameters than size and version nothing was published.
     """
@@ -73,10 +73,10 @@ def published(dataset: str, checkpoint: str) -> Published | None:
 def beside_published(table: pl.DataFrame) -> pl.DataFrame:
     """`group_table` of `PUBLISHED_METRIC` and, below, the lines of RClicks' Table 9 for its models and data sets.
 
-    ``source`` says which is which. The published clicks are those of RClicks' network, whatever ours are.
+    ``source`` distinguishes them. The published clicks are always those of RClicks' network.
 
     Raises:
-        IntraBenchError: it has none of them.
+        IntraBenchError: RClicks has none of them.
     """
     printed = []
     ours = table.filter(pl.col("weights") == REGISTERED).select("dataset", "model")
@@ -93,7 +93,7 @@ def beside_published(table: pl.DataFrame) -> pl.DataFrame:
             printed.append(dict.fromkeys(table.columns) | line | asdict(known.noc))
     if not printed:
         raise IntraBenchError(
-            "none of these results stands in RClicks: it has sam and sam2 among our models, and the data sets "
+            "none of these results is in RClicks: it has sam and sam2 among our models, and the data sets "
             f"{', '.join(DATASETS)}"
         )
     theirs = pl.DataFrame(printed, schema=table.schema).with_columns(source=pl.lit("published"))
@@ -102,7 +102,7 @@ def beside_published(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def checkpoint_of(spec: str) -> str | None:
-    """The file of the weights that the spec of our model takes, without suffix; None where the paper has not it.
+    """The file of our model's weights without suffix; None if the paper does not have it.
 
     Always the best of three masks, as published, is ``multimask=best``; the authors' own policy stands beside it, too.
     """

@@ -189,7 +189,7 @@ def test_contaminated_results_are_marked(tmp_path: Path) -> None:
     )
     page, _ = report(folder)
     assert page.tables["effort"][1][-3:] == ["0.500† trained on this data", "0.500", "0.500"]
-    assert "m was trained on d, or on what that is part of (marked †)" in page.text
+    assert "m was trained on d or on data that contain it (marked †)" in page.text
 
 
 def test_lines_that_lack_sessions_are_told(tmp_path: Path) -> None:
@@ -200,16 +200,16 @@ def test_lines_that_lack_sessions_are_told(tmp_path: Path) -> None:
     )
     text = report(folder)[0].text
     assert "q, m has 1 of 2 sessions on d." in text
-    assert "Not ranked, for lack of e: q, m." in text
-    assert "Too few cases to say much: d (2), e (1)." in text
+    assert "Not ranked because of missing e: q, m." in text
+    assert "Too few cases for conclusions: d (2), e (1)." in text
 
 
 def test_lines_without_a_rank_are_told_together(tmp_path: Path) -> None:
     lacking = (rows({"dice": 0.5, "prompter": prompter}) for prompter in "qr")
     both = rows({"dice": 0.5}, {"dice": 0.5, "dataset": "e"})
     page, _ = report(store(tmp_path / "results", both, *lacking, rows({"dice": 0.5, "prompter": "s", "dataset": "e"})))
-    assert "Not ranked, for lack of e: q, m; r, m." in page.text
-    assert "Not ranked, for lack of d: s, m." in page.text
+    assert "Not ranked because of missing e: q, m; r, m." in page.text
+    assert "Not ranked because of missing d: s, m." in page.text
 
 
 def test_targets_that_cannot_be_shown_are_told_together(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_a_run_that_did_not_end_makes_it_partial(results: Path) -> None:
     }
     (results / "runs" / "r.json").write_text(json.dumps(record))
     page, _ = report(results)
-    assert "is partial, for the run r was interrupted" in page.text
+    assert "is partial because the run r was interrupted" in page.text
     assert page.tables["runs"][1][3] == "interrupted"
 
 

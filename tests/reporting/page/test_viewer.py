@@ -232,7 +232,7 @@ def test_data_that_is_gone(results: Path, monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_data_that_has_changed(results: Path) -> None:
     for path in (results / "rows").glob("*.parquet"):
         pl.read_parquet(path).with_columns(dataset_version=pl.lit("0")).write_parquet(path)
-    assert "has changed to version 1 since" in report(results)[0].text
+    assert "has since changed to version 1 since" in report(results)[0].text
 
 
 def test_a_data_set_that_nobody_knows(results: Path) -> None:
