@@ -1,1 +1,1 @@
-"""Models: the contract, one file per model, and what 2D networks share."""
+"""Models: the contract, one file per model, and parts that models share."""

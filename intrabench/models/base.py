@@ -22,7 +22,7 @@ WHOLE = Region()
 
 @dataclass(frozen=True)
 class Runtime:
-    """Where and how a model runs; never part of what it computes, but for `dtype`.
+    """Where and how a model runs. Apart from `dtype`, this must not change its answers.
 
     batch: "fixed" pads every batch to a constant size so that answers do not depend on what else is asked;
     "auto" lets the size vary; a number sets it. memory_mb bounds the embeddings kept in memory. weights names a
@@ -56,13 +56,13 @@ class Request:
 
     @property
     def given(self) -> tuple[Turn, ...]:
-        """The turns to be looked at: all, or those since the user last began afresh."""
+        """The turns that the model must use: all, or those since the user last began afresh."""
         return tuple(counting(self.turns))
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The mask that a model gives, and where it is valid; the session overwrites its mask there.
+    """The mask that a model returns, and where it is valid; the session overwrites its mask there.
 
     seconds and encode_seconds are this request's share of the batch's wall time; batch is its size.
     """
@@ -85,7 +85,7 @@ class Failure:
 
 
 class Predictor(ABC):
-    """One image, encoded at most once, whatever the number of requests."""
+    """One image, which is encoded at most once for all requests."""
 
     @abstractmethod
     def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
@@ -93,7 +93,7 @@ class Predictor(ABC):
 
 
 class Model(ABC):
-    """Base of all models. A subclass is a dataclass with a `name`, what it takes, its parameters, and `open`.
+    """Base of all models. A subclass is a dataclass with a `name`, accepted prompts, its parameters, and `open`.
 
     `version` changes whenever the same prompts could get another answer. `requires` lists the modules of the extra
     named `extra`. `grey_only`: images with channels are not applicable. `devices` and `dtypes` are those it can compute
@@ -113,17 +113,17 @@ class Model(ABC):
 
     @property
     def spec(self) -> str:
-        """``name:key=value,...`` with every parameter: what keys are made from."""
+        """``name:key=value,...`` with every parameter; keys are made from it."""
         return spec_of(self)
 
     @property
     def short_spec(self) -> str:
-        """``name:key=value,...`` with the parameters that differ from their defaults: what people read."""
+        """``name:key=value,...`` with only the parameters that differ from their defaults, for people to read."""
         return short_spec_of(self)
 
     @property
     def weights(self) -> str | None:
-        """The entry of the weights registry that it needs; None when there are no weights."""
+        """The id of the model's weights in the registry; None if it has no weights."""
         return None
 
     @property
@@ -132,15 +132,15 @@ class Model(ABC):
         return Abilities(self.dims, self.accepts)
 
     def load(self) -> None:  # noqa: B027
-        """Load the weights now instead of when the first image is opened; refuses a file that does not fit."""
+        """Load the weights now instead of with the first image; refuses a file that does not fit."""
 
     @abstractmethod
     def open(self, volume: Volume) -> AbstractContextManager[Predictor]:
-        """Open one image, in canonical geometry; closing releases what was kept for it."""
+        """Open one image in canonical geometry; closing it releases its memory."""
 
 
 def failure_of(error: Exception, started: float) -> Failure:
-    """The failure that an exception stands for; running out of memory has its own status."""
+    """The failure for an exception; running out of memory has its own status."""
     out_of_memory = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
     status: Literal["error", "oom", "timeout"] = "error"
     if out_of_memory:
@@ -216,5 +216,5 @@ class _OneByOne(Predictor):
         try:
             answer = checked(self.model.segment_one(self.volume, request), f"{self.model.name}.segment_one")
             return Answer(answer.update, answer.valid, answer.memory, time.perf_counter() - started)
-        except Exception as error:  # a row with a status instead of a lost run
+        except Exception as error:  # becomes a row with a status; the run goes on
             return failure_of(error, started)

@@ -1,4 +1,4 @@
-"""The floor: fill the boxes."""
+"""The baseline: fill the boxes."""
 
 from __future__ import annotations
 

@@ -36,11 +36,11 @@ class GrabCut(SliceModel):
 
     def __post_init__(self) -> None:
         if min(self.iterations, self.radius, self.reach) < 0 or self.iterations == 0:
-            raise ValueError("expected iterations of 1 or more, radius and reach of 0 or more")
+            raise ValueError("iterations must be 1 or more, radius and reach 0 or more")
 
     @property
     def feeds_back(self) -> bool:
-        """Corrections go on from the last answer."""
+        """Corrections continue from the last answer."""
         return True
 
     def slice_images(self, volume: Volume) -> Callable[[int], NDArray[Any]]:
@@ -61,8 +61,8 @@ class GrabCut(SliceModel):
 
         labels = self.labels(item)
         target = np.isin(labels, (cv2.GC_FGD, cv2.GC_PR_FGD))
-        if target.any() and not target.all():  # its colour models need both
-            cv2.setRNGSeed(0)  # its clustering draws
+        if target.any() and not target.all():  # the colour models need both
+            cv2.setRNGSeed(0)  # OpenCV's clustering uses random numbers
             image = np.ascontiguousarray(item.embedding, dtype=np.uint8)
             back, front = np.zeros((1, 65)), np.zeros((1, 65))
             cv2.grabCut(image, labels, (0, 0, 1, 1), back, front, self.iterations, cv2.GC_INIT_WITH_MASK)
@@ -70,7 +70,7 @@ class GrabCut(SliceModel):
         return SliceResult(target, target.astype(np.float32))
 
     def labels(self, item: SliceItem) -> NDArray[np.uint8]:
-        """What is known of each pixel ``(y, x)``: OpenCV's four labels, sure and probable, background and target."""
+        """OpenCV's label of each pixel ``(y, x)``: sure or probable, background or target."""
         import cv2
 
         labels = np.full(item.shape, cv2.GC_PR_BGD, dtype=np.uint8)

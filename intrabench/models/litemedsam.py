@@ -55,14 +55,14 @@ class LiteMedSAM(SamFamily):
         return (yx * self.side // max(frame.shape)).astype("float32")[:, ::-1]
 
     def masks(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
-        """Padding off, then bilinear straight to the slice."""
+        """Remove the padding, then resize bilinearly to the slice."""
         full = bilinear(self.unpadded(low, frame), frame.shape)
         return full > self.recipe.threshold
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """The package imports timm by an old path, which warns; users cannot do anything about that."""
+    """Silence the warning that the package imports timm by an old path."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         yield

@@ -45,11 +45,11 @@ class MedSAM(SamFamily):
         return build_sam("b")
 
     def resized(self, image: NDArray[Any]) -> Floats:
-        """Resized, and cut to whole numbers once more."""
+        """Resized, and truncated to whole numbers again."""
         resized = super().resized(image)
         return np.floor(resized) if self.recipe.whole_numbers else resized
 
     def masks(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
-        """As MedSAM: probabilities, not logits, are resized, and straight to the slice."""
+        """As in MedSAM, probabilities (not logits) are resized directly to the slice."""
         probability = 1 / (1 + torch.exp(torch.tensor(-self.recipe.threshold)))
         return bilinear(torch.sigmoid(self.unpadded(low, frame)), frame.shape) > probability.item()

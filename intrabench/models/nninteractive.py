@@ -79,9 +79,9 @@ class NnInteractive(Model):
 
     @cached_property
     def parts(self) -> dict[str, Any]:
-        """What the model folder holds, with the network on the device of the runtime; loaded at the first use."""
+        """The content of the model folder, with the network on the runtime's device; loaded on first use."""
         if self.runtime.dtype != "float32":
-            raise IntraBenchError(f"nninteractive chooses its precision itself, not {self.runtime.dtype}; leave it out")
+            raise IntraBenchError(f"nninteractive chooses its own precision; omit --dtype {self.runtime.dtype}")
         if self.runtime.device == "cpu":
             keep_freed_memory()
         folder, session = self._folder(), self._session()
@@ -90,7 +90,7 @@ class NnInteractive(Model):
                 _check_plans(folder)
                 # what initialize_from_trained_model_folder loads, but to be shared by the sessions of all images
                 parts: dict[str, Any] = session._load_model_artifacts_from_disk(str(folder))
-        except Exception as error:  # every way of not being such a folder has its own exception
+        except Exception as error:  # wrong folders raise various exceptions
             reason = " ".join(str(error).split()) or type(error).__name__
             raise IntraBenchError(
                 f"{folder} is not a model folder of nnInteractive that can be read safely ({reason[:200]}); "
@@ -111,7 +111,9 @@ class NnInteractive(Model):
             IntraBenchError: it is not here, or random weights are asked for.
         """
         if self.runtime.random:
-            raise IntraBenchError("nninteractive has no random weights, as its architecture comes with the weights")
+            raise IntraBenchError(
+                "nninteractive has no random weights: its architecture comes with the weights; give --weights FOLDER"
+            )
         return weights.locate(self.weights, self.runtime.weights)
 
     def _session(self) -> Any:
@@ -124,7 +126,7 @@ class NnInteractive(Model):
                 f"model {self.name} needs {error.name or error}, which is not installed; "
                 f"run: pip install 'intrabench[{self.extra}]'"
             ) from error
-        # the package sets both for the whole process: choosing kernels by their speed makes answers vary
+        # the package sets both for the whole process; choosing kernels by speed makes answers vary
         threads, benchmark = torch.get_num_threads(), torch.backends.cudnn.benchmark
         try:
             with _quiet():
@@ -137,7 +139,7 @@ class NnInteractive(Model):
 
 
 class _OneImage(Predictor):
-    """One image in one session of the package, which stays where the last answer left it."""
+    """One image in one session of the package, which keeps its state after the last answer."""
 
     def __init__(self, session: Any, volume: Volume) -> None:
         _check_image(volume.array)
@@ -145,11 +147,11 @@ class _OneImage(Predictor):
         self._last: tuple[str, tuple[Turn, ...], Mask] | None = None
         with _quiet():
             session.set_image(volume.array[None])
-            session.preprocess_future.result()  # in the background it would still print, and fail later
+            session.preprocess_future.result()  # else it would print and fail later, in the background
             session.set_target_buffer(np.zeros(self.shape, dtype=np.uint8))
 
     def close(self) -> None:
-        """Let the image go."""
+        """Release the image."""
         self.session = None
 
     def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
@@ -168,7 +170,7 @@ class _OneImage(Predictor):
     def _answer(self, request: Request) -> Mask:
         thickness = self.session.preferred_scribble_thickness
         *earlier, new = [marks(turn.prompts, self.shape, thickness) for turn in request.given]
-        if not new:  # nothing was said about this image
+        if not new:  # there are no prompts
             return request.mask
         follows = (
             self._last is not None
@@ -176,7 +178,7 @@ class _OneImage(Predictor):
             and self._last[2] is request.mask
             and not request.turns[-1].afresh
         )
-        self._last = None  # a failure would leave the session in the middle of this turn
+        self._last = None  # after a failure, the session would be in the middle of this turn
         if not follows:
             self._replay(request.mask, [mark for turn in earlier for mark in turn])
         for mark in new:
@@ -186,9 +188,9 @@ class _OneImage(Predictor):
         return mask
 
     def _replay(self, mask: Mask, earlier: Sequence[Mark]) -> None:
-        """Bring the session to where it stood: of earlier predictions only the last mask is an input to the next."""
+        """Restore the session's state; of earlier predictions, only the last mask is an input of the next."""
         if mask.any():
-            # every checkpoint takes its own last answer; the capability is about masks from elsewhere
+            # every checkpoint takes its own last answer; the capability concerns other masks
             self.session.add_initial_seg_interaction(
                 mask.to_array(self.shape).astype(np.uint8), override_capability_checks=True
             )
@@ -199,9 +201,9 @@ class _OneImage(Predictor):
 
 
 def _check_image(array: NDArray[Any]) -> None:
-    """Refuse what the package would turn into NaN without a word: it normalises inside the box of nonzero voxels."""
+    """Refuse images that the package would silently turn into NaN; it normalises inside the box of nonzero voxels."""
     if array.ndim != 3:
-        raise ValueError(f"nninteractive takes one grey value per voxel, this image has {array.shape[3]} channels")
+        raise ValueError(f"nninteractive takes one grey value per voxel, but this image has {array.shape[3]} channels")
     if not (np.isfinite(array.min()) and np.isfinite(array.max())):
         raise ValueError("the image has voxels that are NaN or infinite; replace them with real intensities")
     inside = array[box_slices(Mask.of(array != 0).box)]
@@ -210,7 +212,7 @@ def _check_image(array: NDArray[Any]) -> None:
 
 
 def _check_plans(folder: Path) -> None:
-    """Refuse plans that name anything but networks and layers, for nnU-Net calls whatever they name."""
+    """Refuse plans that name anything but networks and layers, because nnU-Net calls what they name."""
     plans = json.loads((folder / "plans.json").read_text(encoding="utf-8"))
     for configuration in plans["configurations"].values():
         about = configuration.get("architecture")
@@ -225,7 +227,7 @@ def _check_plans(folder: Path) -> None:
 
 @contextmanager
 def _weights_only() -> Iterator[None]:
-    """Checkpoints are read as data, though the package asks for more; nnU-Net's logs in them hold numpy's numbers."""
+    """Read checkpoints as data only, not unpickled as by the package; nnU-Net's logs in them contain NumPy numbers."""
     scalar: Any = np.float64(0).__reduce__()[0]
     scalars = [(scalar, f"numpy.{core}.multiarray.scalar") for core in ("core", "_core")]
     dtypes = [type(np.dtype(kind)) for kind in ("f2", "f4", "f8", "i4", "i8", "?")]

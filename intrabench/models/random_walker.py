@@ -24,9 +24,9 @@ from intrabench.models.parts.neighbourhood import Array, Bools, Frame, Hints, La
 from intrabench.volume import Volume
 
 _BINS = 64
-_WALL = 0.3  # how easily walkers cross the edge of a box: tight boxes touch the target, so less than other edges
-_PASSES = 3  # tissue is learned anew from the answer within boxes; without boxes the answer would creep outwards
-_SURE = 6.0  # log-odds: even unlike tissue follows a prompt here
+_WALL = 0.3  # conductance across the edges of boxes; low, because tight boxes touch the target
+_PASSES = 3  # passes that learn tissue from the answer, only with boxes: else the answer would grow
+_SURE = 6.0  # log-odds: here even different tissue follows a prompt
 
 
 @dataclass(eq=False)
@@ -68,7 +68,7 @@ class RandomWalker(VolumeModel):
         check = _Deadline(self.time_limit_s)
         hints = Hints.of(request)
         box = hints.box(volume.shape, volume.spacing_mm, self.margin_mm, self.radius_mm)
-        if box is None:  # nothing was said about this volume
+        if box is None:  # there are no prompts
             return Answer(request.mask)
         fine = Frame(box, volume.shape, volume.spacing_mm)
         frame = fine.coarse(self.max_voxels)
@@ -79,7 +79,7 @@ class RandomWalker(VolumeModel):
         return Answer(Mask.of(_pieces(answer, seeds == 1, boxed=len(hints.blocks) > 0), box[:3]))
 
     def _room(self, frame: Frame, hints: Hints) -> Bools:
-        """Where the target may lie: in the boxes, and near points that say they are wrong; else all but the border."""
+        """Where the target may be: in the boxes and near points that contradict them; else all but the border."""
         if len(hints.blocks) == 0:
             return frame.interior()
         room, _ = frame.boxes(hints.blocks)
@@ -87,7 +87,7 @@ class RandomWalker(VolumeModel):
         return room | (frame.distance_mm(outside) <= self.touch_mm) if outside.any() else room
 
     def _odds(self, frame: Frame, hints: Hints, seeds: Labels, check: Callable[[], None]) -> Array:
-        """Log-odds of the place alone."""
+        """Log-odds from the position alone."""
         if hints.mask.any():
             return self._corrected(frame, frame.mask(hints.mask), frame.seeds(hints.points, 0.0), check)
         if len(hints.blocks):
@@ -97,12 +97,12 @@ class RandomWalker(VolumeModel):
         return np.asarray(odds.clip(-_SURE, _SURE), dtype=np.float64)
 
     def _corrected(self, frame: Frame, mask: Bools, points: Labels, check: Callable[[], None]) -> Array:
-        """Log-odds of the previous mask, turned over around the points that contradict it.
+        """Log-odds of the previous mask, inverted around points that contradict it.
 
         A point reaches as far as the border of the mask that it corrects, for what lies beyond was right.
         """
         depth = frame.distance_mm(~mask) - frame.distance_mm(mask)
-        odds = 3 * np.clip(depth / 2, -1, 1)  # unsure within 2 mm of the border
+        odds = 3 * np.clip(depth / 2, -1, 1)  # uncertain within 2 mm of the border
         turned = np.zeros(frame.cells)
         for cell in np.argwhere((points >= 0) & (points != mask)):
             check()
@@ -118,7 +118,7 @@ class RandomWalker(VolumeModel):
         odds = self._odds(frame, hints, seeds, check)
         boxed = len(hints.blocks) > 0
         chance = expit(odds)
-        if not boxed and not hints.mask.any():  # of the target's tissue we have only seen what was clicked on
+        if not boxed and not hints.mask.any():  # the target's tissue is known only at the clicks
             chance = np.exp(-((frame.distance_mm(seeds == 1) / (2 * self.seed_mm)) ** 2))
         chance = np.where(seeds >= 0, seeds, chance * room)
         check()
@@ -132,14 +132,14 @@ class RandomWalker(VolumeModel):
 
 
 class _Deadline:
-    """Raises TimeoutError when called too late."""
+    """Raises TimeoutError if called after the time limit."""
 
     def __init__(self, limit_s: float) -> None:
         self.limit_s, self.end = limit_s, time.perf_counter() + limit_s
 
     def __call__(self) -> None:
         if time.perf_counter() > self.end:
-            raise TimeoutError(f"no answer within {self.limit_s:g} s; raise time_limit_s or lower max_voxels")
+            raise TimeoutError(f"no answer within {self.limit_s:g} s; increase time_limit_s or decrease max_voxels")
 
 
 def _normalised(image: Array) -> Array:
@@ -158,7 +158,7 @@ def _tissue(image: Array, chance: Array) -> Array:
     ratio = []
     for counts in (target, total - target):
         smooth = ndimage.gaussian_filter1d(counts, 1.5, mode="nearest")
-        ratio.append(np.log(smooth / max(smooth.sum(), 1e-9) + 0.01 / _BINS))  # 1 % of voxels may be of any intensity
+        ratio.append(np.log(smooth / max(smooth.sum(), 1e-9) + 0.01 / _BINS))  # 1 % of voxels may have any intensity
     return np.asarray((ratio[0] - ratio[1])[bins], dtype=np.float64)
 
 
@@ -224,7 +224,7 @@ def _solve(system: Any, inflow: Array, prior: Array, reach_mm: float, guess: Arr
 
 
 def _pieces(answer: Bools, seeds: Bools, *, boxed: bool) -> NDArray[np.bool_]:
-    """One instance is one piece: those with a target seed and, in boxes or without any seed, the largest."""
+    """Keep the pieces with a target seed and, in boxes or without seeds, the largest piece."""
     labels, count = ndimage.label(answer)
     if count <= 1:
         return answer

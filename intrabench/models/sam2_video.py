@@ -79,7 +79,7 @@ class SAM2Video(Sam2Choice, CropModel):
     def _prompt(
         self, given: list[Prompts], z: int, shape: tuple[int, int, int], previous: NDArray[np.float16] | None
     ) -> SlicePrompt:
-        """All prompts that a slice ever had: all points, the last box."""
+        """All prompts of a slice so far: all points and the last box."""
         points = np.vstack([prompts.points[prompts.points[:, 0] == z, 1:] for prompts in given])
         boxes = np.vstack([prompts.boxes2d[prompts.boxes2d[:, 0] == z, 1:] for prompts in given])[-1:]
         if not 0 <= z < shape[0] or (len(points) and not ((points >= 0).all() and (points[:, :2] < shape[1:]).all())):

@@ -71,7 +71,7 @@ class SAMMed3D(CropModel):
         crop = Crop.around(request.turns[0].prompts.points, image.volume)
         inside = [crop.inside(turn.prompts.points) for turn in request.given]
         points = np.vstack(inside)[: 1 if self.policy == "radioactive" else None]
-        if len(points) == 0:  # clicks far away change nothing, but are no failure
+        if len(points) == 0:  # distant clicks change nothing, but are not a failure
             return Answer(request.mask, memory=request.memory)
         embedding = image.embedding(crop.key, lambda: zscored(crop.cut(image.volume.array, image.prepared)))
         low = self._decode(embedding, points, request.memory)
@@ -124,7 +124,7 @@ class Crop:
             ValueError: there are none, or one lies outside of the volume.
         """
         if len(points) == 0:
-            raise ValueError("there is no point in the first turn, so nobody knows where to look")
+            raise ValueError("the first turn has no point, so the position of the crop is unknown")
         if points[:, :3].min() < 0 or (points[:, :3] >= volume.shape).any():
             raise ValueError(f"a point lies outside of the volume of {' x '.join(map(str, volume.shape))} voxels")
         shape, spacing = volume.shape[::-1], volume.spacing_mm[::-1]
@@ -142,7 +142,7 @@ class Crop:
         return np.stack([self._there(axis, points[:, 2 - axis]) for axis in range(3)], axis=1)
 
     def inside(self, points: NDArray[Any]) -> NDArray[np.int64]:
-        """Those of points ``z, y, x, label`` that lie in the crop, rows ``x, y, z, label``."""
+        """The points ``z, y, x, label`` inside the crop, as rows ``x, y, z, label``."""
         rows = np.column_stack([self.positions(points), points[:, 3]])
         return rows[((rows[:, :3] >= 0) & (rows[:, :3] < SIDE)).all(axis=1)]
 
@@ -169,7 +169,7 @@ class Crop:
         return part.transpose(2, 1, 0).astype(np.float32)
 
     def paste(self, cube: NDArray[np.bool_]) -> Mask:
-        """A mask of the crop back in the volume, by nearest neighbours."""
+        """A mask of the crop, resampled to the volume by nearest neighbour."""
         own, index = [], []
         for axis in range(3):
             there = self._there(axis, np.arange(self.shape[axis]))
@@ -195,7 +195,7 @@ class Crop:
 
 
 def zscored(crop: Floats) -> Floats:
-    """Less the mean and by the standard deviation of the positive voxels, or of all if none is; constants become 0."""
+    """Z-scores by the positive voxels, or by all if none is positive; constant crops become 0."""
     counted = crop[crop > 0] if (crop > 0).any() else crop
     spread = float(counted.std(ddof=1)) if counted.size > 1 else 0.0
     return (crop - counted.mean()) / np.float32(spread) if spread > 0 else np.zeros_like(crop)

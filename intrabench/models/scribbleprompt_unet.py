@@ -45,7 +45,7 @@ class ScribblePromptUNet(WithRecipe, NetworkModel, SliceModel):
         return "scribbleprompt_unet"
 
     def alike(self, points: int, box: bool, previous: bool) -> Hashable:
-        """Prompts are drawn, so that any items can be decoded together."""
+        """True: prompts are drawn, so that any items can be decoded together."""
         return None
 
     def build(self) -> Any:
@@ -55,12 +55,12 @@ class ScribblePromptUNet(WithRecipe, NetworkModel, SliceModel):
         return Network()
 
     def slice_images(self, volume: Volume) -> Callable[[int], NDArray[Any]]:
-        """Slices as values from 0 to 255; colours become their mean."""
+        """Slices with values from 0 to 255; colours become their mean."""
         images = slice_images(volume.array, self.recipe.intensity, volume.modality)
         return lambda z: images(z) if images(z).ndim == 2 else images(z).mean(axis=-1)
 
     def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats]:
-        """The resized slices, ``(128, 128)``, from 0 to 1: there is no encoder apart from the network."""
+        """The resized slices ``(128, 128)``, from 0 to 1; there is no separate encoder."""
         return [resize.pad(resize.fit(image, self.recipe.resize, SIDE), SIDE)[0] / np.float32(255) for image in images]
 
     def decode(self, items: Sequence[SliceItem]) -> Sequence[SliceResult]:

@@ -35,7 +35,7 @@ class SegVol(CropModel):
 
     @property
     def weights(self) -> str:
-        """The published file, less its text encoder."""
+        """The published file without its text encoder."""
         return "segvol"
 
     def build(self) -> Any:

@@ -85,7 +85,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(IntraBenchError, match=r"none\.pth is not a file; give the path"):
         model.probability(IMAGE, MASK, MASK)
     (tmp_path / "page.pth").write_text("<html>")
-    with pytest.raises(IntraBenchError, match=r"page\.pth is damaged or no checkpoint"):
+    with pytest.raises(IntraBenchError, match=r"page\.pth is damaged or not a checkpoint"):
         RClicks(weights=str(tmp_path / "page.pth")).probability(IMAGE, MASK, MASK)
     torch.save({"some.weight": torch.zeros(2)}, tmp_path / "other.pth")
     with pytest.raises(IntraBenchError, match=r"other\.pth is not a checkpoint of rclicks \(862 missing"):

@@ -172,7 +172,7 @@ def test_the_command_tries_networks_untrained(say: Callable[..., Said], monkeypa
     assert say(*words, "--weights", "random").code == 0
     Path("mine.pth").write_bytes(b"no checkpoint")
     foreign = say(*words, "--weights", "mine.pth")
-    assert (foreign.code, foreign.err.startswith("error: mine.pth is damaged or no checkpoint")) == (2, True)
+    assert (foreign.code, foreign.err.startswith("error: mine.pth is damaged or not a checkpoint")) == (2, True)
 
 
 def test_slow_models_are_asked_less(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -537,7 +537,7 @@ class TestRefusals:
             made(tmp_path / "absent").load()
 
     def test_precision_is_not_to_be_chosen(self) -> None:
-        with pytest.raises(IntraBenchError, match="chooses its precision itself, not bfloat16"):
+        with pytest.raises(IntraBenchError, match="chooses its own precision; omit --dtype bfloat16"):
             made(None, dtype="bfloat16").load()
 
     @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""What models share: batching, embeddings, checkpoints, slices, crops."""
+"""Parts that models share: batching, embeddings, checkpoints, slices, crops."""

@@ -1,4 +1,4 @@
-"""Keep freed memory for the next slice instead of handing it back to the system each time."""
+"""Keep freed memory for the next slice instead of returning it to the system each time."""
 
 from __future__ import annotations
 

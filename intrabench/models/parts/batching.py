@@ -1,4 +1,4 @@
-"""Batches: what is computed together, what each item's share of the time is, and what happens when memory runs out."""
+"""Batches: items computed together, each item's share of the time, and smaller batches if memory runs out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Call = Callable[[Sequence[Item]], Sequence[Result]]
 
 @dataclass(frozen=True, eq=False)
 class Outcome(Generic[Result]):
-    """What came of one item: its result or why there is none, its share of the wall time, the size of its batch."""
+    """The outcome of one item: its result or failure, its share of the wall time, and the size of its batch."""
 
     result: Result | Exception
     seconds: float
@@ -30,13 +30,13 @@ def batched(call: Call[Item, Result], items: Sequence[Item], size: int, pad: boo
 
 
 def _run(call: Call[Item, Result], items: Sequence[Item], pad_to: int) -> list[Outcome[Result]]:
-    """Call with one batch. If memory runs out, halve it; if it raises, try each item alone: only the bad ones fail."""
+    """Compute one batch. If memory runs out, halve it; if it raises, try each item alone, so only bad ones fail."""
     padded = [*items, *[items[-1]] * (pad_to - len(items))]
     started = time.perf_counter()
     try:
         results = call(padded)
-    except Exception as error:  # whatever a network or a bad prompt raises becomes a failed row
-        failure = error.with_traceback(None)  # whose frames would keep the batch's memory while smaller ones are tried
+    except Exception as error:  # exceptions of networks and bad prompts become failed rows
+        failure = error.with_traceback(None)  # its frames would keep the batch's memory
     else:
         share = (time.perf_counter() - started) / len(items)
         return [Outcome(result, share, len(padded)) for result in results[: len(items)]]
@@ -51,7 +51,7 @@ def _run(call: Call[Item, Result], items: Sequence[Item], pad_to: int) -> list[O
 
 
 def release_memory() -> None:
-    """Hand cached device memory back, so that a smaller batch finds room."""
+    """Release cached device memory, so that a smaller batch fits."""
     import torch
 
     if torch.cuda.is_available():
@@ -59,7 +59,7 @@ def release_memory() -> None:
 
 
 def room_for(bytes_per_item: int, device: str, most: int) -> int:
-    """How many items fit into half of the device's free memory: at least one, at most `most`."""
+    """The number of items that fit into half of the device's free memory: at least one, at most `most`."""
     import torch
 
     if device != "cuda":

@@ -1,4 +1,4 @@
-"""From a checkpoint file to a network: safely read, unwrapped, and key by key the same, or refused."""
+"""Load checkpoints into networks: read safely, unwrapped, and refused unless every key fits."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from intrabench.models.weights import registry as weights
 from intrabench.models.weights.registry import Weights
 
 SHOWN = 3
-"""So many keys of each kind of difference are named."""
+"""Maximum number of keys listed per kind of difference."""
 
 
 def fill(network: Any, model: Model) -> Any:
-    """Give a network the weights that its model's runtime asks for: the registered, those of a file, or random ones.
+    """Load the weights that the model's runtime names: the registered ones, those of a file, or random ones.
 
     Raises:
         IntraBenchError: the file is absent, damaged, or not exactly of this network.
@@ -43,7 +43,7 @@ def fill(network: Any, model: Model) -> Any:
 
 
 def read(path: Path) -> Any:
-    """What a file holds, on the CPU, without running any code from it.
+    """The content of a file, on the CPU, without running any code from it.
 
     Raises:
         IntraBenchError: it cannot be read that way.
@@ -54,15 +54,15 @@ def read(path: Path) -> Any:
 
             return load_file(path)
         return _tensors_of(path)
-    except Exception as error:  # every way of not being a checkpoint has its own exception
+    except Exception as error:  # wrong files raise various exceptions
         reason = str(error).strip().splitlines() or [type(error).__name__]
         raise IntraBenchError(
-            f"{path} is damaged or no checkpoint that can be read safely ({reason[0][:200]}); fetch it again"
+            f"{path} is damaged or not a checkpoint that can be read safely ({reason[0][:200]}); fetch it again"
         ) from error
 
 
 class Inert:
-    """Stands for whatever else was pickled beside the tensors, an optimiser for example: nothing of it is run."""
+    """Placeholder for other objects pickled beside the tensors, such as an optimiser; their code is never run."""
 
     def __init__(self, *_: Any, **__: Any) -> None: ...
 
@@ -70,12 +70,12 @@ class Inert:
 
 
 def _mapping(*_: Any) -> OrderedDict[Any, Any]:
-    """Stands for a dictionary that torch does not know."""
+    """Placeholder for a type of dictionary that torch does not know."""
     return OrderedDict()
 
 
 def _tensors_of(path: Path) -> Any:
-    """What ``torch.load`` gives with ``weights_only=True``, with `Inert` objects in the places of others."""
+    """The result of ``torch.load`` with ``weights_only=True``, with `Inert` placeholders for other objects."""
     import torch
 
     try:
@@ -90,7 +90,7 @@ def _tensors_of(path: Path) -> Any:
 
 
 def unwrapped(content: Any, entry: Weights) -> dict[str, Any]:
-    """The state dict in a file: out of its container, without the prefix and without what inference never needs.
+    """The state dict in a file, without its container, prefix and entries that inference does not need.
 
     A file brought by hand may also be the bare state dict.
     """

@@ -1,4 +1,4 @@
-"""From an encoder of crops to a model of volumes: each crop encoded once, histories replayed, failures kept apart."""
+"""Base of models that encode crops of volumes: each crop is encoded once, and one failure does not affect others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Floats = NDArray[np.float32]
 
 
 class CropModel(NetworkModel):
-    """Base of 3D networks that look at crops: a subclass writes `encode` and `segment_one`.
+    """Base of 3D networks that work on crops; a subclass defines `encode` and `segment_one`.
 
     `remembers` says that an answer depends on what the one before left as its memory, besides the prompts.
     """
@@ -35,14 +35,14 @@ class CropModel(NetworkModel):
 
     @abstractmethod
     def segment_one(self, image: OpenCrops, request: Request) -> Answer:
-        """Answer one request; `image` gives the volume and, by `image.embedding`, each crop's embedding."""
+        """Answer one request; `image` has the volume and, by `image.embedding`, the embedding of each crop."""
 
     def prepared(self, volume: Volume) -> Any:
-        """What is computed once for each opened image and found as `OpenCrops.prepared`."""
+        """Computed once per opened image; available as `OpenCrops.prepared`."""
         return None
 
     def open(self, volume: Volume) -> AbstractContextManager[Predictor]:
-        """Open one image, after loading the network if it is not there yet; nothing is encoded before it is needed."""
+        """Load the network if needed and open one image; crops are encoded on demand."""
         self.load()
         return opened(OpenCrops, self, volume)
 
@@ -56,7 +56,7 @@ class OpenCrops(Predictor):
         self._encode_seconds = 0.0
 
     def embedding(self, key: Key, crop: Callable[[], Floats]) -> Floats:
-        """The embedding called `key`, encoded from `crop` the first time."""
+        """The embedding `key`, encoded from `crop` on first use."""
         if key not in self.store:
             started = time.perf_counter()
             self.store.put(key, self.model.encode(crop()))

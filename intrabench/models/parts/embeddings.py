@@ -1,4 +1,4 @@
-"""The embeddings of one image: each slice encoded once, however many there are and however little memory."""
+"""The embeddings of one image: each slice is encoded once; embeddings that exceed the memory are kept in files."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from intrabench.volume import Volume
 Floats = NDArray[np.float32]
 M = TypeVar("M", bound=Model)
 Key = int | str
-"""Of an embedding: the slice z, or a name for a crop that is fit for a file."""
+"""The key of an embedding: the slice z, or a crop's name, which must be valid in file names."""
 
 
 @contextmanager
 def opened(
     predictor: Callable[[M, Volume, EmbeddingStore], Predictor], model: M, volume: Volume
 ) -> Iterator[Predictor]:
-    """An image that a model has opened, with a store of its own, which is closed with it."""
+    """An image opened by a model, with its own store, which is closed with it."""
     with store_for(model, volume) as store:
         yield predictor(model, volume, store)
 
 
 def store_for(model: Model, volume: Volume) -> EmbeddingStore:
-    """The store of one image and one model; in the folder for embeddings if the runtime names one.
+    """The store of one image and one model, in the folder for embeddings if the runtime names one.
 
     The folder's name stands for everything that an embedding depends on, to the last bit: so the device and batches are
     in it, too.
@@ -51,7 +51,7 @@ def store_for(model: Model, volume: Volume) -> EmbeddingStore:
 
 
 def content_key(array: NDArray[Any], *made_by: str) -> str:
-    """A name for the embeddings of `array` ``(z, ...)``: a hash of its content and of everything that made them."""
+    """A name for the embeddings of `array` ``(z, ...)``: a hash of its content and of all that determines them."""
     digest = hashlib.sha256(repr((made_by, array.shape, array.dtype.str)).encode())
     for plane in array:
         digest.update(plane.tobytes())
@@ -59,7 +59,7 @@ def content_key(array: NDArray[Any], *made_by: str) -> str:
 
 
 class EmbeddingStore:
-    """Embeddings by slice or crop. The most recently used lie in memory, up to `memory_mb`; others are read from files.
+    """Embeddings by slice or crop. The most recently used are in memory, up to `memory_mb`; others are read from files.
 
     Without `folder` the files are temporary and vanish on closing. A `folder`, which must belong to one image and one
     encoder (see `content_key`), keeps all embeddings, so that a later run finds them. `encoded` counts what was put.
@@ -110,7 +110,7 @@ class EmbeddingStore:
         return embedding
 
     def close(self) -> None:
-        """Forget everything but the files of a folder that is kept."""
+        """Release everything except the files of a permanent folder."""
         self._recent.clear()
         self._held = 0
         if self._temporary is not None:
@@ -143,7 +143,7 @@ class EmbeddingStore:
                 np.save(file, embedding, allow_pickle=False)
         except OSError as error:
             raise IntraBenchError(
-                f"{path} cannot be written ({error.strerror}); free some space there or give more --memory"
+                f"{path} cannot be written ({error.strerror}); free some space there or increase --memory"
             ) from error
 
     def _read(self, path: Path) -> Floats:
@@ -151,5 +151,5 @@ class EmbeddingStore:
             embedding: Floats = np.load(path, allow_pickle=False)
         except (OSError, ValueError, EOFError) as error:
             path.unlink(missing_ok=True)
-            raise IntraBenchError(f"{path} was damaged and is removed now; run again to encode it again") from error
+            raise IntraBenchError(f"{path} was damaged and has been deleted; run again to encode it again") from error
         return embedding

@@ -1,4 +1,4 @@
-"""Intensity policies: how scan values of a slice become the range [0, 255] that 2D networks were trained on.
+"""Intensity policies: the mapping from scan values to the range [0, 255] on which 2D networks were trained.
 
 Every policy picks a low and a high value; the slice is clipped to them and mapped linearly, low to 0 and high to 255.
 """
@@ -15,7 +15,7 @@ Array = NDArray[Any]
 Intensity = Literal["slice", "slice_positive", "volume", "volume_positive", "ct_soft", "modality", "none"]
 """slice: the 0.5 and 99.5 percentiles of the slice's own voxels. volume: those of all voxels of the volume. _positive:
 of those above zero. ct_soft: the soft-tissue CT window, level 40 and width 400 HU. modality: ct_soft for CT,
-volume_positive for all else (MedSAM). none: the minimum and the maximum of the slice."""
+volume_positive for all other images (MedSAM). none: the minimum and the maximum of the slice."""
 
 PERCENTILES = (0.5, 99.5)
 WINDOWS = {"ct_soft": (40.0, 400.0)}
@@ -33,7 +33,7 @@ def slice_images(array: Array, policy: Intensity, modality: str = "") -> Callabl
         ValueError: the policy is unknown.
     """
     if policy not in get_args(Intensity):
-        raise ValueError(f"there is no intensity policy {policy!r}; there are {', '.join(get_args(Intensity))}")
+        raise ValueError(f"there is no intensity policy {policy!r}; choose from {', '.join(get_args(Intensity))}")
     if array.ndim == 4 and array.dtype == np.uint8:
         return lambda z: array[z]
     if policy == "modality":
@@ -52,7 +52,7 @@ def slice_images(array: Array, policy: Intensity, modality: str = "") -> Callabl
 
 
 def stretch(image: Array, low: float, high: float) -> NDArray[np.float32]:
-    """`image` clipped to [low, high] and mapped linearly to [0, 255]; zeros where high is not above low."""
+    """`image` clipped to [low, high] and mapped linearly to [0, 255]; zeros if high is not above low."""
     if not high > low:
         return np.zeros(image.shape, dtype=np.float32)
     clipped = np.clip(image.astype(np.float32), low, high)
@@ -62,7 +62,7 @@ def stretch(image: Array, low: float, high: float) -> NDArray[np.float32]:
 
 def percentiles(array: Array, positive: bool = False) -> tuple[float, float]:
     """The 0.5 and 99.5 percentiles of all values, or of the positive ones if there are any."""
-    # numpy keeps the dtype of the array while it selects, so that the one copy is no larger than the array
+    # selecting keeps the dtype, so the copy is not larger than the array
     counted = array[array > 0] if positive else array
     low, high = np.percentile(counted if counted.size else array, PERCENTILES)
     return float(low), float(high)

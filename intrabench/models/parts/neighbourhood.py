@@ -1,4 +1,4 @@
-"""What the prompts of all turns say about the voxels around them: where to look, what is sure, what is likely.
+"""Information from the prompts of all turns about the voxels around them: region, certain and likely labels.
 
 Everything here follows from the prompts and the previous mask; no voxel outside of the neighbourhood is touched.
 """
@@ -21,7 +21,7 @@ Bools = NDArray[np.bool_]
 Spacing = tuple[float, float, float]
 
 _SLACK = 0.1
-"""Derived boxes grow by this share of their size on each side: interpolation cuts whatever bulges between two boxes."""
+"""Derived boxes grow by this share of their size on each side, because interpolation cuts off convex shapes."""
 
 
 @dataclass(frozen=True, eq=False)

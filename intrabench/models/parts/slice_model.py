@@ -110,7 +110,7 @@ class OpenSlices(Predictor):
         self._image = model.slice_images(volume)
 
     def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
-        """Answer for the slices with a new prompt, from all prompts that these slices ever had."""
+        """Answer for the slices with a new prompt, using all their prompts so far."""
         works = [self._begin(request) for request in requests]
         self._encode_for([work for work in works if work.failure is None])
         size, pad = self._size(self.model.decode_batch, encoding=False)
@@ -125,7 +125,7 @@ class OpenSlices(Predictor):
             if self.model.feeds_back:
                 work.logits = dict(memory_of(request, lambda earlier: self.segment([earlier])[0]) or {})
             work.jobs = self._jobs(request, work)
-        except Exception as error:  # prompts that make no sense are this request's failure alone
+        except Exception as error:  # bad prompts fail only this request
             work.fail(error)
         work.seconds = time.perf_counter() - work.started
         return work
@@ -148,7 +148,7 @@ class OpenSlices(Predictor):
         return jobs
 
     def _alike(self, works: Sequence[_Work]) -> list[list[_Job]]:
-        """The jobs that may share a batch: alike, and unless batches may differ, of one request."""
+        """The jobs that may share a batch: similar ones and, unless batch sizes may vary, of one request."""
         apart = self.model.runtime.batch == "fixed"
         groups: dict[Hashable, list[_Job]] = {}
         for number, work in enumerate(works):
@@ -206,7 +206,7 @@ class OpenSlices(Predictor):
         if not isinstance(result.mask, np.ndarray):
             raise WrongType(f"{method} returned {kind(result.mask)} as the mask of a slice, expected an array")
         if result.mask.shape != shape:
-            raise WrongType(f"{method} returned a mask of the shape {result.mask.shape} for a slice of {shape}")
+            raise WrongType(f"{method} returned a mask of shape {result.mask.shape} for a slice of {shape}")
 
     def _size(self, constant: int, encoding: bool) -> tuple[int, bool]:
         """The largest batch, and whether smaller ones are padded to it."""
@@ -217,7 +217,7 @@ class OpenSlices(Predictor):
 
 
 def clipped(box: Ints, size: Sequence[int], z: int) -> Box2D:
-    """The part of a box that lies in a slice of `size` ``(y, x)``, one pixel at least.
+    """The part of a box inside a slice of `size` ``(y, x)``, at least one pixel.
 
     Raises:
         ValueError: there is no such part.
@@ -226,7 +226,7 @@ def clipped(box: Ints, size: Sequence[int], z: int) -> Box2D:
     y1, x1 = max(y1, y0 + 1), max(x1, x0 + 1)  # interpolation, rounding half to even, can close a box of one pixel
     inside = max(y0, 0), max(x0, 0), min(y1, size[0]), min(x1, size[1])
     if inside[0] >= inside[2] or inside[1] >= inside[3]:
-        raise ValueError(f"the box {y0, x0, y1, x1} on slice {z} has no pixel in the {size[0]} x {size[1]} slice")
+        raise ValueError(f"the box {y0, x0, y1, x1} on slice {z} is outside of the {size[0]} x {size[1]} slice")
     return inside
 
 
@@ -242,7 +242,7 @@ class _Job:
 
 @dataclass(frozen=True, eq=False)
 class _Decoded:
-    """A `SliceResult` cut down to what is kept: the tight mask, and logits in half the precision."""
+    """A `SliceResult` reduced to what is kept: the tight mask, and logits in half precision."""
 
     mask: Mask
     logits: NDArray[np.float16] | None
@@ -255,7 +255,7 @@ class _Decoded:
 
 @dataclass(eq=False)
 class _Work:
-    """What becomes of one request while it is answered."""
+    """The state of one request while it is answered."""
 
     started: float
     jobs: list[_Job] = field(default_factory=list)
@@ -267,11 +267,11 @@ class _Work:
     failure: Failure | None = None
 
     def fail(self, error: Exception) -> None:
-        """Note the first reason why there will be no answer."""
+        """Record the first reason for a failure."""
         self.failure = self.failure or failure_of(error, self.started)
 
     def take(self, z: int, outcome: Outcome[_Decoded]) -> None:
-        """Add what came of one slice."""
+        """Add the result of one slice."""
         self.seconds += outcome.seconds
         self.batch = max(self.batch, outcome.batch)
         if isinstance(outcome.result, Exception):

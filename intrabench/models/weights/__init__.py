@@ -1,1 +1,1 @@
-"""The registry of weights, and how they are fetched."""
+"""The registry of weights, and their download."""

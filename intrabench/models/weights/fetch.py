@@ -1,4 +1,4 @@
-"""Fetching weights: each source in turn, resumed, checked, and remembered."""
+"""Download weights: sources in turn, resumed, verified and recorded."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from intrabench.fetch.places import url_of
 from intrabench.models.weights.registry import Weights, find, folder, get, locate, record
 
 _BEGINNINGS = (b"PK\x03\x04", b"\x80", b"{")
-"""How zip archives (torch), pickles (older torch) and JSON begin; safetensors have a brace as their ninth byte."""
+"""First bytes of zip archives (torch), pickles (older torch) and JSON; safetensors have a brace as the ninth byte."""
 
 
 def fetch(id: str, progress: Progress | None = None) -> Path:
-    """The file of weights, downloaded unless it is here; verified in any case.
+    """The file of weights, downloaded if missing, and always verified.
 
     Raises:
         IntraBenchError: no source gave it, with all reasons and what to do by hand.

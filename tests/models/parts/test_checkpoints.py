@@ -72,7 +72,9 @@ def test_safetensors_are_read(own: Own) -> None:
     save_file(STATE, "some.safetensors")
     assert is_state(filled(Path("some.safetensors")))
     Path("broken.safetensors").write_bytes(Path("some.safetensors").read_bytes()[:40])
-    assert refusal(Path("broken.safetensors")).startswith("broken.safetensors is damaged or no checkpoint that can be")
+    assert refusal(Path("broken.safetensors")).startswith(
+        "broken.safetensors is damaged or not a checkpoint that can be"
+    )
 
 
 def test_the_registered_file_is_the_one_that_is_taken(own: Own, folder: Path) -> None:
@@ -117,7 +119,7 @@ def test_a_truncated_file_is_told(own: Own, keep: int) -> None:
     path = saved(STATE)
     path.write_bytes(path.read_bytes()[:keep])
     said = refusal(path)
-    assert said.startswith("some.pth is damaged or no checkpoint that can be read safely (")
+    assert said.startswith("some.pth is damaged or not a checkpoint that can be read safely (")
     assert said.endswith("); fetch it again")
     assert "\n" not in said
 
@@ -140,7 +142,7 @@ def test_a_pickle_that_would_run_something_does_not(own: Own, function: Any, arg
     content = {"beside": {"model": STATE, "x": evil}, "inside": {"model": STATE | {"x": evil}}, "alone": evil}[place]
     path = saved(content)
     if function is os.system:
-        assert refusal(path).startswith("some.pth is damaged or no checkpoint that can be read safely (")
+        assert refusal(path).startswith("some.pth is damaged or not a checkpoint that can be read safely (")
     elif place == "beside":
         assert is_state(filled(path))  # eval is one more name that is not looked up
     else:

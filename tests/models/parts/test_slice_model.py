@@ -150,7 +150,7 @@ def test_a_box_that_rounding_closed_is_one_pixel(volume: Volume) -> None:
     ("bad", "status", "message"),
     [
         (boxes({6: (0, 0, 2, 2)}), "error", "slice 6 is not in the volume, which has the slices 0 to 5"),
-        (boxes({2: (0, 10, 2, 12)}), "error", r"the box \(0, 10, 2, 12\) on slice 2 has no pixel in the 8 x 10 slice"),
+        (boxes({2: (0, 10, 2, 12)}), "error", r"the box \(0, 10, 2, 12\) on slice 2 is outside of the 8 x 10 slice"),
         (points([(2, 8, 0)]), "error", "slice 2 has a point outside of its 8 x 10 pixels"),
         (boxes({4: (0, 0, 2, 2)}), "error", "RuntimeError: broken slice"),
         (points([(2, 1, 1)], label=0), "oom", "MemoryError: too many"),
@@ -253,7 +253,7 @@ ODD: list[tuple[str, Callable[..., Any], str]] = [
     (
         "decode",
         lambda items: [SliceResult(np.ones((2, 3), bool)) for _ in items],
-        "decode returned a mask of the shape (2, 3) for a slice of (8, 9)",
+        "decode returned a mask of shape (2, 3) for a slice of (8, 9)",
     ),
 ]
 

@@ -135,7 +135,9 @@ def test_a_file_that_was_put_there_by_hand_is_recorded_and_its_change_noticed(ow
     assert weights.locate("own") == folder / "own.pth"
     recorded = json.loads((folder / "own.pth.json").read_text())
     assert (recorded["checksum"], recorded["source"]) == (f"sha256:{ABC}", "put there by hand")
-    assert weights.verify("own") == f"{folder / 'own.pth'}: sha256 {ABC}, as at first, nobody has published one"
+    assert (
+        weights.verify("own") == f"{folder / 'own.pth'}: sha256 {ABC}, unchanged since the first use; none is published"
+    )
     (folder / "own.pth").write_bytes(b"abcd")
     assert told("own").startswith(
         f"{folder / 'own.pth'} is not the file with the sha256 {ABC}; delete it and run: intrabench weights get own"
