@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and one sentence where they cannot be written."""
+"""Write files completely or not at all, with one sentence if they cannot be written."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from intrabench.errors import IntraBenchError
 
 
 class CannotWrite(IntraBenchError):
-    """The system does not let a file be written."""
+    """A file cannot be written."""
 
 
 @contextmanager
 def atomically(path: Path) -> Iterator[Path]:
-    """A place beside `path` to write to. At the end the file there replaces `path`; after an error nothing of it stays.
+    """A temporary path beside `path` to write to. At the end it replaces `path`; after an error it is deleted.
 
-    The folder is made. Of several processes that write the same file at once, the last one counts.
+    The folder is created. If several processes write the same file at once, the last one counts.
 
     Raises:
         OSError: the file cannot be written; inside of `writing` that becomes one sentence.
@@ -36,7 +36,7 @@ def atomically(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Say in one sentence why `path` cannot be written, where the system says so with an ``OSError``.
+    """Turn an ``OSError`` into one sentence that says why `path` cannot be written.
 
     Raises:
         CannotWrite: the sentence.
@@ -45,6 +45,8 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno == errno.ENOSPC:
-            raise CannotWrite(f"{path} cannot be written, the disk is full: free some space, then run again.") from None
+            raise CannotWrite(
+                f"{path} cannot be written because the disk is full: free some space, then run again."
+            ) from None
         reason = error.strerror or type(error).__name__
-        raise CannotWrite(f"{path} cannot be written ({reason}): choose a folder that you may write to.") from None
+        raise CannotWrite(f"{path} cannot be written ({reason}): choose a writable folder.") from None

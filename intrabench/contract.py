@@ -1,7 +1,7 @@
-"""What a class must be to be known by name; classes that are not built in are checked when they are found and loaded.
+"""Checks of classes before they are registered; classes that are not built in are checked when found and loaded.
 
 `check_source` reads a file without running it, as `intrabench list` does; `check_class` looks at the class itself. Both
-give one sentence: the file, the class, what is wrong, what to write.
+report one sentence: the file, the class, what is wrong, and what to write.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BASES: dict[Room, tuple[str, ...]] = {
     "metrics": ("Metric",),
     "clickability": ("Clickability", "Saliency"),
 }
-"""What classes of a room inherit from; at least one of these that can be imported from `intrabench`."""
+"""The base classes of each room, all of which can be imported from `intrabench`."""
 
 KINDS = {"Refinement": "refinement", "Modifier": "modifier"}
 """What classes with these bases are called, where a room has several kinds of classes."""
@@ -36,9 +36,9 @@ _METHODS = (inspect.isfunction, inspect.ismethod, lambda member: isinstance(memb
 
 
 def check_source(tree: ast.Module, path: Path) -> None:
-    """Refuse a class that inherits from `BASES` or something built in, but has no name that can be read, or a bad one.
+    """Refuse a class that inherits from `BASES` or a built-in class, but has no readable name, or an invalid one.
 
-    A class that is only a base needs none: it has abstract methods, others in the file inherit from it, or its own
+    A class that is only a base needs no name: it has abstract methods, others in the file inherit from it, or its own
     name begins with an underscore.
     """
     ours = {base for bases in BASES.values() for base in bases} | _built_in(tree)
@@ -83,12 +83,12 @@ def room_of(cls: Any) -> Room | None:
 
 
 def check_class(cls: Any, room: Room, origin: str) -> None:
-    """Refuse a class that does not keep to the contract of its room.
+    """Refuse a class that breaks the contract of its room.
 
     origin: the file or package that it comes from.
 
     Raises:
-        IntraBenchError: the first thing that is wrong, and what to write.
+        IntraBenchError: the first problem, and what to write.
     """
     for problem in _problems(cls, room):
         raise IntraBenchError(f"{origin}: class {getattr(cls, '__name__', cls)} {problem}")
@@ -129,7 +129,7 @@ def _misses_dataclass(cls: type[Any], arguments: str) -> Iterator[str]:
 
 
 def _wrong_methods(cls: type[Any]) -> Iterator[str]:
-    """Methods that cannot be called like those of the bases whose place they take."""
+    """Methods that cannot be called like the base's methods that they override."""
     for base in _ours(cls):
         for name, expected in vars(base).items():
             found = inspect.getattr_static(cls, name)
@@ -168,7 +168,7 @@ def _version(value: Any) -> Iterator[str]:
 
 def _dims(value: Any) -> Iterator[str]:
     if value not in (2, 3) or isinstance(value, bool):
-        yield f"has dims = {_short(value)}; write dims = 2 for a model of slices, or dims = 3 for one of volumes"
+        yield f"has dims = {_short(value)}; write dims = 2 for a model of slices, or dims = 3 for a model of volumes"
 
 
 def _accepts(value: Any) -> Iterator[str]:
@@ -228,7 +228,7 @@ _ATTRIBUTES: dict[str, Callable[[Any], Iterator[str]]] = {
     "best": _best,
     "needs": _needs,
 }
-"""Class attributes of the bases, and what is wrong with a value (None: there is none)."""
+"""Class attributes of the bases, with checks that yield problems of a value (None: missing)."""
 
 
 def _bases(room: Room) -> tuple[type[Any], ...]:
@@ -243,7 +243,7 @@ def _ours(cls: type[Any]) -> list[type[Any]]:
 
 
 def _annotated(cls: type[Any]) -> set[str]:
-    """The attributes that its bases announce with a type."""
+    """The attributes that its bases declare with a type."""
     return {name for base in _ours(cls) for name in inspect.get_annotations(base)}
 
 

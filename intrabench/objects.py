@@ -1,4 +1,4 @@
-"""From what people give, a spec, an object or a class, to the object: models, prompters, data sets and metrics."""
+"""Make models, prompters, data sets and metrics from specs, objects or classes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,9 @@ def once(made: Iterable[T]) -> dict[str, T]:
     found: dict[str, T] = {}
     for one in made:
         if _classes(known := found.setdefault(one.spec, one)) != _classes(one):
-            raise IntraBenchError(f"two classes are both called {known.spec.partition(':')[0]}; give one another name")
+            raise IntraBenchError(
+                f"two classes are both called {known.spec.partition(':')[0]}; give one a different name"
+            )
     return found
 
 
@@ -82,14 +84,14 @@ def _classes(made: Any) -> list[type[Any]]:
 
 
 def spec_of(given: Any) -> str:
-    """How a spec, an object or a class is written: objects with all parameters."""
+    """The text of a spec, an object or a class; objects with all parameters."""
     if isinstance(given, str | Path):
         return str(given)
     return str(getattr(given, "name", given.__name__) if isinstance(given, type) else given.spec)
 
 
 def _object(room: Room, given: Any) -> Any:
-    """The object; its class is known by name from now on, so that results can be looked at and played again."""
+    """The object. Its class is registered, so that its results can be read and played again."""
     if isinstance(given, str):
         return registry.make(room, given)
     cls = given if isinstance(given, type) else type(given)
@@ -100,7 +102,7 @@ def _object(room: Room, given: Any) -> Any:
 
 
 def _check_parameters(made: Any) -> None:
-    """Refuse parameters that a spec cannot write: results would be stored under a name that says nothing."""
+    """Refuse parameters that a spec cannot express, because the name in results would be meaningless."""
     for parameter in fields(made):
         value = getattr(made, parameter.name)
         parts = value if isinstance(value, tuple) else (value,)

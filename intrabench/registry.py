@@ -1,7 +1,7 @@
-"""Names to classes: found by reading the files, imported only when used, so that listing stays light.
+"""Find classes by name: by reading files, which are imported only when used, so that listing is fast.
 
-A class is known by its class attribute ``name = "..."``. It is looked for in this package, in the workspace (a folder
-with ``intrabench.toml``), in files named by ``--plugin``, and in the entry points ``intrabench.models`` and so on.
+A class is registered by its class attribute ``name = "..."``. Classes are searched in this package, in the workspace (a
+folder with ``intrabench.toml``), in files given by ``--plugin``, and in the entry points ``intrabench.models`` etc.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ROOMS: dict[Room, str] = {
     "metrics": "metric",
     "clickability": "clickability model",
 }
-"""Rooms, and what one thing in them is called."""
+"""Rooms, and the word for one of their classes."""
 
 _plugins: dict[Room, dict[str, Entry]] = {room: {} for room in ROOMS}
 
@@ -54,7 +54,7 @@ class Entry:
 
 
 def entries(room: Room) -> dict[str, Entry]:
-    """All classes of a room by name, sorted; nothing of them is imported."""
+    """All classes of a room by name, sorted; they are not imported."""
     found: dict[str, Entry] = {}
     for entry in _all(room):
         if entry.name in found:
@@ -77,7 +77,7 @@ def make(room: Literal["metrics"], spec: str) -> Metric: ...
 @overload
 def make(room: Room, spec: str) -> Any: ...
 def make(room: Room, spec: str) -> Any:
-    """The object that a spec names, ``name:key=value,...``; a data set may also be a path, ``PATH:key=value,...``."""
+    """Make the object of a spec, ``name:key=value,...``; a data set may also be a path, ``PATH:key=value,...``."""
     if room == "datasets" and _is_path(spec):
         return _folder(spec)
     name, arguments = specs.parse(spec)
@@ -85,7 +85,7 @@ def make(room: Room, spec: str) -> Any:
 
 
 def find(room: Room, name: str) -> Entry:
-    """The entry called `name`, or one sentence that suggests the nearest."""
+    """The entry called `name`; an error suggests the nearest name."""
     known = entries(room)
     if name not in known:
         raise IntraBenchError(
@@ -98,7 +98,7 @@ def click_model(spec: str) -> Clickability:
     """The clickability model that a spec or the path of a checkpoint of `rclicks` names, made once per class.
 
     Raises:
-        IntraBenchError: there is none, or its weights are not here.
+        IntraBenchError: the model is unknown, or its weights are missing.
     """
     name = spec.partition(":")[0]
     if "/" in name or (os.path.isfile(spec) and name not in entries("clickability")):
@@ -113,27 +113,27 @@ def _click_model(cls: type[Clickability], spec: str) -> Clickability:
 
 
 def _folder(spec: str) -> Dataset:
-    """A folder of the user's as a data set; none may be called like one that is known by name."""
+    """The user's folder as a data set; its name must differ from those of registered data sets."""
     from intrabench.datasets.folder.folder import open_folder
     from intrabench.datasets.folder.rules import FILE
 
     folder = open_folder(spec)
     if folder.name in entries("datasets"):
         raise IntraBenchError(
-            f"{spec.partition(':')[0]} would be called like the data set {folder.name} of intrabench; "
+            f"{spec.partition(':')[0]} would have the name of IntraBench's data set {folder.name}; "
             f"write another name in its {FILE}"
         )
     return folder
 
 
 def _is_path(spec: str) -> bool:
-    """Whether a spec of a data set is a path: by a slash, or because it exists and no data set has this name."""
+    """Whether a data set spec is a path: it has a slash, or the path exists and no data set has this name."""
     name = spec.partition(":")[0]
     return "/" in name or ((os.path.exists(spec) or os.path.exists(name)) and name not in entries("datasets"))
 
 
 def add_plugin(path: Path) -> None:
-    """Make the classes in a file of the user's known by name."""
+    """Register the classes in the user's file."""
     if not path.is_file():
         raise IntraBenchError(f"--plugin {path} does not exist; give the path of a Python file")
     workspace = current()
@@ -155,10 +155,10 @@ def add_plugin(path: Path) -> None:
 
 
 def introduce(room: Room, cls: type[Any]) -> None:
-    """Make a class known by name, as long as this process lasts; it replaces one of the same name that was given so.
+    """Register a class for this process; it replaces an earlier one that was registered under the same name.
 
     Raises:
-        IntraBenchError: the class does not keep to the contract, or another one is known by its name.
+        IntraBenchError: the class breaks the contract, or its name belongs to another class.
     """
     check_class(cls, room, HERE)
     name = str(cls.name)
@@ -166,21 +166,21 @@ def introduce(room: Room, cls: type[Any]) -> None:
     if known is not None and known.origin != HERE:
         if not _same_place(known.load(), cls):
             raise IntraBenchError(
-                f"{ROOMS[room]} {name!r} of class {cls.__name__} is known from {known.origin}; give it another name"
+                f"{ROOMS[room]} {name!r} of class {cls.__name__} exists already in {known.origin}; give it another name"
             )
         return
     _plugins[room][name] = Entry(name, _first_line(cls.__doc__), HERE, lambda: cls)
 
 
 HERE = "this Python session"
-"""The origin of classes that were given as such, or by an object."""
+"""The origin of classes registered in Python, directly or by an object."""
 
 
 def _same_place(one: type[Any], other: type[Any]) -> bool:
-    """Whether two classes are one, or come from one file that was imported twice."""
+    """Whether two classes are the same, or come from the same file, imported twice."""
     try:
         return one is other or (one.__name__ == other.__name__ and inspect.getfile(one) == inspect.getfile(other))
-    except (TypeError, OSError):  # a class of a notebook has no file
+    except (TypeError, OSError):  # classes of notebooks have no file
         return False
 
 
@@ -219,7 +219,7 @@ def _checked(room: Room, entry: Entry) -> type[Any]:
 def _load_point(point: importlib.metadata.EntryPoint, origin: str) -> Any:
     try:
         return point.load()
-    except Exception as error:  # a package of the user's may fail in any way
+    except Exception as error:  # the package's own code may raise anything
         raise IntraBenchError(
             f"{point.value} of {origin} cannot be imported ({type(error).__name__}: {error}); repair or uninstall it"
         ) from error

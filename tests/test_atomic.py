@@ -52,8 +52,8 @@ def test_two_writers_of_one_file_do_not_meet(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("number", "sentence"),
     [
-        (errno.ENOSPC, "file.txt cannot be written, the disk is full: free some space, then run again."),
-        (errno.EACCES, "file.txt cannot be written (Permission denied): choose a folder that you may write to."),
+        (errno.ENOSPC, "file.txt cannot be written because the disk is full: free some space, then run again."),
+        (errno.EACCES, "file.txt cannot be written (Permission denied): choose a writable folder."),
     ],
 )
 def test_what_the_system_refuses_is_one_sentence(number: int, sentence: str) -> None:

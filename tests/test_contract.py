@@ -55,7 +55,7 @@ WRONG = [
         "model",
         'name = "mine"',
         'name = "mine"\n    dims = 4',
-        "has dims = 4; write dims = 2 for a model of slices, or dims = 3 for one of volumes",
+        "has dims = 4; write dims = 2 for a model of slices, or dims = 3 for a model of volumes",
     ),
     ("model", 'name = "mine"', 'name = "mine"\n    version = 2', 'has version = 2, expected text; write version = "1"'),
     ("data set", 'version = "1"', "", 'has no version; write version = "1"'),

@@ -201,19 +201,19 @@ def test_the_hand_and_the_stop_rule_go_with_rows() -> None:
 
 def test_what_is_wrong_is_said_in_one_sentence() -> None:
     assert told() == (
-        "protocol basic@1 has no rows of its own; give --prompter, for example --prompter box_interp:n=3, "
-        "or --protocol intrabench@1, rclicks@1, ritm-noc@1, which have"
+        "protocol basic@1 has no prompters of its own; give --prompter, such as --prompter box_interp:n=3, "
+        "or --protocol intrabench@1, rclicks@1, ritm-noc@1"
     )
     assert told(only="3B*").startswith("--only selects rows of a protocol, but basic@1 has none; give --protocol intr")
     assert told(only=["3B*", "3BInter"], protocol="intrabench@1") == (
-        "--only '3BInter' fits no row of intrabench@1, did you mean '3B Inter'?; "
+        "--only '3BInter' matches no row of intrabench@1, did you mean '3B Inter'?; "
         "`intrabench info intrabench@1` lists them"
     )
     assert told(only="3D Box", protocol="intrabench@1") == (
-        "none of the chosen rows of intrabench@1 suits model box_fill, which works in 2D and takes box2d, box3d; "
-        "choose others by --only, or give --prompter"
+        "no selected row of intrabench@1 suits model box_fill, which works in 2D and takes box2d, box3d; "
+        "select others with --only, or give --prompter"
     )
-    assert told(refine="scribble", protocol="intrabench@1").startswith("--refine goes with --prompter; the rows of")
+    assert told(refine="scribble", protocol="intrabench@1").startswith("--refine needs --prompter, because the rows of")
     assert told(prompter="box_slice", only="3D Box", protocol="intrabench@1").startswith("--only selects rows of")
 
 
@@ -227,7 +227,7 @@ def test_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     code, out, err = call("--protocol", "intrabench@1", "--only", "3B Inter*", "--only", "B Prop")
     assert (code, "2 sessions" in err, "│ 3B Inter" in out, "│ B Prop" in out) == (0, True, True, True)
     code, _, err = call()
-    assert (code, err.startswith("error: protocol basic@1 has no rows"), err.count("\n")) == (2, True, 1)
+    assert (code, err.startswith("error: protocol basic@1 has no prompters"), err.count("\n")) == (2, True, 1)
     code, _, err = call("--protocol", "intrabench@1", "--only", "4B Inter")
     assert (code, "did you mean '" in err, err.count("\n")) == (2, True, 1)
 

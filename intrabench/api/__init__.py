@@ -1,1 +1,1 @@
-"""What `intrabench` offers in Python: the functions behind the command line. They return data and print nothing."""
+"""The Python interface of `intrabench`: the functions behind the command line. They return data and print nothing."""

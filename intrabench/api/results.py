@@ -1,4 +1,4 @@
-"""Looking at results in Python: tables, comparisons, the report, figures; and several folders as one, played again."""
+"""Results in Python: tables, comparisons, report, figures, merging and verification."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Folder: TypeAlias = str | Path | None
 """A results folder; None: ``results`` of the workspace, else ``intrabench-results``."""
 Plugins: TypeAlias = str | Path | Iterable[str | Path]
-"""Python files with classes of one's own."""
+"""Python files with your own classes."""
 
 
 def table(
@@ -39,7 +39,7 @@ def table(
 ) -> pl.DataFrame:
     """Effort against a metric: by default a line per prompter and model, and a column per data set.
 
-    round: the state after so many corrections; None: the last. by, columns: columns of the rows whose values make
+    round: number of corrections after which to read the state; None: the last. by, columns: columns whose values define
     lines and columns. The others are those of ``intrabench table``. The frame has every column; `intrabench table`
     leaves out what is the same in all lines.
 
@@ -72,7 +72,7 @@ def compare(
         A comparison for each pair of lines, by what the two have in common. `Comparison.worse` says whether B is.
 
     Raises:
-        IntraBenchError: nothing is called so, or there is nothing in common.
+        IntraBenchError: a name is unknown, or nothing is in common.
     """
     from dataclasses import replace
 
@@ -103,7 +103,7 @@ def report(
 ) -> Path:
     """Write one HTML file: tables, curves, ranking, failures, and a viewer of the worst, median and best targets.
 
-    targets: how many of each data set the viewer shows.
+    targets: number of targets per data set in the viewer.
 
     Returns:
         The file.
@@ -131,10 +131,10 @@ def figures(folder: str | Path, out: Folder = None, *, format: str | Sequence[st
 def merge(sources: str | Path | Iterable[str | Path], out: str | Path, *, newest: bool = False) -> Merged:
     """Copy the rows, turns, masks and records of several results folders into one; nothing in there is overwritten.
 
-    newest: where results contradict each other, the newest count; without it nothing is copied then.
+    newest: if results contradict each other, the newest count; without it, nothing is copied then.
 
     Returns:
-        The numbers of files, and what is to be known: contradictions, rounding, damaged parts, package versions.
+        The numbers of files, and notes: contradictions, rounding, damaged parts, package versions.
     """
     from intrabench.results.merge import merge as copy
 

@@ -1,4 +1,4 @@
-"""Playing in Python: whole runs, a preview of one session, the check of a model."""
+"""Runs, previews of one session, and checks of models in Python."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def run(
 
     model, prompter, dataset, refine, metric: specs, objects of your own, classes (made with their defaults), or a
     sequence that mixes them. A data set may be the path of a folder. Without a prompter the rows of the protocol are
-    run, ``protocol="intrabench@1"``. What the results folder `out` holds already is not computed again. The other
-    options are those of ``intrabench run``. progress: show how far it is; None: in a notebook and on a terminal only.
+    run, ``protocol="intrabench@1"``. Sessions already in the results folder `out` are not computed again. The other
+    options are those of ``intrabench run``. progress: show progress; None: only in notebooks and on terminals.
 
     An object that brings a runtime of its own (`model.runtime`) keeps it; options that say something else about it are
     refused. The run works on copies, so objects stay as they were.
@@ -133,10 +133,10 @@ def check(
     """Check a model on a synthetic scan: prompts, geometry, batches, determinism, memory, time.
 
     Returns:
-        One finding for each thing that was looked at; those that failed have ``ok`` False.
+        One finding per check; failed ones have ``ok`` False.
 
     Raises:
-        IntraBenchError: a name or option is wrong, or the weights are not here.
+        IntraBenchError: a name or option is wrong, or the weights are missing.
     """
     given = dict(locals())
     from intrabench.engine.check import check as findings

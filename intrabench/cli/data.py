@@ -1,4 +1,4 @@
-"""The command line's part about data sets."""
+"""Commands for data sets."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import typer
 from intrabench.cli.shared import Cases, Json, Plugins, add_plugins, show, show_table
 from intrabench.errors import IntraBenchError
 
-data_app = typer.Typer(help="Data sets: fetch, list, check, verify, remove.", no_args_is_help=True)
+data_app = typer.Typer(help="Download, list, check, verify and remove data sets.", no_args_is_help=True)
 
 Names = Annotated[list[str], typer.Argument(help="Data set specs or paths of folders.")]
-Root = Annotated[Path | None, typer.Option("--root", help="Data folder, in place of INTRABENCH_DATA.")]
+Root = Annotated[Path | None, typer.Option("--root", help="Data folder instead of INTRABENCH_DATA.")]
 
 
 @data_app.command("get")
 def data_get(
     names: Names,
     cases: Cases = [],  # noqa: B006
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Cases at once.")] = 1,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of cases at once.")] = 1,
     root: Root = None,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
-    """Fetch and convert data sets; what is there already is left alone."""
+    """Download and convert data sets; existing cases are kept."""
     from intrabench import registry
     from intrabench.datasets.cases.get import fetch_shared, get
     from intrabench.datasets.cases.selection import select_cases
@@ -73,7 +73,7 @@ def data_list(
 
 @data_app.command("urls")
 def data_urls(names: Names, cases: Cases = [], plugin: Plugins = []) -> None:  # noqa: B006
-    """Print where the files of data sets come from, one address a line."""
+    """Print the addresses of the files of data sets, one per line."""
     from intrabench import registry
     from intrabench.datasets.cases.selection import select_cases
 
@@ -89,7 +89,7 @@ def data_urls(names: Names, cases: Cases = [], plugin: Plugins = []) -> None:  #
 
 @data_app.command("check")
 def data_check(names: Names, cases: Cases = [], json: Json = False, root: Root = None, plugin: Plugins = []) -> None:  # noqa: B006
-    """Tell what data sets or folders hold, and all that is suspicious; stores nothing. Exit code 1: unusable cases."""
+    """Show what data sets or folders contain, with warnings; stores nothing. Exit code 1: unusable cases."""
     from dataclasses import asdict
 
     from intrabench import registry
@@ -130,12 +130,12 @@ def data_verify(names: Names, root: Root = None, plugin: Plugins = []) -> None: 
         typer.echo(problem, err=True)
     if problems:
         raise typer.Exit(1)
-    typer.echo(f"{', '.join(names)}: all files are as they should be")
+    typer.echo(f"{', '.join(names)}: all files are intact")
 
 
 @data_app.command("remove")
 def data_remove(names: Names, root: Root = None, plugin: Plugins = []) -> None:  # noqa: B006
-    """Delete the downloads and converted cases of data sets; downloads that others need too stay."""
+    """Delete the downloads and converted cases of data sets; downloads shared with other data sets are kept."""
     from intrabench import registry
     from intrabench.datasets.cases import store
 
@@ -151,6 +151,6 @@ def data_remove(names: Names, root: Root = None, plugin: Plugins = []) -> None: 
 
 
 def _use(root: Path | None) -> None:
-    """Let `root` be the data folder of this process and those that it starts."""
+    """Set the data folder of this process and of its child processes."""
     if root is not None:
         os.environ["INTRABENCH_DATA"] = str(root)

@@ -1,4 +1,4 @@
-"""The command line: parse, call, print. Everything heavy is imported inside the command that needs it."""
+"""The command line: parse, call, print. Heavy imports are inside the commands that need them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def list_(
     json: Json = False,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
-    """List what is known by name."""
+    """List all names of one kind, e.g. models."""
     if what == "datasets":
         from intrabench.cli.describe import datasets
 
@@ -60,7 +60,7 @@ def list_(
 
 @app.command()
 def info(name: str, plugin: Plugins = []) -> None:  # noqa: B006
-    """Show what a model, prompter, data set, metric or protocol is, and its parameters."""
+    """Describe a model, prompter, data set, metric or protocol and its parameters."""
     from intrabench.cli.describe import describe
 
     add_plugins(plugin)
@@ -69,7 +69,7 @@ def info(name: str, plugin: Plugins = []) -> None:  # noqa: B006
 
 @app.command()
 def init(folder: Path) -> None:
-    """Make a workspace: a folder with intrabench.toml and an example of each class that you can add."""
+    """Create a workspace: a folder with intrabench.toml and an example of each class that you can add."""
     from intrabench.workspace import make_workspace
 
     make_workspace(folder)

@@ -1,4 +1,4 @@
-"""The options that several commands about playing have, with their help and what the shell completes."""
+"""Options of several commands, with their help and shell completion."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ prompter = typer.Option(
     "--prompter", "-p", help="Prompter spec, e.g. box_interp:n=3.", autocompletion=completes("prompters")
 )
 dataset = typer.Option("--dataset", "-d", help="Data set spec or folder.", autocompletion=completes("datasets"))
-refine = typer.Option(
-    "--refine", help="How answers are corrected, e.g. scribble.", autocompletion=completes("prompters")
+refine = typer.Option("--refine", help="Refinement of answers, e.g. scribble.", autocompletion=completes("prompters"))
+metric = typer.Option(
+    "--metric", help="Metric besides the protocol's, e.g. lesion_f1.", autocompletion=completes("metrics")
 )
-metric = typer.Option("--metric", help="Beside the protocol's, e.g. lesion_f1.", autocompletion=completes("metrics"))
-seed = typer.Option("--seed", help="Root seed of the simulated user.")
+seed = typer.Option("--seed", help="Seed of all random numbers of the simulated user.")
 
 Models = Annotated[list[str], model]
 Prompters = Annotated[list[str], prompter]
 Datasets = Annotated[list[str], dataset]
-Hand = Annotated[str, typer.Option("--hand", help="An imperfect hand, e.g. jitter_mm=2,miss_rate=0.1.")]
-Rounds = Annotated[int | None, typer.Option("--rounds", help="Corrections after the initial prompting.")]
+Hand = Annotated[str, typer.Option("--hand", help="User error model, e.g. jitter_mm=2,miss_rate=0.1.")]
+Rounds = Annotated[int | None, typer.Option("--rounds", help="Number of corrections after the first prompts.")]
 Protocol = Annotated[
-    str, typer.Option("--protocol", help="See `intrabench list protocols`.", autocompletion=_protocols)
+    str, typer.Option("--protocol", help="Protocol; see `intrabench list protocols`.", autocompletion=_protocols)
 ]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
 Dtype = Annotated[str, typer.Option("--dtype", help="float32, bfloat16 or float16.")]
-Batch = Annotated[str, typer.Option("--batch", help="fixed, auto, or a number (1 for latency claims).")]
-Weights = Annotated[str | None, typer.Option("--weights", help="A checkpoint brought by hand, or `random`.")]
+Batch = Annotated[str, typer.Option("--batch", help="Batch size: fixed, auto, or a number (1 to measure latency).")]
+Weights = Annotated[str | None, typer.Option("--weights", help="Path of a checkpoint, or `random`.")]

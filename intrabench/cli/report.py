@@ -1,4 +1,4 @@
-"""The command line's part about looking at results: table, compare, report, figures."""
+"""Commands to look at results: table, compare, report, figures."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ Metric = Annotated[
     str,
     typer.Option(
         "--metric",
-        help="One of `intrabench list metrics`; seconds (of the machine); "
+        help="A metric of `intrabench list metrics`; seconds (machine time); "
         "auc, noc:threshold=0.9, nof, regressions, cvpr25_auc, rclicks_auc",
     ),
 ]
 Round = Annotated[int | None, typer.Option("--round", help="State after this round. Default: the last.")]
 How = Annotated[str, typer.Option("--aggregation", help="protocol, class-first, case, pooled; table: also matched")]
-Failed = Annotated[str, typer.Option("--failed", help="What failures count as: worst or drop.")]
-Empty = Annotated[str, typer.Option("--empty", help="What empty answers count as: worst or drop.")]
+Failed = Annotated[str, typer.Option("--failed", help="How failures count: worst (value) or drop.")]
+Empty = Annotated[str, typer.Option("--empty", help="How empty answers count: worst (value) or drop.")]
 
 
 def add_reports(app: typer.Typer) -> None:
-    """Give `app` the commands of this file."""
+    """Add the commands of this file to `app`."""
     for command in (table, compare, report, figures):
         app.command()(command)
 
@@ -37,19 +37,19 @@ def table(
     out: Out = None,
     metric: Metric = "dice",
     round: Round = None,
-    per_round: Annotated[bool, typer.Option("--per-round", help="A line for every round, not the last alone.")] = False,
-    by: Annotated[str, typer.Option(help="Columns that make lines, e.g. model or model,prompter.")] = "",
-    columns: Annotated[str, typer.Option(help="The column that makes columns, e.g. label.")] = "dataset",
+    per_round: Annotated[bool, typer.Option("--per-round", help="A line per round, not only the last.")] = False,
+    by: Annotated[str, typer.Option(help="Columns that define lines, e.g. model or model,prompter.")] = "",
+    columns: Annotated[str, typer.Option(help="Column that defines the columns, e.g. label.")] = "dataset",
     aggregation: How = "protocol",
     failed: Failed = "worst",
     empty: Empty = "worst",
     protocol: Annotated[str, typer.Option(help="Only sessions of this protocol, e.g. rclicks@1.")] = "",
-    groups: Annotated[bool, typer.Option("--groups", help="How much it matters where people click.")] = False,
-    interval: Annotated[bool, typer.Option("--interval", help="The 95 % interval of every cell.")] = False,
-    counts: Annotated[bool, typer.Option("--counts", help="Cases/targets of every cell, and !failures.")] = False,
-    reference: Annotated[str, typer.Option(help="Published numbers to set beside: paper.")] = "",
+    groups: Annotated[bool, typer.Option("--groups", help="Robustness to the position of clicks.")] = False,
+    interval: Annotated[bool, typer.Option("--interval", help="Show the 95 % interval of every cell.")] = False,
+    counts: Annotated[bool, typer.Option("--counts", help="Show cases/targets of every cell, and !failures.")] = False,
+    reference: Annotated[str, typer.Option(help="Compare with published numbers: paper.")] = "",
     format: Annotated[str, typer.Option(help="text, csv, markdown, latex or html")] = "text",
-    csv: Annotated[bool, typer.Option("--csv", help="As --format csv.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Same as --format csv.")] = False,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Tabulate effort against a metric."""
@@ -69,7 +69,7 @@ def table(
 
 
 def _show(table: Table, format: str) -> None:
-    """Print a table, and below it what was trained on the data."""
+    """Print a table, and below it the models that were trained on the data."""
     from intrabench.cli.console import print_frame
     from intrabench.reporting.formats import formatted
     from intrabench.reporting.table import readable, seen_in_training
@@ -85,7 +85,7 @@ def _show(table: Table, format: str) -> None:
 
 def compare(
     a: Annotated[str, typer.Argument(metavar="A", help="A results folder, a model or a prompter.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="Another of the same kind.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="Another one of the same kind.")],
     out: Out = None,
     metric: Metric = "dice",
     round: Round = None,
@@ -102,7 +102,7 @@ def compare(
     for head, found in api.compare(**given).items():
         typer.echo("\n".join([f"== {head}", *found.describe(a, b)]))
         if found.worse:
-            typer.echo(f"{b} is worse: the whole interval of the difference lies below 0")
+            typer.echo(f"{b} is worse: the interval of the difference is below 0")
         worse |= found.worse
     if worse:
         raise typer.Exit(1)
@@ -111,7 +111,7 @@ def compare(
 def report(
     file: Annotated[Path, typer.Argument(help="The HTML file.")] = Path("report.html"),
     out: Out = None,
-    targets: Annotated[int, typer.Option("--targets", help="Targets to look at, per data set.")] = 3,
+    targets: Annotated[int, typer.Option("--targets", help="Number of targets in the viewer, per data set.")] = 3,
     aggregation: How = "protocol",
     failed: Failed = "worst",
     empty: Empty = "worst",
@@ -128,11 +128,11 @@ def report(
 
 
 def figures(
-    folder: Annotated[Path, typer.Argument(help="Where the pictures go.")],
+    folder: Annotated[Path, typer.Argument(help="Folder for the pictures.")],
     out: Out = None,
     format: Annotated[list[str], typer.Option("--format", help="png, svg or pdf; several are fine.")] = ["png"],  # noqa: B006
 ) -> None:
-    """Draw curves, ranking and sizes as pictures for papers."""
+    """Draw curves, ranking and Dice by target size as pictures for papers."""
     from intrabench.api import results as api
     from intrabench.workspace import results_folder
 

@@ -1,4 +1,4 @@
-"""The command line's part about sharing results: export, merge, verify."""
+"""Commands to share results: export, merge, verify."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ Out = Annotated[
 
 
 def add_results(app: typer.Typer) -> None:
-    """Give `app` the commands of this file."""
+    """Add the commands of this file to `app`."""
     app.add_typer(export_app, name="export")
     app.command()(merge)
     app.command()(verify)
 
 
-export_app = typer.Typer(help="Results in the formats of others: rows, masks.", no_args_is_help=True)
+export_app = typer.Typer(help="Export results in common formats: rows, masks.", no_args_is_help=True)
 
 
 @export_app.command("rows")
 def export_rows(
     file: Annotated[Path, typer.Argument(help="FILE.csv, FILE.parquet or FILE.jsonl")],
     out: Out = None,
-    turns: Annotated[bool, typer.Option("--turns", help="Also what users gave, to FILE.turns.csv.")] = False,
+    turns: Annotated[
+        bool, typer.Option("--turns", help="Also write the prompts of all turns, to FILE.turns.csv.")
+    ] = False,
 ) -> None:
     """Write the rows as CSV, Parquet or JSON lines, one per session and round."""
     from intrabench.results.export_rows import export_rows as write
@@ -43,7 +45,7 @@ def export_rows(
 
 @export_app.command("masks")
 def export_masks(
-    folder: Annotated[Path, typer.Argument(help="Where the NIfTI files go.")],
+    folder: Annotated[Path, typer.Argument(help="Folder for the NIfTI files.")],
     out: Out = None,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
@@ -57,15 +59,17 @@ def export_masks(
 
 
 def merge(
-    sources: Annotated[list[Path], typer.Argument(metavar="FROM...", help="Results folders, of several machines.")],
-    out: Annotated[Path, typer.Option("--out", help="Results folder that gets what it lacks of them.")],
+    sources: Annotated[
+        list[Path], typer.Argument(metavar="FROM...", help="Results folders, e.g. of several machines.")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="Results folder to merge into.")],
     newest: Annotated[
-        bool, typer.Option("--newest", help="Where results contradict each other, the newest count.")
+        bool, typer.Option("--newest", help="If results contradict each other, the newest count.")
     ] = False,
 ) -> None:
-    """Copy the rows, turns, masks and records of several results folders into one; nothing in there is overwritten.
+    """Copy the rows, turns, masks and records of several results folders into one; nothing is overwritten.
 
-    Results that contradict each other are listed and, without --newest, nothing is copied (exit code 1).
+    Results that contradict each other are listed. Without --newest nothing is then copied (exit code 1).
     """
     from intrabench.api.results import merge as copy
 
@@ -83,22 +87,22 @@ def merge(
     if merged.conflicts and not newest:
         typer.echo(f"nothing was copied to {out}; with --newest the newest results count", err=True)
     else:
-        typer.echo(f"copied {merged.copied} files to {out}, {merged.skipped} were there already")
+        typer.echo(f"copied {merged.copied} files to {out}, {merged.skipped} existed already")
     if merged.damaged or (merged.conflicts and not newest):
         raise typer.Exit(1)
 
 
 LISTED = 20
-"""Lines of each kind that `merge` prints."""
+"""Maximum number of lines of each kind that `merge` prints."""
 
 
 def verify(
-    results: Annotated[Path | None, typer.Argument(help="Results folder. Default: as for `intrabench run`.")] = None,
-    sample: Annotated[int, typer.Option("--sample", help="How many sessions.")] = 20,
+    results: Annotated[Path | None, typer.Argument(help="Results folder. Default: that of `intrabench run`.")] = None,
+    sample: Annotated[int, typer.Option("--sample", help="Number of sessions.")] = 20,
     seed: Annotated[int, typer.Option("--seed", help="Chooses them.")] = 0,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
-    """Compute random finished sessions again and compare. Exit code 1: some differ, or none could be verified.
+    """Compute random finished sessions again and compare them. Exit code 1: some differ, or none could be verified.
 
     Rows of training-free models must be equal; those of networks up to 0.001 Dice or one voxel. Nothing is downloaded.
     """
@@ -121,7 +125,7 @@ def verify(
 
 
 def tell_damage(folder: Path) -> None:
-    """Name the damaged parts of a results folder; if there are any, this is the end, with exit code 1."""
+    """Print the damaged parts of a results folder; if there are any, exit with code 1."""
     from intrabench.results.store import damaged_parts
 
     damaged = damaged_parts(folder)

@@ -1,4 +1,4 @@
-"""The command line's part about playing: run, preview, check."""
+"""Commands to run sessions: run, preview, check."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def add_runs(app: typer.Typer) -> None:
-    """Give `app` the commands of this file."""
+    """Add the commands of this file to `app`."""
     for command in (run, check, preview):
         app.command()(command)
 
@@ -29,33 +29,35 @@ def run(
     dataset: o.Datasets = [],  # noqa: B006
     refine: Annotated[list[str], o.refine] = [],  # noqa: B006
     hand: o.Hand = "",
-    stop: Annotated[str, typer.Option("--stop", help="Ends early, e.g. dice=0.9,interactions=30,seconds=60.")] = "",
+    stop: Annotated[str, typer.Option("--stop", help="Stop rule, e.g. dice=0.9,interactions=30,seconds=60.")] = "",
     seed: Annotated[list[int], o.seed] = [0],  # noqa: B006
     cases: Cases = [],  # noqa: B006
     targets: Targets = [],  # noqa: B006
     rounds: o.Rounds = None,
     protocol: o.Protocol = "basic@1",
     metric: Annotated[list[str], o.metric] = [],  # noqa: B006
-    only: Annotated[list[str], typer.Option("--only", help="Glob of the protocol's rows, e.g. '3B Inter*'.")] = [],  # noqa: B006
+    only: Annotated[
+        list[str], typer.Option("--only", help="Run only these rows of the protocol, e.g. '3B Inter*'.")
+    ] = [],  # noqa: B006
     out: Out = None,
     device: o.Device = "auto",
     batch: o.Batch = "fixed",
-    memory: Annotated[int, typer.Option("--memory", help="MiB of embeddings kept in memory; more go to disk.")] = 512,
+    memory: Annotated[int, typer.Option("--memory", help="MiB of embeddings in memory; the rest is on disk.")] = 512,
     dtype: o.Dtype = "float32",
-    compile: Annotated[bool, typer.Option("--compile", help="Have torch compile image encoders.")] = False,
+    compile: Annotated[bool, typer.Option("--compile", help="Compile image encoders with torch.")] = False,
     weights: o.Weights = None,
     cache_embeddings: Annotated[bool, typer.Option("--cache-embeddings", help="Keep embeddings across runs.")] = False,
     python: Annotated[
-        Path | None, typer.Option("--python", help="Interpreter that models run in, ENV/bin/python.")
+        Path | None, typer.Option("--python", help="Interpreter to run models in, e.g. ENV/bin/python.")
     ] = None,
-    save_masks: Annotated[bool, typer.Option("--save-masks", help="Keep the mask of every round.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Never adapt a prompt to a model.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done.")] = False,
+    save_masks: Annotated[bool, typer.Option("--save-masks", help="Store the mask of every round.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Never convert prompts for a model.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be run and downloaded.")] = False,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Prompt models on data sets with simulated users; repeat the command to continue it.
 
-    Prompters are those of --prompter, else the rows of the protocol (intrabench@1 has some).
+    Without --prompter, the rows of the protocol are run (intrabench@1 has rows).
     """
     given = dict(locals())
     from intrabench.engine.options import DEFAULTS
@@ -74,14 +76,14 @@ def run(
 
 
 def _options(given: dict[str, Any], *others: str) -> Options:
-    """The options of a run among the arguments of a command; typer has an empty list for what was not given."""
+    """The options of a run among the arguments of a command; typer gives an empty list for missing options."""
     from intrabench.engine.options import chosen
 
     return chosen({name: value for name, value in given.items() if name not in others and value != []})
 
 
 def _run(options: Options, out: Path | None) -> None:
-    """Run, print the table of what was asked for, and set the exit code."""
+    """Run, print the table of the run, and set the exit code."""
     from intrabench.cli.console import print_frame
     from intrabench.engine.local import execute, rows_of
     from intrabench.engine.progress import Console
@@ -93,7 +95,7 @@ def _run(options: Options, out: Path | None) -> None:
         try:
             summary, last = execute(options, folder, console)
         except KeyboardInterrupt:
-            console.say("interrupted; what is finished is kept, and the same command continues")
+            console.say("interrupted; finished sessions are kept, and the same command continues")
             raise typer.Exit(1) from None
     rows = rows_of(summary, folder, last)
     if not rows.is_empty():
@@ -121,7 +123,7 @@ def tell_failures(failures: Counter[str]) -> None:
 
 def check(
     model: Annotated[str, typer.Argument(help="Model spec, e.g. sammed3d.", autocompletion=o.completes("models"))],
-    random_weights: Annotated[bool, typer.Option("--random-weights", help="Try the network untrained.")] = False,
+    random_weights: Annotated[bool, typer.Option("--random-weights", help="Check the untrained network.")] = False,
     weights: o.Weights = None,
     device: o.Device = "auto",
     dtype: o.Dtype = "float32",
@@ -153,10 +155,12 @@ def preview(
     rounds: o.Rounds = None,
     refine: Annotated[str | None, o.refine] = None,
     hand: o.Hand = "",
-    out: Annotated[Path, typer.Option("--out", help="The PNG; per round NAME_round0.png, ...")] = Path("preview.png"),
+    out: Annotated[Path, typer.Option("--out", help="The PNG; with --model NAME_round0.png, ...")] = Path(
+        "preview.png"
+    ),
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
-    """Draw the simulated user's first prompts on the scan; with --model those of each round, and the answers."""
+    """Draw the first prompts on the scan; with --model the prompts and answers of each round."""
     given = dict(locals())
     from intrabench.engine.preview import preview as pictures
     from intrabench.engine.preview import write

@@ -1,4 +1,4 @@
-"""What several parts of the command line share: options, lists, columns."""
+"""Options and output that several groups of commands share."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import typer
 
 from intrabench.errors import IntraBenchError
 
-Plugins = Annotated[list[Path], typer.Option("--plugin", help="A Python file with classes of your own.")]
-Cases = Annotated[list[str], typer.Option("--cases", help="Name, glob, first:N, subset:NAME or @FILE.")]
+Plugins = Annotated[list[Path], typer.Option("--plugin", help="Python file with your own classes.")]
+Cases = Annotated[list[str], typer.Option("--cases", help="Cases: name, glob, first:N, subset:NAME or @FILE.")]
 Targets = Annotated[
     list[str],
-    typer.Option("--targets", help="Glob of ids or labels, e.g. 'vertebra.2*'; bounds, e.g. 'ml>=1', 'slices>5'."),
+    typer.Option(
+        "--targets", help="Targets: glob of ids or labels, e.g. 'vertebra.2*'; bounds, e.g. 'ml>=1', 'slices>5'."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
@@ -46,7 +48,7 @@ def listing(what: str, plugins: list[Path]) -> list[dict[str, str]]:
 
 
 def add_plugins(plugins: list[Path]) -> None:
-    """Make the classes of files known by name."""
+    """Register the classes of plug-in files."""
     if plugins:
         from intrabench import registry
 
@@ -105,7 +107,7 @@ def show_table(rows: Sequence[Mapping[str, Any]], json: bool) -> None:
 
 
 def show(rows: Sequence[Mapping[str, Any]], json: bool) -> None:
-    """Print rows as JSON, or as columns as wide as they need to be."""
+    """Print rows as JSON, or in columns of fitting width."""
     if json:
         import json as writer
 

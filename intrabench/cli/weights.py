@@ -1,4 +1,4 @@
-"""The command line's part about weights."""
+"""Commands for weights."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import typer
 from intrabench.cli.shared import Json, show
 from intrabench.errors import IntraBenchError
 
-weights_app = typer.Typer(help="Weights of models: fetch, list, verify.", no_args_is_help=True)
+weights_app = typer.Typer(help="Download, list and verify weights of models.", no_args_is_help=True)
 
 
 @weights_app.command("list")
 def weights_list(json: Json = False) -> None:
-    """List the weights that are known, and whether they are here."""
+    """List all known weights, and whether they are available locally."""
     from intrabench.models.weights import registry as weights
 
     show(weights.listing(), json)
@@ -23,7 +23,7 @@ def weights_list(json: Json = False) -> None:
 
 @weights_app.command("get")
 def weights_get(names: list[str]) -> None:
-    """Download weights unless they are here, and check them; sources are tried in turn."""
+    """Download missing weights and verify them; sources are tried in turn."""
     from intrabench.engine.progress import Downloads
     from intrabench.models.weights.fetch import fetch
     from intrabench.models.weights.registry import get
@@ -40,9 +40,9 @@ def weights_get(names: list[str]) -> None:
 
 @weights_app.command("verify")
 def weights_verify(
-    names: Annotated[list[str] | None, typer.Argument(help="Default: all that are here.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Default: all local weights.")] = None,
 ) -> None:
-    """Read files again and compare them with their published or first sha256."""
+    """Read files again and compare their sha256 with the published or first one."""
     from intrabench.models.weights import registry as weights
 
     _each(names or [id for id in weights.entries() if weights.find(id)], weights.verify)
@@ -50,14 +50,14 @@ def weights_verify(
 
 @weights_app.command("path")
 def weights_path(name: str) -> None:
-    """Print where the file is here, checked."""
+    """Print the local path of the verified file."""
     from intrabench.models.weights import registry as weights
 
     typer.echo(weights.locate(name))
 
 
 def _each(names: Iterable[str], work: Callable[[str], object]) -> None:
-    """Print what `work` says of each name; one that fails does not stop the others, but makes the exit code 1."""
+    """Print the result of `work` for each name; a failure does not stop the others, but sets exit code 1."""
     failed = False
     for name in names:
         try:

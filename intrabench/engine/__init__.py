@@ -1,1 +1,1 @@
-"""Where units run."""
+"""Runs: planning, playing and checking sessions."""

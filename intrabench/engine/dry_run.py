@@ -1,4 +1,4 @@
-"""What a run would do, without doing it."""
+"""Describe what a run would do, without running it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from intrabench.results.store import finished_sessions
 
 
 def describe(options: Options, folder: Path) -> list[str]:
-    """Lines for people: downloads and what is here of them, units per model, what is finished."""
+    """Lines for people: downloads and their state, sessions per model, and how many are finished."""
     job = make_job(options)
     try:
         return _described(job, folder)
@@ -45,16 +45,16 @@ def _described(job: Job, folder: Path) -> list[str]:
         here = sum(key in done for key in keys)
         total, finished = total + len(keys), finished + here
         lines.append(f"{runner.label}: {len(keys)} sessions on {runner.device}, {here} finished")
-    lines.append(f"in all {total} sessions, {finished} finished, {total - finished} to do; results in {folder}")
+    lines.append(f"total: {total} sessions, {finished} finished, {total - finished} to do; results in {folder}")
     if unknown:
         lines.append(
-            f"{unknown} cases are not fetched yet, so their targets are not counted; see `intrabench data get`"
+            f"{unknown} cases are not downloaded yet, so their targets are not counted; see `intrabench data get`"
         )
     return lines
 
 
 def _data(dataset: Dataset, selected: Sequence[str]) -> list[str]:
-    """What the cases are made from and is to be fetched: archives by name, what belongs to single cases in sum."""
+    """The files to download: shared archives by name, files of single cases as a sum."""
     missing = cases.to_download(dataset, selected)
     lines = []
     for source in dataset.sources():

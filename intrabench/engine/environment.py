@@ -1,4 +1,4 @@
-"""What a run ran on: package versions and their hash, memory in use."""
+"""The environment of a run: package versions and their hash, memory in use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PACKAGES = (
 
 @cache
 def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that can change a number."""
+    """Versions of Python and of the packages that can change results."""
     found = {"python": platform.python_version(), "machine": platform.machine()}
     for package in _PACKAGES:
         try:
@@ -43,7 +43,7 @@ def versions_hash() -> str:
 
 
 def peak_gpu_mb() -> float | None:
-    """Most memory that torch has held on the GPU so far, in MiB; None without one."""
+    """Peak memory of torch on the GPU so far, in MiB; None without a GPU."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_available() or not torch.cuda.is_initialized():
         return None
@@ -51,7 +51,7 @@ def peak_gpu_mb() -> float | None:
 
 
 def memory_mb() -> float:
-    """Resident memory of this process now, in MiB; where the system does not tell, the largest so far."""
+    """Resident memory of this process now, in MiB; if unknown, the peak so far."""
     status = Path("/proc/self/status")
     if status.is_file():
         lines = [line.split()[1] for line in status.read_text().splitlines() if line.startswith("VmRSS:")]
@@ -60,9 +60,9 @@ def memory_mb() -> float:
 
 
 def peak_memory_mb() -> float:
-    """Largest resident memory of this process so far, in MiB (0 where the system does not tell)."""
+    """Peak resident memory of this process so far, in MiB; 0 if unknown."""
     status = Path("/proc/self/status")
-    if status.is_file():  # Linux's getrusage would count what the process that started this one had used
+    if status.is_file():  # Linux's getrusage would include the parent process
         peaks = [line.split()[1] for line in status.read_text().splitlines() if line.startswith("VmHWM:")]
         if peaks:
             return round(int(peaks[0]) / 2**10, 1)

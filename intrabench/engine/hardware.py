@@ -1,4 +1,4 @@
-"""What a run ran on, and which commit of intrabench ran."""
+"""The hardware of a run, and the commit of intrabench."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def commit() -> str:
 
 
 def hardware() -> dict[str, Any]:
-    """The machine, without its name: system, processor, memory, graphics cards."""
+    """The machine, without its name: system, processor, memory, GPUs."""
     processor = {"cpu": _cpu(), "cores": os.cpu_count(), "memory_gb": _memory_gb()}
     return {"os": platform.platform(), **processor, "gpus": _gpus()}
 
 
 def _memory_gb() -> float | None:
-    """The memory of the machine; None where the system does not tell."""
+    """The memory of the machine; None if unknown."""
     try:
         return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
     except (AttributeError, ValueError, OSError):
@@ -47,7 +47,7 @@ def _cpu() -> str:
 
 
 def _gpus() -> list[str]:
-    """The graphics cards that torch sees; where it was not needed in this process, those that the driver lists."""
+    """The GPUs that torch sees; if torch was not imported, those that the driver lists."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
         return [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]

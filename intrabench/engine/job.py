@@ -1,4 +1,4 @@
-"""A job: what is to be run, as objects, and the units that it consists of."""
+"""A job: the objects of a run, and the units that it consists of."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from intrabench.target import TargetInfo
 class Job:
     """Models times prompters times data sets times seeds, under one protocol.
 
-    rows: by prompter spec, the protocol's row that it stands for. Such a prompter meets only the models that suit it.
-    metrics: those of the protocol, then others; Dice and IoU are always measured.
+    rows: the protocol's rows by prompter spec. Such a prompter is run only with the models that the row admits.
+    metrics: those of the protocol, then others. Dice and IoU are always measured.
     """
 
     runners: tuple[Runner, ...]
@@ -40,7 +40,7 @@ class Job:
     metrics: tuple[Metric, ...] = ()
 
     def prompters_for(self, model: Model) -> list[Prompter]:
-        """The prompters that a model is to meet."""
+        """The prompters to run with a model."""
         return [p for p in self.prompters if p.spec not in self.rows or self.rows[p.spec].suits(model.abilities)]
 
     def selected(self) -> list[tuple[Dataset, str]]:
@@ -50,7 +50,7 @@ class Job:
             for case in select_cases(dataset, self.cases):
                 if (dataset.short_spec, case) in chosen:
                     raise IntraBenchError(
-                        f"two data sets are called {dataset.short_spec} and have a case {case}, so their rows would be "
+                        f"two data sets are named {dataset.short_spec} and have a case {case}, so their rows would be "
                         "mixed up; give one of the folders another name in its dataset.toml"
                     )
                 chosen[dataset.short_spec, case] = dataset, case

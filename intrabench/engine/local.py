@@ -1,4 +1,4 @@
-"""Run a job in this process: plan it, then play what is missing, image by image."""
+"""Run a job in this process: plan it, then play the missing sessions, image by image."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from intrabench.results.store import Store, read_rows
 
 
 def execute(options: Options, folder: Path, reporter: Reporter) -> tuple[Summary, int]:
-    """Run a job into a results folder; returns what was done and the number of rounds.
+    """Run a job into a results folder; returns a summary and the number of rounds.
 
     Raises:
         IntraBenchError: an option is wrong. Failures of single sessions are rows with a status instead.
@@ -55,7 +55,7 @@ class LocalRun:
         self.player = Player(job, self.writer, reporter)
 
     def run(self) -> Summary:
-        """Play all that is missing; what is finished is kept whenever it ends."""
+        """Play all missing sessions; finished ones are kept even if the run is interrupted."""
         plan, player, summary = make_plan(self.job, self.reporter), self.player, self.writer.summary
         self.writer.mended(plan.whole)
         summary.keys = {unit.key for unit in plan.units}
@@ -64,6 +64,6 @@ class LocalRun:
         self.reporter.begin(summary.total, summary.already)
         self.writer.failed([(unit, "error", problem) for unit, problem in plan.unprepared])
         busy = [group for group in plan.groups if not player.play(group, wait=False)]
-        for group in busy:  # another run is at these; what it leaves is ours
+        for group in busy:  # another run is playing these; play what it leaves
             player.play(group, wait=True)
         return summary

@@ -1,4 +1,4 @@
-"""From the options of a run to its objects."""
+"""Make the objects of a run from its options."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from intrabench.results.store import ALWAYS, SCHEMA
 
 
 def make_job(options: Options) -> Job:
-    """Turn words into objects; everything that can be wrong in them is said before anything is computed."""
+    """Make all objects; wrong options are reported before anything is computed."""
     for plugin in options.plugin:
         registry.add_plugin(plugin)
     preset = stopping(protocol(options.protocol), options.stop)
@@ -51,7 +51,7 @@ def make_job(options: Options) -> Job:
 
 
 def _metrics(options: Options, preset: Protocol) -> tuple[Metric, ...]:
-    """The protocol's metrics and those that were asked for besides, each once."""
+    """The protocol's metrics and the additional ones, without duplicates."""
     metrics = distinct([*of_protocol(preset.metrics), *map(make_metric, options.metric)])
     for one in metrics:
         if one.column in SCHEMA and one.column not in ALWAYS:
@@ -64,14 +64,12 @@ def _metrics(options: Options, preset: Protocol) -> tuple[Metric, ...]:
 def _prompters(options: Options, preset: Protocol) -> tuple[tuple[Prompter, ...], dict[str, Row]]:
     """Prompters times refinements, all with the same hand, each once; without any, the protocol's rows, by spec too."""
     if options.prompter and options.only:
-        raise IntraBenchError(
-            "--only chooses rows of a protocol, and --prompter takes their place; leave one of them out"
-        )
+        raise IntraBenchError("--only selects rows of a protocol, but --prompter replaces them; omit one of the two")
     asked: list[tuple[PrompterLike, Row | None]] = [(given, None) for given in options.prompter]
     asked = asked or [(row.prompter, row) for row in chosen_rows(preset, options.only)]
     if options.refine and not options.prompter:
         raise IntraBenchError(
-            f"--refine goes with --prompter; the rows of {preset.id} say themselves how answers are corrected"
+            f"--refine needs --prompter, because the rows of {preset.id} define their own refinements; omit one"
         )
     hand = [f"hand:{options.hand}"] if options.hand else []
     refinements = [[given] for given in options.refine] or [[]]
@@ -81,20 +79,20 @@ def _prompters(options: Options, preset: Protocol) -> tuple[tuple[Prompter, ...]
 
 
 def _prompter(parts: Sequence[PrompterLike], row: Row | None, preset: Protocol) -> Prompter:
-    """The prompter of these parts, which may lack something that a row of a protocol needs."""
+    """The prompter of a protocol's row; an error names the row."""
     try:
         return make_prompter(*parts)
     except IntraBenchError as error:
         if row is None:
             raise
-        raise IntraBenchError(f"row {row.name} of {preset.id}: {error}; or choose rows without it by --only") from error
+        raise IntraBenchError(f"row {row.name} of {preset.id}: {error}; or select other rows with --only") from error
 
 
 def _check_rows(models: Sequence[Model], rows: Mapping[str, Row], preset: Protocol) -> None:
-    """Refuse a model that none of the rows suits."""
+    """Refuse a model with which no row can be run."""
     for model in models:
         if rows and not any(row.suits(model.abilities) for row in rows.values()):
             raise IntraBenchError(
-                f"none of the chosen rows of {preset.id} suits model {model.short_spec}, which works in {model.dims}D "
-                f"and takes {', '.join(sorted(model.accepts))}; choose others by --only, or give --prompter"
+                f"no selected row of {preset.id} suits model {model.short_spec}, which works in {model.dims}D "
+                f"and takes {', '.join(sorted(model.accepts))}; select others with --only, or give --prompter"
             )

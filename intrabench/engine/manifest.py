@@ -1,6 +1,6 @@
-"""The manifest of a run, ``runs/RUN.json``: what was asked, what it ran on and with, and how it ended.
+"""The manifest of a run, ``runs/RUN.json``: its options, hardware and software, and how it ended.
 
-It is made to be handed on: no environment variables, no names of users or hosts, and ``~`` for the home folder.
+It can be shared: it has no environment variables, no names of users or hosts, and ``~`` for the home folder.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 
 class Manifest:
-    """The manifest of one run: `opening` when its first part is written, complete when it ends."""
+    """The manifest of one run: `opening` is written with its first part, the rest when it ends."""
 
     def __init__(self, options: Options, job: Job) -> None:
         self._options, self._work = _shareable(options.words), _shareable(options.work)
         self._job, self._started = job, _now()
 
     def opening(self) -> dict[str, Any]:
-        """What is known while it runs."""
+        """The entries that are known while it runs."""
         return {
             "state": "running",
             "started": self._started,
@@ -70,9 +70,9 @@ class Manifest:
 
     @contextmanager
     def kept(self, store: Store, summary: Summary) -> Iterator[None]:
-        """Complete the manifest when the run ends, however it does; until then a lock says that it goes on.
+        """Complete the manifest when the run ends in any way; until then a lock shows that it is going on.
 
-        A run that wrote nothing leaves no manifest, unless it found that an earlier one had been all but complete.
+        A run that wrote nothing leaves no manifest, unless it completed the manifest of an earlier run.
         """
         state = "interrupted"
         with FileLock(store.root / "locks" / f"{store.run_id}{LOCK}"):
@@ -87,7 +87,7 @@ class Manifest:
                     store.write_record(self._complete(state, summary))
 
     def _is_left(self, root: Path) -> bool:
-        """Whether a run of the same work did not come to its end."""
+        """Whether an earlier run of the same work did not finish."""
         return any(work_of(record) == work_of({"work": self._work}) for record in unfinished(root))
 
     def _complete(self, state: str, summary: Summary) -> dict[str, Any]:
@@ -110,10 +110,10 @@ def _now() -> str:
 
 
 def _weights(runner: Runner, id: str) -> dict[str, str]:
-    """What a model's weights are, and where they came from."""
+    """The identity and source of a model's weights."""
     entry, runtime = weights.get(id), runner.model.runtime
     if runtime.random:
-        source = "nobody trained them"
+        source = "random, untrained"
     elif runtime.weights is not None:
         source = "--weights"
     else:
@@ -125,11 +125,11 @@ def _weights(runner: Runner, id: str) -> dict[str, str]:
 
 
 def _datasets(job: Job) -> list[dict[str, Any]]:
-    """The data sets of a job and what of them is prepared, with a hash over the images and targets."""
+    """The data sets of a job and their prepared cases, with a hash over images and targets."""
     prepared: dict[str, list[Any]] = {dataset.spec: [] for dataset in job.datasets}
-    with suppress(IntraBenchError):  # what is wrong with the choice of cases was said already
+    with suppress(IntraBenchError):  # errors in --cases were reported already
         for dataset, case in job.selected():
-            with suppress(Exception):  # a case that may be broken in any way has its failed row
+            with suppress(Exception):  # damaged cases have a failed row
                 if index := cases.index(dataset, case):
                     hashes = [target.content_hash for target in index.targets]
                     prepared[dataset.spec].append([case, index.image_hash, hashes])

@@ -1,6 +1,6 @@
 """The options of a run, by their names on the command line, in `intrabench.run` and in the records of runs.
 
-An option is named here, in the command `run` and in the function `run`; everything else goes by these names.
+An option is named only here, in the command `run` and in the function `run`; all else is derived from these names.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def given_weights(text: str | Path) -> Path:
 
 
 def _work(default: Any, read: Callable[[str | Path], Path] | None = None) -> Any:
-    """An option that decides which sessions there are, not only where and how they are computed."""
+    """An option that determines the sessions, not only where and how they are computed."""
     return field(default=default, metadata={"work": True, "read": read})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The options of a run; `chosen` makes them from what a person gave."""
+    """The options of a run; `chosen` makes them from a person's input."""
 
     model: Sequence[ModelLike] = _work(())
     prompter: Sequence[PrompterLike] = _work(())
@@ -61,7 +61,7 @@ class Options:
 
     @property
     def random(self) -> bool:
-        """Whether random weights were asked for."""
+        """Whether random weights are wanted."""
         return self.weights is not None and str(self.weights) == RANDOM
 
     @property
@@ -71,7 +71,7 @@ class Options:
 
     @property
     def work(self) -> dict[str, Any]:
-        """Those of `words` that decide which sessions there are."""
+        """Those of `words` that determine the sessions."""
         return {option.name: self.words[option.name] for option in fields(self) if option.metadata.get("work")}
 
 
@@ -79,7 +79,7 @@ DEFAULTS = Options()
 
 
 def chosen(given: Mapping[str, Any]) -> Options:
-    """The options that a person gave by name: one thing or several, text or paths; None is not given.
+    """Make options from a person's input by name: single values or sequences, text or paths; None means not given.
 
     Raises:
         IntraBenchError: a value is of the wrong kind, or means nothing.
@@ -95,15 +95,15 @@ def chosen(given: Mapping[str, Any]) -> Options:
 
 
 def check(options: Options) -> None:
-    """Refuse numbers and combinations that mean nothing."""
+    """Refuse invalid numbers and combinations."""
     if options.rounds is not None and options.rounds < 0:
-        raise IntraBenchError(f"--rounds {options.rounds} is not a number of corrections; give 0 for none, or more")
+        raise IntraBenchError(f"--rounds {options.rounds} is not a number of corrections; give 0 or more")
     if options.memory < 0:
         raise IntraBenchError(f"--memory {options.memory} is negative; give MiB, 0 to keep all embeddings on disk")
     if options.batch not in ("fixed", "auto") and not (options.batch.isdecimal() and int(options.batch) > 0):
         raise IntraBenchError(f"--batch {options.batch} is not a batch size; give fixed, auto or a number")
     if options.weights is not None and not options.random and len(options.model) > 1:
-        raise IntraBenchError("--weights names one file, so it goes with one --model; run the models one by one")
+        raise IntraBenchError("--weights gives one file, so it needs exactly one --model; run the models one by one")
     if options.python is not None and not all(isinstance(model, str) for model in options.model):
         raise IntraBenchError(
             "--python cannot run an object in another interpreter; write its class to a file, and give the file as "
@@ -122,7 +122,7 @@ def _fitting(name: str, value: Any, hint: Any) -> Any:
     alone = isinstance(value, str | os.PathLike | type) or not isinstance(value, Iterable)
     several = [value] if alone else list(value)
     if not several:
-        raise IntraBenchError(f"{name}=[] names nothing; give at least one, or leave {name} out")
+        raise IntraBenchError(f"{name}=[] is empty; give at least one, or omit {name}")
     return tuple(_one(name, one, inner) for one in several)
 
 
@@ -148,7 +148,7 @@ def _kinds(hint: Any) -> list[Any]:
 
 
 def _expected(kinds: Sequence[Any]) -> str:
-    """What an option takes, in words."""
+    """The accepted values of an option, in words."""
     if len(kinds) == 1:
         return _EXPECTED[kinds[0]]
     bases = [kind.__name__ for kind in kinds if isinstance(kind, type) and kind not in (str, Path)]

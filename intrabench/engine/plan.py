@@ -19,7 +19,7 @@ from intrabench.errors import in_words
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """The units that share an opened image: one case and one model."""
+    """The units that share one opened image: one case and one model."""
 
     dataset: Dataset
     case: str
@@ -28,17 +28,17 @@ class Group:
 
     @property
     def lock_name(self) -> str:
-        """Name of the lock that says who is playing the group."""
+        """Name of the lock of the run that plays the group."""
         parts = (self.dataset.short_spec, self.case, *self.runner.identity)
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16] + ".lock"
 
 
 @dataclass
 class Plan:
-    """What a run is to play.
+    """The plan of a run.
 
     unprepared: units of cases that cannot be prepared, each with the reason.
-    whole: units that stand for cases which were prepared. A failure that an earlier run stored for one is mended.
+    whole: units that stand for whole cases that were prepared. Failures stored for them by earlier runs are repaired.
     """
 
     groups: list[Group] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Plan:
 
     @property
     def units(self) -> list[Unit]:
-        """All units, those that cannot be played too."""
+        """All units, including those that cannot be played."""
         return [unit for group in self.groups for unit in group.units] + [unit for unit, _ in self.unprepared]
 
 
@@ -76,24 +76,24 @@ def make_plan(job: Job, reporter: Reporter) -> Plan:
 
 
 def _fetch_lists(job: Job, reporter: Reporter) -> None:
-    """Fetch the archives that alone say which cases there are."""
+    """Download the archives that define the cases of a data set."""
     for dataset in job.datasets:
         try:
             dataset.cases()
         except NotFetched:
             fetch_shared(dataset, reporter.watch)
-        except Exception:  # `select_cases` tells what is wrong
+        except Exception:  # `select_cases` reports the error
             continue
 
 
 def _prepare(dataset: Dataset, case: str, reporter: Reporter) -> tuple[CaseIndex | None, str]:
-    """The index of a case, or None and the reason why there is none."""
+    """The index of a case, or None and the reason."""
     try:
         if cases.index(dataset, case) is None:
             for source in cases.to_download(dataset, [case]):
                 reporter.say(f"{dataset.short_spec}: needs {source.title} ({source.megabytes:.1f} MB)")
         index = cases.prepare(dataset, case, watch=reporter.watch)
-    except Exception as error:  # any file may be broken in any way; the other cases go on
+    except Exception as error:  # a damaged file must not stop the other cases
         problem = in_words(error)
         reporter.say(f"{dataset.short_spec}, case {case}: {problem}")
         return None, problem

@@ -1,4 +1,4 @@
-"""Plays the groups of a run: under a lock, with the image opened once, wave by wave."""
+"""Play the groups of a run: under a lock, with the image opened once, wave by wave."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from intrabench.volume import Volume
 
 
 class Player:
-    """Plays what the results folder lacks of a group."""
+    """Plays the sessions of groups that the results folder lacks."""
 
     def __init__(self, job: Job, writer: RowWriter, reporter: Reporter) -> None:
         self.job, self.writer, self.store, self.reporter = job, writer, writer.store, reporter
-        self._stored: tuple[Dataset, str, StoredCase] | None = None  # the last one, which the next model needs too
+        self._stored: tuple[Dataset, str, StoredCase] | None = None  # the last case, which the next model needs too
 
     def missing(self, group: Group) -> list[Unit]:
-        """The units that are to be played."""
+        """The units to be played."""
         done = self.store.finished(self.job.rounds)
         return [unit for unit in group.units if unit.key not in done or self._lacks_masks(unit)]
 
     def play(self, group: Group, wait: bool) -> bool:
-        """Play a group under its lock; False when another run holds it and `wait` is False."""
+        """Play a group under its lock; False if another run holds the lock and `wait` is False."""
         missing = self.missing(group)
         if not missing:
             return True
@@ -73,7 +73,7 @@ class Player:
             except IntraBenchError as error:
                 self._fail(group, units, Failure("error", str(error)))
                 return
-            except Exception as error:  # out of memory, a broken network: rows, and on to the next image
+            except Exception as error:  # out of memory, a failing network: rows with a status, then the next image
                 self._fail(group, units, failure_of(error, started))
                 return
             self.play_waves(units, targets, image, volume)
@@ -81,7 +81,7 @@ class Player:
     def _opened(self, group: Group) -> StoredCase:
         """The case of a group; groups of one image follow each other, so it is read once."""
         if self._stored is None or self._stored[:2] != (group.dataset, group.case):
-            self._stored = None  # two volumes at once would be one too many
+            self._stored = None  # keep only one volume in memory
             self._stored = group.dataset, group.case, cases.open_case(group.dataset, group.case)
         return self._stored[2]
 
@@ -98,7 +98,7 @@ class Player:
             sessions = [self._session(unit, targets[unit.target.id], volume) for unit in wave if unit.target]
             try:
                 play(sessions, image)
-            finally:  # Ctrl-C in the middle keeps the sessions that are complete
+            finally:  # Ctrl-C keeps the sessions that are complete
                 self.writer.played(wave, sessions)
 
     def _session(self, unit: Unit, target: Target, volume: Volume) -> Session:

@@ -1,4 +1,4 @@
-"""Where a run tells how far it is: nowhere, in plain lines, or as bars on a terminal."""
+"""Progress of a run: silent, in plain lines, or as bars on a terminal."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ from intrabench.fetch.transfer import Progress
 
 
 class Reporter(Protocol):
-    """Where a run tells how far it is."""
+    """Receives the progress of a run."""
 
     def say(self, text: str) -> None:
         """One plain line."""
 
     def watch(self, name: str) -> AbstractContextManager[Progress]:
-        """Shows the progress of the download that is named, while the context lasts."""
+        """Shows the progress of the named download while the context lasts."""
 
     def begin(self, total: int, done: int) -> None:
-        """So many sessions are asked for, so many of them were finished before."""
+        """The run has `total` sessions, of which `done` were finished before."""
 
     def advance(self, sessions: int, failed: int) -> None:
-        """So many more sessions are finished, so many of them failed."""
+        """`done` more sessions are finished, of which `failed` failed."""
 
 
 class Silent:
-    """A reporter that says nothing: rows say all."""
+    """A silent reporter."""
 
     def say(self, text: str) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def watch(self, name: str) -> AbstractContextManager[Progress]:
-        """Say nothing."""
+        """Do nothing."""
         return nullcontext(lambda done, total: None)
 
     def begin(self, total: int, done: int) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def advance(self, sessions: int, failed: int) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
 
 def reporting(progress: bool | None = True) -> AbstractContextManager[Reporter]:
-    """A reporter that shows how far a run is, or one that is silent; None: it shows that to people only."""
+    """A reporter that shows progress, or a silent one; None: show it only on terminals and in notebooks."""
     if progress or (progress is None and (sys.stderr.isatty() or in_notebook())):
         return Console()
     return nullcontext(Silent())
@@ -66,7 +66,7 @@ def _has_bars() -> bool:
 
 
 def _print(text: str) -> None:
-    """A line for people; notebooks paint what goes to stderr red."""
+    """Print a line; in notebooks to stdout, because they show stderr in red."""
     print(text, file=sys.stdout if in_notebook() else sys.stderr, flush=True)
 
 
@@ -88,7 +88,7 @@ class Console:
             self._progress.stop()
 
     def say(self, text: str) -> None:
-        """One plain line, above the bar when there is one."""
+        """One plain line, above the bar if there is one."""
         if self._progress is not None:
             self._progress.console.print(text, highlight=False, markup=False)
         else:
@@ -96,15 +96,15 @@ class Console:
 
     @contextmanager
     def watch(self, name: str) -> Iterator[Callable[[int, int | None], None]]:
-        """Tells of a download while the context lasts."""
+        """Shows a download while the context lasts."""
         with Downloads() as downloads, downloads.watch(name) as progress:
             yield progress
 
     def begin(self, total: int, done: int) -> None:
-        """Show what is ahead."""
+        """Show the numbers of sessions."""
         self._total, self._done = total, done
         self._started = self._spoke = time.monotonic()
-        self.say(f"{total} sessions, {done} of them finished before" if done else f"{total} sessions")
+        self.say(f"{total} sessions, {done} of them already finished" if done else f"{total} sessions")
         if self._live and done < total:
             from rich.console import Console as RichConsole
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -116,7 +116,7 @@ class Console:
             self._progress.start()
 
     def advance(self, sessions: int, failed: int) -> None:
-        """Count; in plain mode say so at most every few seconds."""
+        """Count; in plain mode print at most every few seconds."""
         self._done += sessions
         self._failed += failed
         if self._progress is not None:
@@ -128,7 +128,7 @@ class Console:
 
 
 class Downloads:
-    """Shows how many bytes of each file have arrived: a bar per file on a terminal, lines now and then elsewhere."""
+    """Shows the downloaded bytes of each file: a bar per file on a terminal, else a line from time to time."""
 
     def __init__(self) -> None:
         self._bars: Any = None
@@ -148,7 +148,7 @@ class Downloads:
             self._bars.stop()
 
     def say(self, text: str) -> None:
-        """One plain line, above the bars when there are some."""
+        """One plain line, above the bars if there are any."""
         if self._bars is not None:
             self._bars.console.print(text, highlight=False, markup=False)
         else:
@@ -156,7 +156,7 @@ class Downloads:
 
     @contextmanager
     def watch(self, name: str) -> Iterator[Callable[[int, int | None], None]]:
-        """Tells of one file while the context lasts; several may be under way."""
+        """Shows one file while the context lasts; several files may be downloaded at once."""
         if self._bars is not None:
             task = self._bars.add_task(name, total=None)
             yield lambda done, total: self._bars.update(task, completed=done, total=total)

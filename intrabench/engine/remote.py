@@ -1,7 +1,7 @@
 """A model in a process of another interpreter, for packages that cannot live together: same code, same answers.
 
-The other interpreter needs what the model needs, and numpy, nibabel and pydantic; this very copy of intrabench is used
-there, whether one is installed or not.
+The other interpreter needs the model's packages, numpy, nibabel and pydantic. It uses this copy of intrabench, whether
+or not one is installed there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ spec.loader.exec_module(package)
 from intrabench.engine.worker import main
 main(sys.argv[1])
 """
-"""Imports this copy of the package by its place alone: a search path would bring its neighbours along."""
+"""Imports this copy of the package by its path; a search path would also expose its neighbours."""
 
 START_SECONDS = 120.0
 PATIENCE = 2
@@ -55,9 +55,9 @@ class RemoteModel:
         self.python, self._loading = python, {"spec": spec, "runtime": runtime, "plugins": tuple(plugins)}
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Any = None
-        self._said: Any = None  # a file of what it prints: a pipe that nobody reads would stop it
+        self._said: Any = None  # a file for its output; an unread pipe would block it
         self.generation = 0
-        """Which process it is, counted from 1."""
+        """The number of the process, counted from 1."""
         try:
             self.weights_sha256: str = self.ask("load", **self._loading)
         except WorkerDied as error:
@@ -68,12 +68,12 @@ class RemoteModel:
 
     @property
     def alive(self) -> bool:
-        """Whether there is a process to talk to."""
+        """Whether the process is running."""
         return self._connection is not None
 
     @contextmanager
     def open(self, volume: Volume) -> Iterator[Predictor]:
-        """Open one image over there; its voxels are shared, not sent."""
+        """Open one image in the other process; its voxels are shared, not sent."""
         memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
         with tempfile.TemporaryDirectory(prefix="intrabench-", dir=memory) as folder:
             path = Path(folder) / "volume.npy"
@@ -83,12 +83,12 @@ class RemoteModel:
             yield image
 
     def ask(self, kind: str, **content: Any) -> Any:
-        """Send a message and wait for its answer; a process that is not there is started first.
+        """Send a message and wait for its answer; the process is started if it is not running.
 
         Raises:
-            IntraBenchError: it said what is wrong.
-            MemoryError: it ran out of memory.
-            WorkerDied: it ended.
+            IntraBenchError: the process reported an error.
+            MemoryError: the process ran out of memory.
+            WorkerDied: the process ended.
         """
         if self._connection is None:
             self._start()
@@ -107,7 +107,7 @@ class RemoteModel:
         return answer
 
     def close(self) -> None:
-        """Hang up, and see the process off."""
+        """Close the connection and wait for the process to end."""
         if self._connection is not None:
             self._connection.close()
         if self._process is not None:
@@ -133,7 +133,7 @@ class RemoteModel:
                     stdin=subprocess.DEVNULL,
                     stdout=self._said,
                     stderr=self._said,
-                    start_new_session=True,  # Ctrl-C is for this process, which hangs up in its own time
+                    start_new_session=True,  # Ctrl-C goes to this process, which closes the connection
                 )
             except OSError as error:
                 raise IntraBenchError(
@@ -154,11 +154,11 @@ class RemoteModel:
             if self._process.poll() is not None:
                 break
         raise IntraBenchError(
-            f"--python {self.python} cannot run intrabench ({self._ended()}); install there what is missing"
+            f"--python {self.python} cannot run intrabench ({self._ended()}); install the missing packages there"
         )
 
     def _ended(self) -> str:
-        """How the process ended, in words; it is forgotten."""
+        """Describe how the process ended, and forget it."""
         process, self._process, self._connection = self._process, None, None
         if process is None:
             return "the worker process is gone"
@@ -188,9 +188,9 @@ class RemotePredictor(Predictor):
         self._forgotten.clear()
 
     def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
-        """Answer the requests together. If the process dies over that, each is tried alone, until it dies twice more.
+        """Answer the requests together. If the process dies, each request is tried alone, until it dies twice more.
 
-        So a request that kills it fails alone, and a model that always dies does not take a start for every request.
+        So only a request that kills it fails, and a model that always dies is not started for every request.
         """
         answers = self._together(requests)
         deaths = 0
@@ -228,11 +228,11 @@ class RemotePredictor(Predictor):
 
 
 class Died(Failure):
-    """The failure of requests over which the process ended."""
+    """The failure of requests during which the process ended."""
 
 
 class Remembered:
-    """Stands for what the other process remembers of a session; it may forget when this is gone."""
+    """A handle of a session's memory in the other process, which is released with the handle."""
 
     def __init__(self, generation: int, number: int) -> None:
         self.generation, self.number = generation, number

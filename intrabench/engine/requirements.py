@@ -20,7 +20,7 @@ def check_requirements(model: Model) -> None:
 
 
 def pick_device(wanted: str, devices: Sequence[str]) -> str:
-    """The device for a model that can compute on `devices`; auto takes CUDA when there is one."""
+    """The device for a model that can compute on `devices`; auto takes CUDA if it is available."""
     if wanted not in ("auto", "cpu", "cuda"):
         raise IntraBenchError(f"--device {wanted} is unknown; give auto, cpu or cuda")
     if wanted == "cpu" or "cuda" not in devices:

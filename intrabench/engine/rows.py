@@ -1,4 +1,4 @@
-"""The rows of a run: of sessions that were played, and of those that could not be; all are written and counted here."""
+"""Write and count the rows of a run, for sessions that were played and for those that could not be."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ MOST_FAILURES = 10
 
 @dataclass
 class Summary:
-    """What a run did.
+    """The summary of a run.
 
-    failures: how many sessions failed, by ``status: message``. unmeasured: in how many sessions a metric failed.
+    failures: failed sessions by ``status: message``. unmeasured: numbers of sessions in which a metric failed.
     """
 
     total: int = 0
@@ -33,7 +33,7 @@ class Summary:
 
     @property
     def failed(self) -> int:
-        """How many sessions failed."""
+        """The number of failed sessions."""
         return self.failures.total()
 
 
@@ -75,12 +75,12 @@ class RowWriter:
         self._count(len(units), [f"{status}: {message}" for _, status, message in units])
 
     def not_applicable(self, units: Sequence[Unit], reason: str) -> None:
-        """Rows of units that mean nothing for their model, because of its kind of images."""
+        """Rows of units that do not apply to their model because of the kind of images."""
         self._write([_bare_row(unit, "not_applicable", reason, dice=None) for unit in units])
         self._count(len(units), [])
 
     def mended(self, whole: Sequence[Unit]) -> None:
-        """Take back the failures of whole cases that could be prepared this time."""
+        """Revoke the stored failures of whole cases that could be prepared this time."""
         failed_before = self.store.failed_cases()
         units = [unit for unit in whole if unit.key in failed_before]
         self._write([_bare_row(unit, "not_applicable", "mended", dice=None) for unit in units])

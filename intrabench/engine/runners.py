@@ -1,4 +1,4 @@
-"""Models with what they run with: device, precision, weights, and for some a process of their own."""
+"""Models with their runtime: device, precision, weights, and for some a separate process."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from intrabench.objects import ModelLike, make_model
 from intrabench.workspace import data_root
 
 _RUNTIME = ("device", "dtype", "batch", "memory", "weights", "compile", "cache_embeddings")
-"""Options that make the runtime of a model; an object may bring one of its own."""
+"""Options that define the runtime of a model; an object may have its own runtime."""
 
 
 def make_runners(models: Iterable[tuple[ModelLike, Model]], options: Options) -> tuple[Runner, ...]:
-    """Models, each with how it was given, with the runtimes that the options ask for.
+    """Models, each with its text as given, with the runtimes of the options.
 
     Raises:
-        IntraBenchError: one cannot run like that, or its weights are not here; no process of another is left behind.
+        IntraBenchError: a model cannot run with these options, or its weights are missing; no process is left running.
     """
     made: list[Runner] = []
     try:
@@ -46,7 +46,7 @@ def make_runner(options: Options) -> Runner:
 
 
 def model_of(given: ModelLike, options: Options) -> Model:
-    """The model that was given, as an object of this run's own; what it needs must be installed where it runs."""
+    """The given model as a separate object of this run; its packages must be installed where it runs."""
     model = copy(make_model(given))
     if options.python is None:
         check_requirements(model)
@@ -54,16 +54,14 @@ def model_of(given: ModelLike, options: Options) -> Model:
 
 
 def equipped(model: Model, options: Options, spec: str = "", load: bool = True) -> Runner:
-    """A model with the runtime that the options ask for, or with the one that it brings.
+    """A model with the runtime of the options, or with its own runtime.
 
-    spec: what another interpreter is to make it from. load: try now whether a file of weights brought by hand fits.
+    spec: the spec for another interpreter. load: check now whether a file of weights given by the user fits.
     """
     if model.runtime == Runtime():
         _set_runtime(model, options)
     elif given := [name for name in _RUNTIME if getattr(options, name) != getattr(DEFAULTS, name)]:
-        raise IntraBenchError(
-            f"model {model.name} brings a runtime of its own; leave {', '.join(given)} out, or its runtime"
-        )
+        raise IntraBenchError(f"model {model.name} has its own runtime; omit {', '.join(given)} or the model's runtime")
     if options.python is not None:
         from intrabench.engine.remote import RemoteModel
 
@@ -71,16 +69,16 @@ def equipped(model: Model, options: Options, spec: str = "", load: bool = True) 
     if model.weights is not None and not model.runtime.random:
         weights.locate(model.weights, model.runtime.weights)  # report missing weights now, not per target
         if model.runtime.weights is not None and load:
-            model.load()  # a file brought by hand may be anything
+            model.load()  # a user's file may be anything
     return Runner(model, model.runtime.device)
 
 
 def _set_runtime(model: Model, options: Options) -> None:
     """Give a model the runtime of the options."""
     if options.random and model.weights is not None and not isinstance(model, NetworkModel):
-        raise IntraBenchError(f"model {model.name} cannot run untrained; leave --weights random out, or give a path")
+        raise IntraBenchError(f"model {model.name} cannot run untrained; omit --weights random, or give a path")
     if options.weights is not None and not options.random and model.weights is None:
-        raise IntraBenchError(f"model {model.name} has no weights that --weights could replace; leave the option out")
+        raise IntraBenchError(f"model {model.name} has no weights that --weights could replace; omit the option")
     if options.dtype not in model.dtypes:
         raise IntraBenchError(f"model {model.name} computes in {', '.join(model.dtypes)}, not in {options.dtype}")
     for name in [

@@ -1,4 +1,4 @@
-"""What a run consists of: units with content keys, grouped by image. Needs the target index only, never a volume."""
+"""The units of a run: sessions with content keys, grouped by image. Needs only the target index, not a volume."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from intrabench.volume import Volume
 
 CONTRACT = 3
-"""Raised when the meaning of a stored row changes, so that older rows are computed anew."""
+"""Increased when the meaning of stored rows changes, so that older rows are computed again."""
 
 
 @dataclass(frozen=True)
 class Runner:
-    """A model as it enters a run: the object, what identifies it, where it computes.
+    """A model in a run: the object, its identity, and where it computes.
 
-    remote: opens images in its place, in another process.
+    remote: opens images in another process instead.
     """
 
     model: Model
@@ -50,7 +50,7 @@ class Runner:
 
     @cached_property
     def weights_sha256(self) -> str:
-        """The sha256 of its weights, or `RANDOM`, or nothing."""
+        """The sha256 of its weights, or `RANDOM`, or empty."""
         return weights.identity(self.model) if self.remote is None else self.remote.weights_sha256
 
     @property
@@ -73,9 +73,9 @@ class Runner:
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """One session to be: a target of a case, prompted by one prompter with one seed, against one model.
+    """One planned session: a target of a case, one prompter, one seed and one model.
 
-    metrics: the ids of all that is measured.
+    metrics: the ids of all metrics.
     """
 
     protocol: Protocol
@@ -99,7 +99,7 @@ class Unit:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
 
     def columns(self) -> dict[str, Any]:
-        """The columns of a row that say who it is."""
+        """The columns of a row that identify it."""
         info = self.target
         return {
             "contract": CONTRACT,

@@ -1,8 +1,7 @@
 """The other end of `intrabench.engine.remote`: a process of another interpreter that owns one model.
 
-It gets one message after the other, ``(kind, content)``, and answers each with ``("ok", content)`` or with what
-went wrong, ``("error", sentence)`` or ``("oom", sentence)``. What a model remembers of a session stays here; outside it
-goes by a number.
+It receives messages ``(kind, content)`` one by one and answers each with ``("ok", content)``, or with a failure:
+``("error", sentence)`` or ``("oom", sentence)``. The model's memory of a session stays here; outside it is a number.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ class Worker:
         self._opened = ExitStack()
 
     def answer(self, kind: str, content: Any) -> Any:
-        """What a message is answered with."""
+        """The answer to a message."""
         answers: dict[str, Callable[..., Any]] = {"load": self.load, "open": self.open, "segment": self.segment}
         return answers[kind](**content)
 
     def load(self, spec: str, runtime: Runtime, plugins: tuple[Path, ...]) -> str:
-        """Make the model that a spec names and load its weights; returns what they are called."""
+        """Make the model of a spec and load its weights; returns their identifier."""
         from intrabench import registry
         from intrabench.engine.requirements import check_requirements
         from intrabench.models.weights.registry import identity
@@ -58,7 +57,7 @@ class Worker:
         return identity(self.model)
 
     def open(self, array: Path, grid: Grid, modality: str) -> None:
-        """Open the image whose voxels lie in a file that both processes map; the one before is closed."""
+        """Open an image whose voxels are in a file mapped by both processes; the previous one is closed."""
         self._opened.close()
         self.memories.clear()
         self._opened = ExitStack()
@@ -66,7 +65,7 @@ class Worker:
         self.image = self._opened.enter_context(open_image(self.model, volume))
 
     def segment(self, requests: list[Request], forgotten: list[int]) -> list[Answer | Failure]:
-        """Answer requests whose memories are numbers; an unknown one stands for none, so that the model replays."""
+        """Answer requests whose memories are numbers; an unknown number means no memory, so the turns are replayed."""
         for number in forgotten:
             self.memories.pop(number, None)
         assert self.image is not None
@@ -82,7 +81,7 @@ class Worker:
 
 
 def serve(connection: Connection) -> None:
-    """Answer messages until the other end hangs up."""
+    """Answer messages until the connection is closed."""
     worker = Worker()
     while True:
         try:
@@ -97,7 +96,7 @@ def _answered(worker: Worker, kind: str, content: Mapping[str, Any]) -> tuple[st
         return "ok", worker.answer(kind, content)
     except IntraBenchError as error:
         return "error", str(error)
-    except Exception as error:  # a model may fail in any way; the other process decides what that means
+    except Exception as error:  # the model may raise anything; the other process decides what it means
         traceback.print_exc()
         failure = failure_of(error, 0.0)
         return failure.status, str(error) if failure.status == "oom" else failure.message

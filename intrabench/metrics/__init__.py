@@ -1,1 +1,1 @@
-"""Metrics: what an answer is worth beside its own target, on the original grid, never matched to another instance."""
+"""Metrics: scores of an answer against its own target on the original grid; never matched to another instance."""

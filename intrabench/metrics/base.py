@@ -1,4 +1,4 @@
-"""A metric: one number for an answer beside its own target."""
+"""The base class of metrics: one number for an answer and its target."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Best = Literal["high", "low", "zero"]
 class Metric(ABC):
     """Base of all metrics. A subclass is a frozen dataclass with a `name`, its parameters, and `measure`.
 
-    version: another one whenever the same masks give another number. title, unit: for the heads of tables; no unit is
-    "". best: whether high values are best, low ones, or those near zero. worst: what a failed session counts as, mostly
-    what an empty answer gets. needs: what it looks at; the image is handed over only if a metric needs it.
-    default_column: its column with default parameters, where that is not its name.
+    version: changes whenever the same masks give a different number. title, unit: for the headings of tables; "" means
+    no unit. best: whether high, low or near-zero values are best. worst: the value of failed sessions, usually that of
+    an empty answer. needs: the inputs that it uses; the image is provided only if a metric needs it. default_column:
+    its column with default parameters, if that is not its name.
     """
 
     name: ClassVar[str]
@@ -36,7 +36,7 @@ class Metric(ABC):
 
     @abstractmethod
     def measure(self, pair: MaskPair) -> float | None:
-        """The value of the answer; None where the metric means nothing."""
+        """The value of the answer; None if the metric is undefined."""
 
     @property
     def spec(self) -> str:
@@ -56,12 +56,12 @@ class Metric(ABC):
 
     @property
     def head(self) -> str:
-        """What tables call it, with its parameters and its unit."""
+        """Its heading in tables, with parameters and unit."""
         _, _, given = short_spec_of(self).partition(":")
         title = (self.title or self.name) + (f" ({given})" if given else "")
         return f"{title}, {self.unit}" if self.unit else title
 
 
 def merit(value: Any, best: Best) -> Any:
-    """A number, array or polars expression turned so that more is better, whatever was best."""
+    """A number, array or polars expression transformed so that more is better."""
     return value if best == "high" else -value if best == "low" else -abs(value)

@@ -1,4 +1,4 @@
-"""Metrics by what people and rows call them: a spec, a column, or an id with a version."""
+"""Find metrics by the names in specs and rows: a spec, a column, or an id with a version."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from intrabench.specs import nearest
 def metric(text: str, others: Sequence[str] = ()) -> Metric:
     """The metric that ``nsd``, ``nsd:tolerance_mm=1``, ``nsd_2mm`` or ``nsd_2mm@1`` means.
 
-    others: what else may be meant where a metric is asked for, to be suggested.
+    others: further names to suggest in the error.
 
     Raises:
-        IntraBenchError: there is none, or only another version of it.
+        IntraBenchError: the metric is unknown, or has a different version.
     """
     name, _, version = text.partition("@")
     known = registry.entries("metrics")
@@ -25,7 +25,7 @@ def metric(text: str, others: Sequence[str] = ()) -> Metric:
     owner = name if bare in known else _owner(name, known)
     if owner is None:
         close = nearest(bare, [*known, *others])
-        besides = f", and there are {', '.join(others)}" if others else ""
+        besides = f"; also {', '.join(others)}" if others else ""
         raise IntraBenchError(f"there is no metric {text!r}{close}; `intrabench list metrics` shows all{besides}")
     found: Metric = registry.make("metrics", owner)
     if version and text != found.id:
@@ -41,7 +41,7 @@ def _owner(column: str, known: Mapping[str, registry.Entry]) -> str | None:
 
 @cache
 def of_protocol(ids: tuple[str, ...]) -> tuple[Metric, ...]:
-    """The metrics that a protocol names; they are built in, so the same each time."""
+    """The metrics of a protocol; they are built in, so they never change."""
     return tuple(metric(id) for id in ids)
 
 

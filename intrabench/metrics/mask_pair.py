@@ -1,4 +1,4 @@
-"""A target and an answer to it, and what metrics make of the two: computed when first asked for, and only once."""
+"""A target and an answer, with intermediate results of metrics, each computed once on demand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class MaskPair:
     """What a metric is given. Arrays ``(z, y, x)`` are cut to the joint box of both masks, and are read-only.
 
-    target, given: both as they came, with the voxels that the target says to ignore; everything else is without those.
+    target, given: the original inputs, including the target's ignored voxels; all else excludes those.
     """
 
     def __init__(self, target: Target, given: Mask, image: Volume | None = None) -> None:
@@ -63,7 +63,7 @@ class MaskPair:
 
     @cached_property
     def surface_distances(self) -> SurfaceDistances:
-        """How far the two surfaces lie apart, in mm."""
+        """The distances between the two surfaces, in mm."""
         from intrabench.metrics.parts.surface import surface_distances
 
         return surface_distances(self.truth_array, self.answer_array, self.spacing_mm)
@@ -76,7 +76,7 @@ class MaskPair:
             ValueError: there is no image; the class of the metric must say so in `needs`.
         """
         if self._image is None:
-            raise ValueError('there is no image; a metric that looks at it has needs = frozenset({"image", ...})')
+            raise ValueError('there is no image; a metric that uses it must have needs = frozenset({"image", ...})')
         return _shared(self._image.array[box_slices(self.box)])
 
 

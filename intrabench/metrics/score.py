@@ -40,19 +40,19 @@ def score(target: Target, answer: Mask, metrics: Sequence[Metric], image: Volume
     for metric in metrics:
         try:
             found.columns[metric.column] = _checked(metric.measure(pair))
-        except Exception as error:  # a metric of the user's own may fail in any way
+        except Exception as error:  # the metric's own code may raise anything
             found.columns[metric.column] = None
             found.problems.append(f"metric {metric.column}: {type(error).__name__}: {error}")
     return found
 
 
 def _checked(value: object) -> float | None:
-    """A value as rows hold it."""
+    """A value in the type of the rows."""
     if value is None:
         return None
     if not isinstance(value, Real):
-        raise TypeError(f"measure returned {type(value).__name__}, expected a number, or None where there is none")
+        raise TypeError(f"measure returned {type(value).__name__}, expected a number, or None if there is no value")
     number = float(value)
     if math.isnan(number):
-        raise ValueError("measure returned NaN; return None where there is no value")
+        raise ValueError("measure returned NaN; return None if there is no value")
     return number

@@ -1,1 +1,1 @@
-"""Rows: how they are stored, read and tabulated."""
+"""Rows: stored, read, merged and exported."""

@@ -1,4 +1,4 @@
-"""Where two sets of rows of the same sessions differ, and which of that two machines may do to a network."""
+"""Differences between two sets of rows of the same sessions, and which of them rounding can explain."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ _PASSING = (
     *("run_id", "written_at", "encode_s", "segment_s", "prompt_s", "batch", "peak_memory_mb", "peak_gpu_mb"),
     *("device", "package_versions_hash", "error", "ended"),
 )
-"""What may differ between equal runs; `ended` depends on the rounds that were asked for."""
+"""Columns that may differ between equal runs; `ended` depends on the number of rounds."""
 
 _SCORES = ("dice", "iou", "fp_voxels", "fn_voxels", "pred_voxels")
-"""What all rows have of their answers; metrics have columns besides."""
+"""Columns that all rows have about their answers, besides the metrics."""
 
 _HISTORY = ("prompts_hash", "adapted", "interactions", "dof", "seconds_human")
-"""What follows from the answers of earlier rounds."""
+"""Columns that depend on the answers of earlier rounds."""
 
 _ANSWERED = ("ok", "empty", "stopped")
 
 _FIXED = [name for name in SCHEMA if name not in (*_PASSING, *_SCORES, "session", "round")]
-"""What is to be equal in equal runs, besides scores."""
+"""Columns that must be equal in equal runs, besides scores."""
 
 NEAR_DICE, NEAR_VOXELS = 1e-3, 1
-"""Two machines may round 0.01 % of the voxels that a network sees differently; of one target, that is this much."""
+"""Two machines may round differently in 0.01 % of a network's voxels; for one target, this is the tolerance."""
 
 
 def differences(ours: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
     """The rows of `ours` that `theirs` contradict in the same session and round, with theirs as ``COLUMN_other``.
 
-    The column `near` is true where rounding explains it: a network's scores differ within `NEAR_DICE` or `NEAR_VOXELS`
+    The column `near` is true if rounding explains it: a network's scores differ within `NEAR_DICE` or `NEAR_VOXELS`
     after equal prompts; or its prompts differ because an earlier answer did, and from there nothing can be compared.
     """
     scores = list(dict.fromkeys([*_SCORES, *metric_columns(ours), *metric_columns(theirs)]))
@@ -52,7 +52,7 @@ def differences(ours: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
 
 
 def describe(row: Mapping[str, Any], here: str, there: str) -> str:
-    """One row of `differences` in words, with both values and how far numbers are apart."""
+    """One row of `differences` in words, with both values and the distance of numbers."""
     parts = []
     for name in (name for name in row if f"{name}_other" in row):
         one, other = row[name], row[f"{name}_other"]
@@ -64,31 +64,31 @@ def describe(row: Mapping[str, Any], here: str, there: str) -> str:
 
 
 def who(row: Mapping[str, Any]) -> str:
-    """Which session a row is of, in words."""
+    """The session of a row, in words."""
     place = f"{row['dataset']}, case {row['case']}, {row['target']}"
     model = model_label(row["model"], row["weights"], row["weights_sha256"])
     return f"{place}, {model}, {row['prompter']}, seed {row['seed']}"
 
 
 def _status() -> pl.Expr:
-    """The other status, made equal where one play was stopped and the other was not: that depends on its rounds."""
+    """The other status, made equal if only one play was stopped, which depends on its number of rounds."""
     ours, theirs = pl.col("status"), pl.col("status_other")
     answered = ours.is_in(_ANSWERED) & theirs.is_in(_ANSWERED)
     return pl.when(answered & ((ours == "stopped") | (theirs == "stopped"))).then(ours).otherwise(theirs)
 
 
 def _same(*names: str) -> pl.Expr:
-    """Whether columns are equal; what an older version did not write contradicts nothing."""
+    """Whether columns are equal; values that an older version did not write count as equal."""
     return pl.all_horizontal((pl.col(name) == pl.col(f"{name}_other")).fill_null(True) for name in names)
 
 
 def _equal(scores: Sequence[str]) -> pl.Expr:
-    """Whether scores are equal; one that is missing is not equal to one that is there."""
+    """Whether scores are equal; a missing score differs from an existing one."""
     return pl.all_horizontal(pl.col(name).eq_missing(pl.col(f"{name}_other")) for name in scores)
 
 
 def _with(frame: pl.DataFrame, scores: Sequence[str]) -> pl.DataFrame:
-    """The frame with all these columns, empty where it has them not."""
+    """The frame with all these columns; missing ones are added empty."""
     return frame.with_columns(pl.lit(None, pl.Float64).alias(name) for name in scores if name not in frame.columns)
 
 

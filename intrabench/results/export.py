@@ -17,7 +17,7 @@ def export(results: Path, folder: Path) -> int:
     """Write ``DATASET/CASE/TARGET__MODEL__PROMPTER__seedS_roundR.nii.gz`` for all kept masks; returns how many.
 
     Raises:
-        IntraBenchError: the run kept no masks, or its data set is not known or not here.
+        IntraBenchError: the run kept no masks, or its data set is unknown or not available.
     """
     written = 0
     last: tuple[tuple[str, str], Volume] | None = None
@@ -34,7 +34,7 @@ def export(results: Path, folder: Path) -> int:
         write_nifti(path, masks[row["round"]].to_array(last[1].shape), last[1].grid)
         written += 1
     if not written:
-        raise IntraBenchError(f"{results} holds no masks; repeat the run with --save-masks, which keeps them")
+        raise IntraBenchError(f"{results} has no masks; repeat the run with --save-masks")
     return written
 
 

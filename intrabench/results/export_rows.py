@@ -1,4 +1,4 @@
-"""The rows of a results folder as one file that any program reads."""
+"""Export the rows of a results folder as one file that any program can read."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ def export_rows(results: Path, file: Path, *, turns: bool = False) -> dict[Path,
     and so on.
 
     Raises:
-        IntraBenchError: there are no rows, or the file cannot be written or has another ending.
+        IntraBenchError: there are no rows, or the file cannot be written or has an unknown ending.
     """
     if file.suffix not in _WRITERS:
-        raise IntraBenchError(f"{file} does not say in which format; give a name that ends in {', '.join(_WRITERS)}")
+        raise IntraBenchError(f"{file} has no known ending; give a name that ends in {', '.join(_WRITERS)}")
     rows = read_rows(results)
     if rows.is_empty():
-        raise IntraBenchError(f"{results} holds no results; `intrabench run` makes some, or give --out another folder")
+        raise IntraBenchError(
+            f"{results} has no results; `intrabench run` computes some, or give another folder with --out"
+        )
     metrics = {id: " ".join(preset.metrics) for id, preset in PROTOCOLS.items()}
     measured = pl.col("protocol").replace_strict(metrics, default="", return_dtype=pl.String)
     rows = rows.with_columns(metrics=pl.coalesce("metrics", measured))

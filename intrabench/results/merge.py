@@ -1,4 +1,4 @@
-"""Several results folders, of several machines, as one: parts, masks and records are copied, all or nothing."""
+"""Merge several results folders, e.g. of several machines: parts, masks and records are copied, all or nothing."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from intrabench.results.runs import read_record, read_records
 from intrabench.results.store import FAILED, damaged_files, damaged_parts, read_rows
 
 FOLDERS = {"rows": "*.parquet", "turns": "*.parquet", "masks": "*.npz", "runs": "*.json"}
-"""What is copied. Runs write turns before their rows; so of a run that goes on rows are listed first, moved last."""
+"""What is copied. Runs write turns before their rows; so rows of an ongoing run are listed first, moved last."""
 
 
 @dataclass
 class Merged:
-    """What a merge did: the numbers of files `copied` and `skipped`, because they were there; and what is to be told.
+    """The result of a merge: the numbers of files `copied` and `skipped` (because they existed), and notes.
 
-    conflicts: results that contradict each other; nothing was copied, unless the newest were asked for. rounding: what
+    conflicts: results that contradict each other; nothing was copied then, except with `newest`. rounding: differences
     machines may do to networks, and masks that differ. damaged: parts that were left out. versions: packages of which
     the runs had several.
     """
@@ -39,9 +39,9 @@ class Merged:
 
 
 def merge(sources: Sequence[Path], out: Path, *, newest: bool = False) -> Merged:
-    """Copy what `sources` hold into `out`, where it is not there yet. No row is ever overwritten.
+    """Copy the content of `sources` into `out` if it is not there yet. No row is ever overwritten.
 
-    newest: copy results that contradict each other all the same; the newest then count, as in any results folder.
+    newest: also copy results that contradict each other; then the newest count, as in any results folder.
 
     Raises:
         IntraBenchError: a folder that holds no results, is `out` itself, or has another file of the same name.
@@ -52,7 +52,7 @@ def merge(sources: Sequence[Path], out: Path, *, newest: bool = False) -> Merged
                 f"{source} is not a results folder, because it has no rows; give the folder of `run --out`"
             )
         if source.resolve() == out.resolve():
-            raise IntraBenchError(f"{source} is to be merged into itself; give --out another folder")
+            raise IntraBenchError(f"{source} cannot be merged into itself; give another folder with --out")
     merged = Merged(damaged=[text for root in (out, *sources) for text in damaged_parts(root)])
     files = _wanted(sources, out, merged)
     _compare([out, *sources], merged)
@@ -64,7 +64,7 @@ def merge(sources: Sequence[Path], out: Path, *, newest: bool = False) -> Merged
 
 
 def _wanted(sources: Sequence[Path], out: Path, merged: Merged) -> dict[Path, Path]:
-    """Which file is to be copied to which place below `out`. Of two of one name, one may have got further."""
+    """The files to copy and their paths below `out`. Of two files with one name, one may be more complete."""
     files: dict[Path, Path] = {}
     for source in sources:
         damaged = damaged_files(source)
@@ -89,7 +89,7 @@ def _wanted(sources: Sequence[Path], out: Path, merged: Merged) -> dict[Path, Pa
 
 
 def _progress(path: Path) -> int:
-    """How far the run had come that wrote a file: masks grow with its rounds, and a record is completed at its end."""
+    """How complete a file is: masks grow with the rounds, and a record is completed at the end of its run."""
     if path.suffix == ".npz":
         return len(_arrays(path))
     return int(read_record(path.parents[1], path.stem).get("state") != "running") if path.suffix == ".json" else 0
@@ -105,7 +105,7 @@ def _arrays(path: Path) -> dict[str, Any]:
     try:
         with np.load(path) as arrays:
             return dict(arrays)
-    except Exception:  # zip, zlib and numpy each have their own for damaged files
+    except Exception:  # zip, zlib and numpy raise different exceptions for damaged files
         return {}
 
 

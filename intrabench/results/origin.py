@@ -1,4 +1,4 @@
-"""Back from a row to what it was made of."""
+"""Find the data set from which a row was computed."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from intrabench.results.runs import at_home, read_record
 
 
 def dataset_of(results: Path, row: Mapping[str, Any]) -> Dataset:
-    """The data set of a row, as its run had it: a folder's name does not say where it lies.
+    """The data set of a row as in its run, because a folder's name does not give its path.
 
     Raises:
-        IntraBenchError: it is not known by that name, and the run's record does not tell where it is.
+        IntraBenchError: the name is unknown, and the run's record does not give the path.
     """
     for spec in _given(results, row["run_id"]):
         try:
             made = registry.make("datasets", spec)
-        except IntraBenchError:  # a folder that was moved; another of the run's may still be the one
+        except IntraBenchError:  # the folder was moved; try the run's other data sets
             continue
         if made.short_spec == row["dataset"]:
             return made
@@ -29,7 +29,7 @@ def dataset_of(results: Path, row: Mapping[str, Any]) -> Dataset:
 
 
 def _given(results: Path, run_id: str) -> list[str]:
-    """The data sets that a run was asked for, as they were written."""
+    """The data sets of a run, as written in its options."""
     try:
         return [at_home(spec) for spec in read_record(results, run_id)["options"]["dataset"]]
     except (KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""Files copied into a folder, all or nothing."""
+"""Copy files into a folder, all or nothing."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from intrabench.atomic import writing
 
 
 def put_in_place(files: Mapping[Path, Path], out: Path) -> None:
-    """Copy files to their places below `out`, ``{place: source}``: first beside them, then in this order into place.
+    """Copy files to their paths below `out`, ``{path: source}``: first to temporary names, then renamed in this order.
 
     Raises:
-        IntraBenchError: a file cannot be written; then all is as it was before.
+        IntraBenchError: a file cannot be written; then nothing has changed.
     """
     new, staging, moved = not out.exists(), out / f".merge-{os.getpid()}", list[Path]()
     with writing(out):
@@ -36,7 +36,7 @@ def put_in_place(files: Mapping[Path, Path], out: Path) -> None:
         finally:
             shutil.rmtree(staging, ignore_errors=True)
             for folder in [*{(out / place).parent for place in files}, out] if new else []:
-                with suppress(OSError):  # not empty, so all went well
+                with suppress(OSError):  # not empty, so the files are in place
                     folder.rmdir()
 
 

@@ -1,4 +1,4 @@
-"""The records of runs, ``runs/RUN.json``, read again: what was asked, and whether the run came to its end."""
+"""Read the records of runs, ``runs/RUN.json``: their options, and whether they finished."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from pathlib import Path
 from typing import Any
 
 FINISHED = "finished"
-"""The state of a run that came to its end; others are running, interrupted, and failed with the kind of the error."""
+"""The state of a finished run; others are running, interrupted, or failed with the type of the error."""
 
 LOCK = ".run"
-"""How the lock that a run holds is called, after the run."""
+"""Name of the lock that a run holds, with the run's id."""
 
 _RENAMED = {"models": "model", "prompters": "prompter", "datasets": "dataset", "seeds": "seed"}
 _RENAMED |= {"memory_mb": "memory", "plugins": "plugin"}
-"""What options were called in records that do not tell their `work`, those before 0.2."""
+"""Names of options in records without `work`, from versions before 0.2."""
 
 _PASSING = ("device", "batch", "memory", "compile", "cache_embeddings", "python", "plugin")
-"""The options in those records that do not decide which sessions a run consists of."""
+"""The options in those records that do not determine the sessions of a run."""
 
 
 def read_record(root: Path, run_id: str) -> dict[str, Any]:
-    """The record of a run; nothing where there is none, or none that can be read."""
+    """The record of a run; empty if there is none or it cannot be read."""
     try:
         record = json.loads((root / "runs" / f"{run_id}.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -32,12 +32,12 @@ def read_record(root: Path, run_id: str) -> dict[str, Any]:
 
 
 def read_records(root: Path) -> list[dict[str, Any]]:
-    """All records that can be read."""
+    """All readable records."""
     return [record for path in sorted((root / "runs").glob("*.json")) if (record := read_record(root, path.stem))]
 
 
 def unfinished(root: Path) -> list[dict[str, Any]]:
-    """Records of runs that did not come to their end, and that no other run of the same work completed since."""
+    """Records of runs that did not finish and were not completed since by another run of the same work."""
     records = sorted((record for record in read_records(root) if "state" in record), key=lambda r: str(r["started"]))
     ended: dict[str, str] = {}
     for record in records:
@@ -47,13 +47,13 @@ def unfinished(root: Path) -> list[dict[str, Any]]:
 
 
 def work_of(record: Mapping[str, Any]) -> str:
-    """What a run was to compute, whatever it ran on: equal for equal work."""
+    """The work of a run, independent of hardware: equal for equal sessions."""
     given = {name: value for name, value in record.get("work", {}).items() if value}  # unset is equal to unknown
     return json.dumps(given, sort_keys=True)
 
 
 def _upgraded(record: dict[str, Any]) -> dict[str, Any]:
-    """A record as it is written now."""
+    """A record in the current format."""
     if "work" in record or not isinstance(record.get("options"), dict):
         return record
     options = {_RENAMED.get(name, name): value for name, value in record["options"].items()}
@@ -62,7 +62,7 @@ def _upgraded(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_home(text: str) -> str:
-    """The same with ``~`` for the home folder, whose name often is a person's."""
+    """The text with ``~`` for the home folder, whose name is often that of a person."""
     home = Path.home()
     return text if home == home.parent else re.sub(rf"(?<![\w./~-]){re.escape(str(home))}(?![\w.-])", "~", text)
 

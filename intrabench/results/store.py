@@ -1,7 +1,7 @@
 """The results folder: Parquet parts, one atomic file per finished wave, and the turns beside the rows.
 
 rows/RUN-0001.parquet    one line per session and round
-turns/RUN-0001.parquet   what the user gave, as JSON
+turns/RUN-0001.parquet   the turns of the user, as JSON
 masks/SESSION.npz        with --save-masks: packed masks per round
 runs/RUN.json            the manifest of the run: command, versions, machine, data, how it ended
 """
@@ -94,10 +94,10 @@ FAILED = ("error", "oom", "timeout")
 
 
 class Store:
-    """A results folder that is being written to."""
+    """A results folder open for writing."""
 
     def __init__(self, root: Path, run_id: str, record: Callable[[], Mapping[str, Any]] = dict) -> None:
-        """Make the folder; what `record` gives is written beside the first part, and `parts` counts them."""
+        """Create the folder. The result of `record` is written with the first part; `parts` counts the parts."""
         self.root, self.run_id, self._record, self.parts = root, run_id, record, 0
         self._seen: dict[str, pl.DataFrame] = {}
         try:
@@ -110,7 +110,7 @@ class Store:
             raise _cannot_write(root, error) from error
 
     def write_part(self, rows: Sequence[Mapping[str, Any]], turns: Sequence[Mapping[str, Any]]) -> None:
-        """Write the rows and turns of finished sessions; the rows come last, they are what makes them count.
+        """Write the turns and then the rows of finished sessions; a session counts only once its rows are written.
 
         Raises:
             IntraBenchError: a row has a column that is neither in `SCHEMA` nor a metric of its `metrics`.
@@ -132,14 +132,14 @@ class Store:
         _write(self.root / "runs" / f"{self.run_id}.json", lambda path: path.write_text(text, "utf-8"))
 
     def finished(self, rounds: int) -> set[str]:
-        """Sessions that need not be computed again for so many rounds; only parts not seen before are read."""
+        """Sessions that are complete for this number of rounds; only new parts are read."""
         for path in (self.root / "rows").glob("*.parquet"):
             if path.name not in self._seen:
                 self._seen[path.name] = _read([path], SCHEMA).select(_PROGRESS)
         return _finished(pl.concat(self._seen.values()), rounds) if self._seen else set()
 
     def failed_cases(self) -> set[str]:
-        """Sessions that stand for a case that could not be prepared when it was last tried."""
+        """Sessions that stand for a case whose last preparation failed."""
         rows = read_rows(self.root)
         return set(rows.filter(pl.col("target") == WHOLE_CASE)["session"].to_list())
 
@@ -163,7 +163,7 @@ class Store:
 
 
 def read_masks(root: Path, session: str) -> list[Mask]:
-    """The masks that were kept of a session, one per round; none when it was run without ``--save-masks``."""
+    """The stored masks of a session, one per round; none without ``--save-masks``."""
     path = _masks(root, session)
     if not path.is_file():
         return []
@@ -173,9 +173,9 @@ def read_masks(root: Path, session: str) -> list[Mask]:
 
 
 def read_rows(root: Path) -> pl.DataFrame:
-    """All current rows, one per session and round: what succeeded before what failed, the newer before the older.
+    """All current rows, one per session and round: successes are preferred to failures, newer rows to older ones.
 
-    Parts that are damaged are left out; `damaged_parts` names them.
+    Damaged parts are left out; `damaged_parts` lists them.
     """
     rows = _current(_read(sorted((root / "rows").glob("*.parquet")), SCHEMA))
     return rows.filter((pl.col("target") != WHOLE_CASE) | pl.col("status").is_in(FAILED))
@@ -186,7 +186,7 @@ def read_turns(root: Path, sessions: Sequence[str] | None = None) -> pl.DataFram
     paths = sorted((root / "turns").glob("*.parquet"))
     if sessions is None:
         turns = _read(paths, TURNS)
-    else:  # part by part, so that those of a million others are never in memory together
+    else:  # part by part, to limit memory
         kept = (_read([path], TURNS).filter(pl.col("session").is_in(sessions)) for path in paths)
         turns = pl.concat([pl.DataFrame(schema=TURNS), *kept])
     newest = pl.col("written_at") == pl.col("written_at").max().over("session")
@@ -199,7 +199,7 @@ def metric_columns(rows: pl.DataFrame) -> list[str]:
 
 
 def damaged_parts(root: Path) -> list[str]:
-    """A sentence for each part that cannot be read. Everything else goes on without it, and runs play it again."""
+    """A sentence for each part that cannot be read. It is ignored, and the next run computes it again."""
     remedies = {"rows": "delete it", "turns": "delete it and its namesake in rows"}
     return [
         f"{path} cannot be read and is left out; {remedies[path.parent.name]}, and the command of its run computes its "
@@ -209,13 +209,13 @@ def damaged_parts(root: Path) -> list[str]:
 
 
 def damaged_files(root: Path) -> list[Path]:
-    """The parts that cannot be read. Turns are many: of theirs only the beginning and the end are looked at."""
+    """The parts that cannot be read. Turns are large, so only their beginning and end are checked."""
     rows, turns = (sorted((root / folder).glob("*.parquet")) for folder in ("rows", "turns"))
     return [*_damaged(rows, SCHEMA), *_damaged(turns, {"session": pl.String})]
 
 
 def finished_sessions(root: Path, rounds: int) -> set[str]:
-    """Sessions that need not be computed again for so many rounds."""
+    """Sessions that are complete for this number of rounds."""
     return _finished(_read(sorted((root / "rows").glob("*.parquet")), SCHEMA), rounds)
 
 
@@ -225,7 +225,7 @@ _PROGRESS = ("session", "target", "round", "status", "ended", "written_at")
 def _current(rows: pl.DataFrame) -> pl.DataFrame:
     """One row per session and round: a failure is dropped once the session succeeded in that round or in a newer play.
 
-    Of a whole case the newest row counts, whatever it says.
+    For whole cases the newest row counts, whatever its status.
     """
     rows = rows.with_columns(_failed=pl.col("status").is_in(FAILED) & (pl.col("target") != WHOLE_CASE))
     succeeded = pl.col("written_at").filter(~pl.col("_failed")).max().over("session")
@@ -255,7 +255,7 @@ def _measured(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for name in {name for row in rows for name in row} - SCHEMA.keys() - columns.keys():
         raise IntraBenchError(
             f"a row has a value called {name!r}, which is neither a column of the results nor a metric of its run; "
-            "name the metric by --metric, or leave the value out"
+            "give the metric with --metric, or omit the value"
         )
     return columns
 
@@ -280,7 +280,7 @@ def _damaged(paths: Sequence[Path], schema: Mapping[str, Any]) -> list[Path]:
 
 
 def _together(paths: Sequence[Path], schema: Mapping[str, Any]) -> pl.DataFrame | None:
-    """The rows of parts that are alike; None when one of them is damaged, or of a version with fewer columns."""
+    """The rows of parts with equal columns; None if one is damaged or from a version with fewer columns."""
     if not paths:
         return pl.DataFrame(schema=dict(schema))
     try:
@@ -309,7 +309,7 @@ def _fitted(frame: pl.LazyFrame, schema: Mapping[str, Any]) -> pl.LazyFrame:
 
 
 _UNREADABLE = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
-"""What polars raises for damaged files; a few make it panic."""
+"""Exceptions of polars for damaged files; a few cause a panic."""
 
 
 def _write(path: Path, write: Callable[[Path], Any]) -> None:

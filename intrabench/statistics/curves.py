@@ -69,7 +69,7 @@ def auc(played: Steps, against: str = "interactions", budget: float = 20) -> pl.
     """
     _check_bounded(played)
     if not 0 < budget < np.inf:
-        raise IntraBenchError(f"auc needs a finite budget above 0, not {budget:g} {against}; change the budget")
+        raise IntraBenchError(f"there is no area over a budget of {budget:g} {against}; give a finite budget above 0")
     start = np.minimum(played.effort(against), budget)
     end = np.where(np.roll(played.first, -1), budget, np.roll(start, -1))
     area = np.bincount(played.session, played.value * (end - start), minlength=played.sessions.height)

@@ -67,7 +67,7 @@ def test_run_table_export_and_the_second_run(say: Callable[..., Said]) -> None:
     assert "4 sessions" in first.err
     assert "results in" in first.out
     again = say(*words)
-    assert "4 sessions, 4 of them finished before" in again.err
+    assert "4 sessions, 4 of them already finished" in again.err
     assert again.out == first.out
     lines = say("table", "--csv").out.splitlines()
     assert lines[0].startswith("protocol,stop,prompter,model,weights,weights_sha256,dtype,strict,sessions,failed,")
@@ -100,7 +100,7 @@ def test_dry_run_counts_and_computes_nothing(say: Callable[..., Said]) -> None:
 
 
 def test_data_commands(say: Callable[..., Said], data: Path) -> None:
-    assert "not fetched yet; run: intrabench data get" in say("data", "list", PHANTOM).out
+    assert "not downloaded yet; run: intrabench data get" in say("data", "list", PHANTOM).out
     assert say("data", "verify", PHANTOM).code == 1
     assert "2 targets" in say("data", "get", PHANTOM).out
     rows = json.loads(say("data", "list", PHANTOM, "--json").out)

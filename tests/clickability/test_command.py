@@ -108,7 +108,7 @@ def test_train_resume_and_click(say: Callable[..., Said], words: list[str], tmp_
     assert rows["status"].unique().to_list() == ["ok"]
     assert rows["prompter"][0].endswith(f",weights={RClicks(weights=str(path)).other_weights}")
     again = say(*run, "-p", rows["prompter"][0])
-    assert "1 of them finished before" in again.err
+    assert "1 of them already finished" in again.err
     path.write_bytes(path.read_bytes() + b" ")
     _click_model.cache_clear()
     assert "leave weights=" in say(*run, "-p", rows["prompter"][0]).err

@@ -164,7 +164,7 @@ def test_other_settings_or_examples_are_not_mixed_with_those_of_a_folder(tmp_pat
         with pytest.raises(IntraBenchError, match=r"training\.pth belongs to a training with other settings"):
             train(taken, learnt, tmp_path, settings)
     (tmp_path / "clickability_model.pth").unlink()
-    with pytest.raises(IntraBenchError, match=r"training\.pth has lost clickability_model\.pth"):
+    with pytest.raises(IntraBenchError, match=r"training\.pth needs clickability_model\.pth"):
         train(learnt, learnt, tmp_path, once)
 
 

@@ -157,7 +157,7 @@ def test_the_command_ends_with_0_1_or_2(say: Callable[..., Said], monkeypatch: p
     assert absent.err.startswith("error: the weights sam_vit_b are not here; run: intrabench weights get sam_vit_b ")
     refused = say("check", "absent", "--plugin", "deaf.py", "--random-weights")
     assert (refused.code, refused.out) == (2, "")
-    assert refused.err == ("error: model absent cannot run untrained; leave --weights random out, or give a path\n")
+    assert refused.err == ("error: model absent cannot run untrained; omit --weights random, or give a path\n")
     assert "did you mean 'box_fill'" in say("check", "box_fil").err
 
 

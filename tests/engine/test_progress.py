@@ -17,7 +17,7 @@ def test_off_a_terminal_lines_are_plain_and_count(capsys: pytest.CaptureFixture[
         console.say("[case] with brackets")
         console.advance(1, 0)
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "5 sessions, 2 of them finished before"
+    assert lines[0] == "5 sessions, 2 of them already finished"
     assert lines[1] == "[case] with brackets"
     assert lines[2].startswith("5 of 5 sessions, 1 failed, ")
     assert len(lines) == 3

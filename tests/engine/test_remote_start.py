@@ -48,7 +48,7 @@ def test_what_is_no_interpreter_is_told(say: Callable[..., Said]) -> None:
     assert (said.code, said.err) == (
         2,
         f"error: --python {false} cannot run intrabench (the worker process ended with exit code 1); "
-        "install there what is missing\n",
+        "install the missing packages there\n",
     )
 
 
@@ -58,7 +58,7 @@ def test_an_interpreter_without_packages_is_told_what_it_lacks(say: Callable[...
     assert (said.code, said.err) == (
         2,
         "error: --python bare/bin/python cannot run intrabench (the worker process ended with exit code 1: "
-        "ModuleNotFoundError: No module named 'numpy'); install there what is missing\n",
+        "ModuleNotFoundError: No module named 'numpy'); install the missing packages there\n",
     )
 
 

@@ -147,7 +147,7 @@ def test_a_row_that_says_it_is_of_something_else_cannot_be_verified(changed: dic
     run(targets="blob.1")
     tamper(**changed)
     assert only().found == "unknown"
-    assert "it is another session now" in only().message
+    assert "it is a different session now" in only().message
 
 
 def test_networks_have_a_tolerance() -> None:
@@ -170,7 +170,7 @@ def test_weights_brought_by_hand_are_found_where_the_run_had_them() -> None:
     run(model="tiny", prompter="points_slice:n=2", plugin=[NETWORK], weights=Path("mine.pth"))
     assert found() == {"equal": 2}
     torch.save(Net().state_dict(), "mine.pth")
-    assert "it is another session now: weights_sha256 was" in only(sample=1).message
+    assert "it is a different session now: weights_sha256 was" in only(sample=1).message
     Path("mine.pth").unlink()
     assert "--weights mine.pth is not a file" in only(sample=1).message
 
@@ -197,7 +197,7 @@ def test_a_folder_of_ones_own_is_found_where_the_run_had_it(tmp_path: Path, monk
     assert found() == {"equal": 1}
     array[2:5, 3:6, 4:8] = 1
     nib.save(nib.Nifti1Image(array, np.eye(4)), tmp_path / "scans" / "labels" / "one.nii.gz")
-    assert "another session now: target_voxels was 27 and is 36" in only().message
+    assert "a different session now: target_voxels was 27 and is 36" in only().message
     shutil.rmtree(tmp_path / "scans")
     assert only().found == "unknown"
     assert "there is no dataset 'scans'" in only().message
@@ -208,7 +208,7 @@ def test_a_scan_that_is_not_here_is_not_fetched(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(cases, "to_download", lambda *_: ["something large"])
     assert found() == {"equal": 1}  # it is prepared already
     monkeypatch.setattr(cases, "index", lambda *_: None)
-    assert only().message.endswith(f"its scan is not here; `intrabench data get {SMALL}` fetches it")
+    assert only().message.endswith(f"its scan is missing; `intrabench data get {SMALL}` fetches it")
     assert only().found == "unknown"
 
 
@@ -238,13 +238,13 @@ def test_a_failure_here_is_a_difference_unless_memory_is_short() -> None:
 
 
 def test_what_did_not_succeed_is_not_verified() -> None:
-    with pytest.raises(IntraBenchError, match="out holds no finished sessions"):
+    with pytest.raises(IntraBenchError, match="out has no finished sessions"):
         only()
     run(targets="blob.1")
     with pytest.raises(IntraBenchError, match="--sample 0 is not a number of sessions"):
         only(sample=0)
     tamper(status="error")
-    with pytest.raises(IntraBenchError, match="out holds no finished sessions"):
+    with pytest.raises(IntraBenchError, match="out has no finished sessions"):
         only()
 
 

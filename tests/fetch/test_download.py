@@ -182,13 +182,13 @@ def test_a_folder_that_cannot_be_made(server: Server, tmp_path: Path) -> None:
     target = tmp_path / "occupied" / "file.bin"
     with pytest.raises(IntraBenchError) as caught:
         download(server.url, target, checksum=CHECKSUM)
-    assert str(caught.value) == f"{target} cannot be written (File exists): choose a folder that you may write to."
+    assert str(caught.value) == f"{target} cannot be written (File exists): choose a writable folder."
 
 
 @pytest.mark.parametrize(
     ("number", "sentence"),
     [
-        (errno.EROFS, "(Read-only file system): choose a folder that you may write to."),
+        (errno.EROFS, "(Read-only file system): choose a writable folder."),
         (errno.ENOSPC, ", the disk is full: free some space, then run again."),
     ],
 )

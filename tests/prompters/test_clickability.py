@@ -245,7 +245,7 @@ def test_what_cannot_be() -> None:
         ("clickability:group=11", "group=11 is not a group; give 1 to 10, or all"),
         ("clickability:model=distanc", "no clickability model 'distanc', did you mean 'distance'"),
         ("clickability:model=none/of.pth", "none/of.pth is not a file"),
-        ("clickability:weights=abc", "leave weights=abc out"),
+        ("clickability:weights=abc", "omit weights=abc"),
     ):
         with pytest.raises(IntraBenchError, match=sentence):
             intrabench.prompter(spec)

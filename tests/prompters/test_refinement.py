@@ -276,8 +276,8 @@ def test_every_round_draws_anew_and_order_does_not_matter(ball: np.ndarray, spec
     [
         ("scribble", r"scribble cannot begin; write PROMPTER\+scribble"),
         ("hand:jitter_mm=1", "hand cannot begin"),
-        ("box_slice+box_interp", "box_interp does not fit there"),
-        ("box_slice+hand:jitter_mm=1+scribble", "hand does not fit there"),
+        ("box_slice+box_interp", "box_interp is in the wrong place"),
+        ("box_slice+hand:jitter_mm=1+scribble", "hand is in the wrong place"),
         ("box_slice+", "malformed"),
         ("box_slice+scribbel", "did you mean 'scribble'"),
         ("box_slice+scribble:previous=maybe", "previous=maybe does not fit"),

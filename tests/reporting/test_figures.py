@@ -74,7 +74,7 @@ def test_what_cannot_be_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     results = store(tmp_path / "results", several())
     with pytest.raises(IntraBenchError, match="no format 'jpg'"):
         write_figures(results, tmp_path, ["jpg"])
-    with pytest.raises(IntraBenchError, match="holds no results yet"):
+    with pytest.raises(IntraBenchError, match="has no results yet"):
         write_figures(tmp_path / "empty", tmp_path)
     (tmp_path / "file").touch()
     with pytest.raises(IntraBenchError, match="cannot write to"):

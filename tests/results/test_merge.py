@@ -237,7 +237,7 @@ def test_a_failure_leaves_everything_as_it_was(monkeypatch: pytest.MonkeyPatch, 
         assert out.exists() == (out != OUT)
     assert number > 8  # so often something could fail
     left[0] = number = 1
-    with pytest.raises(IntraBenchError, match=r"^new cannot be written, the disk is full"):
+    with pytest.raises(IntraBenchError, match=r"^new cannot be written because the disk is full"):
         merge([A, B], Path("new"))
     assert sorted(read_rows(out)["case"]) == ["1", "2"]
 
@@ -282,7 +282,7 @@ def test_the_command(typed: Callable[..., Any]) -> None:
     assert "contradiction: d, case 1, x.1, m, p, seed 0, round 0: dice 0.5 in a and 0.75 in b, 0.25" in refused.stderr
     assert "nothing was copied to out; with --newest the newest results count" in refused.stderr
     forced = typed("merge", "a", "b", "--out", "out", "--newest")
-    assert (forced.exit_code, forced.stdout) == (0, "copied 6 files to out, 0 were there already\n")
+    assert (forced.exit_code, forced.stdout) == (0, "copied 6 files to out, 0 existed already\n")
     (A / "rows" / "x.parquet").touch()
     assert typed("merge", "a", "--out", "new").exit_code == 1
     assert len(read_rows(Path("new"))) == 1

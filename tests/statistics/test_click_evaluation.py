@@ -89,9 +89,7 @@ def test_what_cannot_be_evaluated() -> None:
         image, target, error = scene(one)
         return image, target, error & ~error
 
-    with pytest.raises(
-        IntraBenchError, match=r"uniform cannot be compared with the clicks of a \(a map of clicks must"
-    ):
+    with pytest.raises(IntraBenchError, match=r"uniform cannot be compared with the clicks of a \(a click map must"):
         evaluate(ENTRIES, nothing_wrong, Uniform())
 
 

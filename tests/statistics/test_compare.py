@@ -108,7 +108,7 @@ def test_only_common_targets_and_seeds_are_compared() -> None:
     assert found.datasets["dataset"].to_list() == ["d", AVERAGE]
     assert found.datasets["units"].to_list() == [7, 7]
     assert found.datasets["difference"].to_list() == [pytest.approx(0.2)] * 2
-    assert "not compared: 3 that only old has, 1 that only new has" in found.describe("old", "new")
+    assert "not compared: 3 only in old, 1 only in new" in found.describe("old", "new")
 
 
 def test_what_counts_nothing_is_not_compared() -> None:
@@ -122,7 +122,7 @@ def test_what_counts_nothing_is_not_compared() -> None:
 def test_nothing_in_common_and_several_lines_are_refused() -> None:
     with pytest.raises(IntraBenchError, match="no target and seed in common"):
         compare(line([0.1]), line([0.1], dataset="e"))
-    with pytest.raises(IntraBenchError, match="B holds several lines"):
+    with pytest.raises(IntraBenchError, match="B contains several lines"):
         compare(line([0.1]), pl.concat([line([0.1]), line([0.2], model="b")]))
 
 
@@ -219,7 +219,7 @@ def test_the_order_of_rows_does_not_matter() -> None:
 
 def test_told_begins_with_the_effect() -> None:
     told = compare(noisy(1, 0.0, "a"), noisy(2, 0.01, "b")).describe("sam", "sam2")
-    assert told[0].startswith("dice of sam2 minus sam, positive where sam2 is better")
+    assert told[0].startswith("dice of sam2 minus sam, positive if sam2 is better")
     assert told[1].startswith("  average: +0.0")
     assert "[+0.0" in told[1]
     assert told[2].startswith("  d: +0.0")

@@ -138,7 +138,7 @@ def test_area_under_the_steps() -> None:
 
 
 def test_no_area_over_nothing() -> None:
-    with pytest.raises(IntraBenchError, match="no area over 0 round"):
+    with pytest.raises(IntraBenchError, match="no area over a budget of 0 round"):
         auc(steps(played([0.5])), "round", budget=0)
 
 

@@ -171,7 +171,7 @@ def test_the_middle_of_an_odd_number_of_groups_is_in_neither_half() -> None:
 
 
 def test_wrong_arrays() -> None:
-    with pytest.raises(IntraBenchError, match="somewhere it is 0; count interactions"):
+    with pytest.raises(IntraBenchError, match="one of them is 0; count interactions"):
         noc_robustness([[1, 2]], [0])
     for groups, base in (([[1]], [1]), ([[1, 2]], [1, 1]), ([1, 2], [1]), (np.empty((0, 2)), [])):
         with pytest.raises(ValueError, match=r"groups must be \(instances, groups\)"):

@@ -84,7 +84,7 @@ def test_all_cases_are_fetched_once_and_verified(get: Callable[..., Said], serve
     assert sorted(server.paths) == ["/a.npy", "/b.npy", "/c.npy", "/shared.zip"]
     assert get("get", "remote").code == 0
     assert len(server.paths) == 4
-    assert get("verify", "remote").out == "remote: all files are as they should be\n"
+    assert get("verify", "remote").out == "remote: all files are intact\n"
     assert [line.split() for line in get("list", "remote").out.splitlines()] == [
         [case, "ball.1", "18", "2"] for case in "abc"
     ]

@@ -129,7 +129,7 @@ def test_a_run_on_a_folder(tmp_path: Path, say: Callable[..., Said]) -> None:
     save(root / "labelsTr" / "case_001.nii.gz", labels())
     again = say("run", "--model", "box_fill", "--prompter", "box_slice", "--dataset", str(root), "--out", "r")
     assert again.code == 0
-    assert "9 sessions, 6 of them finished before" in again.err
+    assert "9 sessions, 6 of them already finished" in again.err
 
 
 def test_the_name_and_not_the_place_is_in_rows_and_random_streams(tmp_path: Path) -> None:
@@ -177,7 +177,9 @@ def test_paths_and_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert registry.make("datasets", "my scans: new").name == "my_scans_new"
     assert registry.make("datasets", f"{tmp_path}/my scans: new").name == "my_scans_new"
     assert type(registry.make("datasets", "phantom")).__name__ == "Phantom"  # a folder never takes a known name
-    with pytest.raises(IntraBenchError, match=r"\./phantom would be called like the data set phantom of intrabench"):
+    with pytest.raises(
+        IntraBenchError, match=r"\./phantom would have the name of IntraBench's data set phantom of intrabench"
+    ):
         registry.make("datasets", "./phantom")
     rule(tmp_path / "phantom", 'name = "mine"')
     dataset = registry.make("datasets", "phantom/:channel=0")
@@ -204,5 +206,5 @@ def test_masks_of_a_folder_are_exported(tmp_path: Path, say: Callable[..., Said]
 
 def test_two_folders_of_one_name_in_one_run_are_refused(tmp_path: Path) -> None:
     folders = [str(pair(tmp_path / parent / "lab")) for parent in "ab"]
-    with pytest.raises(IntraBenchError, match="two data sets are called lab and have a case c1"):
+    with pytest.raises(IntraBenchError, match="two data sets are named lab and have a case c1"):
         intrabench.run("box_fill", "box_slice", folders)

@@ -88,7 +88,7 @@ def test_nodes_are_targets_and_cases_know_how_completely_they_are_drawn(
     assert say("data", "get", "lnq").code == 0
     assert server.paths == []
     said = say("data", "verify", "lnq")
-    assert (said.code, said.out) == (0, "lnq: all files are as they should be\n")
+    assert (said.code, said.out) == (0, "lnq: all files are intact\n")
     folders = sorted(path for path in (data / "downloads" / "idc").iterdir() if path.is_dir())
     assert {path.name for path in folders} == set(commons.uuids.values())
     cut_short(next(folders[0].glob("*.dcm")))

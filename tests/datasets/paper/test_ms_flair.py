@@ -109,7 +109,7 @@ def test_scans_get_the_spacing_of_the_table_and_each_lesion_is_a_target(
     assert say("data", "get", "ms_flair", "--cases", "11").code == 0
     assert server.paths == []
     said = say("data", "verify", "ms_flair")
-    assert (said.code, said.out) == (0, "ms_flair: all files are as they should be\n")
+    assert (said.code, said.out) == (0, "ms_flair: all files are intact\n")
 
 
 def test_files_of_a_mac_beside_the_scans_are_no_scans(say: Say, publish: Publish) -> None:

@@ -63,7 +63,7 @@ def test_a_file_brought_by_hand_is_marked_by_its_sha256(say: Callable[..., Said]
         ),
         (
             ["-m", "tiny", "-m", "other", "--weights", "mine.pth"],
-            "--weights names one file, so it goes with one --model; run the models one by one",
+            "--weights gives one file, so it needs exactly one --model; run the models one by one",
         ),
         (
             ["-m", "tiny", "--weights", "mine.pth"],
@@ -80,7 +80,7 @@ def test_a_file_brought_by_hand_is_marked_by_its_sha256(say: Callable[..., Said]
         ),
         (
             ["-m", "box_fill", "--weights", "mine.pth"],
-            "model box_fill has no weights that --weights could replace; leave the option out",
+            "model box_fill has no weights that --weights could replace; omit the option",
         ),
         (
             ["-m", "tiny", "--weights", "random", "--dtype", "int8"],

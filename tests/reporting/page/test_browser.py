@@ -201,7 +201,7 @@ def test_everything_can_be_reached_by_tab_and_is_seen_to_be(page: Any) -> None:
 def test_pairs_unfold_and_sort(page: Any) -> None:
     table = page.locator("#pairs")
     assert not table.is_visible()
-    page.get_by_text("Every two lines").click()
+    page.get_by_text("All pairs of lines").click()
     assert table.locator("tbody tr").count() == 10  # of the five lines with values
     column = "[...document.querySelectorAll('#pairs tbody tr')].map(row => Number(row.cells[{}].dataset.value))"
     assert page.evaluate(column.format(4)) == sorted(page.evaluate(column.format(4)))  # as written

@@ -85,7 +85,7 @@ def test_of_many_pairs_only_the_first_are_listed(tmp_path: Path, count: int, sen
     assert len(page.tables["pairs"]) - 1 == min(count * (count - 1) // 2, 200)
     assert ("left out" in page.text) == bool(sentence)
     assert sentence in page.text
-    assert "<summary>Every two lines</summary>" in text
+    assert "<summary>All pairs of lines</summary>" in text
 
 
 def test_one_line_has_no_pairs(tmp_path: Path) -> None:

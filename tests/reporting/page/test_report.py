@@ -238,7 +238,7 @@ def test_protocols_that_mean_different_things_are_not_ranked_together(tmp_path: 
     stopped = {"dice": 0.5, "stop": "dice=0.9"}
     page, _ = report(store(tmp_path / "results", rows({"dice": 0.5}, stopped)))
     assert "ranking" not in page.tables
-    assert "are not put together" in page.text
+    assert "cannot be combined" in page.text
     assert page.tables["effort"][0][2] == "Which"
 
 
@@ -249,7 +249,7 @@ def test_nothing_that_counts(tmp_path: Path, status: str) -> None:
 
 
 def test_an_empty_store_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(IntraBenchError, match="holds no results yet"):
+    with pytest.raises(IntraBenchError, match="has no results yet"):
         report(tmp_path)
 
 

@@ -232,7 +232,7 @@ def test_data_that_is_gone(results: Path, monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_data_that_has_changed(results: Path) -> None:
     for path in (results / "rows").glob("*.parquet"):
         pl.read_parquet(path).with_columns(dataset_version=pl.lit("0")).write_parquet(path)
-    assert "has since changed to version 1 since" in report(results)[0].text
+    assert "has since changed to version 1" in report(results)[0].text
 
 
 def test_a_data_set_that_nobody_knows(results: Path) -> None:
@@ -262,4 +262,4 @@ def test_the_commands_of_the_page_compute_nothing_new(
     for line in page.commands:
         said = say(*shlex.split(line)[1:], "--out", str(played / "results"))
         assert said.code == 0
-        assert "6 sessions, 6 of them finished before" in said.err
+        assert "6 sessions, 6 of them already finished" in said.err
