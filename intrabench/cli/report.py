@@ -62,9 +62,9 @@ def table(
     folder = results_folder(out)
     found = make_table(folder, **given)
     _show(found, "csv" if csv else format)
-    for told in [*found.left_out, is_partial(folder)]:
-        if told:
-            typer.echo(told, err=True)
+    for notice in [*found.left_out, is_partial(folder)]:
+        if notice:
+            typer.echo(notice, err=True)
     tell_damage(folder)
 
 

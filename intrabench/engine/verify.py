@@ -20,7 +20,7 @@ from intrabench.engine.progress import Silent
 from intrabench.engine.units import CONTRACT
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights.registry import BY_HAND, RANDOM
-from intrabench.results.differences import differences, told, who
+from intrabench.results.differences import describe, differences, who
 from intrabench.results.origin import dataset_of
 from intrabench.results.runs import at_home, read_record
 from intrabench.results.store import FAILED, read_rows
@@ -28,7 +28,7 @@ from intrabench.results.store import FAILED, read_rows
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result for a session: `rounding` is a difference within a network's tolerance, `unknown` could not be verified."""
+    """The result for a session: `rounding` is within a network's tolerance, `unknown` could not be verified."""
 
     session: str
     found: Literal["equal", "rounding", "differs", "unknown"]
@@ -60,8 +60,8 @@ def _verdict(results: Path, stored: pl.DataFrame) -> Verdict:
     row = stored.row(-1, named=True)
     session, name = row["session"], who(row)
     if row["contract"] != CONTRACT:
-        told = "it is of an older version of intrabench, whose sessions mean something else; run it again"
-        return Verdict(session, "unknown", f"{name}: {told}")
+        reason = "it is of an older version of intrabench, in which sessions are defined differently; run it again"
+        return Verdict(session, "unknown", f"{name}: {reason}")
     try:
         options = _options(results, stored)
         with TemporaryDirectory(prefix="intrabench-verify-") as folder:
@@ -122,9 +122,8 @@ def _why_another(row: Mapping[str, Any], played: pl.DataFrame) -> str:
         return str(now["error"])
     names = ("dataset_version", "model_version", "prompter_version", "weights_sha256", "target_voxels")
     changed = [f"{name} was {row[name]} and is {now[name]}" for name in names if row[name] != now[name]]
-    return (
-        f"it is a different session now: {', '.join(changed) or 'the scan, the target or the meaning of rows has changed'}"
-    )
+    what = ", ".join(changed) or "the scan, the target or the meaning of rows has changed"
+    return f"it is a different session now: {what}"
 
 
 def _compared(stored: pl.DataFrame, again: pl.DataFrame, versions_then: Mapping[str, str]) -> Verdict:

@@ -12,7 +12,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.reporting.annotated import annotated_table
 from intrabench.reporting.reference.rclicks import PUBLISHED_METRIC, beside_published
 from intrabench.reporting.table import Layout, effort_table, layout_of, referenced, round_table, stored_rows
-from intrabench.statistics.click_groups import group_table, groups_told
+from intrabench.statistics.click_groups import describe_groups, group_table
 from intrabench.statistics.current import current
 
 
@@ -50,7 +50,7 @@ def make_table(
     """
     layout = replace(layout_of(metric, by, columns, round, aggregation, failed, empty), root=folder)
     rows, left_out = current(stored_rows(folder, protocol), layout.by)
-    heading = layout.told()
+    heading = layout.heading()
     published_clicks = reference == "paper" and protocol == "rclicks@1"
     if groups or published_clicks:
         ignored = {"--by": by, "--columns": columns != "dataset", "--aggregation": aggregation != "protocol"}

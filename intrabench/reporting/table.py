@@ -17,7 +17,7 @@ from intrabench.specs import nearest
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate, aggregation
 from intrabench.statistics.current import current
 from intrabench.statistics.matched import MATCHED, matched_scores
-from intrabench.statistics.measures import measured, scored_by, summary, told
+from intrabench.statistics.measures import described, measured, scored_by, summary
 from intrabench.statistics.scores import IDENTITY, MODEL, PROTOCOL, FailurePolicy, scores
 from intrabench.statistics.soundness import check_mixable
 
@@ -51,9 +51,9 @@ class Layout:
         names = [part for name in self.by for part in whole.get(name, (name,))]
         object.__setattr__(self, "by", tuple(dict.fromkeys(names)))
 
-    def told(self) -> str:
+    def heading(self) -> str:
         """A description of how the numbers were computed."""
-        return f"{told(self.metric)}: {self.how.told}; {self.policy.told()}"
+        return f"{described(self.metric)}: {self.how.description}; {self.policy.describe()}"
 
 
 def layout_of(

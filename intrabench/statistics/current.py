@@ -1,4 +1,4 @@
-"""Which sessions count: those that the newest code of their model, prompter and data set computed; so with metrics."""
+"""Keep only sessions computed with the newest code of their model, prompter and data set, and scores likewise."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import polars as pl
 from intrabench.results.store import ALWAYS
 
 VERSIONS = {"model": "model_version", "prompter": "prompter_version", "dataset": "dataset_version"}
-"""Columns of names, and of the versions of what they name."""
+"""Columns of names, with their columns of versions."""
 
 
 def current(rows: pl.DataFrame, by: Sequence[str] = ()) -> tuple[pl.DataFrame, list[str]]:
-    """The rows of the newest versions, and a sentence about the sessions of older ones for each name that has some.
+    """The rows of the newest versions, and for each name with older sessions a sentence about these.
 
-    The newest version of a model, prompter or data set is that of its newest row, whatever the row is about. by: the
-    columns that make lines; versions that are named there are lines of their own, and none of them is left out. A
-    session that was scored by an older version of a metric keeps its other scores.
+    The newest version of a model, prompter or data set is that of its newest row. by: the columns that define lines;
+    versions among them are separate lines and are all kept. A session with a score of an older version of a metric
+    keeps its other scores.
     """
-    kept, told = _newest_metrics(rows)
+    kept, notes = _newest_metrics(rows)
     for name, version in VERSIONS.items():
         older = rows.group_by(name, version).agg(pl.col("written_at").max())
         older = older.filter(pl.col("written_at") < pl.col("written_at").max().over(name)).select(name, version)
@@ -29,13 +29,13 @@ def current(rows: pl.DataFrame, by: Sequence[str] = ()) -> tuple[pl.DataFrame, l
         kept = kept.join(older, on=[name, version], how="anti", nulls_equal=True, maintain_order="left")
         for who, count in left.group_by(name).agg(pl.col("session").n_unique()).sort(name).iter_rows():
             sessions, are = ("session", "is") if count == 1 else ("sessions", "are")
-            told.append(f"{count} older {sessions} of {who} {are} left out: its code has changed since")
-    return kept, told
+            notes.append(f"{count} older {sessions} of {who} {are} left out: its code has changed since")
+    return kept, notes
 
 
 def _newest_metrics(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """The rows without the values of older versions of metrics, and a sentence for each metric that has some."""
-    told = []
+    """The rows without scores of older versions of metrics, and a sentence for each metric with such scores."""
+    notes = []
     for column, written in _versions(rows).items():
         newest = max(written, key=lambda id: written[id])
         count = 0
@@ -49,8 +49,8 @@ def _newest_metrics(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
             )
         if count:
             sessions = "session does" if count == 1 else "sessions do"
-            told.append(f"{count} older {sessions} not count for {column}: its code has changed since")
-    return rows, told
+            notes.append(f"{count} older {sessions} not count for {column}: its code has changed since")
+    return rows, notes
 
 
 def _versions(rows: pl.DataFrame) -> dict[str, dict[str, int]]:

@@ -153,7 +153,7 @@ def test_results_of_objects_are_looked_at_and_played_again_by_name() -> None:
     assert intrabench.run("shrunk:by=1", "box_then_click", "cube", out="r")["dice"].to_list() == [2 * 8 / (64 + 8)]
     intrabench.registry._plugins["models"].clear()  # as in another process
     (verdict,) = intrabench.verify("r")
-    assert (verdict.found, "there is no model 'shrunk'" in verdict.told) == ("unknown", True)
+    assert (verdict.found, "there is no model 'shrunk'" in verdict.message) == ("unknown", True)
 
 
 def test_a_path_is_a_data_set(tmp_path: Path) -> None:

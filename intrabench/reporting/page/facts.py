@@ -128,7 +128,10 @@ def definitions(rows: pl.DataFrame, how: Aggregation, policy: FailurePolicy) -> 
             "Sessions that are not applicable are not averaged.",
         ),
         ("Last state", "After an early stop, the last state is carried forward."),
-        ("Interval", f"The middle 95 % of {DRAWS} bootstrap draws of cases; all targets and seeds of a case stay together."),
+        (
+            "Interval",
+            f"The middle 95 % of {DRAWS} bootstrap draws of cases; targets and seeds of a case stay together.",
+        ),
         ("Metrics", ", ".join(metrics) or "those of a protocol that is unknown to this version"),
         *((one.head, _first_paragraph(one)) for one in measured_metrics(rows)),
         *((name, effort_table(name)["source"]) for name in TABLES),
