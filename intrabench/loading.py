@@ -16,7 +16,7 @@ RECORDED = "__intrabench_source__"
 
 
 def import_file(path: Path) -> ModuleType:
-    """The module of a file, imported anew once the file or a local module that it imports has changed.
+    """The module of a file, imported again once the file or a local module that it imports has changed.
 
     Objects of the old classes stay what they were, and so do their versions; what is made from now on is new.
 
@@ -42,7 +42,7 @@ def import_file(path: Path) -> ModuleType:
 
 
 def _forget_changed(modules: Mapping[str, bytes]) -> None:
-    """Have local modules imported anew where one of them has changed since a file that imports it was imported."""
+    """Import local modules again if one of them has changed since a file that imports it was imported."""
     if any(name in sys.modules and _imported.get(name, content) != content for name, content in modules.items()):
         for name in modules:
             sys.modules.pop(name, None)

@@ -234,7 +234,7 @@ def _scan(path: Path, origin: str, load: Callable[[], Any]) -> Iterator[Entry]:
 
 @cache
 def _classes(path: Path, mtime_ns: int, size: int) -> list[tuple[str, str, str, str]]:
-    """Name, summary, class and kind of each top-level class that has a name; a file is read anew once it changes."""
+    """Name, summary, class and kind of each top-level class that has a name; a file is read again once it changes."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except (SyntaxError, UnicodeDecodeError) as error:

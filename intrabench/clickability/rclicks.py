@@ -79,7 +79,7 @@ class RClicks(Clickability):
         entry = weights.get(self.name)
         if weights.find(entry.id) is None:
             raise IntraBenchError(
-                f"the weights {entry.id} are not here; put {entry.file} into {weights.folder()} or give "
+                f"the weights {entry.id} are missing; put {entry.file} into {weights.folder()} or give "
                 f"rclicks:weights=PATH (it is at {' or '.join(entry.pages)})"
             )
         return weights.locate(entry.id)

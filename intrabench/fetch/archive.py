@@ -48,7 +48,7 @@ def open_members(archive: Path, members: Sequence[str], into: Path, limit: int |
                     break
     if missing := sorted(set(wanted) - found):
         raise DownloadError(
-            f"{archive} has no {', '.join(missing)}: it is not the file expected; delete it and run again."
+            f"{archive} has no {', '.join(missing)}: it is not the expected file; delete it and run again."
         )
     return wanted
 
@@ -61,11 +61,11 @@ class _opening:
 
     def __enter__(self) -> None:
         if not self._archive.is_file():
-            raise DownloadError(f"{self._archive} is not there: fetch it, or {by_hand(self._archive)}.")
+            raise DownloadError(f"{self._archive} does not exist: download it, or {by_hand(self._archive)}.")
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: object) -> None:
         if isinstance(error, DAMAGED):
-            raise DownloadError(f"{self._archive} is damaged: delete it and run again to fetch it anew.") from None
+            raise DownloadError(f"{self._archive} is damaged: delete it and run again to download it again.") from None
         if isinstance(error, RuntimeError) and "password" in str(error):
             raise DownloadError(
                 f"{self._archive} is encrypted and cannot be opened: unpack it by hand, then pack its content again."
@@ -111,5 +111,5 @@ def _place(reader: Callable[[], IO[bytes]], target: Path, archive: Path, limit: 
             if limit is not None and written > limit:
                 raise DownloadError(
                     f"{target.name} in {archive} unpacks to more than the {limit / 1e6:.0f} MB that a file of this "
-                    "data set may have: the archive is not what was published; delete it and run again."
+                    "data set may have: the archive is not the published one; delete it and run again."
                 )

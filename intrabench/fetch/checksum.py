@@ -1,4 +1,4 @@
-"""Checksums as the hosts publish them, ``algorithm:digits``, and notes of files that were found to be right."""
+"""Checksums as published by hosts, ``algorithm:digits``, and records of verified files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def checksum_of(path: Path, algorithm: str = "sha256") -> str:
 
 @dataclass(frozen=True)
 class Note:
-    """What was found of a file when it was last read as a whole, written down beside it."""
+    """The record beside a file of its last full verification."""
 
     checksum: str
     size: int
@@ -27,13 +27,13 @@ class Note:
     source: str
 
     def still_fits(self, path: Path) -> bool:
-        """Whether the file has not been touched since."""
+        """Whether the file has not changed since."""
         stat = path.stat()
         return (self.size, self.mtime_ns) == (stat.st_size, stat.st_mtime_ns)
 
 
 def note(path: Path, checksum: str, source: str) -> None:
-    """Write down that `path` has `checksum`, and where it came from."""
+    """Record the checksum of `path` and its origin."""
     stat = path.stat()
     text = json.dumps(asdict(Note(checksum, stat.st_size, stat.st_mtime_ns, source)), indent=1)
     with atomically(note_of(path)) as part:
@@ -41,7 +41,7 @@ def note(path: Path, checksum: str, source: str) -> None:
 
 
 def noted(path: Path) -> Note | None:
-    """What was written down; None where nothing was.
+    """The record; None if there is none.
 
     Raises:
         IntraBenchError: the note is damaged.
@@ -51,9 +51,9 @@ def noted(path: Path) -> Note | None:
     except FileNotFoundError:
         return None
     except (ValueError, TypeError) as error:
-        raise IntraBenchError(f"{note_of(path)} is damaged; delete it if {path.name} is to be trusted") from error
+        raise IntraBenchError(f"{note_of(path)} is damaged; delete it if you trust {path.name}") from error
 
 
 def note_of(path: Path) -> Path:
-    """Where `note` writes."""
+    """The path of the record."""
     return path.with_name(path.name + ".json")

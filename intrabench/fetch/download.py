@@ -34,12 +34,12 @@ def download(
     client: httpx2.Client | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """Fetch ``url`` (http, https, file, or a plain path) to ``path`` and return ``path``.
+    """Download ``url`` (http, https, file, or a plain path) to ``path`` and return ``path``.
 
     What has arrived waits in ``<path>.part``, so that a broken transfer goes on where it stopped, in this run or the
     next; ``path`` itself appears only with the right ``checksum`` (``sha256:...`` or ``md5:...``; empty: nobody knows
     it) and ``size`` (bytes), which is asked of the disk first. ``client`` brings certificates, proxies and credentials.
-    Without a checksum it always begins anew, for nobody could tell what a piece of an earlier transfer belongs to.
+    Without a checksum it always starts again, because a part of an earlier transfer could not be verified.
     """
     part = path.with_name(path.name + ".part")
     algorithm = checksum.partition(":")[0] or "sha256"
@@ -64,12 +64,12 @@ def download(
 
 
 def by_hand(path: Path) -> str:
-    """What a user without a connection can do, to end a message with."""
+    """The end of messages: what a user without a connection can do."""
     return f"put {path.name} into {path.parent}"
 
 
 def user_agent() -> str:
-    """Who is asking: this program, its version and its home, as Zenodo wants to know."""
+    """The user agent: this program, its version and its homepage, as requested by Zenodo."""
     try:
         version = importlib.metadata.version("intrabench")
     except importlib.metadata.PackageNotFoundError:  # run from a checkout that was never installed
@@ -88,18 +88,18 @@ def ask_for_space(path: Path, needed: int) -> None:
 
 
 def _problem(part: Path, found: str, checksum: str, size: int | None) -> str:
-    """What is wrong with a file that arrived; empty where nothing is."""
+    """The problem with a downloaded file; empty if there is none."""
     if checksum not in (found, ""):
-        return f"{found.replace(':', ' ')} where {checksum.partition(':')[2]} was expected, so it was thrown away"
+        return f"{found.replace(':', ' ')}, expected {checksum.partition(':')[2]}, so it was deleted"
     if not checksum and size is not None and bytes_in(part) != size:
-        return f"{bytes_in(part)} bytes where {size} were expected, so it was thrown away"
+        return f"{bytes_in(part)} bytes, expected {size}, so it was deleted"
     return ""
 
 
 def _fill(
     part: Path, url: str, path: Path, size: int | None, client: httpx2.Client | None, progress: Progress | None
 ) -> None:
-    """Complete ``part`` from wherever ``url`` points."""
+    """Complete ``part`` from ``url``."""
     if size and bytes_in(part) == size:
         return
     source = _local(url)
@@ -113,7 +113,7 @@ def _fill(
     elif source.is_file():
         _copy(source, part, progress)
     else:
-        raise DownloadError(f"{path.name} is no longer where it was to be copied from: {by_hand(path)}.")
+        raise DownloadError(f"{path.name} no longer exists at its source: {by_hand(path)}.")
 
 
 def _over_http(transfer: Transfer, client: httpx2.Client | None) -> None:

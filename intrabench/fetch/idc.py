@@ -30,13 +30,13 @@ from intrabench.fetch.transfer import Progress, Refused, Transfer
 if TYPE_CHECKING:
     import httpx2
 
-CONNECTIONS = 8  # at once, which the buckets welcome
+CONNECTIONS = 8  # at once
 INDEX = "objects.json"
 
 
 @dataclass(frozen=True)
 class Object:
-    """One file in a bucket; md5 is empty where the bucket does not tell."""
+    """One file in a bucket; md5 is empty if the bucket does not state it."""
 
     key: str
     size: int
@@ -78,11 +78,11 @@ class IdcSeries(Source):
         return folder / "idc" / self.uuid
 
     def urls(self) -> tuple[str, ...]:
-        """Where the bucket lists the files."""
+        """The address of the bucket's list of files."""
         return tuple(f"{bucket}/?list-type=2&prefix={self.uuid}/" for bucket in _buckets())
 
     def fetch(self, folder: Path, progress: Progress | None = None) -> Path:
-        """The folder with all files of the series; it appears when the last of them is there."""
+        """The folder with all files of the series; it is created when the last file is complete."""
         from filelock import FileLock
 
         whole = self.place(folder)
@@ -97,27 +97,27 @@ class IdcSeries(Source):
         return whole
 
     def paths(self, folder: Path) -> list[Path]:
-        """The DICOM files of a series that was fetched."""
+        """The DICOM files of a downloaded series."""
         return sorted(self.place(folder).glob("*.dcm"))
 
     def problems(self, folder: Path) -> list[str]:
-        """What is missing or changed in the folder."""
+        """Problems: missing or changed files in the folder."""
         whole = self.place(folder)
         if not whole.exists():
             return []
-        remedy = f"delete the folder {whole} and fetch it anew"
+        remedy = f"delete the folder {whole} and download it again"
         try:
             known = [Object(**entry) for entry in json.loads((whole / INDEX).read_text(encoding="utf-8"))]
         except (OSError, ValueError, TypeError):
             return [f"{whole / INDEX} is damaged; {remedy}"]
         return [
-            f"{whole / one.name} is missing or not as it was published; {remedy}"
+            f"{whole / one.name} is missing or differs from the published file; {remedy}"
             for one in known
             if not _is_right(whole / one.name, one)
         ]
 
     def _fill(self, part: Path, progress: Progress | None) -> None:
-        """Fetch what is not in `part` yet; each bucket in turn, until one has it."""
+        """Download what is not in `part` yet, from each bucket in turn until one has it."""
         import httpx2
 
         with httpx2.Client(timeout=30, headers={"User-Agent": user_agent()}, follow_redirects=True) as client:
@@ -130,7 +130,7 @@ class IdcSeries(Source):
     def _download(self, client: httpx2.Client, bucket: str, part: Path, progress: Progress | None) -> None:
         objects = list(_listing(client, bucket, f"{self.uuid}/", part))
         if len(objects) != self.files:
-            raise DownloadError(f"the bucket lists {len(objects)} files where {self.files} were published")
+            raise DownloadError(f"the bucket lists {len(objects)} files, but {self.files} were published")
         total, done, lock = sum(one.size for one in objects), 0, Lock()
         ask_for_space(part, total - sum(path.stat().st_size for path in part.iterdir()))
 
@@ -175,7 +175,7 @@ def _listing(client: httpx2.Client, bucket: str, prefix: str, part: Path) -> Ite
         for entry in page.iter(f"{space}Contents"):
             key, size, etag = (entry.findtext(f"{space}{name}", "") for name in ("Key", "Size", "ETag"))
             if not re.fullmatch(re.escape(prefix) + r"[\w-]+\.dcm", key) or not size.isdigit():
-                raise DownloadError(f"the bucket lists {key!r}, which is no DICOM file of the series")
+                raise DownloadError(f"the bucket lists {key!r}, which is not a DICOM file of the series")
             tag = etag.strip('"')
             yield Object(key, int(size), tag if re.fullmatch("[0-9a-f]{32}", tag) else "")
         token = page.findtext(f"{space}NextContinuationToken", "")
@@ -185,12 +185,12 @@ def _listing(client: httpx2.Client, bucket: str, prefix: str, part: Path) -> Ite
 
 def _page(client: httpx2.Client, address: str, path: Path) -> ElementTree.Element:
     """One page of a bucket's list, by way of `path`, with the patience of any download."""
-    path.unlink(missing_ok=True)  # a piece of an older list is of no use
+    path.unlink(missing_ok=True)  # a part of an older list is useless
     try:
         Transfer(address, path).run(client)
         return ElementTree.fromstring(path.read_bytes())
     except Refused as refused:
-        raise DownloadError(f"{refused} when asked for the list of files") from None
+        raise DownloadError(f"{refused} for the list of files") from None
     except ElementTree.ParseError:
         raise DownloadError("the bucket sent no list of files") from None
     finally:

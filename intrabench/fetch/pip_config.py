@@ -1,4 +1,4 @@
-"""Where the user gets Python packages from, as pip (or, without pip, the environment) says."""
+"""The user's sources of Python packages, according to pip or, without pip, the environment."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ UV_NAME = re.compile(r"^[\w.-]+=(?=\w+:)")  # uv writes an index as NAME=URL or 
 
 @dataclass(frozen=True)
 class PipSettings:
-    """Where to look for packages, and how; what may hold credentials stays out of the printed form."""
+    """Package sources and settings; values that may contain credentials are never printed."""
 
     index_urls: tuple[str, ...] = field(default=(), repr=False)
     find_links: tuple[str, ...] = field(default=(), repr=False)
@@ -53,7 +53,7 @@ def pip_settings() -> PipSettings:
         index_urls=tuple(indexes),
         find_links=tuple(os.path.expanduser(place) for place in options["find_links"]),
         trusted_hosts=tuple(options["trusted_hosts"]),
-        cert=options["cert"] or os.environ.get("REQUESTS_CA_BUNDLE") or None,  # which pip heeds too, through requests
+        cert=options["cert"] or os.environ.get("REQUESTS_CA_BUNDLE") or None,  # which pip also uses, through requests
         client_cert=options["client_cert"] or None,
         proxy=_with_scheme(options["proxy"]),
         timeout=float(options["timeout"] or 15),
@@ -61,7 +61,7 @@ def pip_settings() -> PipSettings:
 
 
 def _from_pip() -> dict[str, Any] | None:
-    """pip's options, or None where pip is not installed or cannot read its own configuration."""
+    """pip's options, or None if pip is not installed or cannot read its configuration."""
     # -I: a folder named pip in the current directory must not be taken for pip
     command = [sys.executable, "-I", "-c", f"NAMES = {NAMES!r}\n{ASK_PIP}"]
     try:
@@ -97,7 +97,7 @@ def _with_scheme(proxy: str | None) -> str | None:
 
 
 def _usual_index() -> str:
-    """The index that everyone uses who has configured none."""
+    """The default index."""
     from unearth import PackageFinder
 
     return PackageFinder().sources[0]["url"]

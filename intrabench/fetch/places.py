@@ -34,7 +34,7 @@ def url_of(place: str, member: str = "") -> str:
 def confirmed(url: str, page: str) -> str | None:
     """The address behind the button of Google Drive's page that asks whether to download a large file unscanned.
 
-    None where `page` is no such page. The button is a form whose fields make up the address.
+    None if `page` is not such a page. The button is a form whose fields make up the address.
     """
     form = re.search(r"<form[^>]*id=\"download-form\"[^>]*action=\"([^\"]+)\"[^>]*>(.*?)</form>", page, re.DOTALL)
     if form is None:

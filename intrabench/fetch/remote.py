@@ -1,4 +1,4 @@
-"""A file on the web: from any of its places, or, where a person must ask for it, put into the folder by hand."""
+"""A file on the web: downloaded from any of its places, or put into the folder by hand if a person must request it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class RemoteFile(Source):
     """One published file.
 
     places: where programs may get it, mirrors after the first: ``https://...``, ``hf:owner/repository@revision/path``,
-    ``gdrive:ID``. Without any, or when none works, a person gets it from `page`, for the reason in `terms`. checksum:
-    ``sha256:...`` or ``md5:...`` as published; where nobody publishes one, that of the first file counts from then on.
-    about_mb: its size where the bytes are not known. member_mb: what one file of an archive may unpack to.
+    ``gdrive:ID``. Without places, or if none works, a person downloads it from `page`, for the reason in `terms`.
+    checksum: ``sha256:...`` or ``md5:...`` as published; if none is published, that of the first download counts.
+    about_mb: its size if the bytes are unknown. member_mb: the largest allowed size of an unpacked member.
     """
 
     filename: str
@@ -43,7 +43,7 @@ class RemoteFile(Source):
 
     @property
     def megabytes(self) -> float:
-        """The size of the file, about; 0 where it is unknown."""
+        """The approximate size of the file; 0 if unknown."""
         return self.size / 1e6 if self.size else self.about_mb
 
     def place(self, folder: Path) -> Path:
@@ -55,7 +55,7 @@ class RemoteFile(Source):
         return tuple(url_of(place) for place in self.places) or (self.page,)
 
     def fetch(self, folder: Path, progress: Progress | None = None) -> Path:
-        """The checked file in `folder`, downloaded unless it is there."""
+        """The verified file in `folder`, downloaded if missing."""
         from filelock import FileLock
 
         path = self.place(folder)
@@ -70,7 +70,7 @@ class RemoteFile(Source):
         return path
 
     def problems(self, folder: Path) -> list[str]:
-        """A sentence if the file that is here is not the right one."""
+        """A sentence if the local file is not the right one."""
         path = self.place(folder)
         try:
             if path.exists():
@@ -84,7 +84,7 @@ class RemoteFile(Source):
         return self.checksum.partition(":")[0] or "sha256"
 
     def _check(self, path: Path) -> None:
-        """Read the file; where nobody publishes a checksum, it must be as it was when it was first seen here."""
+        """Read the file; if no checksum is published, it must equal the file when it was first seen."""
         known = noted(path)
         found = checksum_of(path, self._algorithm)
         expected = self.checksum or (known.checksum if known else "")
@@ -92,8 +92,8 @@ class RemoteFile(Source):
             found, expected = f"{path.stat().st_size} bytes", f"{self.size} bytes"
         if expected and found != expected:
             raise DownloadError(
-                f"{path} has {found.replace(':', ' ')} where {expected.rpartition(':')[2]} was expected: "
-                "it is damaged or another file; delete it and fetch it anew."
+                f"{path} has {found.replace(':', ' ')} but {expected.rpartition(':')[2]} was expected: "
+                "it is damaged or a different file; delete it and download it again."
             )
         note(path, found, known.source if known else BY_HAND)
 
@@ -102,12 +102,12 @@ class RemoteFile(Source):
         if not self.places:
             why = f" ({self.terms})" if self.terms else ""
             raise DownloadError(
-                f"{self.filename} cannot be fetched by a program{why}: get it from {self.page}, "
+                f"{self.filename} cannot be downloaded automatically{why}: get it from {self.page}, "
                 f"{by_hand(path)}, then run again."
             )
         fetch = partial(download, path=path, checksum=self.checksum, size=self.size, progress=progress)
         try:
             return first_that_works(self.places, lambda place: fetch(url_of(place)))
         except Nowhere as nowhere:
-            page = f" It can also be had by hand from {self.page}." if self.page else ""
+            page = f" You can also download it by hand from {self.page}." if self.page else ""
             raise DownloadError(f"{nowhere}{page}") from None

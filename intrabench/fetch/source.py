@@ -1,4 +1,4 @@
-"""What all sources have in common: something published, to be fetched once into the downloads folder and checked."""
+"""The interface of all sources: published files that are downloaded once into the downloads folder and checked."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ class Source(ABC):
     @property
     @abstractmethod
     def title(self) -> str:
-        """What it is called in messages."""
+        """Its name in messages."""
 
     @property
     @abstractmethod
     def megabytes(self) -> float:
-        """How much is to be downloaded, as far as known."""
+        """The size of the download, if known."""
 
     @abstractmethod
     def place(self, folder: Path) -> Path:
-        """Where it lies in the downloads folder, whether it is there or not."""
+        """Its path in the downloads folder, whether it exists or not."""
 
     @abstractmethod
     def urls(self) -> tuple[str, ...]:
-        """Where it is published, for people; the first is tried first."""
+        """The addresses where it is published, for people; the first is tried first."""
 
     @abstractmethod
     def fetch(self, folder: Path, progress: Progress | None = None) -> Path:
-        """The path of what was fetched and found right; the network is asked only if it is not there.
+        """The path of the verified download; the network is used only if it is missing.
 
         Raises:
-            DownloadError: it is nowhere to be had, or not what was published.
+            DownloadError: it is not available, or differs from the published file.
         """
 
     @abstractmethod
     def problems(self, folder: Path) -> list[str]:
-        """What is not as it was published of what lies in `folder`, one sentence each: reads everything."""
+        """One sentence for each file in `folder` that differs from the published one; reads everything."""
 
     def is_here(self, folder: Path) -> bool:
-        """Whether it lies in the downloads folder, not checked."""
+        """Whether it exists in the downloads folder; its content is not checked."""
         return self.place(folder).exists()

@@ -1,4 +1,4 @@
-"""One file over HTTP, across as many attempts as it takes: resumed, patient, suspicious of web pages."""
+"""Download one file over HTTP in as many attempts as needed: resumed, with pauses, and refusing web pages."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     import httpx2
 
 Progress = Callable[[int, int | None], None]
-"""Called with the bytes that are there and the bytes expected in all (None where nobody knows)."""
+"""Called with the bytes that have arrived and the total bytes (None if unknown)."""
 
-TRIES = 4  # in a row without getting any further
+TRIES = 4  # in a row without progress
 FIRST_PAUSE = 1.0  # seconds; doubled before each further try
 LONGEST_PAUSE = 60.0  # a server that asks for more patience in Retry-After is asked again after this
 TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 SLOWEST = 1000.0  # bytes per second over a minute; below that a new connection is likely to be faster
 PATIENCE = 60.0  # seconds
-PAGE = 1 << 20  # bytes of a web page that are worth reading
+PAGE = 1 << 20  # bytes of a web page that are read
 
 
 class DownloadError(IntraBenchError):
@@ -33,7 +33,7 @@ class DownloadError(IntraBenchError):
 
 
 class Refused(Exception):
-    """The server does not give the file; the message says why. final: it will not, however often it is asked."""
+    """The server refuses the file; the message says why. final: further attempts are useless."""
 
     def __init__(self, reason: str, final: bool = True) -> None:
         super().__init__(reason)
@@ -42,17 +42,17 @@ class Refused(Exception):
 
 @dataclass
 class Transfer:
-    """The state of one download: what has arrived lies in `part`."""
+    """The state of one download; the bytes so far are in `part`."""
 
     url: str
     part: Path
     size: int | None = None
     progress: Progress | None = None
     headers: dict[str, str] = field(default_factory=dict)
-    version: str | None = None  # of the file at the server, once it has told: ETag, or else Last-Modified
+    version: str | None = None  # of the file at the server, once known: ETag, or else Last-Modified
 
     def run(self, client: httpx2.Client) -> None:
-        """Try until the part is complete, going on where the last attempt stopped.
+        """Try until the part is complete, resuming where the last attempt stopped.
 
         Raises:
             Refused: it will not work, and why.
@@ -67,7 +67,7 @@ class Transfer:
                     if response.status_code not in TRY_AGAIN:
                         if self._receive(response):
                             return
-                        reason = "the server sent only a piece of it"
+                        reason = "the server sent only a part of it"
                     else:
                         reason = f"the server answered HTTP {response.status_code}"
                         pause = _retry_after(response.headers.get("Retry-After"), pause)
@@ -90,13 +90,13 @@ class Transfer:
         return headers
 
     def _receive(self, response: httpx2.Response) -> bool:
-        """Store what one response brings; whether the part is complete now."""
+        """Store the content of one response; return whether the part is complete."""
         done, status = bytes_in(self.part), response.status_code
         offered = re.fullmatch(r"bytes (?:(\d+)-\d+|\*)/(\d+|\*)", response.headers.get("Content-Range", ""))
         start, whole = offered.groups() if offered else (None, None)
         if status == 416 and whole == str(done):
             return True
-        if status == 416 or (status == 206 and start != str(done)):  # our part is no beginning of this file
+        if status == 416 or (status == 206 and start != str(done)):  # our part is not the beginning of this file
             self.part.unlink(missing_ok=True)
             return False
         if status not in (200, 206):
@@ -108,7 +108,7 @@ class Transfer:
         return self._store(response, done if status == 206 else 0, int(total) if total and total.isdigit() else None)
 
     def _page(self, response: httpx2.Response) -> bool:
-        """A web page in place of the file: go through Google Drive's warning, refuse all others."""
+        """Handle a web page instead of the file: follow Google Drive's warning, refuse all others."""
         body = b""
         for chunk in response.iter_raw():
             body += chunk
@@ -120,12 +120,12 @@ class Transfer:
             self.url = onward
             return False
         if is_quota(page):
-            raise Refused("Google Drive has given it to too many people lately; it will again in a day or so")
+            raise Refused("Google Drive's download quota of this file is exceeded; try again in a day")
         raise Refused("the server sent a web page instead of the file")
 
     def _store(self, response: httpx2.Response, done: int, total: int | None) -> bool:
         if total is not None and self.size is not None and total != self.size:
-            raise Refused(f"the server offers {total} bytes where {self.size} were published")
+            raise Refused(f"the server offers {total} bytes, but {self.size} were published")
         total = total if total is not None else self.size
         since, then = time.monotonic(), done
         with self.part.open("ab" if done else "wb") as file:
@@ -141,7 +141,7 @@ class Transfer:
 
 
 def why(error: Exception) -> str:
-    """A transport error in our words: its own may name the host."""
+    """A transport error in our words, because its own message may name the host."""
     import httpx2
 
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
@@ -154,16 +154,16 @@ def why(error: Exception) -> str:
 
 
 def bytes_in(part: Path) -> int:
-    """The size of a file, 0 where there is none."""
+    """The size of a file; 0 if it does not exist."""
     return part.stat().st_size if part.exists() else 0
 
 
 def _strong(etag: str | None) -> str | None:
-    return None if etag and etag.startswith("W/") else etag  # a weak one is no ground for joining bytes
+    return None if etag and etag.startswith("W/") else etag  # weak ETags do not guarantee equal bytes
 
 
 def _retry_after(value: str | None, otherwise: float) -> float:
-    """The seconds a server asked us to wait (it may say so as a date), within reason."""
+    """The seconds to wait according to the server (possibly given as a date), limited."""
     if not value:
         return otherwise
     try:

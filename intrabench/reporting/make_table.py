@@ -83,4 +83,4 @@ def _refuse(option: str, others: Mapping[str, object]) -> None:
     """Refuse options that would be ignored beside another."""
     given = [name for name, value in others.items() if value]
     if given:
-        raise IntraBenchError(f"{option} does not go with {', '.join(given)}; leave one of them out")
+        raise IntraBenchError(f"{option} cannot be combined with {', '.join(given)}; omit one of them")

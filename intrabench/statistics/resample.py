@@ -79,7 +79,7 @@ def with_average(table: pl.DataFrame, by: Sequence[str], datasets: int) -> pl.Da
 
 
 def resample(scored: pl.DataFrame, by: Sequence[str], how: Aggregation, draws: int = DRAWS) -> Drawn:
-    """Draw the cases of every data set with replacement, as many as it has, and aggregate all lines anew.
+    """Draw the cases of every data set with replacement, as many as it has, and aggregate all lines again.
 
     The draws of a data set depend on nothing but its name and its cases: neither on the order of rows nor on what else
     was selected.

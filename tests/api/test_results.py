@@ -51,7 +51,7 @@ def test_a_table_is_the_one_of_the_command(say: Callable[..., Said], options: di
 
 
 def test_options_of_a_table_that_do_not_go_together_are_refused() -> None:
-    with pytest.raises(IntraBenchError, match="--groups does not go with --counts"):
+    with pytest.raises(IntraBenchError, match="--groups cannot be combined with --counts"):
         intrabench.table(groups=True, counts=True)
     with pytest.raises(IntraBenchError, match="there is no metric 'dise', did you mean 'dice'"):
         intrabench.table(metric="dise")

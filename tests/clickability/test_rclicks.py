@@ -74,7 +74,7 @@ def test_without_its_file_it_says_where_it_is(folder: Path) -> None:
     with pytest.raises(IntraBenchError) as caught:
         RClicks().probability(IMAGE, MASK, MASK)
     assert str(caught.value) == (
-        f"the weights rclicks are not here; put clickability_model.pth into {folder} or give rclicks:weights=PATH "
+        f"the weights rclicks are missing; put clickability_model.pth into {folder} or give rclicks:weights=PATH "
         "(it is at https://drive.google.com/drive/folders/1ERy2swCS35qT_J0B-QQsPCfyzXbPODK7 or "
         "https://github.com/emb-ai/rclicks)"
     )

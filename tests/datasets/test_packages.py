@@ -56,7 +56,7 @@ def scene(root: Path, spec: str, case: str) -> StoredCase:
     try:
         store.prepare(dataset, case, root)
     except DownloadError as error:
-        if "None of the package sources" in str(error) or "could not be downloaded" in str(error):
+        if "configured package sources has" in str(error) or "could not be downloaded" in str(error):
             pytest.skip(f"the package index cannot be reached: {error}")
         raise
     return store.open_case(dataset, case, root)

@@ -154,7 +154,7 @@ def test_the_command_ends_with_0_1_or_2(say: Callable[..., Said], monkeypatch: p
     assert deaf.out.count("FAILED") == 1
     absent = say("check", "absent", "--plugin", "deaf.py")
     assert (absent.code, absent.out) == (2, "")
-    assert absent.err.startswith("error: the weights sam_vit_b are not here; run: intrabench weights get sam_vit_b ")
+    assert absent.err.startswith("error: the weights sam_vit_b are missing; run: intrabench weights get sam_vit_b ")
     refused = say("check", "absent", "--plugin", "deaf.py", "--random-weights")
     assert (refused.code, refused.out) == (2, "")
     assert refused.err == ("error: model absent cannot run untrained; omit --weights random, or give a path\n")

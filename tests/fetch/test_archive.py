@@ -71,7 +71,7 @@ def test_a_bomb_is_stopped_while_it_unpacks(tmp_path: Path) -> None:
     assert archive.stat().st_size < 40_000
     assert refusal(archive, "bomb", limit=5_000_000) == (
         f"bomb in {archive} unpacks to more than the 5 MB that a file of this data set may have: "
-        "the archive is not what was published; delete it and run again."
+        "the archive is not the published one; delete it and run again."
     )
     assert everything_in(tmp_path / "out") == []
 
@@ -99,7 +99,7 @@ def test_an_encrypted_archive(tmp_path: Path) -> None:
 def test_a_cut_archive_is_damaged(tmp_path: Path, cut: int) -> None:
     archive = packed(tmp_path / "data.zip", {"one": os.urandom(5000)})
     archive.write_bytes(archive.read_bytes()[:cut])
-    assert refusal(archive, "one") == f"{archive} is damaged: delete it and run again to fetch it anew."
+    assert refusal(archive, "one") == f"{archive} is damaged: delete it and run again to download it again."
     with pytest.raises(DownloadError, match="is damaged"):
         member_names(archive)
 

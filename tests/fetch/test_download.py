@@ -150,7 +150,7 @@ def test_a_wrong_sha256_leaves_nothing_behind(server: Server, tmp_path: Path) ->
     with pytest.raises(DownloadError) as caught:
         download(server.url, tmp_path / "data" / "file.bin", checksum=CHECKSUM)
     assert str(caught.value) == (
-        f"file.bin arrived with sha256 {found} where {SHA256} was expected, so it was thrown away: "
+        f"file.bin arrived with sha256 {found}, expected {SHA256}, so it was deleted: "
         f"run again, or put file.bin into {tmp_path / 'data'}."
     )
     assert list((tmp_path / "data").iterdir()) == []
@@ -229,4 +229,4 @@ def test_files_are_copied_and_checked(tmp_path: Path, as_url: bool) -> None:
 def test_a_file_that_is_gone(tmp_path: Path) -> None:
     with pytest.raises(DownloadError) as caught:
         download((tmp_path / "gone.bin").as_uri(), tmp_path / "file.bin", checksum=CHECKSUM)
-    assert str(caught.value) == f"file.bin is no longer where it was to be copied from: put file.bin into {tmp_path}."
+    assert str(caught.value) == f"file.bin no longer exists at its source: put file.bin into {tmp_path}."

@@ -92,9 +92,9 @@ def test_a_file_that_is_not_what_the_bucket_lists(server: Server, tmp_path: Path
 @pytest.mark.parametrize(
     ("page", "told"),
     [
-        (listing({}), "the bucket lists 0 files where 5 were published"),
-        (listing(FILES, prefix="../.."), "which is no DICOM file of the series"),
-        (listing({"../../etc.dcm": b"1"}), "which is no DICOM file of the series"),
+        (listing({}), "the bucket lists 0 files, but 5 were published"),
+        (listing(FILES, prefix="../.."), "which is not a DICOM file of the series"),
+        (listing({"../../etc.dcm": b"1"}), "which is not a DICOM file of the series"),
         (b"<html>", "the bucket sent no list of files"),
     ],
 )
@@ -126,5 +126,5 @@ def test_damage_is_found(server: Server, tmp_path: Path) -> None:
     ]
     (folder / "objects.json").write_text("{")
     assert SERIES.problems(tmp_path) == [
-        f"{folder / 'objects.json'} is damaged; delete the folder {folder} and fetch it anew"
+        f"{folder / 'objects.json'} is damaged; delete the folder {folder} and download it again"
     ]

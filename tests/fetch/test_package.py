@@ -172,8 +172,8 @@ def test_a_damaged_file_in_place_is_named(index: Index, tmp_path: Path) -> None:
     with pytest.raises(DownloadError) as caught:
         source(WHEEL, wheel()).fetch(tmp_path)
     assert str(caught.value) == (
-        f"{tmp_path / WHEEL} has sha256 {found} where {expected} was expected: "
-        "delete it and run again to fetch it anew."
+        f"{tmp_path / WHEEL} has sha256 {found} but {expected} was expected: "
+        "delete it and run again to download it again."
     )
     assert (tmp_path / WHEEL).read_bytes() == b"damaged"
     assert index.asked == []
@@ -182,7 +182,7 @@ def test_a_damaged_file_in_place_is_named(index: Index, tmp_path: Path) -> None:
 def not_found(filename: str, folder: Path, reasons: str = "", pip: bool = True) -> str:
     alternative = f", or run `pip download --no-deps --dest {folder} some-data==1.0`" if pip else ""
     return (
-        f"None of the package sources that pip is configured with offers {filename}{reasons}: "
+        f"None of pip's configured package sources has {filename}{reasons}: "
         f"put {filename} into {folder}{alternative}, then run again."
     )
 
@@ -253,7 +253,7 @@ def test_a_certificate_that_is_not_there(index: Index, tmp_path: Path, monkeypat
     with pytest.raises(DownloadError) as caught:
         source(WHEEL, wheel()).fetch(tmp_path)
     assert str(caught.value) == (
-        f"{WHEEL} cannot be asked for, the certificate or proxy that pip is configured with does not work "
+        f"{WHEEL} cannot be requested because pip's configured certificate or proxy does not work "
         f"(FileNotFoundError): correct it, or put {WHEEL} into {tmp_path}."
     )
 
@@ -321,14 +321,14 @@ def test_a_missing_member_is_named(tmp_path: Path) -> None:
     with pytest.raises(DownloadError) as caught:
         open_members(archive, ["some_data/liver.txt"], tmp_path / "out")
     assert str(caught.value) == (
-        f"{archive} has no some_data/liver.txt: it is not the file expected; delete it and run again."
+        f"{archive} has no some_data/liver.txt: it is not the expected file; delete it and run again."
     )
 
 
 def test_a_missing_archive_is_named(tmp_path: Path) -> None:
     with pytest.raises(DownloadError) as caught:
         open_members(tmp_path / WHEEL, ["a.txt"], tmp_path / "out")
-    assert str(caught.value) == f"{tmp_path / WHEEL} is not there: fetch it, or put {WHEEL} into {tmp_path}."
+    assert str(caught.value) == f"{tmp_path / WHEEL} does not exist: download it, or put {WHEEL} into {tmp_path}."
 
 
 @pytest.mark.parametrize("filename", [WHEEL, SDIST])
@@ -338,7 +338,7 @@ def test_a_damaged_archive_leaves_no_half_member(tmp_path: Path, filename: str, 
     archive.write_bytes(body)
     with pytest.raises(DownloadError) as caught:
         open_members(archive, ["a.txt"], tmp_path / "out")
-    assert str(caught.value) == f"{archive} is damaged: delete it and run again to fetch it anew."
+    assert str(caught.value) == f"{archive} is damaged: delete it and run again to download it again."
     assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == []
 
 

@@ -85,7 +85,7 @@ def test_a_page_in_place_of_the_file_is_refused(server: Server, tmp_path: Path) 
     told = refusal(RemoteFile("data.zip", (server.url,), page="https://home"), tmp_path)
     assert told == (
         "data.zip could not be downloaded, the server sent a web page instead of the file: "
-        f"put data.zip into {tmp_path}. It can also be had by hand from https://home."
+        f"put data.zip into {tmp_path}. You can also download it by hand from https://home."
     )
     assert left(tmp_path) == []
 
@@ -93,7 +93,7 @@ def test_a_page_in_place_of_the_file_is_refused(server: Server, tmp_path: Path) 
 def test_a_server_that_offers_another_length_is_left_at_once(server: Server, tmp_path: Path) -> None:
     server.answers = [answer(body=BODY[:-1])]
     told = refusal(RemoteFile("data.zip", (server.url,), MD5, len(BODY)), tmp_path)
-    assert "the server offers 1023999 bytes where 1024000 were published" in told
+    assert "the server offers 1023999 bytes, but 1024000 were published" in told
     assert left(tmp_path) == []
 
 
@@ -101,7 +101,7 @@ def test_wrong_bytes_are_thrown_away(server: Server, tmp_path: Path) -> None:
     server.answers = [answer(body=BODY[::-1])]
     told = refusal(RemoteFile("data.zip", (server.url,), MD5, len(BODY)), tmp_path)
     found = hashlib.md5(BODY[::-1]).hexdigest()
-    assert f"data.zip arrived with md5 {found} where {MD5[4:]} was expected, so it was thrown away" in told
+    assert f"data.zip arrived with md5 {found}, expected {MD5[4:]}, so it was deleted" in told
     assert left(tmp_path) == []
 
 
@@ -139,19 +139,19 @@ def test_google_drive_that_only_repeats_its_page(server: Server, tmp_path: Path)
 def test_the_quota_of_google_drive(server: Server, tmp_path: Path) -> None:
     server.answers = [page(QUOTA)]
     told = refusal(RemoteFile("data.zip", ("gdrive:0a1b",), MD5), tmp_path)
-    assert "Google Drive has given it to too many people lately; it will again in a day or so" in told
+    assert "Google Drive's download quota of this file is exceeded; try again in a day" in told
 
 
 def test_a_file_for_people_only(tmp_path: Path) -> None:
     file = RemoteFile("data.zip", (), MD5, page="https://home/data", terms="the owner asks for a signed agreement")
     assert refusal(file, tmp_path) == (
-        "data.zip cannot be fetched by a program (the owner asks for a signed agreement): get it from "
+        "data.zip cannot be downloaded automatically (the owner asks for a signed agreement): get it from "
         f"https://home/data, put data.zip into {tmp_path}, then run again."
     )
     (tmp_path / "data.zip").write_bytes(b"another")
     told = refusal(file, tmp_path)
     assert told.startswith(f"{tmp_path / 'data.zip'} has md5 ")
-    assert told.endswith("was expected: it is damaged or another file; delete it and fetch it anew.")
+    assert told.endswith("was expected: it is damaged or a different file; delete it and download it again.")
     assert file.problems(tmp_path) == [told]
     (tmp_path / "data.zip").write_bytes(BODY)
     assert file.fetch(tmp_path).read_bytes() == BODY
@@ -165,7 +165,7 @@ def test_where_nobody_publishes_a_checksum_the_first_counts(server: Server, tmp_
     assert file.problems(tmp_path) == []
     path.write_bytes(BODY[::-1])
     (told,) = file.problems(tmp_path)
-    assert f"where {hashlib.sha256(BODY).hexdigest()} was expected" in told
+    assert f"but {hashlib.sha256(BODY).hexdigest()} was expected" in told
     assert refusal(file, tmp_path) == told
 
 

@@ -530,7 +530,7 @@ class TestRefusals:
 
     def test_missing_weights_are_one_sentence(self, tmp_path: Path) -> None:
         with pytest.raises(
-            IntraBenchError, match=r"^the weights nninteractive are not here; run: intrabench weights get nninteractive"
+            IntraBenchError, match=r"^the weights nninteractive are missing; run: intrabench weights get nninteractive"
         ):
             made(None).load()
         with pytest.raises(IntraBenchError, match=r"--weights .*/absent is not a folder"):

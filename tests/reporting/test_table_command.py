@@ -106,7 +106,7 @@ def test_options_that_would_be_ignored_are_refused(table: Callable[..., Said]) -
     said = table("--groups", "--by", "model", "--counts", "--reference", "paper")
     assert (said.code, said.err) == (
         2,
-        "error: --groups does not go with --by, --counts, --reference; leave one of them out\n",
+        "error: --groups cannot be combined with --by, --counts, --reference; omit one of them\n",
     )
 
 
@@ -116,5 +116,5 @@ def test_the_published_clicks_take_no_metric_of_ones_own(say: Callable[..., Said
     store.write_part([{k: v for k, v in row.items() if v is not None} for row in given.to_dicts()], [])
     asked = ("table", "--protocol", "rclicks@1", "--reference", "paper")
     said = say(*asked, "--metric", "auc", "--round", "3")
-    assert said.err == "error: --reference of rclicks@1 does not go with --metric, --round; leave one of them out\n"
+    assert said.err == "error: --reference of rclicks@1 cannot be combined with --metric, --round; omit one of them\n"
     assert "no model was run with two groups of clicks" in say(*asked).err

@@ -40,7 +40,7 @@ def rigid(moving: Path, fixed: Path) -> NDArray[np.float64]:
     except RuntimeError as error:
         reason = str(error).strip().splitlines()[-1]
         raise IntraBenchError(
-            f"{moving.name} could not be aligned with {fixed.name} ({reason}); leave the case out by --cases"
+            f"{moving.name} could not be aligned with {fixed.name} ({reason}); leave the case out with --cases"
         ) from error
     to_moving = _matrix(found.GetParameterMap(0))
     return np.asarray(_FLIP @ np.linalg.inv(to_moving) @ _FLIP)

@@ -66,7 +66,7 @@ def _image(candidates: Sequence[IdcSeries], references: References, path: Path) 
     if len(named) != 1:
         raise IntraBenchError(
             f"{path} refers to {len(named)} of the {len(candidates)} scans of its study, expected one; "
-            "leave the case out by --cases"
+            "leave the case out with --cases"
         )
     return named[0]
 

@@ -56,7 +56,7 @@ class WithRecipe:
             raise ValueError(f"policy={self.policy}, but {self.name} has only {', '.join(self.recipes)}")
         for step in self.lacks:
             if getattr(self, step) is not None:
-                raise ValueError(f"{step}={getattr(self, step)}, but {self.name} has no such step; leave it out")
+                raise ValueError(f"{step}={getattr(self, step)}, but {self.name} has no such step; omit it")
 
     @property
     def feeds_back(self) -> bool:

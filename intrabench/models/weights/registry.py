@@ -114,7 +114,7 @@ def locate(id: str, override: Path | None = None) -> Path:
         return override
     path = find(id)
     if path is None:
-        raise IntraBenchError(f"the weights {id} are not here; {remedy(entry)}")
+        raise IntraBenchError(f"the weights {id} are missing; {remedy(entry)}")
     for member, sha256 in entry.members.items():
         if sha256_of_path(path / member) != sha256:
             raise IntraBenchError(f"{path / member} does not have the sha256 {sha256}; delete it and {remedy(entry)}")

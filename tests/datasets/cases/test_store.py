@@ -367,7 +367,7 @@ def test_verify_finds_another_archive(tmp_path: Path) -> None:
     archive.write_bytes(b"wrong")
     (problem,) = store.verify(Packed(), tmp_path)
     assert problem.startswith(f"{archive} has sha256 ")
-    assert problem.endswith(" was expected: delete it and run again to fetch it anew.")
+    assert problem.endswith(" was expected: delete it and run again to download it again.")
 
 
 def test_the_index_needs_no_image_and_no_torch(tmp_path: Path) -> None:

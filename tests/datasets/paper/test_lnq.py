@@ -94,7 +94,7 @@ def test_nodes_are_targets_and_cases_know_how_completely_they_are_drawn(
     cut_short(next(folders[0].glob("*.dcm")))
     said = say("data", "verify", "lnq")
     assert said.code == 1
-    assert "is missing or not as it was published; delete the folder" in said.err
+    assert "is missing or differs from the published file; delete the folder" in said.err
 
 
 def test_broken_cases_do_not_stop_the_others(say: Say, commons: Commons, patient: Patient, server: Server) -> None:
@@ -115,6 +115,5 @@ def test_broken_cases_do_not_stop_the_others(say: Say, commons: Commons, patient
         assert "cannot be read: it is truncated or damaged" in problems[f"lnq, case case_000{case}"]
     assert "in a different frame of reference than the series" in problems["lnq, case case_0003"]
     assert (
-        "could not be downloaded, the server answered HTTP 404 when asked for the list of files"
-        in problems["lnq, case case_0005"]
+        "could not be downloaded, the server answered HTTP 404 for the list of files" in problems["lnq, case case_0005"]
     )

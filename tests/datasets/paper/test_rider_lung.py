@@ -150,7 +150,7 @@ def test_broken_cases_do_not_stop_the_others(say: Say, commons: Commons, put: Pu
     said = say("data", "get", "rider_lung")
     assert (said.code, said.out) == (1, f"rider_lung, case {PATIENT}_test: 2 targets\n")
     assert "_RETEST" not in said.out
-    assert "refers to 0 of the 2 scans of its study, expected one; leave the case out by --cases" in said.err
+    assert "refers to 0 of the 2 scans of its study, expected one; leave the case out with --cases" in said.err
     assert "rider_lung, case RIDER-1_test: " in said.err
     assert "cannot be read: it is truncated or damaged" in said.err
     assert "the region GTVp_test_man" in said.err

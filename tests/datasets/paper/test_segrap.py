@@ -73,9 +73,9 @@ def test_a_person_brings_the_archives(
     for name in (IMAGES, LABELS):
         said = say("data", "get", "segrap", "--cases", "segrap_0000")
         assert (said.code, said.out) == (1, "")
-        assert said.err.count("cannot be fetched by a program") == (2 if name == IMAGES else 1)
+        assert said.err.count("cannot be downloaded automatically") == (2 if name == IMAGES else 1)
         assert (
-            f"{name} cannot be fetched by a program (the organisers ask for a signed agreement): get it from "
+            f"{name} cannot be downloaded automatically (the organisers ask for a signed agreement): get it from "
             f"https://segrap2023.grand-challenge.org, put {name} into {data / 'downloads'}, then run again."
         ) in said.err
         bring(name, packed(parts[name]))

@@ -97,7 +97,7 @@ def test_another_file_than_the_published_is_refused_and_thrown_away(own: Own, fo
     own(sources=(f"{server.root}/own.pth",), sha256=SHA256)
     server.answers = [answer(body=BODY + b"more")]
     found = hashlib.sha256(BODY + b"more").hexdigest()
-    assert f"own.pth arrived with sha256 {found} where {SHA256} was expected, so it was thrown away" in refusal("own")
+    assert f"own.pth arrived with sha256 {found}, expected {SHA256}, so it was deleted" in refusal("own")
     assert files(folder) == []
 
 
@@ -158,7 +158,7 @@ def test_a_folder_is_fetched_member_by_member(own: Own, folder: Path, server: Se
 def test_a_member_of_another_sha256_is_refused(own: Own, folder: Path, server: Server) -> None:
     own(file="net", sources=("hf:own/net@c0de/v1",), members=MEMBERS)
     server.answers = [answer(body=PLANS), answer(body=PLANS)]
-    assert f"net.pth arrived with sha256 {MEMBERS['plans.json']} where {SHA256} was expected" in refusal("own")
+    assert f"net.pth arrived with sha256 {MEMBERS['plans.json']}, expected {SHA256}" in refusal("own")
     assert files(folder) == ["net/plans.json"]
 
 
@@ -205,7 +205,7 @@ def test_the_other_commands(own: Own, folder: Path, say: Callable[..., Said]) ->
     assert listed["here"] == "by hand, see its page"
     absent = say("weights", "path", "own")
     assert (absent.code, absent.out) == (2, "")
-    assert absent.err.startswith(f"error: the weights own are not here; put own.pth into {folder}")
+    assert absent.err.startswith(f"error: the weights own are missing; put own.pth into {folder}")
     (folder / "own.pth").write_bytes(BODY)
     assert say("weights", "path", "own").out == f"{folder / 'own.pth'}\n"
     line = f"own: {folder / 'own.pth'}: sha256 {SHA256}, as published\n"

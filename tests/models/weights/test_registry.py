@@ -100,11 +100,11 @@ def test_an_absent_file_is_told_with_what_to_do(own: Own, folder: Path) -> None:
     own("by_hand", pages=(PAGE, PAGE + "2"))
     assert [weights.find(id) for id in ("fetched", "by_hand")] == [None, None]
     assert told("fetched") == (
-        "the weights fetched are not here; run: intrabench weights get fetched (about 7 MB), or put own.pth into "
+        "the weights fetched are missing; run: intrabench weights get fetched (about 7 MB), or put own.pth into "
         f"{folder} or give --weights PATH; --weights random runs the network untrained"
     )
     assert told("by_hand") == (
-        f"the weights by_hand are not here; put own.pth into {folder} or give --weights PATH "
+        f"the weights by_hand are missing; put own.pth into {folder} or give --weights PATH "
         f"(it is at {PAGE} or {PAGE}2); --weights random runs the network untrained"
     )
 
@@ -150,7 +150,7 @@ def test_a_damaged_record_is_told(own: Own, folder: Path, text: str) -> None:
     own()
     (folder / "own.pth").write_bytes(b"abc")
     (folder / "own.pth.json").write_text(text)
-    assert told("own") == f"{folder / 'own.pth.json'} is damaged; delete it if own.pth is to be trusted"
+    assert told("own") == f"{folder / 'own.pth.json'} is damaged; delete it if you trust own.pth"
 
 
 def test_a_folder_that_cannot_be_written_can_still_be_read(

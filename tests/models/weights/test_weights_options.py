@@ -57,7 +57,7 @@ def test_a_file_brought_by_hand_is_marked_by_its_sha256(say: Callable[..., Said]
     [
         (
             ["-m", "tiny"],
-            "the weights sam_vit_b are not here; run: intrabench weights get sam_vit_b (about 375 MB), or put "
+            "the weights sam_vit_b are missing; run: intrabench weights get sam_vit_b (about 375 MB), or put "
             "sam_vit_b_01ec64.pth into FOLDER or give --weights PATH (it is at "
             "https://github.com/facebookresearch/segment-anything); --weights random runs the network untrained",
         ),
