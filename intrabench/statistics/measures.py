@@ -178,7 +178,7 @@ def described(spec: str) -> str:
     """A spec with its description in words."""
     found = summary(spec)
     if found is not None:
-        return f"{spec} ({found.told})"
+        return f"{spec} ({found.description})"
     scale = metric(spec)
     words = [scale.head] if scale.head.lower() != spec else []
     words += [] if scale.best == "high" else [f"{scale.best} is best"]
