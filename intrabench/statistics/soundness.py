@@ -45,7 +45,7 @@ def check_mixable(rows: pl.DataFrame, name: str = "dice") -> None:
     for other in others:
         if meanings[other] != meanings[first]:
             raise IntraBenchError(
-                f"rows of {first} and {other} are not put together: {first} is {meanings[first]}, "
+                f"rows of {first} and {other} cannot be combined: {first} is {meanings[first]}, "
                 f"{other} is {meanings[other]}; choose the rows of one protocol"
             )
 

@@ -189,7 +189,7 @@ def test_a_folder_that_cannot_be_made(server: Server, tmp_path: Path) -> None:
     ("number", "sentence"),
     [
         (errno.EROFS, "(Read-only file system): choose a writable folder."),
-        (errno.ENOSPC, ", the disk is full: free some space, then run again."),
+        (errno.ENOSPC, " because the disk is full: free some space, then run again."),
     ],
 )
 def test_a_disk_that_takes_no_more(

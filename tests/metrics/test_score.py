@@ -110,9 +110,8 @@ def test_the_image_is_there_for_metrics_that_need_it(ball: np.ndarray) -> None:
     assert score(make_target(ball), Mask.empty(), [MeanIntensity()], image).columns["mean_intensity"] is None
     secret = score(make_target(ball), Mask.of(answer), [Peeking()], image)
     assert secret.columns["peeking"] is None
-    assert secret.problems == [
-        "metric peeking: ValueError: there is no image; a metric that uses it must have needs = "
-    ]
+    (problem,) = secret.problems
+    assert problem.startswith("metric peeking: ValueError: there is no image; a metric that uses it must have needs = ")
 
 
 @dataclass(frozen=True)

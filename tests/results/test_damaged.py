@@ -188,12 +188,12 @@ def test_versions_of_a_metric_are_not_mixed() -> None:
         ("overlap@1", "nsd", "without nsd_2mm"),
         ("intrabench@1", "hd95_mm", "without hd95_mm"),
         ("basic@1, stop dice=0.9", "dice", "stop dice=0.9; choose the rows of one protocol"),
-        ("future@3", "dice", "future@3, which this version does not know"),
+        ("future@3", "dice", "future@3, which is unknown to this version"),
     ],
 )
 def test_protocols_that_mean_different_things_are_not_mixed(other: str, metric: str, words: str) -> None:
     protocol, _, stop = other.partition(", stop ")
     with pytest.raises(IntraBenchError) as refused:
         check_mixable(rows({"protocol": "basic@1"}, {"protocol": protocol, "stop": stop}, metrics=None), metric)
-    assert f"rows of basic@1 and {other} are not put together" in str(refused.value)
+    assert f"rows of basic@1 and {other} cannot be combined" in str(refused.value)
     assert words in str(refused.value)

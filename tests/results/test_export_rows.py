@@ -101,7 +101,7 @@ def test_equal_stores_give_equal_bytes() -> None:
 def test_what_cannot_be_exported_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(IntraBenchError, match=r"rows\.xlsx has no known ending; .* \.csv, \.parquet, \.jsonl"):
         export_rows(RESULTS, Path("rows.xlsx"))
-    with pytest.raises(IntraBenchError, match="results holds no results"):
+    with pytest.raises(IntraBenchError, match="results has no results"):
         export_rows(RESULTS, Path("rows.csv"))
     stored({})
     Path("file").touch()

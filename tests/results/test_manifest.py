@@ -94,7 +94,7 @@ def test_a_case_that_is_broken_in_any_way_does_not_count(data: Path, monkeypatch
 
 def test_it_says_which_weights(data: Path) -> None:
     options = {"model": "tiny", "prompter": "points_slice:n=2", "plugin": [NETWORK]}
-    expected = {"id": "sam_vit_b", "sha256": "random", "source": "nobody trained them"}
+    expected = {"id": "sam_vit_b", "sha256": "random", "source": "random, untrained"}
     told = record_of_run(weights="random", **options)["weights"]
     assert told == [{"model": "tiny", "weights": "random", **expected}]
     sha256 = by_hand(Path("mine.pth"))

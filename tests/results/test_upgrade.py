@@ -99,4 +99,4 @@ def test_the_folder_goes_on(old: Path) -> None:
 def test_its_sessions_are_of_an_older_version(data: Path) -> None:
     (verdict,) = verify(OLD, sample=1)
     assert verdict.found == "unknown"
-    assert "it is of an older version of intrabench" in verdict.told
+    assert "it is of an older version of intrabench" in verdict.message

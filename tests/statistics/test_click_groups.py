@@ -102,9 +102,9 @@ def test_beside_the_published() -> None:
     ]
     assert found["base"].to_list()[1] == known.noc.base == 2.66
     assert found["dgr"].to_list()[1] == known.noc.dgr
-    with pytest.raises(IntraBenchError, match="none of these results stands in RClicks"):
+    with pytest.raises(IntraBenchError, match="none of these results is in RClicks"):
         beside_published(group_table(pl.concat(parts).with_columns(weights=pl.lit("random")), PUBLISHED_METRIC))
-    with pytest.raises(IntraBenchError, match="none of these results stands in RClicks"):
+    with pytest.raises(IntraBenchError, match="none of these results is in RClicks"):
         beside_published(group_table(pl.concat(parts).with_columns(dataset=pl.lit("mine"))))
 
 

@@ -72,7 +72,7 @@ def test_a_kept_folder_serves_the_next_store(tmp_path: Path, embeddings: list[np
 def test_a_damaged_file_is_told_and_removed(tmp_path: Path) -> None:
     (tmp_path / "2.npy").write_bytes(b"half")
     with EmbeddingStore(1, tmp_path) as store:
-        with pytest.raises(IntraBenchError, match=r"2\.npy was damaged and is removed"):
+        with pytest.raises(IntraBenchError, match=r"2\.npy was damaged and has been deleted"):
             store.get(2)
         assert 2 not in store
 

@@ -117,6 +117,6 @@ def test_modality_windows_ct_and_nothing_else(partly_negative: np.ndarray, modal
 def test_unknown_policy_is_refused(scan: np.ndarray) -> None:
     with pytest.raises(
         ValueError,
-        match="no intensity policy 'bright'; there are slice, slice_positive, volume, ",
+        match="no intensity policy 'bright'; choose from slice, slice_positive, volume, ",
     ):
         slice_images(scan, "bright")  # type: ignore[arg-type]

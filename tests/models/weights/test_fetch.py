@@ -106,7 +106,7 @@ def test_a_web_page_is_no_checkpoint(own: Own, folder: Path, server: Server, pub
     own(sources=("gdrive:0a1b",), sha256=SHA256 if published else "")
     server.answers = [answer(body=PAGE)]
     said = refusal("own")
-    reason = f"{SHA256} was expected" if published else "is a web page or another file that is not a checkpoint"
+    reason = f"expected {SHA256}" if published else "is a web page or another file that is not a checkpoint"
     assert reason in said
     assert files(folder) == []
 
