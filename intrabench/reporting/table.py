@@ -136,7 +136,7 @@ def stored_rows(root: Path, protocol: str = "") -> pl.DataFrame:
     """
     rows = read_rows(root)
     if rows.is_empty():
-        raise IntraBenchError(f"{root} holds no results yet; `intrabench run --model M --prompter P` makes some")
+        raise IntraBenchError(f"{root} has no results yet; `intrabench run --model M --prompter P` computes some")
     if not protocol:
         return rows
     known = rows["protocol"].unique().sort().to_list()

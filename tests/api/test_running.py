@@ -182,13 +182,16 @@ class Holding(Shrunk):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"model": twin("box_fill")}, "model 'box_fill' of class Twin is known from intrabench; give it another name"),
-        ({"model": [twin("same"), twin("same")]}, "two classes are both called same; give one another name"),
+        (
+            {"model": twin("box_fill")},
+            "model 'box_fill' of class Twin exists already in intrabench; give it another name",
+        ),
+        ({"model": [twin("same"), twin("same")]}, "two classes are both called same; give one a different name"),
         ({"model": Holding(network=np.zeros(3))}, "Holding.network holds a ndarray, which cannot be part of its name"),
         ({"model": int}, "model=<class 'int'> does not fit; model takes a spec, or an object or a class of Model"),
-        ({"model": []}, "model=[] names nothing; give at least one, or leave model out"),
+        ({"model": []}, "model=[] is empty; give at least one, or omit model"),
         ({"model": None}, "a run needs a model; give at least one"),
-        ({"prompter": []}, "prompter=[] names nothing; give at least one, or leave prompter out"),
+        ({"prompter": []}, "prompter=[] is empty; give at least one, or omit prompter"),
         (
             {"prompter": Cube()},
             "does not fit; prompter takes a spec, or an object or a class of Prompter or Refinement",
@@ -226,7 +229,7 @@ def test_an_object_keeps_a_runtime_of_its_own() -> None:
     given.runtime = Runtime(batch="7")
     rows = run(model=given, prompter="box_volume")
     assert len(rows) == 2
-    with pytest.raises(IntraBenchError, match="brings a runtime of its own; leave batch, memory out, or its runtime"):
+    with pytest.raises(IntraBenchError, match="has its own runtime; omit batch, memory or the model's runtime"):
         run(model=given, batch=3, memory=100)
 
 
@@ -258,7 +261,7 @@ def test_nothing_is_printed_unless_progress_is_asked_for(capsys: pytest.CaptureF
     assert capsys.readouterr() == ("", "")
     run(progress=True)
     said = capsys.readouterr()
-    assert (said.out, said.err) == ("", "2 sessions, 2 of them finished before\n")
+    assert (said.out, said.err) == ("", "2 sessions, 2 of them already finished\n")
 
 
 def test_a_preview_is_pictures_and_written_if_asked() -> None:

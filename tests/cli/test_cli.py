@@ -88,12 +88,12 @@ def test_run_table_export_and_the_second_run(say: Callable[..., Said]) -> None:
 
 def test_dry_run_counts_and_computes_nothing(say: Callable[..., Said]) -> None:
     words = ["run", "-m", "box_fill", "-p", "box_slice", "-d", PHANTOM, "--seed", "0", "--seed", "1", "--dry-run"]
-    assert "1 cases are not fetched yet" in say(*words).out
+    assert "1 cases are not downloaded yet" in say(*words).out
     assert say("data", "get", PHANTOM).code == 0
     assert "box_fill: 4 sessions on cpu, 0 finished" in say(*words).out
     assert not Path("intrabench-results").exists()
     say(*words[:-1])
-    assert "in all 4 sessions, 4 finished, 0 to do" in say(*words).out
+    assert "total: 4 sessions, 4 finished, 0 to do" in say(*words).out
     download = say("run", "-m", "box_fill", "-p", "box_slice", "--dry-run")
     assert "tptbox-1.1.0-py3-none-any.whl, 8.8 MB, to download" in download.out
     assert "using spine_ct" in download.err
@@ -105,7 +105,7 @@ def test_data_commands(say: Callable[..., Said], data: Path) -> None:
     assert "2 targets" in say("data", "get", PHANTOM).out
     rows = json.loads(say("data", "list", PHANTOM, "--json").out)
     assert [row["target"] for row in rows] == ["blob.1", "blob.2"]
-    assert "all files are as they should be" in say("data", "verify", PHANTOM).out
+    assert "all files are intact" in say("data", "verify", PHANTOM).out
     (targets,) = data.glob("cases/*/*/targets.npz")
     targets.write_bytes(bytes(targets.stat().st_size))
     broken = say("data", "verify", PHANTOM)
@@ -181,7 +181,7 @@ def test_init_makes_a_workspace_once(say: Callable[..., Said]) -> None:
         (["run", "-m", "box_fill", "-p", "box_interp:n"], "malformed"),
         (["run", "-m", "box_fill", "-p", "box_slice", "-d", PHANTOM, "--cases", "q*"], "--cases"),
         (["run", "-m", "box_fill", "-p", "box_slice", "--plugin", "no.py"], "no.py does not exist"),
-        (["table"], "holds no results yet"),
+        (["table"], "has no results yet"),
         (["table", "--out", "nowhere", "--metric", "dise"], "there is no metric 'dise', did you mean 'dice'?"),
     ],
 )

@@ -111,7 +111,7 @@ def test_train_resume_and_click(say: Callable[..., Said], words: list[str], tmp_
     assert "1 of them already finished" in again.err
     path.write_bytes(path.read_bytes() + b" ")
     _click_model.cache_clear()
-    assert "leave weights=" in say(*run, "-p", rows["prompter"][0]).err
+    assert "omit weights=" in say(*run, "-p", rows["prompter"][0]).err
 
 
 def test_wrong_words(say: Callable[..., Said], words: list[str], tmp_path: Path) -> None:

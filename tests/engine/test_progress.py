@@ -57,7 +57,7 @@ def test_a_notebook_without_widgets_gets_plain_lines_that_are_not_red(capsys: py
         reporter.advance(1, 0)
     said = capsys.readouterr()
     assert said.err == ""
-    assert said.out.splitlines()[0] == "2 sessions, 1 of them finished before"
+    assert said.out.splitlines()[0] == "2 sessions, 1 of them already finished"
     assert said.out.splitlines()[1].startswith("2 of 2 sessions, 0 failed, ")
 
 

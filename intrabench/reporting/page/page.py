@@ -75,7 +75,7 @@ def write_report(
     """
     rows, left_out = current(read_rows(results))
     if rows.is_empty():
-        raise IntraBenchError(f"{results} holds no results yet; `intrabench run --model M --prompter P` makes some")
+        raise IntraBenchError(f"{results} has no results yet; `intrabench run --model M --prompter P` computes some")
     content = _content(results, rows, targets, how, policy or FailurePolicy())
     text = _render(content | {"warnings": [*content["warnings"], *(f"{sentence}." for sentence in left_out)]})
     try:

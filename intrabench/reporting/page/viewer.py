@@ -59,7 +59,7 @@ def _stored(one: Chosen, dataset: Dataset | str) -> Any:
         return dataset
     version = version_of(dataset)
     if any(session["dataset_version"] != version for session in one.sessions):
-        return f"{one.dataset} has changed to version {version} since"
+        return f"{one.dataset} has since changed to version {version}"
     try:
         return store.open_case(dataset, one.case)
     except IntraBenchError as error:
