@@ -24,7 +24,9 @@ def describe(name: str) -> str:
     found = [(room, registry.entries(room)[bare]) for room in registry.ROOMS if bare in registry.entries(room)]
     if not found:
         known = [*PROTOCOLS, *(other for room in registry.ROOMS for other in registry.entries(room))]
-        raise IntraBenchError(f"there is nothing named {bare!r}{nearest(bare, known)}; see for example `intrabench list models`")
+        raise IntraBenchError(
+            f"there is nothing named {bare!r}{nearest(bare, known)}; see for example `intrabench list models`"
+        )
     return "\n\n".join(_describe(room, entry, parameters) for room, entry in found)
 
 
@@ -71,9 +73,9 @@ def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
         lines += _weights(model.weights) if model.weights else []
     if room == "metrics":
         metric = registry.make("metrics", f"{entry.name}:{parameters}" if parameters else entry.name)
-        told = {"column": metric.column, "version": metric.version, "unit": metric.unit or "none"}
-        told |= {"best": metric.best, "failures count as": str(metric.worst), "needs": ", ".join(sorted(metric.needs))}
-        lines += ["", *(f"{key}: {value}" for key, value in told.items())]
+        facts = {"column": metric.column, "version": metric.version, "unit": metric.unit or "none"}
+        facts |= {"best": metric.best, "failures count as": str(metric.worst), "needs": ", ".join(sorted(metric.needs))}
+        lines += ["", *(f"{key}: {value}" for key, value in facts.items())]
     if room == "datasets":
         lines += ["", *(f"{key}: {_flat(value)}" for key, value in asdict(cls.card).items())]
     return "\n".join(lines)
