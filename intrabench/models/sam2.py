@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from intrabench.models.networks.sam2 import Size, Version, build_sam2
+from intrabench.models.networks.sam2 import Release, Size, build_sam2
 from intrabench.models.parts import resize
 from intrabench.models.parts.network_model import NetworkModel
 from intrabench.models.parts.recipe import Recipe
@@ -26,21 +26,21 @@ class Sam2Choice(NetworkModel):
     requires = ("sam2",)
 
     size: Size = "t"
-    version: Version = "2.1"
+    release: Release = "2.1"
 
     @property
     def weights(self) -> str:
-        """One file for each size and version."""
-        return f"{'sam2.1' if self.version == '2.1' else 'sam2'}_{self.size}"
+        """One file for each size and release."""
+        return f"{'sam2.1' if self.release == '2.1' else 'sam2'}_{self.size}"
 
     def build(self) -> Any:
-        """The network of that size and version."""
-        return build_sam2(self.size, self.version)
+        """The network of that size and release."""
+        return build_sam2(self.size, self.release)
 
 
 @dataclass(eq=False)
 class SAM2(Sam2Choice, SamFamily):
-    """SAM 2 and 2.1 on slices (Ravi et al., ICLR 2025); `size` t, s, b+ or l, `version` 2.0 or 2.1.
+    """SAM 2 and 2.1 on slices (Ravi et al., ICLR 2025); `size` t, s, b+ or l, `release` 2.0 or 2.1.
 
     ``policy=radioactive`` always takes the single mask and predicts all prompted slices again in each round.
     """

@@ -125,8 +125,8 @@ def test_grey_and_colour_slices_are_prepared_alike() -> None:
 
 @pytest.mark.parametrize("name", ["sam2", "sam2_video"])
 @pytest.mark.parametrize(
-    ("parameters", "weights"), [("size=t", "sam2.1_t"), ("size=b+,version=2.0", "sam2_b+"), ("size=l", "sam2.1_l")]
+    ("parameters", "weights"), [("size=t", "sam2.1_t"), ("size=b+,release=2.0", "sam2_b+"), ("size=l", "sam2.1_l")]
 )
-def test_sizes_and_versions(name: str, parameters: str, weights: str) -> None:
+def test_sizes_and_releases(name: str, parameters: str, weights: str) -> None:
     model = make("models", f"{name}:{parameters}")
     assert (model.weights, model.extra, model.requires) == (weights, "sam2", ("sam2",))

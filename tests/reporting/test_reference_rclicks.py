@@ -71,8 +71,8 @@ def test_our_specs(spec: str) -> None:
 @pytest.mark.parametrize(
     "spec",
     [
-        *("sam", "sam:size=b", "sam:size=l", "sam:size=h", "sam2", "sam2:version=2.0", "sam:multimask=best"),
-        *(f"sam2:size={size},version={version}" for size in ("t", "s", "b+", "l") for version in ("2.0", "2.1")),
+        *("sam", "sam:size=b", "sam:size=l", "sam:size=h", "sam2", "sam2:release=2.0", "sam:multimask=best"),
+        *(f"sam2:size={size},release={release}" for size in ("t", "s", "b+", "l") for release in ("2.0", "2.1")),
     ],
 )
 def test_specs_mean_the_weights_that_the_model_takes(spec: str) -> None:

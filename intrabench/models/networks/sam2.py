@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 Size = Literal["t", "s", "b+", "l"]
-Version = Literal["2.0", "2.1"]
+Release = Literal["2.0", "2.1"]
 Pair = tuple[Tensor, Tensor]
 Maps = tuple[Tensor, Tensor, Tensor]
 
@@ -112,7 +112,7 @@ def prepare(image: NDArray[np.uint8]) -> Tensor:
     return (square[0] - mean) / deviation
 
 
-def build_sam2(size: Size, version: Version = "2.1") -> Sam2Network:
+def build_sam2(size: Size, release: Release = "2.1") -> Sam2Network:
     """A network of random weights on the CPU, to be filled by `Sam2Network.load_state_dict`.
 
     It has the official settings of inference: an unstable single mask gives way to the best of three, and of a slice
@@ -121,14 +121,14 @@ def build_sam2(size: Size, version: Version = "2.1") -> Sam2Network:
     Raises:
         ImportError: the package is not installed.
     """
-    for value, allowed in ((size, Size), (version, Version)):
+    for value, allowed in ((size, Size), (release, Release)):
         if value not in get_args(allowed):
             raise ValueError(f"SAM 2 comes as {', '.join(get_args(allowed))}, not as {value}")
     with torch.random.fork_rng(devices=[]):  # initial weights are overwritten: leave the global stream alone
-        return Sam2Network(_module(size, version))
+        return Sam2Network(_module(size, release))
 
 
-def _module(size: Size, version: Version) -> Any:
+def _module(size: Size, release: Release) -> Any:
     """The network that the package's configuration describes, made without hydra's global state."""
     from hydra.core.global_hydra import GlobalHydra
 
@@ -141,7 +141,7 @@ def _module(size: Size, version: Version) -> Any:
         from omegaconf import OmegaConf
     finally:
         shared.hydra = before
-    folder, name = ("sam2", "sam2_hiera") if version == "2.0" else ("sam2.1", "sam2.1_hiera")
+    folder, name = ("sam2", "sam2_hiera") if release == "2.0" else ("sam2.1", "sam2.1_hiera")
     config = OmegaConf.create((files(sam2) / "configs" / folder / f"{name}_{size}.yaml").read_text())
     config.model.binarize_mask_from_pts_for_mem_enc = True
     config.model.sam_mask_decoder_extra_args = {

@@ -36,7 +36,7 @@ PUBLISHED_METRIC = "noc:threshold=0.9,metric=iou"
 
 _SAM = {"b": "sam_vit_b_01ec64", "l": "sam_vit_l_0b3195", "h": "sam_vit_h_4b8939"}
 _SAM2 = {"t": "tiny", "s": "small", "b+": "base_plus", "l": "large"}
-_VERSIONS = {"2.0": "sam2", "2.1": "sam2.1"}
+_RELEASES = {"2.0": "sam2", "2.1": "sam2.1"}
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Published:
 def published(dataset: str, checkpoint: str) -> Published | None:
     """The paper's numbers of a data set (our name or the paper's) and a network; None if there are none.
 
-    checkpoint: the paper's, or the spec of our model. Of other parameters than size and version nothing was published.
+    checkpoint: the paper's, or the spec of our model. Of other parameters than size and release nothing was published.
     """
     printed = _printed().filter(
         dataset=DATASETS.get(dataset, dataset), checkpoint=checkpoint_of(checkpoint) or checkpoint
@@ -112,9 +112,9 @@ def checkpoint_of(spec: str) -> str | None:
         return None
     if name == "sam" and given.keys() <= {"size", "multimask"}:
         return _SAM.get(given.get("size", "b"))
-    if name == "sam2" and given.keys() <= {"size", "version", "multimask"}:
-        version, size = _VERSIONS.get(given.get("version", "2.1")), _SAM2.get(given.get("size", "t"))
-        return f"{version}_hiera_{size}" if version and size else None
+    if name == "sam2" and given.keys() <= {"size", "release", "multimask"}:
+        release, size = _RELEASES.get(given.get("release", "2.1")), _SAM2.get(given.get("size", "t"))
+        return f"{release}_hiera_{size}" if release and size else None
     return None
 
 

@@ -127,11 +127,11 @@ def predicted(module: Any, embeddings: torch.Tensor, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("version", ["2.0", "2.1"])
-def test_as_the_official_predictor(version: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("release", ["2.0", "2.1"])
+def test_as_the_official_predictor(release: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sam2")
     embeddings = torch.randn((5, LENGTH), generator=torch.Generator().manual_seed(3))
-    network = build_sam2("t", version)
+    network = build_sam2("t", release)
     network.load_state_dict(random_state(network))
     click, clicks = torch.tensor([[400.0, 480]]), torch.tensor([[400.0, 480], [240, 120]])
     box = SlicePrompt(torch.tensor([[160.0, 200], [560, 640], [320, 360]]), torch.tensor([2, 3, 1]))

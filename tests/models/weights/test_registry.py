@@ -67,9 +67,9 @@ def test_models_and_entries_name_each_other() -> None:
 
 
 def every_kind_of(model: type[Any]) -> list[Any]:
-    """A model of every size and version."""
+    """A model of every size and release."""
     hints = get_type_hints(model)
-    chosen = [f.name for f in fields(model) if f.name in ("size", "version") and get_origin(hints[f.name]) is Literal]
+    chosen = [f.name for f in fields(model) if f.name in ("size", "release") and get_origin(hints[f.name]) is Literal]
     values = itertools.product(*(get_args(hints[name]) for name in chosen))
     return [model(**dict(zip(chosen, value, strict=True))) for value in values]
 
