@@ -222,7 +222,7 @@ def test_constant_volumes_are_answered(value: int) -> None:
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        (boxes({1: (0, 0, 5, 5)}), "there is no point in the first turn"),
+        (boxes({1: (0, 0, 5, 5)}), "the first turn has no point"),
         (points([(10, 60, 5)]), "a point lies outside of the volume of 40 x 60 x 300 voxels"),
         (points([(-1, 5, 5)]), "a point lies outside of the volume"),
     ],
