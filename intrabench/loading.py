@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
@@ -26,9 +27,10 @@ def import_file(path: Path) -> ModuleType:
     sources = sources_of(path)
     source = hash_of(sources)
     name = f"intrabench_files.{abs(hash(path.resolve())):x}_{source}_{path.stem}"
+    _forget_changed({module: content for module, content in sources.items() if module})
     if name in sys.modules:
         return sys.modules[name]
-    _forget_changed({module: content for module, content in sources.items() if module})
+    importlib.invalidate_caches()
     module = ModuleType(name)
     module.__file__ = str(path)
     setattr(module, RECORDED, source)
@@ -43,11 +45,22 @@ def import_file(path: Path) -> ModuleType:
 
 def _forget_changed(modules: Mapping[str, bytes]) -> None:
     """Import local modules again if one of them has changed since a file that imports it was imported."""
-    if any(name in sys.modules and _imported.get(name, content) != content for name, content in modules.items()):
+    changed = [
+        name for name in modules.keys() & sys.modules.keys() if _imported.get(name, modules[name]) != modules[name]
+    ]
+    for name in changed:
+        _forget_bytecode(sys.modules[name])
+    if changed:
         for name in modules:
             sys.modules.pop(name, None)
-    importlib.invalidate_caches()
     _imported.update(modules)
+
+
+def _forget_bytecode(module: ModuleType) -> None:
+    """Python would take it for that of the new source, if that has the same size and was written in the same second."""
+    if module.__spec__ is not None and module.__spec__.cached:
+        with suppress(OSError):
+            Path(module.__spec__.cached).unlink()
 
 
 _imported: dict[str, bytes] = {}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -23,20 +23,6 @@ class Mine(BoxSlice):
     name = "mine"
     def interact(self, user): return helper()
 """
-
-
-def cell(text: str) -> type[Any]:
-    """The class of a cell of a notebook, which no file has."""
-    names: dict[str, Any] = vars(sys.modules["__main__"]) | {"__name__": "__main__"}
-    exec(compile(text, "<cell>", "exec"), names)
-    module = ModuleType("__main__")
-    vars(module).update(names)
-    sys.modules["__main__"], before = module, sys.modules["__main__"]
-    try:
-        version_of(names["Mine"])
-    finally:
-        sys.modules["__main__"] = before
-    return names["Mine"]
 
 
 def test_what_is_built_in_has_its_version_alone() -> None:
@@ -106,11 +92,34 @@ def test_modules_of_the_same_package_count_even_where_packages_are_installed(mon
     assert version("part = 1\n") == version("part = 1\n") != version("part = 200\n")
 
 
-def test_a_cell_counts_with_what_it_uses() -> None:
-    first = version_of(cell(MINE.format(factor=1, number=2)))
-    assert version_of(cell(MINE.format(factor=1, number=2) + "unrelated = 5\n")) == first
-    assert version_of(cell(MINE.format(factor=1, number=3))) != first
-    assert version_of(cell(MINE.format(factor=7, number=2))) != first
-    assert (
-        version_of(cell(MINE.format(factor=1, number=2).replace("name = ", "accepts = {'b', 'a'}; name = "))) != first
-    )
+def imported(text: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """A module that a script or notebook would import, imported anew."""
+    Path("own_of_tests.py").write_text(text)
+    monkeypatch.syspath_prepend(Path.cwd())
+    monkeypatch.delitem(sys.modules, "own_of_tests", raising=False)
+    return importlib.import_module("own_of_tests")
+
+
+def test_a_module_that_is_imported_again_in_place_counts_as_it_is_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the autoreload of notebooks does: the class stays the same object and gets the new methods."""
+    module = imported(MINE.format(factor=1, number=2), monkeypatch)
+    mine = module.Mine
+    before = version_of(mine)
+    Path("own_of_tests.py").write_text(MINE.format(factor=1, number=300))
+    assert version_of(mine) == before  # the class in use is still that of the old file
+    importlib.reload(module)
+    assert version_of(mine) != before
+    assert version_of(mine) == version_of(module.Mine)
+
+
+def test_a_file_that_was_edited_before_its_class_was_first_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old methods must not count as the new file, whose results a later run would look for."""
+    other = MINE.replace("return helper()", "return -helper()")
+    edited = version_of(imported(other.format(factor=1, number=2), monkeypatch).Mine)
+    old = imported(MINE.format(factor=1, number=2), monkeypatch).Mine
+    Path("own_of_tests.py").write_text(other.format(factor=1, number=2))
+    mixed = version_of(old)
+    assert mixed != edited
+    again = imported(MINE.format(factor=1, number=2), monkeypatch).Mine
+    Path("own_of_tests.py").write_text("def (:\n")
+    assert version_of(again) not in (edited, mixed)
