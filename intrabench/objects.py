@@ -18,6 +18,7 @@ from intrabench.metrics.known import metric
 from intrabench.models.base import Model
 from intrabench.prompters.base import Prompter, Refinement
 from intrabench.prompters.combined import Combined, Part, combine, parts_of
+from intrabench.versions import version_of
 
 ModelLike: TypeAlias = str | Model | type[Model]
 RefinementLike: TypeAlias = str | Refinement | type[Refinement]
@@ -25,7 +26,7 @@ PrompterLike: TypeAlias = str | Prompter | Refinement | type[Prompter] | type[Re
 MetricLike: TypeAlias = str | Metric | type[Metric]
 DatasetLike: TypeAlias = str | Path | Dataset | type[Dataset]
 
-T = TypeVar("T", Model, Prompter, Dataset)
+T = TypeVar("T", Model, Prompter, Dataset, Metric)
 
 
 def make_model(given: ModelLike) -> Model:
@@ -71,16 +72,18 @@ def once(made: Iterable[T]) -> dict[str, T]:
         IntraBenchError: two classes have the same name.
     """
     found: dict[str, T] = {}
+    classes: dict[str, object] = {}
     for one in made:
-        if _classes(known := found.setdefault(one.spec, one)) != _classes(one):
-            raise IntraBenchError(
-                f"two classes are both called {known.spec.partition(':')[0]}; give one a different name"
-            )
+        found.setdefault(one.spec, one)
+        for part in one.parts if isinstance(one, Combined) else [one]:
+            if classes.setdefault(part.name, code := _code(type(part))) != code:
+                raise IntraBenchError(f"two classes are both called {part.name}; give one a different name")
     return found
 
 
-def _classes(made: Any) -> list[type[Any]]:
-    return [type(part) for part in (made.parts if isinstance(made, Combined) else [made])]
+def _code(cls: type[Any]) -> object:
+    """Equal for a class that was defined again by the same code: by a cell that ran twice, a file imported twice."""
+    return cls if "<locals>" in cls.__qualname__ else (cls.__qualname__, version_of(cls))
 
 
 def spec_of(given: Any) -> str:

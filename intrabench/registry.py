@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from intrabench import specs
 from intrabench.contract import Room, check_class, check_source, kind_of, room_of, written_name
@@ -54,16 +54,39 @@ class Entry:
 
 
 def entries(room: Room) -> dict[str, Entry]:
-    """All classes of a room by name, sorted; they are not imported."""
+    """All classes of a room by name, sorted; they are not imported. Files with `problems` are left out."""
+    return _listed(room)[0]
+
+
+def problems(room: Room) -> list[str]:
+    """What is wrong with the user's files of a room, one sentence each. Everything else can be used all the same."""
+    return _listed(room)[1]
+
+
+def left_out(*rooms: Room) -> str:
+    """The `problems` of rooms, as the end of a sentence that says that a name is unknown."""
+    found = [problem for room in rooms for problem in problems(room)]
+    return f"; left out: {'; '.join(found)}" if found else ""
+
+
+def _listed(room: Room) -> tuple[dict[str, Entry], list[str]]:
+    """Entries and problems of a room."""
     found: dict[str, Entry] = {}
+    wrong: list[str] = []
     for entry in _all(room):
-        if entry.name in found:
-            other = found[entry.name].origin
-            raise IntraBenchError(
-                f"{ROOMS[room]} {entry.name!r} is in {entry.origin} and in {other}; rename one of them"
-            )
-        found[entry.name] = entry
-    return dict(sorted(found.items()))
+        if isinstance(entry, IntraBenchError):
+            wrong.append(str(entry))
+            continue
+        other = found.setdefault(entry.name, entry)
+        if other is not entry:
+            clash = f"{ROOMS[room]} {entry.name!r} is in {entry.origin} and in {other.origin}; rename one of them"
+            wrong.append(clash)
+            found[entry.name] = replace(other, load=partial(_refuse, clash))
+    return dict(sorted(found.items())), wrong
+
+
+def _refuse(sentence: str) -> NoReturn:
+    raise IntraBenchError(sentence)
 
 
 @overload
@@ -90,6 +113,7 @@ def find(room: Room, name: str) -> Entry:
     if name not in known:
         raise IntraBenchError(
             f"there is no {ROOMS[room]} {name!r}{specs.nearest(name, known)}; `intrabench list {room}` shows all"
+            f"{left_out(room)}"
         )
     return known[name]
 
@@ -184,15 +208,18 @@ def _same_place(one: type[Any], other: type[Any]) -> bool:
         return False
 
 
-def _all(room: Room) -> Iterator[Entry]:
+def _all(room: Room) -> Iterator[Entry | IntraBenchError]:
+    """All classes of a room, and an error for each of the workspace's files that cannot be read."""
     for path in sorted((Path(__file__).parent / room).glob("*.py")):
         module = f"intrabench.{room}.{path.stem}"
         yield from _scan(path, "intrabench", partial(importlib.import_module, module))
     workspace = current()
     if workspace is not None:
-        for path in sorted((workspace.root / room).glob("*.py")):
-            for entry in _scan(path, str(path), partial(import_file, path)):
-                yield _guarded(room, entry)
+        for path in sorted((workspace.root / room).glob("[!.]*.py")):  # editors keep locks and copies as .#mine.py
+            try:
+                yield from [_guarded(room, entry) for entry in _scan(path, str(path), partial(import_file, path))]
+            except IntraBenchError as error:
+                yield error
     yield from _plugins[room].values()
     for point in _entry_points(room):
         origin = f"package {point.dist.name}" if point.dist else "an entry point"
@@ -227,8 +254,12 @@ def _load_point(point: importlib.metadata.EntryPoint, origin: str) -> Any:
 
 def _scan(path: Path, origin: str, load: Callable[[], Any]) -> Iterator[Entry]:
     """The classes of a file, read without running it."""
-    state = path.stat()
-    for name, summary, cls, kind in _classes(path, state.st_mtime_ns, state.st_size):
+    try:
+        state = path.stat()
+        found = _classes(path, state.st_mtime_ns, state.st_size)
+    except OSError as error:
+        raise IntraBenchError(f"{path} cannot be read ({error.strerror}); repair it or move it away") from error
+    for name, summary, cls, kind in found:
         yield Entry(name, summary, origin, partial(_attribute, load, cls), kind)
 
 
@@ -236,8 +267,8 @@ def _scan(path: Path, origin: str, load: Callable[[], Any]) -> Iterator[Entry]:
 def _classes(path: Path, mtime_ns: int, size: int) -> list[tuple[str, str, str, str]]:
     """Name, summary, class and kind of each top-level class that has a name; a file is read again once it changes."""
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-    except (SyntaxError, UnicodeDecodeError) as error:
+        tree = ast.parse(path.read_text(encoding="utf-8"), path.name)
+    except (SyntaxError, ValueError) as error:
         raise IntraBenchError(f"{path} is not valid Python ({error}); repair it or move it away") from error
     if Path(__file__).parent not in path.parents:
         check_source(tree, path)

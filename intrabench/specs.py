@@ -23,7 +23,7 @@ def switch(default: Any) -> Any:
 def split(spec: str) -> list[str]:
     """The parts of ``part+part``; a plus inside a quoted value does not divide."""
     parts = re.findall(r"""(?:[^+"']|"[^"]*"|'[^']*')+""", spec)
-    if "+".join(parts) != spec:
+    if not parts or "+".join(parts) != spec:
         raise IntraBenchError(f"{spec!r} is malformed; write PROMPTER+REFINEMENT, for example box_interp:n=3+scribble")
     return parts
 

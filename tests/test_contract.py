@@ -184,12 +184,12 @@ def test_a_class_without_a_name_is_refused_wherever_classes_are_listed(
     file = in_workspace(room, text.replace('    name = "mine"', "    n = 1"))
     sentence = 'has no name of its own; write name = "..." in it as plain text, or call it _Mine if it is only a base'
     said = say("list", room)
-    assert (said.code, said.err) == (2, f"error: {file}: class Mine {sentence}\n")
+    assert (said.code, said.err) == (1, f"left out: {file}: class Mine {sentence}\n")
     plugged = say("run", "-m", "box_fill", "-p", "box_slice", "-d", "phantom", "--plugin", str(file.rename("plug.py")))
     assert (plugged.code, plugged.err) == (2, f"error: plug.py: class Mine {sentence}\n")
     file.write_text(text.replace('"mine"', '"my:own"'))
     bad = "has the name 'my:own', which cannot be written in a spec; use only letters, digits, underscores, hyphens "
-    assert say("list", room).err == f"error: {file}: class Mine {bad}and dots\n"
+    assert say("list", room).err == f"left out: {file}: class Mine {bad}and dots\n"
 
 
 def test_a_data_set_that_fails_is_still_listed(say: Callable[..., Said]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import intrabench
 from intrabench import registry, workspace
 from intrabench.errors import IntraBenchError
 from intrabench.prompters.box_slice import BoxSlice
+from tests.conftest import Said
 
 MINE = '''
 from dataclasses import dataclass
@@ -66,14 +68,18 @@ def test_a_plugin_that_the_workspace_has_already_is_no_second_one() -> None:
 def test_two_of_one_name_are_refused() -> None:
     make_workspace("box_slice")
     with pytest.raises(IntraBenchError, match=r"'box_slice' is in .*mine.py and in intrabench; rename"):
-        registry.entries("prompters")
+        intrabench.prompter("box_slice")
+    assert intrabench.prompter("box_volume").spec == "box_volume"
+    (problem,) = registry.problems("prompters")
+    assert problem.endswith("mine.py and in intrabench; rename one of them")
 
 
 def test_broken_files_and_settings_are_named() -> None:
     make_workspace()
     Path("prompters/bad.py").write_text("def (:\n")
-    with pytest.raises(IntraBenchError, match=r"bad\.py is not valid Python"):
-        registry.entries("prompters")
+    wrong = r"bad\.py is not valid Python \(invalid syntax \(bad\.py, line 1\)\); repair it or move it away"
+    with pytest.raises(IntraBenchError, match=f"there is no prompter 'bad'; .*; left out: .*{wrong}$"):
+        intrabench.prompter("bad")
     Path("prompters/bad.py").write_text("class Bad:\n    name = 'bad'\nimport nothing_like_this\n")
     with pytest.raises(IntraBenchError, match=r"bad\.py cannot be imported \(ModuleNotFoundError"):
         intrabench.prompter("bad")
@@ -83,6 +89,41 @@ def test_broken_files_and_settings_are_named() -> None:
     Path("intrabench.toml").write_text("results = \n")
     with pytest.raises(IntraBenchError, match="not valid TOML"):
         workspace.current()
+
+
+@pytest.mark.parametrize(
+    "content", [b"def (:", b'x = "\xff"', b"x = 1\0", None], ids=["syntax", "utf-8", "null", "link"]
+)
+def test_a_broken_file_stops_nothing_that_does_not_need_it(content: bytes | None, say: Callable[..., Said]) -> None:
+    make_workspace()
+    bad = Path("prompters/bad.py")
+    bad.write_bytes(content) if content else bad.symlink_to("nowhere")
+    assert intrabench.prompter("mine").spec == "mine"
+    listed = say("list", "prompters")
+    assert (listed.code, "My own boxes." in listed.out) == (1, True)
+    assert listed.err.startswith(f"left out: {bad.absolute()} ")
+    assert listed.err.endswith("; repair it or move it away\n")
+    assert f"left out: {bad.absolute()} " in say("info", "bad").err
+    assert say("list", "models").code == 0
+
+
+def test_files_that_editors_keep_beside_are_not_read() -> None:
+    make_workspace()
+    Path("prompters/.#mine.py").symlink_to("me@machine.123")
+    Path("prompters/._mine.py").write_bytes(b"\0\5\x16\7")
+    assert registry.problems("prompters") == []
+    assert intrabench.prompter("mine").spec == "mine"
+
+
+def test_a_broken_metric_does_not_stop_tables(say: Callable[..., Said]) -> None:
+    Path("intrabench.toml").write_text("")
+    Path("metrics").mkdir()
+    Path("metrics/bad.py").write_text("def (:\n")
+    assert say("run", "-m", "box_fill", "-p", "box_volume", "-d", "phantom:shape=8x24x24").code == 0
+    assert say("table").code == 0
+    unknown = "there is no metric 'bad'; `intrabench list metrics` shows all; also "
+    assert unknown in (err := say("table", "--metric", "bad").err)
+    assert "; left out: " in err
 
 
 def test_a_plugin_file_is_known_in_its_room() -> None:

@@ -26,6 +26,7 @@ def describe(name: str) -> str:
         known = [*PROTOCOLS, *(other for room in registry.ROOMS for other in registry.entries(room))]
         raise IntraBenchError(
             f"there is nothing named {bare!r}{nearest(bare, known)}; see for example `intrabench list models`"
+            f"{registry.left_out(*registry.ROOMS)}"
         )
     return "\n\n".join(_describe(room, entry, parameters) for room, entry in found)
 

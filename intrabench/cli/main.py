@@ -14,7 +14,7 @@ from intrabench.cli.data import data_app
 from intrabench.cli.report import add_reports
 from intrabench.cli.results import add_results
 from intrabench.cli.run import add_runs
-from intrabench.cli.shared import Json, Plugins, add_plugins, listing, show_names, show_table
+from intrabench.cli.shared import Json, Plugins, add_plugins, listing, problems, show_names, show_table
 from intrabench.cli.weights import weights_app
 from intrabench.errors import IntraBenchError
 
@@ -56,6 +56,9 @@ def list_(
         show_table(datasets(), json)
     else:
         show_names(listing(what, plugin), json)
+    if wrong := problems(what):
+        typer.echo("\n".join(f"left out: {problem}" for problem in wrong), err=True)
+        raise typer.Exit(1)
 
 
 @app.command()

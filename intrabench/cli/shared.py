@@ -47,6 +47,13 @@ def listing(what: str, plugins: list[Path]) -> list[dict[str, str]]:
     ]
 
 
+def problems(what: str) -> list[str]:
+    """What is wrong with the user's files of a room; there are no such files for protocols."""
+    from intrabench import registry
+
+    return [problem for room in registry.ROOMS if room == what for problem in registry.problems(room)]
+
+
 def add_plugins(plugins: list[Path]) -> None:
     """Register the classes of plug-in files."""
     if plugins:

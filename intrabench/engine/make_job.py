@@ -10,7 +10,7 @@ from intrabench.engine.options import Options
 from intrabench.engine.runners import make_runners, model_of
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import Metric
-from intrabench.metrics.known import distinct, of_protocol
+from intrabench.metrics.known import of_protocol
 from intrabench.models.base import Model
 from intrabench.objects import PrompterLike, make_dataset, make_metric, make_prompter, once
 from intrabench.prompters.base import Prompter
@@ -52,7 +52,7 @@ def make_job(options: Options) -> Job:
 
 def _metrics(options: Options, preset: Protocol) -> tuple[Metric, ...]:
     """The protocol's metrics and the additional ones, without duplicates."""
-    metrics = distinct([*of_protocol(preset.metrics), *map(make_metric, options.metric)])
+    metrics = tuple(once([*of_protocol(preset.metrics), *map(make_metric, options.metric)]).values())
     for one in metrics:
         if one.column in SCHEMA and one.column not in ALWAYS:
             raise IntraBenchError(

@@ -111,7 +111,7 @@ def check(options: Options) -> None:
         )
 
 
-_EXPECTED: dict[Any, str] = {str: "a text", int: "a whole number", bool: "True or False", Path: "a path"}
+_EXPECTED: dict[Any, str] = {str: "text", int: "a whole number", bool: "True or False", Path: "a path"}
 
 
 def _fitting(name: str, value: Any, hint: Any) -> Any:

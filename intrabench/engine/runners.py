@@ -39,7 +39,13 @@ def make_runners(models: Iterable[tuple[ModelLike, Model]], options: Options) ->
 
 
 def make_runner(options: Options) -> Runner:
-    """The one model of the options, with its runtime; nothing is loaded."""
+    """The one model of the options, with its runtime; nothing is loaded.
+
+    Raises:
+        IntraBenchError: it is not one model, or it cannot run like that.
+    """
+    if len(options.model) != 1:
+        raise IntraBenchError(f"{len(options.model)} models were given; give one")
     for plugin in options.plugin:
         registry.add_plugin(plugin)
     return equipped(model_of(options.model[0], options), options, load=False)

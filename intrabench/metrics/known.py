@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from intrabench import registry
@@ -22,11 +22,14 @@ def metric(text: str, others: Sequence[str] = ()) -> Metric:
     name, _, version = text.partition("@")
     known = registry.entries("metrics")
     bare = name.partition(":")[0]
-    owner = name if bare in known else _owner(name, known)
+    owner = name if bare in known or not name else _owner(name, known)
     if owner is None:
         close = nearest(bare, [*known, *others])
         besides = f"; also {', '.join(others)}" if others else ""
-        raise IntraBenchError(f"there is no metric {text!r}{close}; `intrabench list metrics` shows all{besides}")
+        raise IntraBenchError(
+            f"there is no metric {text!r}{close}; `intrabench list metrics` shows all{besides}"
+            f"{registry.left_out('metrics')}"
+        )
     found: Metric = registry.make("metrics", owner)
     if version and text != found.id:
         raise IntraBenchError(f"there is no metric {text!r}; this version of intrabench has {found.id}")
@@ -43,8 +46,3 @@ def _owner(column: str, known: Mapping[str, registry.Entry]) -> str | None:
 def of_protocol(ids: tuple[str, ...]) -> tuple[Metric, ...]:
     """The metrics of a protocol; they are built in, so they never change."""
     return tuple(metric(id) for id in ids)
-
-
-def distinct(metrics: Iterable[Metric]) -> tuple[Metric, ...]:
-    """Each column once, in the order of their first mention."""
-    return tuple({one.column: one for one in metrics}.values())

@@ -156,6 +156,18 @@ def test_results_of_objects_are_looked_at_and_played_again_by_name() -> None:
     assert (verdict.found, "there is no model 'shrunk'" in verdict.message) == ("unknown", True)
 
 
+def test_a_class_that_is_defined_again_by_the_same_code_is_one() -> None:
+    """As a notebook's cell that runs twice."""
+    source = "@dataclass(eq=False)\nclass Again(Shrunk):\n    name = 'again'\n"
+    first, second, edited = ({**globals(), "__name__": "__main__"} for _ in range(3))
+    for names, code in ((first, source), (second, source), (edited, f"{source}    dims = 2\n")):
+        exec(code, names)
+    rows = run(model=[first["Again"](), second["Again"], second["Again"](by=1)], prompter="box_volume")
+    assert sorted(rows["model"]) == ["again", "again", "again:by=1", "again:by=1"]
+    with pytest.raises(IntraBenchError, match="two classes are both called again"):
+        run(model=[first["Again"], edited["Again"](by=1)])
+
+
 def test_a_path_is_a_data_set(tmp_path: Path) -> None:
     for folder, array in (("images", np.zeros((4, 8, 8), np.int16)), ("labels", np.zeros((4, 8, 8), np.uint8))):
         array[1:3, 2:6, 2:6] = 1
@@ -173,6 +185,14 @@ def twin(name: str) -> type[VolumeModel]:
     return Twin
 
 
+def missed_too() -> type[Metric]:
+    @dataclass(frozen=True)
+    class MissedToo(Missed):
+        pass
+
+    return MissedToo
+
+
 @dataclass(eq=False)
 class Holding(Shrunk):
     name = "holding"
@@ -187,6 +207,10 @@ class Holding(Shrunk):
             "model 'box_fill' of class Twin exists already in intrabench; give it another name",
         ),
         ({"model": [twin("same"), twin("same")]}, "two classes are both called same; give one a different name"),
+        ({"model": [twin("same")(by=1), twin("same")]}, "two classes are both called same; give one a different name"),
+        ({"metric": [Missed, missed_too()]}, "two classes are both called missed; give one a different name"),
+        ({"prompter": ""}, "'' is malformed; write PROMPTER+REFINEMENT, for example box_interp:n=3+scribble"),
+        ({"metric": ""}, "'' is not a valid spec; write NAME or NAME:key=value,key=value"),
         ({"model": Holding(network=np.zeros(3))}, "Holding.network holds a ndarray, which cannot be part of its name"),
         ({"model": int}, "model=<class 'int'> does not fit; model takes a spec, or an object or a class of Model"),
         ({"model": []}, "model=[] is empty; give at least one, or omit model"),
@@ -281,6 +305,8 @@ def test_a_check_is_a_list_of_findings() -> None:
     assert found["prompt box3d"] is True
     assert found["prompts"] is False  # it accepts points, but cannot do without a box
     assert {finding.ok for finding in intrabench.check("box_fill")} == {True, None}
+    with pytest.raises(IntraBenchError, match="2 models were given; give one"):
+        intrabench.check(["box_fill", Shrunk()])  # type: ignore[arg-type]
 
 
 def test_an_option_is_called_the_same_everywhere() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from intrabench import registry
 from intrabench.errors import IntraBenchError
-from intrabench.metrics.known import distinct, metric, of_protocol
+from intrabench.metrics.known import metric, of_protocol
 from intrabench.metrics.nsd import NormalisedSurfaceDice
 from intrabench.protocols import PROTOCOLS
 
@@ -53,8 +53,3 @@ def test_built_in_columns_need_no_file_of_the_user() -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=lambda protocol: protocol.id)
 def test_protocols_name_metrics_of_this_version(protocol) -> None:  # type: ignore[no-untyped-def]
     assert tuple(one.id for one in of_protocol(protocol.metrics)) == protocol.metrics
-
-
-def test_each_column_once() -> None:
-    asked = [metric(name) for name in ("dice", "nsd", "nsd:tolerance_mm=1", "dice", "nsd_2mm")]
-    assert [one.column for one in distinct(asked)] == ["dice", "nsd_2mm", "nsd:tolerance_mm=1"]

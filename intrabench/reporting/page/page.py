@@ -76,6 +76,8 @@ def write_report(
     rows, left_out = current(read_rows(results))
     if rows.is_empty():
         raise IntraBenchError(f"{results} has no results yet; `intrabench run --model M --prompter P` computes some")
+    if targets < 0:
+        raise IntraBenchError(f"--targets {targets} is not a number of targets; give 0 for none, or more")
     content = _content(results, rows, targets, how, policy or FailurePolicy())
     text = _render(content | {"warnings": [*content["warnings"], *(f"{sentence}." for sentence in left_out)]})
     try:
