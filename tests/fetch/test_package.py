@@ -332,7 +332,11 @@ def test_a_missing_archive_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("filename", [WHEEL, SDIST])
-@pytest.mark.parametrize("body", [b"no archive", sdist(**{"a.txt": "text " * 999})[:60], wheel()[:-9]])
+@pytest.mark.parametrize(
+    "body",
+    [b"no archive", sdist(**{"a.txt": "text " * 999})[:60], wheel()[:-9]],
+    ids=["no archive", "half a source archive", "half a wheel"],  # their bytes hold the time
+)
 def test_a_damaged_archive_leaves_no_half_member(tmp_path: Path, filename: str, body: bytes) -> None:
     archive = tmp_path / filename
     archive.write_bytes(body)
