@@ -31,7 +31,16 @@ BASES: dict[Room, tuple[str, ...]] = {
 KINDS = {"Refinement": "refinement", "Modifier": "modifier"}
 """What classes with these bases are called, where a room has several kinds of classes."""
 
+TAKEN = {
+    "a summary of sessions": ("auc", "cvpr25_auc", "rclicks_auc", "noc", "nof", "regressions"),
+    "machine time": ("seconds", "machine_s"),
+    "a column of tables": ("value", "failed", "not_applicable"),
+    "the column of a built-in metric": ("nsd_2mm", "hd95_mm"),
+}
+"""Names that no metric may have besides those of `SCHEMA`, because they mean something else where a metric is named."""
+
 _NAME = re.compile(r"[\w.-]+")
+_SPELLING = "which cannot be written in a spec; use only letters, digits, underscores, hyphens and dots"
 _METHODS = (inspect.isfunction, inspect.ismethod, lambda member: isinstance(member, (staticmethod, classmethod)))
 
 
@@ -56,10 +65,7 @@ def check_source(tree: ast.Module, path: Path) -> None:
                 f"or call it _{node.name} if it is only a base"
             )
         if name is not None and not _NAME.fullmatch(name):
-            raise IntraBenchError(
-                f"{path}: class {node.name} has the name {name!r}, which cannot be written in a spec; "
-                "use only letters, digits, underscores, hyphens and dots"
-            )
+            raise IntraBenchError(f"{path}: class {node.name} has the name {name!r}, {_SPELLING}")
 
 
 def written_name(node: ast.ClassDef) -> str | None:
@@ -103,13 +109,18 @@ def _problems(cls: Any, room: Room) -> Iterator[str]:
     for method in sorted(getattr(cls, "__abstractmethods__", ())):
         yield f"does not define {method}; write def {method}{_parameters(getattr(cls, method))}"
     yield from _wrong_methods(cls)
-    if not isinstance(getattr(cls, "name", None), str):
+    name = getattr(cls, "name", None)
+    if not isinstance(name, str):
         yield 'has no name; write name = "..."'
+    elif not _NAME.fullmatch(name):
+        yield f"has the name {name!r}, {_SPELLING}"
     for attribute, check in _ATTRIBUTES.items():
         value = inspect.getattr_static(cls, attribute, None)
         if attribute in _annotated(cls) and not isinstance(value, property):
             yield from check(value)
     if room == "metrics":
+        if not cls.__module__.startswith("intrabench."):
+            yield from _taken_names(cls)
         yield from _perfect_failures(cls)
 
 
@@ -211,6 +222,17 @@ def _needs(value: Any) -> Iterator[str]:
     else:
         for kind in sorted(set(value) - set(kinds), key=str):
             yield f"needs {kind!r}{nearest(str(kind), kinds)}; {write}"
+
+
+def _taken_names(cls: type[Any]) -> Iterator[str]:
+    from intrabench.results.store import SCHEMA
+
+    taken = {name: meaning for meaning, names in TAKEN.items() for name in names}
+    taken |= dict.fromkeys(SCHEMA, "a column that all rows have")
+    for attribute in ("name", "default_column"):
+        value = getattr(cls, attribute)
+        if value in taken:
+            yield f"has {attribute} = {value!r}, which already names {taken[value]}; choose another name"
 
 
 def _perfect_failures(cls: type[Any]) -> Iterator[str]:

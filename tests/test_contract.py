@@ -5,13 +5,17 @@ from __future__ import annotations
 import importlib.metadata
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 
 from intrabench import registry
-from intrabench.contract import Room, check_class
+from intrabench.contract import TAKEN, Room, check_class
 from intrabench.errors import IntraBenchError
 from intrabench.prompters.hand import Hand
+from intrabench.statistics.measures import SUMMARIES
+from intrabench.statistics.scores import MachineTime, valued
 from tests.conftest import Said
 from tests.own_classes import MODEL, PROMPTER, SOUND, in_workspace
 
@@ -155,6 +159,12 @@ WRONG = [
         "mask, surface, spacing, image",
     ),
     (
+        "metric",
+        "worst = 9.0",
+        'worst = 9.0\n    default_column = "status"',
+        "has default_column = 'status', which already names a column that all rows have; choose another name",
+    ),
+    (
         "prompter",
         "class Mine(Prompter)",
         "class Mine",
@@ -254,3 +264,37 @@ def test_all_that_is_built_in_keeps_to_the_contract(room: Room) -> None:
     for cls in classes:
         if cls is not Hand:  # a modifier of prompters
             check_class(cls, room, "intrabench")
+
+
+@pytest.mark.parametrize(
+    ("name", "meaning"),
+    [
+        ("auc", "a summary of sessions"),
+        ("seconds", "machine time"),
+        ("value", "a column of tables"),
+        ("nsd_2mm", "the column of a built-in metric"),
+        ("label", "a column that all rows have"),
+    ],
+)
+def test_a_metric_cannot_have_a_name_that_means_something_else(name: str, meaning: str) -> None:
+    Path("mine.py").write_text(SOUND["metric"][1].replace('name = "mine"', f'name = "{name}"'))
+    sentence = f"mine.py: class Mine has name = '{name}', which already names {meaning}; choose another name"
+    registry.add_plugin(Path("mine.py"))
+    with pytest.raises(IntraBenchError, match=sentence):
+        registry.make("metrics", name)
+
+
+def test_the_names_that_are_taken_are_those_in_use() -> None:
+    rows = pl.DataFrame({"status": ["ok"], "dice": [0.5]})
+    assert set(TAKEN["a summary of sessions"]) == set(SUMMARIES)
+    assert set(TAKEN["machine time"]) == {MachineTime.name, MachineTime.column}
+    assert set(TAKEN["a column of tables"]) == set(valued(rows).columns) - set(rows.columns)
+    shipped = [entry.load() for entry in registry.entries("metrics").values() if entry.origin == "intrabench"]
+    assert set(TAKEN["the column of a built-in metric"]) == {cls.default_column for cls in shipped} - {""}
+
+
+def test_a_class_of_a_notebook_needs_a_name_that_specs_can_hold() -> None:
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(SOUND["metric"][1].replace('name = "mine"', 'name = "my metric"'), names)
+    with pytest.raises(IntraBenchError, match="class Mine has the name 'my metric', which cannot be written in a spec"):
+        registry.introduce("metrics", names["Mine"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from intrabench import registry
@@ -17,7 +18,6 @@ from intrabench.prompters.base import Prompter
 from intrabench.prompters.combined import Combined
 from intrabench.protocols import ROUNDS, Protocol, chosen_rows, protocol, stopping
 from intrabench.protocols.row import Row
-from intrabench.results.store import ALWAYS, SCHEMA
 
 
 def make_job(options: Options) -> Job:
@@ -54,9 +54,9 @@ def _metrics(options: Options, preset: Protocol) -> tuple[Metric, ...]:
     """The protocol's metrics and the additional ones, without duplicates."""
     metrics = tuple(once([*of_protocol(preset.metrics), *map(make_metric, options.metric)]).values())
     for one in metrics:
-        if one.column in SCHEMA and one.column not in ALWAYS:
+        if re.search(r"[\s@]", one.column):
             raise IntraBenchError(
-                f"metric {one.column!r} has the name of a column that all rows have; give its class another name"
+                f"metric {one.column!r} has a space or an @ in its parameters, which results cannot name; omit it"
             )
     return metrics
 

@@ -8,9 +8,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 import polars as pl
 
-from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import Best
-from intrabench.registry import entries
 from intrabench.specs import build, parse, switch
 from intrabench.statistics import curves
 from intrabench.statistics.scores import FailurePolicy, metric, scores
@@ -161,8 +159,6 @@ def summary(spec: str) -> Measure | None:
     """
     name, arguments = parse(spec)
     if name in SUMMARIES:
-        if name in entries("metrics"):
-            raise IntraBenchError(f"metric {name!r} has the name of a summary of sessions; give its class another name")
         return build(SUMMARIES[name], arguments, spec)
     metric(spec, [*SUMMARIES])
     return None

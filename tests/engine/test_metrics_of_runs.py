@@ -200,11 +200,11 @@ def test_a_session_with_more_metrics_is_verified() -> None:
     ("metrics", "told"),
     [
         (["dcie"], "there is no metric 'dcie', did you mean 'dice'"),
-        (["status"], "metric 'status' has the name of a column that all rows have; give its class another name"),
+        (['noted:words="left lung"'], "has a space or an @ in its parameters, which results cannot name; omit it"),
     ],
 )
 def test_metrics_that_cannot_be_measured(metrics: list[str], told: str) -> None:
-    Path("mine.py").write_text(MINE.replace('"fragile"', '"status"'))
+    Path("mine.py").write_text(MINE.replace('"fragile"', '"noted"\n    words: str = ""'))
     with pytest.raises(IntraBenchError, match=told):
         run(metric=metrics, plugin=[Path("mine.py")])
     assert not OUT.exists()
