@@ -11,7 +11,7 @@ import importlib
 import importlib.metadata
 import inspect
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -156,26 +156,41 @@ def _is_path(spec: str) -> bool:
     return "/" in name or ((os.path.exists(spec) or os.path.exists(name)) and name not in entries("datasets"))
 
 
-def add_plugin(path: Path) -> None:
-    """Register the classes in the user's file."""
+def add_plugins(paths: Iterable[Path]) -> None:
+    """Register the classes in the user's files; they replace those of earlier files.
+
+    Raises:
+        IntraBenchError: a file does not exist or cannot be imported, or two of them define the same name.
+    """
+    owners: dict[tuple[Room, str], Path] = {}
+    for path in paths:
+        for room, name in add_plugin(path):
+            other = owners.setdefault((room, name), path)
+            if other != path:
+                raise IntraBenchError(f"{ROOMS[room]} {name!r} is in {path} and in {other}; rename one of them")
+
+
+def add_plugin(path: Path) -> list[tuple[Room, str]]:
+    """Register the classes in the user's file; returns their rooms and names."""
     if not path.is_file():
         raise IntraBenchError(f"--plugin {path} does not exist; give the path of a Python file")
     workspace = current()
     if workspace is not None and path.resolve().parent in [(workspace.root / room).resolve() for room in ROOMS]:
-        return  # known already
+        return []  # known already
     found = list(_scan(path, str(path), partial(import_file, path)))
     import_file(path)
     for known in _plugins.values():
         for name in [name for name, entry in known.items() if entry.origin == str(path)]:
             del known[name]  # it may have gone since the file was last added
-    added = 0
+    added: list[tuple[Room, str]] = []
     for entry in found:
         room = room_of(entry.load())
         if room is not None:
             _plugins[room][entry.name] = _guarded(room, entry)
-            added += 1
+            added.append((room, entry.name))
     if not added:
         raise IntraBenchError(f"--plugin {path} defines no {', '.join(ROOMS.values())} with a name; see docs/")
+    return added
 
 
 def introduce(room: Room, cls: type[Any]) -> None:

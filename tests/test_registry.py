@@ -138,6 +138,19 @@ def test_a_plugin_file_is_known_in_its_room() -> None:
         registry.add_plugin(Path("absent.py"))
 
 
+def test_two_plugin_files_of_one_call_cannot_share_a_name() -> None:
+    for folder in ("here", "there"):
+        Path(folder).mkdir()
+        Path(folder, "plug.py").write_text(MINE.format(name="plugged"))
+    here, there = Path("here/plug.py"), Path("there/plug.py")
+    registry.add_plugins([here, here])
+    assert registry.find("prompters", "plugged").origin == str(here)
+    registry.add_plugins([there])  # a later call replaces what an earlier one registered
+    assert registry.find("prompters", "plugged").origin == str(there)
+    with pytest.raises(IntraBenchError, match=f"prompter 'plugged' is in {there} and in {here}; rename one of them"):
+        registry.add_plugins([here, there])
+
+
 def test_entry_points_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     point = importlib.metadata.EntryPoint(
         "elsewhere", "intrabench.prompters.box_slice:BoxSlice", "intrabench.prompters"

@@ -159,8 +159,7 @@ def verify(out: Folder = None, *, sample: int = 20, seed: int = 0, plugin: Plugi
 def _add(plugin: Plugins) -> None:
     from intrabench import registry
 
-    for path in [plugin] if isinstance(plugin, str | Path) else plugin:
-        registry.add_plugin(Path(path))
+    registry.add_plugins(map(Path, [plugin] if isinstance(plugin, str | Path) else plugin))
 
 
 def _folder(out: Folder) -> Path:

@@ -59,8 +59,7 @@ def add_plugins(plugins: list[Path]) -> None:
     if plugins:
         from intrabench import registry
 
-        for path in plugins:
-            registry.add_plugin(path)
+        registry.add_plugins(plugins)
 
 
 def show_names(rows: Sequence[Mapping[str, str]], json: bool) -> None:

@@ -22,8 +22,7 @@ from intrabench.protocols.row import Row
 
 def make_job(options: Options) -> Job:
     """Make all objects; wrong options are reported before anything is computed."""
-    for plugin in options.plugin:
-        registry.add_plugin(plugin)
+    registry.add_plugins(options.plugin)
     preset = stopping(protocol(options.protocol), options.stop)
     prompters, rows = _prompters(options, preset)
     refined = any(isinstance(prompter, Combined) and prompter.refinement for prompter in prompters)

@@ -46,8 +46,7 @@ def make_runner(options: Options) -> Runner:
     """
     if len(options.model) != 1:
         raise IntraBenchError(f"{len(options.model)} models were given; give one")
-    for plugin in options.plugin:
-        registry.add_plugin(plugin)
+    registry.add_plugins(options.plugin)
     return equipped(model_of(options.model[0], options), options, load=False)
 
 

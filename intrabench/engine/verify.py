@@ -87,8 +87,7 @@ def _options(results: Path, stored: pl.DataFrame) -> Options:
     given = read_record(results, row["run_id"]).get("options", {})
     asked = [read_record(results, run).get("rounds", 0) for run in stored["run_id"].unique()]
     plugins = [path for path in map(Path, map(at_home, given.get("plugin", []))) if path.is_file()]
-    for path in plugins:  # its classes may be registered from elsewhere
-        registry.add_plugin(path)
+    registry.add_plugins(plugins)  # its classes may be registered from elsewhere
     dataset = dataset_of(results, row)
     if cases.index(dataset, row["case"]) is None and cases.to_download(dataset, [row["case"]]):
         raise IntraBenchError(f"its scan is missing; `intrabench data get {dataset.argument}` downloads it")

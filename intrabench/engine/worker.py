@@ -48,8 +48,7 @@ class Worker:
         from intrabench.engine.requirements import check_requirements
         from intrabench.models.weights.registry import identity
 
-        for plugin in plugins:
-            registry.add_plugin(plugin)
+        registry.add_plugins(plugins)
         self.model = registry.make("models", spec)
         check_requirements(self.model)
         self.model.runtime = runtime
