@@ -1,4 +1,4 @@
-"""The exceptions and the warning whose messages users read."""
+"""The exceptions and the warnings whose messages users read."""
 
 from __future__ import annotations
 
@@ -35,6 +35,10 @@ def kind(value: Any) -> str:
 
 class FailedSessions(UserWarning):
     """Some sessions of a run in Python failed; their rows have a status and the error."""
+
+
+class PartialResults(UserWarning):
+    """A table does not show everything that its results folder should have: the message says what is left out."""
 
 
 def broken(path: Path | str, error: Exception) -> IntraBenchError:

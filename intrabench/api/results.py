@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
+
+from intrabench.errors import PartialResults
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,14 +47,22 @@ def table(
     leaves out what is the same in all lines.
 
     Raises:
-        IntraBenchError: there are no results, or options are unknown or do not go together.
+        IntraBenchError: there are no results, or options are unknown or do not go together. What the table lacks
+            (older sessions, damaged files, the rest of a run that was interrupted) is a warning.
     """
     given = {name: value for name, value in locals().items() if name not in ("out", "plugin")}
     from intrabench.reporting.make_table import make_table
+    from intrabench.results.store import damaged_parts
+    from intrabench.statistics.soundness import is_partial
 
     _add(plugin)
     given["by"] = by if isinstance(by, str) else ",".join(by)
-    return make_table(_folder(out), **given).frame
+    folder = _folder(out)
+    found = make_table(folder, **given)
+    notices = [*found.left_out, is_partial(folder), *damaged_parts(folder)]
+    if notice := "\n".join(filter(None, notices)):
+        warnings.warn(notice, PartialResults, stacklevel=2)
+    return found.frame
 
 
 def compare(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 import intrabench
 from intrabench import IntraBenchError
+from intrabench.errors import PartialResults
 from tests.conftest import Said
 
 SMALL = "phantom:shape=16x32x32,instances=3,scans=2"
@@ -48,6 +50,23 @@ def test_a_table_is_the_one_of_the_command(say: Callable[..., Said], options: di
     frame = pl.read_csv(io.StringIO(intrabench.table(**options).write_csv()))
     assert frame.equals(printed)
     assert len(frame) >= 2
+
+
+def test_a_table_warns_of_what_it_lacks() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        complete = intrabench.table()
+    damaged = next(Path("intrabench-results/rows").iterdir())
+    damaged.write_bytes(b"no rows")
+    for record in Path("intrabench-results/runs").iterdir():
+        record.write_text(record.read_text().replace('"finished"', '"interrupted"'))
+    with pytest.warns(PartialResults) as caught:
+        assert not intrabench.table().equals(complete)
+    first, second = str(caught[0].message).split("\n")
+    assert (
+        first.startswith("intrabench-results is partial because the run ") or "/intrabench-results is partial" in first
+    )
+    assert f"{damaged.name} cannot be read and is left out" in second
 
 
 def test_options_of_a_table_that_do_not_go_together_are_refused() -> None:
