@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from intrabench.errors import IntraBenchError
+
 if TYPE_CHECKING:
     from intrabench.contract import Room
 
@@ -18,7 +20,11 @@ def completes(room: Room) -> Callable[[str], list[tuple[str, str]]]:
         from intrabench import registry
 
         first, plus, last = incomplete.rpartition("+")  # PROMPTER+REFINEMENT
-        return [(first + plus + e.name, e.summary) for e in registry.entries(room).values() if e.name.startswith(last)]
+        try:
+            known = registry.entries(room).values()
+        except IntraBenchError:  # the settings of a workspace: the command itself says what is wrong with them
+            return []
+        return [(first + plus + entry.name, entry.summary) for entry in known if entry.name.startswith(last)]
 
     return names
 

@@ -56,6 +56,8 @@ def test_classes_of_a_workspace_are_completed(say: Callable[..., Said], monkeypa
     (summary,) = [summary for name, summary in completes("prompters")("mid") if name == "middle_box"]
     assert summary == registry.entries("prompters")["middle_box"].summary
     assert len(completes("datasets")("")) == len(registry.entries("datasets"))
+    Path("intrabench.toml").write_text("results =")
+    assert completes("prompters")("mid") == []
 
 
 def test_the_version_is_that_of_the_package(say: Callable[..., Said]) -> None:

@@ -1,0 +1,54 @@
+"""Playing a group while another run works in the same results folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from intrabench.engine.local import LocalRun, execute
+from intrabench.engine.make_job import make_job
+from intrabench.engine.options import chosen
+from intrabench.engine.plan import Group
+from intrabench.engine.player import Player
+from intrabench.engine.progress import Silent
+from intrabench.engine.units import Unit
+from intrabench.results.store import Store
+
+
+class Counting(Silent):
+    """A reporter that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.begun: tuple[int, int] = (0, 0)
+        self.advanced = 0
+
+    def begin(self, total: int, done: int) -> None:
+        self.begun = total, done
+
+    def advance(self, sessions: int, failed: int) -> None:
+        self.advanced += sessions
+
+
+def test_sessions_that_another_run_finishes_meanwhile_are_counted_and_not_played_again(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {"model": "box_fill", "prompter": "box_volume", "dataset": "phantom:shape=8x48x56,instances=3"}
+    options, one_target = chosen(given), chosen({**given, "targets": "blob.1"})
+    folder, reporter = Path("results"), Counting()
+    run = LocalRun(make_job(options), Store(folder, "first"), reporter)
+    real, looked = Player.missing, list[int]()
+
+    def missing(self: Player, group: Group) -> list[Unit]:
+        found = real(self, group)
+        if self is run.player:
+            looked.append(len(found))
+            if len(looked) == 2:  # the first look was for `begin`; now it is about to take the lock
+                execute(one_target, folder, Silent())
+        return found
+
+    monkeypatch.setattr(Player, "missing", missing)
+    summary = run.run()
+    assert looked == [3, 3, 2]
+    assert reporter.begun == (3, 0)
+    assert (reporter.advanced, summary.computed) == (3, 2)
