@@ -209,6 +209,16 @@ def test_a_data_set_that_fails_is_still_listed(say: Callable[..., Said]) -> None
     assert ["mine", "-", "CT", "?"] in [line.split()[:4] for line in said.out.splitlines()]
 
 
+def test_a_data_set_that_cannot_be_loaded_is_listed_with_the_others(say: Callable[..., Said]) -> None:
+    in_workspace("datasets", f"import nothing_like_this\n{SOUND['data set'][1]}")
+    said = say("list", "datasets")
+    assert (said.code, said.err) == (0, "")
+    lines = [line.split(maxsplit=7) for line in said.out.splitlines()]
+    assert ["mine", *"??????", "? (see `intrabench info mine`)"] in lines
+    assert "spine_ct" in [line[0] for line in lines]
+    assert "cannot be imported (ModuleNotFoundError" in say("info", "mine").err
+
+
 @pytest.mark.parametrize(
     "base",
     [

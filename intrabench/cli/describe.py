@@ -96,9 +96,14 @@ def datasets() -> list[dict[str, Any]]:
     """One line per data set: modality, size, licence, and number of local cases."""
     from intrabench.datasets.cases import store
 
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, entry in registry.entries("datasets").items():
-        dataset = specs.build(entry.load(), {}, name)
+        try:
+            dataset = specs.build(entry.load(), {}, name)
+        except IntraBenchError:  # a class of the user's; the others are listed all the same
+            unknown = dict.fromkeys(("paper", "modality", "cases", "targets", "size", "here"), "?")
+            rows.append({"name": name, **unknown, "licence": f"? (see `intrabench info {name}`)"})
+            continue
         card = dataset.card
         known = card.cases or _count(dataset)
         here = store.stored_cases(dataset)

@@ -142,3 +142,8 @@ def test_rounds_before_a_failure_are_drawn(data: Path) -> None:
 
 def pixels(picture: np.ndarray, colour: tuple[int, int, int]) -> int:
     return int((picture == colour).all(axis=2).sum())
+
+
+def test_corrections_need_a_model() -> None:
+    with pytest.raises(IntraBenchError, match="--rounds needs --model, because corrections depend on its answers"):
+        list(preview(chosen({"prompter": "box_volume", "dataset": "phantom", "rounds": 1})))
