@@ -1,7 +1,8 @@
-"""Playing a group while another run works in the same results folder."""
+"""Playing a group: beside another run in the same results folder, and until Ctrl-C."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,10 @@ from intrabench.engine.plan import Group
 from intrabench.engine.player import Player
 from intrabench.engine.progress import Silent
 from intrabench.engine.units import Unit
-from intrabench.results.store import Store
+from intrabench.models.base import Answer, Request
+from intrabench.models.box_fill import BoxFill
+from intrabench.results.store import Store, read_rows
+from intrabench.volume import Volume
 
 
 class Counting(Silent):
@@ -52,3 +56,25 @@ def test_sessions_that_another_run_finishes_meanwhile_are_counted_and_not_played
     assert looked == [3, 3, 2]
     assert reporter.begun == (3, 0)
     assert (reporter.advanced, summary.computed) == (3, 2)
+
+
+@dataclass(eq=False)
+class Interrupted(BoxFill):
+    """Box fill, until somebody presses Ctrl-C at the first correction."""
+
+    name = "interrupted"
+
+    def segment_one(self, volume: Volume, request: Request) -> Answer:
+        if len(request.turns) > 1:
+            raise KeyboardInterrupt
+        return super().segment_one(volume, request)
+
+
+def test_an_interrupted_wave_keeps_the_sessions_that_are_complete(data: Path) -> None:
+    prompters = ["box_volume", "box_volume+click_center"]
+    given = {"model": Interrupted(), "prompter": prompters, "dataset": "phantom:shape=8x48x56,instances=2", "rounds": 1}
+    with pytest.raises(KeyboardInterrupt):
+        execute(chosen(given), Path("results"), Silent())
+    kept = read_rows(Path("results")).select("target", "prompter", "status").sort("target").rows()
+    # the first wave is one session; the second begins with the first correction and has the box on blob.2 beside it
+    assert kept == [("blob.1", "box_volume", "ok"), ("blob.2", "box_volume", "ok")]
