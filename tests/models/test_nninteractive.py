@@ -596,7 +596,7 @@ class TestRefusals:
     @pytest.mark.parametrize("name", ["builtins.print", "torch.nn.Module.apply", "torch.nn.functional.torch.load"])
     def test_plans_call_nothing_but_networks(self, tmp_path: Path, folder: Path, name: str) -> None:
         evil = write_folder(tmp_path / "evil", network_class=name)
-        with pytest.raises(IntraBenchError, match=f"plans.json names {name}, which is no network or layer"):
+        with pytest.raises(IntraBenchError, match=f"plans.json names {name}, which is neither a network nor a layer"):
             made(evil).load()
 
     def test_specs_choose_the_autozoom(self) -> None:

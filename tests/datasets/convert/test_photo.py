@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import cv2
@@ -17,7 +16,7 @@ from intrabench.datasets.convert.photo_size import resize_ids, resize_photo, wit
 from intrabench.errors import IntraBenchError
 from intrabench.volume import Array, Volume
 
-DAVIS = Path(os.environ.get("INTRABENCH_TEST_DAVIS", "davis"))
+DAVIS = Path(__file__).parents[4] / "shared" / "data" / "natural"
 """Frames and masks of DAVIS: davis_SEQUENCE_NUMBER.jpg and .png. They may not be handed on."""
 RNG = np.random.default_rng(0)
 COLOURS = RNG.integers(0, 256, (20, 30, 3), dtype=np.uint8)
@@ -180,7 +179,7 @@ def test_a_large_case_becomes_smaller_with_its_mask(tmp_path: Path) -> None:
 def test_frames_of_davis(name: str, objects: list[int], void: int) -> None:
     image, mask = DAVIS / f"davis_{name}.jpg", DAVIS / f"davis_{name}.png"
     if not image.exists():
-        pytest.skip("give the folder of DAVIS frames in INTRABENCH_TEST_DAVIS")
+        pytest.skip(f"the frames of DAVIS are not in {DAVIS}")
     volume, targets = photo_case(name, image, mask, "palette", void=255)
     assert np.array_equal(volume.array[0], bgr(image)[..., ::-1])
     numbers = np.asarray(Image.open(mask))
