@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -105,3 +106,16 @@ def test_a_cell_that_is_run_again_counts_without_that_of_the_class(names: dict[s
     mine = names["Mine"]
     assert version(names, cell) != before
     assert names["Mine"] is mine
+
+
+def test_a_local_module_that_it_uses_counts(names: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(Path.cwd())
+    cell = CELL.replace("return 6", "return aid_of_tests.number() + taken()")
+    cell = f"import aid_of_tests\nfrom aid_of_tests import number as taken\n{cell}"
+
+    def edited(number: int) -> str:
+        Path("aid_of_tests.py").write_text(f"def number(): return {number}\n")
+        monkeypatch.delitem(sys.modules, "aid_of_tests", raising=False)
+        return version(names, cell)
+
+    assert edited(1) == edited(1) != edited(200)

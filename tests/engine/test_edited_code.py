@@ -156,6 +156,16 @@ def test_an_edited_data_set_is_converted_anew(data: Path) -> None:
     assert len(list(data.glob("cases/own*"))) == 1  # in place of what the old code made
 
 
+def test_a_data_set_that_says_something_else_of_the_same_scans_is_played_anew(data: Path) -> None:
+    options = {"dataset": "own", "plugin": [write("own.py", DATASET, SPEC=SMALL)]}
+    first = run(**options)
+    write("own.py", DATASET.replace('"CT"', '"MR"'), SPEC=SMALL)  # models may prepare the two differently
+    second = run(**options)
+    assert not set(first["session"]) & set(second["session"])
+    assert second["dataset_version"][0] != first["dataset_version"][0]
+    assert dice(second) == dice(first)
+
+
 def test_what_was_not_applicable_by_mistake_is_played_once_it_is_mended(data: Path) -> None:
     text = MODEL.replace('{"box3d"}', '{"point"}')
     options = {"model": "mine", "plugin": [write("mine.py", text, IMPORT="", SLICES="z1 - z0")], "strict": True}

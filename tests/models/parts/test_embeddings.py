@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 from intrabench.errors import IntraBenchError
-from intrabench.models.parts.embeddings import EmbeddingStore, content_key
+from intrabench.models.base import Runtime
+from intrabench.models.box_fill import BoxFill
+from intrabench.models.parts.embeddings import EmbeddingStore, content_key, store_for
+from intrabench.volume import Grid, Volume
 
 RNG_SEED = 3
 
@@ -85,3 +88,18 @@ def test_the_key_depends_on_content_and_maker() -> None:
     keys |= {content_key(image.astype(np.int32), "a"), content_key(image.reshape(3, 5, 4), "a")}
     assert len(keys) == 6
     assert content_key(np.asfortranarray(image), "a") == content_key(image, "a")
+
+
+def test_embeddings_of_an_older_version_of_a_model_are_not_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embeddings: list[np.ndarray]
+) -> None:
+    model = BoxFill()
+    model.runtime = Runtime(embeddings=tmp_path)
+    volume = Volume(np.zeros((2, 3, 4), np.int16), Grid((2, 3, 4), np.eye(4)), "CT")
+    with store_for(model, volume) as store:
+        store.put(0, embeddings[0])
+    with store_for(model, volume) as store:
+        assert 0 in store
+    monkeypatch.setattr(BoxFill, "version", "next")
+    with store_for(model, volume) as store:
+        assert 0 not in store
