@@ -66,4 +66,6 @@ class LocalRun:
         busy = [group for group in plan.groups if not player.play(group, wait=False)]
         for group in busy:  # another run is playing these; play what it leaves
             player.play(group, wait=True)
+        if summary.already:
+            self.writer.renewed()
         return summary

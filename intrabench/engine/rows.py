@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import polars as pl
+
 from intrabench.engine.environment import peak_gpu_mb, peak_memory_mb, versions_hash
 from intrabench.engine.progress import Reporter
 from intrabench.engine.units import Unit
 from intrabench.play.session import Session
-from intrabench.results.store import FAILED, Store
+from intrabench.results.current import current
+from intrabench.results.store import FAILED, Store, read_rows
 
 MOST_FAILURES = 10
 """Further kinds of failures are only counted, not listed."""
@@ -84,6 +87,18 @@ class RowWriter:
         failed_before = self.store.failed_cases()
         units = [unit for unit in whole if unit.key in failed_before]
         self._write([_bare_row(unit, "not_applicable", "mended", dice=None) for unit in units])
+
+    def renewed(self) -> None:
+        """Write sessions of this run again that other versions have replaced since, as after an edit that was undone.
+
+        So the code of the latest run is what tables show, whether its sessions were computed now or earlier.
+        """
+        rows = read_rows(self.store.root)
+        counting, _ = current(rows)
+        ours = rows.filter(pl.col("session").is_in(list(self.summary.keys)))
+        replaced = ours.join(counting, on=["session", "metrics"], how="anti", nulls_equal=True)
+        known = ({name: value for name, value in row.items() if value is not None} for row in replaced.to_dicts())
+        self._write([{name: row[name] for name in row.keys() - {"run_id", "written_at"}} for row in known])
 
     def _write(self, rows: Sequence[dict[str, Any]]) -> None:
         if rows:

@@ -12,8 +12,8 @@ from intrabench.errors import IntraBenchError
 from intrabench.reporting.annotated import annotated_table
 from intrabench.reporting.reference.rclicks import PUBLISHED_METRIC, beside_published
 from intrabench.reporting.table import Layout, effort_table, layout_of, referenced, round_table, stored_rows
+from intrabench.results.current import current
 from intrabench.statistics.click_groups import describe_groups, group_table
-from intrabench.statistics.current import current
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,14 @@ import polars as pl
 from intrabench.errors import IntraBenchError
 from intrabench.metrics import known
 from intrabench.metrics.base import Best, Metric
+from intrabench.results.current import VERSIONS
 from intrabench.results.store import ALWAYS, FAILED, metric_columns
-from intrabench.statistics.current import VERSIONS
 
 PROTOCOL, MODEL = ("protocol", "stop"), ("model", "weights", "weights_sha256")
 """The columns that say which protocol and which model; a label has them in one text (`intrabench.results.labels`)."""
 
 IDENTITY = (*PROTOCOL, "prompter", *MODEL, "dtype", "strict")
-"""What makes two lines of a table; only the newest versions of a line count (`intrabench.statistics.current`)."""
+"""What makes two lines of a table; only the newest versions of a line count (`intrabench.results.current`)."""
 
 UNIT = ("dataset", "case", "label", "target", "seed")
 """Columns that pair the sessions of two lines: the same target with the same random numbers."""

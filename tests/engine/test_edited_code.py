@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import intrabench
+from intrabench.results.current import current
 from intrabench.results.store import read_rows
 from tests.conftest import Said
 
@@ -103,9 +104,15 @@ def test_an_edited_model_of_a_plugin_file_gives_fresh_numbers(data: Path) -> Non
     assert parts() > written
     assert dice(second) == dice(run(model="box_fill")) != dice(first)
     write("mine.py", MODEL, IMPORT="", SLICES=1)  # as it was: what was computed then is there
-    written = parts()
-    assert dice(run(**options)) == dice(first)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("intrabench.engine.player.play", None)
+        assert dice(run(**options)) == dice(first)
+        written = parts()
+        assert dice(run(**options)) == dice(first)
     assert parts() == written
+    found, told = current(read_rows(OUT).filter(pl.col("model") == "mine"))
+    assert dice(found.sort("target")) == dice(first)
+    assert [line[:29] for line in told] == ["2 older sessions of mine are "]
 
 
 def test_an_edited_prompter_of_a_workspace_on_the_command_line(say: Callable[..., Said]) -> None:

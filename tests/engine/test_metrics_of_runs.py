@@ -167,6 +167,10 @@ def test_a_metric_that_was_edited_gives_fresh_values(say: Callable[..., Said]) -
     assert say("run", *BOXES, *other, "--metric", "brightness").code == 0
     said = say("table", "--metric", "brightness", "--csv")
     assert float(said.out.splitlines()[1].split(",")[-1]) == pytest.approx(first["brightness"].mean() + 1000)
+    Path("metrics/mine.py").write_text(MINE)  # undone: the first values are there, and count again
+    assert "2 of them already finished" in say("run", *BOXES, "--metric", "brightness").err
+    said = say("table", "--metric", "brightness", "--csv")
+    assert float(said.out.splitlines()[1].split(",")[-1]) == pytest.approx(first["brightness"].mean())
 
 
 def test_the_report_lists_what_was_measured(say: Callable[..., Said]) -> None:

@@ -24,11 +24,11 @@ from intrabench.reporting.page.lines import with_lines
 from intrabench.reporting.page.listings import failure_grid, pair_grid, run_grid
 from intrabench.reporting.page.strata import strata
 from intrabench.reporting.page.viewer import views
+from intrabench.results.current import current
 from intrabench.results.origin import dataset_of
 from intrabench.results.runs import read_records, without_home
 from intrabench.results.store import read_rows
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
-from intrabench.statistics.current import current
 from intrabench.statistics.ranking import Ranking, pairs, ranking
 from intrabench.statistics.resample import intervals
 from intrabench.statistics.scores import FailurePolicy, measured_metrics, scores

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from intrabench.statistics.current import current
+from intrabench.results.current import current
 from tests.results.made import rows
 
 OLD = {"model_version": "1.aaaaaaaa", "written_at": 1}

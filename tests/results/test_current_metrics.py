@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from intrabench.statistics.current import current
+from intrabench.results.current import current
 from intrabench.statistics.scores import scores
 from tests.results import made
 
