@@ -87,9 +87,11 @@ def _code(cls: type[Any]) -> object:
 
 
 def spec_of(given: Any) -> str:
-    """The text of a spec, an object or a class; objects with all parameters."""
+    """The text of a spec, an object or a class; objects with all parameters, folders with their paths."""
     if isinstance(given, str | Path):
         return str(given)
+    if isinstance(given, Dataset):
+        return given.argument
     return str(getattr(given, "name", given.__name__) if isinstance(given, type) else given.spec)
 
 

@@ -6,7 +6,8 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, field, fields
-from typing import Any, TypeVar, get_type_hints
+from types import NoneType
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from intrabench.errors import IntraBenchError
 
@@ -59,6 +60,9 @@ def build(cls: type[T], arguments: Mapping[str, str], spec: str) -> T:
         if key not in known:
             takes = f"it takes {', '.join(sorted(known))}" if known else "it takes no parameters"
             raise IntraBenchError(f"{spec!r}: there is no parameter {key!r}{nearest(key, known)}; {takes}")
+        if text == "None" and NoneType in get_args(hints[key]):
+            values[key] = None  # as `spec_of` writes it; pydantic knows no word for it
+            continue
         try:
             values[key] = TypeAdapter(hints[key]).validate_strings(text)
         except ValidationError as error:

@@ -63,6 +63,20 @@ def test_written_back() -> None:
         assert (name, build(Thing, arguments, "again")) == ("thing", thing)
 
 
+@dataclass(frozen=True)
+class Optional:
+    name = "optional"
+    n: int | None = None
+    text: str | None = "a"
+    plain: str = "a"
+
+
+@pytest.mark.parametrize("given", [Optional(), Optional(3, None), Optional(plain="None")])
+def test_no_value_is_read_back_as_none(given: Optional) -> None:
+    name, arguments = parse(spec_of(given))
+    assert build(Optional, arguments, name) == given
+
+
 def test_nearest() -> None:
     assert nearest("box_intrep", ["box_interp", "box_slice"]) == ", did you mean 'box_interp'?"
     assert nearest("zzz", ["box_interp"]) == ""

@@ -174,6 +174,8 @@ def test_a_path_is_a_data_set(tmp_path: Path) -> None:
         Path("mine", folder).mkdir(parents=True)
         intrabench.volume.write_nifti(Path("mine", folder, "a.nii.gz"), array, Volume.from_canonical(array).grid)
     assert run(dataset=Path("mine"))["case"].to_list() == ["a"]
+    assert run(dataset=intrabench.dataset("./mine"), out="objects")["case"].to_list() == ["a"]
+    assert [verdict.found for verdict in intrabench.verify("objects")] == ["equal"]
 
 
 def twin(name: str) -> type[VolumeModel]:
