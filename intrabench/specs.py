@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, field, fields
 from types import NoneType
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from intrabench.errors import IntraBenchError
 
@@ -63,8 +63,10 @@ def build(cls: type[T], arguments: Mapping[str, str], spec: str) -> T:
         if text == "None" and NoneType in get_args(hints[key]):
             values[key] = None  # as `spec_of` writes it; pydantic knows no word for it
             continue
+        reads = TypeAdapter(hints[key])
+        several = get_origin(hints[key]) is tuple  # written as 128x256x256
         try:
-            values[key] = TypeAdapter(hints[key]).validate_strings(text)
+            values[key] = reads.validate_python(text.split("x")) if several else reads.validate_strings(text)
         except ValidationError as error:
             reason = error.errors()[0]["msg"]
             raise IntraBenchError(f"{spec!r}: {key}={text} does not fit ({reason}); change the value") from error

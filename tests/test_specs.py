@@ -69,12 +69,23 @@ class Optional:
     n: int | None = None
     text: str | None = "a"
     plain: str = "a"
+    sizes: tuple[int, ...] = (1,)
+    steps: tuple[float, float] = (0.5, 1.0)
 
 
-@pytest.mark.parametrize("given", [Optional(), Optional(3, None), Optional(plain="None")])
-def test_no_value_is_read_back_as_none(given: Optional) -> None:
+@pytest.mark.parametrize(
+    "given", [Optional(), Optional(3, None), Optional(plain="None"), Optional(sizes=(2, 3, 4), steps=(1.0, 2.5))]
+)
+def test_what_is_written_is_read_back(given: Optional) -> None:
     name, arguments = parse(spec_of(given))
     assert build(Optional, arguments, name) == given
+
+
+@pytest.mark.parametrize("spec", ["optional:steps=1", "optional:steps=1x2x3", "optional:sizes=1xa", "optional:n=x"])
+def test_numbers_that_do_not_fit_are_refused(spec: str) -> None:
+    name, arguments = parse(spec)
+    with pytest.raises(IntraBenchError, match="does not fit"):
+        build(Optional, arguments, name)
 
 
 def test_nearest() -> None:

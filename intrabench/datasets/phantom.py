@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,21 +21,8 @@ GAP = 2  # voxels between neighbours, at least
 _WORLD = ("LR", "PA", "IS")  # the two directions of each RAS axis: negative, positive
 
 
-class _Times:
-    """Reads ``128x256x256`` as three numbers; pydantic asks for this only when a spec is built."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        from pydantic_core import core_schema
-
-        return core_schema.no_info_before_validator_function(_split, handler(source))
-
-
-def _split(value: Any) -> Any:
-    return value.split("x") if isinstance(value, str) else value
-
-
-Voxels = Annotated[tuple[int, int, int], _Times()]
-Millimetres = Annotated[tuple[float, float, float], _Times()]
+Voxels = tuple[int, int, int]
+Millimetres = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
