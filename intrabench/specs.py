@@ -51,8 +51,6 @@ def parse(spec: str) -> tuple[str, dict[str, str]]:
 
 def build(cls: type[T], arguments: Mapping[str, str], spec: str) -> T:
     """Make a dataclass from the strings of its spec, checked against the types of its fields."""
-    from pydantic import TypeAdapter, ValidationError
-
     known = {field.name for field in fields(cls) if field.init}  # type: ignore[arg-type]
     hints = get_type_hints(cls, include_extras=True)
     values: dict[str, Any] = {}
@@ -60,20 +58,30 @@ def build(cls: type[T], arguments: Mapping[str, str], spec: str) -> T:
         if key not in known:
             takes = f"it takes {', '.join(sorted(known))}" if known else "it takes no parameters"
             raise IntraBenchError(f"{spec!r}: there is no parameter {key!r}{nearest(key, known)}; {takes}")
-        if text == "None" and NoneType in get_args(hints[key]):
-            values[key] = None  # as `spec_of` writes it; pydantic knows no word for it
-            continue
-        reads = TypeAdapter(hints[key])
-        several = get_origin(hints[key]) is tuple  # written as 128x256x256
-        try:
-            values[key] = reads.validate_python(text.split("x")) if several else reads.validate_strings(text)
-        except ValidationError as error:
-            reason = error.errors()[0]["msg"]
-            raise IntraBenchError(f"{spec!r}: {key}={text} does not fit ({reason}); change the value") from error
+        values[key] = _value(key, text, hints[key], spec)
     try:
         return cls(**values)
     except (ValueError, TypeError) as error:
         raise IntraBenchError(f"{spec!r}: {error}") from error
+
+
+def _value(key: str, text: str, hint: Any, spec: str) -> Any:
+    """The value of a parameter; what `_text` writes is read back."""
+    from pydantic import TypeAdapter, ValidationError
+    from pydantic.errors import PydanticSchemaGenerationError
+
+    if text == "None" and NoneType in get_args(hint):
+        return None
+    try:
+        reads = TypeAdapter(hint)
+        return reads.validate_python(text.split("x")) if get_origin(hint) is tuple else reads.validate_strings(text)
+    except PydanticSchemaGenerationError as error:
+        raise IntraBenchError(
+            f"{spec!r}: a spec cannot express {key}, because of its type; omit it, or give the object in Python"
+        ) from error
+    except ValidationError as error:
+        reason = error.errors()[0]["msg"]
+        raise IntraBenchError(f"{spec!r}: {key}={text} does not fit ({reason}); change the value") from error
 
 
 def spec_of(obj: Any) -> str:

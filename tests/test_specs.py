@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Literal
 
 import pytest
@@ -71,6 +72,7 @@ class Optional:
     plain: str = "a"
     sizes: tuple[int, ...] = (1,)
     steps: tuple[float, float] = (0.5, 1.0)
+    odd: ModuleType | None = None
 
 
 @pytest.mark.parametrize(
@@ -98,3 +100,8 @@ def test_values_are_written_so_that_they_are_read_back(text: str) -> None:
     spec = f"name:key={quoted(text)}"
     assert split(spec) == [spec]
     assert parse(spec) == ("name", {"key": text})
+
+
+def test_a_parameter_of_a_type_without_words_is_refused() -> None:
+    with pytest.raises(IntraBenchError, match="a spec cannot express odd, because of its type; omit it"):
+        build(Optional, {"odd": "x"}, "optional:odd=x")
