@@ -10,8 +10,9 @@ import dis
 import hashlib
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from functools import lru_cache
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,14 @@ class Definition:
                 return f"{value.__module__}.{value.__qualname__}"
             return _list(self._of_class(value) if isinstance(value, type) else self._of_function(value))
         parts = [getattr(value, name, None) for name in _PARTS]
-        return _list([self._of(type(value)), *map(self._of, parts), self._of(getattr(value, "__dict__", None))])
+        return _list([self._of(type(value)), *map(self._of, parts), self._of_state(value)])
+
+    def _of_state(self, value: Any) -> str:
+        """What an object holds; of other people's classes only parameters, for a logger or a network changes in use."""
+        if type(value).__module__ == self._home or isinstance(value, SimpleNamespace):
+            return self._of(getattr(value, "__dict__", None))
+        given = fields(value) if is_dataclass(value) else ()
+        return _list(f"{one.name} = {self._of(getattr(value, one.name, None))}" for one in given)
 
     def _of_class(self, cls: type) -> Iterator[str]:
         yield from (self._of(base) for base in cls.__mro__)

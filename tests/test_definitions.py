@@ -13,7 +13,8 @@ import pytest
 from intrabench.versions import version_of
 
 CELL = """
-import functools
+import functools, logging, types
+import intrabench
 from dataclasses import dataclass, field
 import numpy as np
 from intrabench import mask, prompters
@@ -33,6 +34,9 @@ def made(scale):
     def scaled(): return scale
     return scaled
 tenfold = made(10)
+log = logging.getLogger("of a notebook")
+space = types.SimpleNamespace(high=4)
+inside = intrabench.prompter("box_interp:n=3")
 @dataclass(frozen=True)
 class Mine(BoxSlice):
     name = "mine"
@@ -41,6 +45,7 @@ class Mine(BoxSlice):
     @property
     def near(self): return 6
     def interact(self, user, margin=7):
+        log.info("%s %s", space.high, inside)
         inner = [remembered() for _ in range(8)]
         return helper(), SETTINGS["low"], WEIGHTS.sum(), first() + second(), shorter(), table.size, tenfold(), user.case
 """
@@ -63,6 +68,7 @@ def version(names: dict[str, Any], *cells: str) -> str:
 
 def test_the_same_cells_have_the_same_version(names: dict[str, Any]) -> None:
     assert version(names, CELL) == version(names, CELL) == version(names, "# edited\n" + CELL + "unrelated = 5\n")
+    assert version(names, "log.setLevel(10)") == version(names, "log.setLevel(20)") == version(names, CELL)
     assert version(names, "case = 3\n") == version(names, CELL)  # an attribute that it uses has this name
 
 
@@ -89,6 +95,8 @@ def test_the_same_script_has_the_same_version_in_another_process(names: dict[str
         ("return 6", "return 7"),
         ("margin=7", "margin=8"),
         ("range(8)", "range(9)"),
+        ("high=4", "high=5"),
+        ("box_interp:n=3", "box_interp:n=5"),
         ("partial(helper)", "partial(helper, 1)"),
         ("class Mine(BoxSlice)", "class Mine(Table, BoxSlice)"),
     ],
