@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from intrabench.results.store import ALWAYS
+from intrabench.specs import split
 
 VERSIONS = {"model": "model_version", "prompter": "prompter_version", "dataset": "dataset_version"}
 """Columns of names, with their columns of versions."""
@@ -15,14 +16,13 @@ VERSIONS = {"model": "model_version", "prompter": "prompter_version", "dataset":
 def current(rows: pl.DataFrame, by: Sequence[str] = ()) -> tuple[pl.DataFrame, list[str]]:
     """The rows of the newest versions, and for each name with older sessions a sentence about these.
 
-    The newest version of a model, prompter or data set is that of its newest row. by: the columns that define lines;
-    versions among them are separate lines and are all kept. A session with a score of an older version of a metric
-    keeps its other scores.
+    The newest version of a model, prompter or data set is that of its newest row; all specs of one class share its
+    version. by: the columns that define lines; versions among them are separate lines and are all kept. A session with
+    a score of an older version of a metric keeps its other scores.
     """
     kept, notes = _newest_metrics(rows)
     for name, version in VERSIONS.items():
-        older = rows.group_by(name, version).agg(pl.col("written_at").max())
-        older = older.filter(pl.col("written_at") < pl.col("written_at").max().over(name)).select(name, version)
+        older = _older(rows, name, version)
         if version in by or older.is_empty():
             continue
         left = kept.join(older, on=[name, version], how="semi", nulls_equal=True)
@@ -31,6 +31,28 @@ def current(rows: pl.DataFrame, by: Sequence[str] = ()) -> tuple[pl.DataFrame, l
             sessions, are = ("session", "is") if count == 1 else ("sessions", "are")
             notes.append(f"{count} older {sessions} of {who} {are} left out: its code has changed since")
     return kept, notes
+
+
+def _older(rows: pl.DataFrame, name: str, version: str) -> pl.DataFrame:
+    """The specs and versions that are not the newest of one of their classes."""
+    written = rows.group_by(name, version).agg(pl.col("written_at").max())
+    classes = [_classes(spec, of) for spec, of in written.select(name, version).iter_rows()]
+    newest: dict[str, tuple[int, str]] = {}
+    for at, parts in zip(written["written_at"], classes, strict=True):
+        for cls, of in parts.items():
+            newest[cls] = max(newest.get(cls, (at, of)), (at, of))
+    outdated = [any(newest[cls][1] != of for cls, of in parts.items()) for parts in classes]
+    return written.select(name, version).filter(pl.Series(outdated, dtype=pl.Boolean))
+
+
+def _classes(spec: str, versions: str | None) -> dict[str, str]:
+    """The classes that a spec is made of, each with its version.
+
+    One that uses another class, such as a clickability model, has both versions, ``1/1``; its spec stands for it.
+    """
+    given = (versions or "").split("+")
+    parts = split(spec) if len(given) > 1 else [spec]
+    return {part if "/" in of else part.partition(":")[0]: of for part, of in zip(parts, given, strict=False)}
 
 
 def _newest_metrics(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:

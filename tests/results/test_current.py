@@ -50,3 +50,30 @@ def test_nothing_is_left_out_of_rows_of_one_version() -> None:
     found, told = current(given)
     assert found.equals(given)
     assert told == []
+
+
+def test_all_specs_of_a_class_share_its_version() -> None:
+    given = rows({**OLD, "model": "m:a=1"}, {**NEW, "model": "m"}, {"model": "other:a=1", "written_at": 0})
+    found, told = current(given)
+    assert sorted(found["model"]) == ["m", "other:a=1"]
+    assert told == ["1 older session of m:a=1 is left out: its code has changed since"]
+
+
+def test_each_part_of_a_prompter_has_its_version() -> None:
+    given = rows(
+        {"prompter": "box:n=3+mine", "prompter_version": "1+1.aa", "written_at": 1},
+        {"prompter": "point+mine:k=2", "prompter_version": "1+1.bb", "written_at": 2},
+        {"prompter": "box:n=3", "prompter_version": "1", "written_at": 0},
+    )
+    found, told = current(given)
+    assert sorted(found["prompter"]) == ["box:n=3", "point+mine:k=2"]
+    assert told == ["1 older session of box:n=3+mine is left out: its code has changed since"]
+
+
+def test_classes_that_use_others_are_known_by_their_specs() -> None:
+    given = rows(
+        {"prompter": "clickability:model=bright", "prompter_version": "1/1.aa", "written_at": 1},
+        {"prompter": "clickability:model=dark", "prompter_version": "1/1.bb", "written_at": 2},
+    )
+    found, told = current(given)
+    assert (found.height, told) == (2, [])
