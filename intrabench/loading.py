@@ -19,11 +19,14 @@ RECORDED = "__intrabench_source__"
 def import_file(path: Path) -> ModuleType:
     """The module of a file, imported again once the file or a local module that it imports has changed.
 
+    It can import the files beside it by their names, as a script can; installed packages of the same name come first.
     Objects of the old classes stay what they were, and so do their versions; what is made from now on is new.
 
     Raises:
         IntraBenchError: it cannot be imported.
     """
+    if (folder := str(path.resolve().parent)) not in sys.path:
+        sys.path.append(folder)
     sources = sources_of(path)
     source = hash_of(sources)
     name = f"intrabench_files.{abs(hash(path.resolve())):x}_{source}_{path.stem}"
