@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Sequence
 from dataclasses import MISSING, asdict, fields
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from intrabench import registry, specs
 from intrabench.contract import Room
@@ -14,6 +14,9 @@ from intrabench.errors import IntraBenchError
 from intrabench.protocols import PROTOCOLS, Protocol
 from intrabench.protocols.row import Row
 from intrabench.specs import nearest
+
+if TYPE_CHECKING:
+    from intrabench.datasets.base import Dataset
 
 
 def describe(name: str) -> str:
@@ -122,7 +125,7 @@ def datasets() -> list[dict[str, Any]]:
     return rows
 
 
-def _count(dataset: Any) -> int:
+def _count(dataset: Dataset) -> int:
     """The number of cases; 0 if unknown, before a download or because the data set fails."""
     try:
         return len(dataset.cases())

@@ -116,7 +116,9 @@ class RemoteModel:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        self._connection = self._process = None
+        if self._said is not None:
+            self._said.close()
+        self._connection = self._process = self._said = None
 
     def _start(self) -> None:
         import intrabench
@@ -168,8 +170,9 @@ class RemoteModel:
             process.kill()
             process.wait()
         code = process.returncode
-        self._said.seek(0)
-        said = self._said.read().decode(errors="replace").strip().splitlines()
+        with self._said as file:
+            file.seek(0)
+            said = file.read().decode(errors="replace").strip().splitlines()
         how = f"signal {-code}" + (", perhaps out of memory" if code == -9 else "") if code < 0 else f"exit code {code}"
         return f"the worker process ended with {how}" + (f": {said[-1]}" if said else "")
 
