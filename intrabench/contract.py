@@ -31,6 +31,9 @@ BASES: dict[Room, tuple[str, ...]] = {
 KINDS = {"Refinement": "refinement", "Modifier": "modifier"}
 """What classes with these bases are called, where a room has several kinds of classes."""
 
+FROZEN = {"Metric", "Refinement", "Modifier"}
+"""Bases that are frozen dataclasses; Python lets no class that is not frozen inherit from them."""
+
 TAKEN = {
     "a summary of sessions": ("auc", "cvpr25_auc", "rclicks_auc", "noc", "nof", "regressions"),
     "machine time": ("seconds", "machine_s"),
@@ -57,6 +60,8 @@ def check_source(tree: ast.Module, path: Path) -> None:
         if not ours & _parents(node):
             continue
         ours.add(node.name)
+        if FROZEN & _parents(node) and _thaws(node):
+            raise IntraBenchError(f"{path}: write @dataclass(frozen=True) above class {node.name}, as its base has it")
         name = written_name(node)
         only_base = node.name.startswith("_") or node.name in inherited or _is_abstract(node)
         if name is None and not only_base:
@@ -88,6 +93,15 @@ def room_of(cls: Any) -> Room | None:
     return next((room for room in BASES if isinstance(cls, type) and issubclass(cls, _bases(room))), None)
 
 
+def likely_base(cls: Any) -> str:
+    """The base that a class without any should have, by the methods that it defines."""
+    for room, names in BASES.items():
+        for name, base in zip(names, _bases(room), strict=False):
+            if base.__abstractmethods__ & vars(cls).keys():
+                return name
+    return "Model"
+
+
 def check_class(cls: Any, room: Room, origin: str) -> None:
     """Refuse a class that breaks the contract of its room.
 
@@ -102,8 +116,10 @@ def check_class(cls: Any, room: Room, origin: str) -> None:
 
 def _problems(cls: Any, room: Room) -> Iterator[str]:
     if not isinstance(cls, type) or not issubclass(cls, _bases(room)):
+        name, base = getattr(cls, "__name__", "..."), likely_base(cls) if isinstance(cls, type) else BASES[room][0]
         known = " or ".join(BASES[room][:2])
-        yield f"does not inherit from {known}, as everything in {room} must; write class ...({BASES[room][0]})"
+        base = base if base in BASES[room] else BASES[room][0]
+        yield f"does not inherit from {known}, as everything in {room} must; write class {name}({base})"
         return
     yield from _misses_dataclass(cls, "eq=False" if room == "models" else "frozen=True")
     for method in sorted(getattr(cls, "__abstractmethods__", ())):
@@ -130,6 +146,8 @@ def _misses_dataclass(cls: type[Any], arguments: str) -> Iterator[str]:
     if not is_dataclass(cls):
         yield f"is not a dataclass; {write}"
         return
+    if "eq" in arguments and cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        yield f"is frozen, but a run tells a model its device and weights; {write}"
     known = {field.name for field in fields(cls)}
     settled = _annotated(cls) - {field.name for base in _ours(cls) if is_dataclass(base) for field in fields(base)}
     own = {name for name, kind in inspect.get_annotations(cls).items() if "ClassVar" not in str(kind)}
@@ -175,6 +193,22 @@ def _version(value: Any) -> Iterator[str]:
         yield 'has no version; write version = "1"'
     elif not isinstance(value, str) or not value:
         yield f'has version = {_short(value)}, expected text; write version = "1"'
+
+
+def _text(name: str) -> Callable[[Any], Iterator[str]]:
+    def check(value: Any) -> Iterator[str]:
+        if not isinstance(value, str):
+            yield f'has {name} = {_short(value)}, expected text; write {name} = "..."'
+
+    return check
+
+
+def _texts(name: str) -> Callable[[Any], Iterator[str]]:
+    def check(value: Any) -> Iterator[str]:
+        if not isinstance(value, tuple) or not all(isinstance(one, str) for one in value):
+            yield f'has {name} = {_short(value)}, expected a tuple of texts; write {name} = ("...",)'
+
+    return check
 
 
 def _dims(value: Any) -> Iterator[str]:
@@ -236,7 +270,7 @@ def _taken_names(cls: type[Any]) -> Iterator[str]:
 
 
 def _perfect_failures(cls: type[Any]) -> Iterator[str]:
-    if not isinstance(cls.worst, (int, float)):
+    if not isinstance(cls.worst, (int, float)) or isinstance(cls.worst, bool):
         yield f"has worst = {_short(cls.worst)}, expected a number; write the value that failed sessions count as"
     elif cls.best != "high" and cls.worst == 0:
         yield "counts failed sessions as 0, its best value; write for example worst = math.inf"
@@ -249,6 +283,8 @@ _ATTRIBUTES: dict[str, Callable[[Any], Iterator[str]]] = {
     "card": _card,
     "best": _best,
     "needs": _needs,
+    **{name: _text(name) for name in ("title", "unit", "default_column")},
+    **{name: _texts(name) for name in ("requires", "devices", "dtypes")},
 }
 """Class attributes of the bases, with checks that yield problems of a value (None: missing)."""
 
@@ -296,6 +332,12 @@ def kind_of(node: ast.ClassDef) -> str:
 def _parents(node: ast.ClassDef) -> set[str]:
     """The last parts of the names that a class inherits from."""
     return {ast.unparse(base).split("[")[0].rpartition(".")[2] for base in node.bases}
+
+
+def _thaws(node: ast.ClassDef) -> bool:
+    """Whether the class is a dataclass that is not frozen."""
+    calls = [ast.unparse(one) for one in node.decorator_list]
+    return any(call.split("(")[0].endswith("dataclass") and "frozen=True" not in call for call in calls)
 
 
 def _is_abstract(node: ast.ClassDef) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,30 @@ class WrongType(IntraBenchError):
 
 
 def in_words(error: Exception) -> str:
-    """What went wrong, in one line: our own messages as they are, others after the name of their exception."""
+    """What went wrong, in one line: our own messages as they are, others after the name of their exception.
+
+    An exception that was raised in a user's file, or below it, ends in the line of that file.
+    """
     text = " ".join(str(error).split())
     if text and isinstance(error, IntraBenchError):
         return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return (f"{type(error).__name__}: {text}" if text else type(error).__name__) + _place(error)
+
+
+RECORDED = "__intrabench_source__"
+"""Where a module that was imported from a user's file keeps the hash of its source, as it was then."""
+
+
+def _place(error: Exception) -> str:
+    """The last line of the user's own code that an exception came through."""
+    place = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        path = Path(frame.f_code.co_filename)
+        if RECORDED in frame.f_globals or (
+            frame.f_globals.get("__name__") == "__main__" and Path(__file__).parent not in path.parents
+        ):
+            place = f", in line {line} of {path.name if '__file__' in frame.f_globals else 'a cell'}"
+    return place
 
 
 def kind(value: Any) -> str:

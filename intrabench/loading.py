@@ -9,11 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
-from intrabench.errors import IntraBenchError
+from intrabench.errors import RECORDED, IntraBenchError, in_words
 from intrabench.sources import hash_of, sources_of
-
-RECORDED = "__intrabench_source__"
-"""Where a module that was imported from a file keeps the hash of its source, as it was then."""
 
 
 def import_file(path: Path) -> ModuleType:
@@ -42,7 +39,7 @@ def import_file(path: Path) -> ModuleType:
         exec(compile(sources[""], str(path), "exec", dont_inherit=True), vars(module))
     except Exception as error:  # a user's file may fail in any way
         del sys.modules[name]
-        raise IntraBenchError(f"{path} cannot be imported ({type(error).__name__}: {error}); repair it") from error
+        raise IntraBenchError(f"{path} cannot be imported ({in_words(error)}); repair it") from error
     return module
 
 

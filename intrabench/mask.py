@@ -38,6 +38,8 @@ class Mask:
     @classmethod
     def of(cls, array: NDArray[np.generic], start: Sequence[int] = (0, 0, 0)) -> Mask:
         """The tight mask of the nonzero voxels of `array`, whose first voxel lies at `start`."""
+        if array.ndim != 3:
+            raise ValueError(f"a mask has three axes (z, y, x), but the array has the shape {array.shape}")
         inside = array.astype(bool, copy=False)
         planes = _any(inside, (1, 2))
         if not planes.any():

@@ -7,7 +7,7 @@ from dataclasses import fields
 from enum import Enum
 from numbers import Number
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, get_type_hints
 
 from intrabench import registry, specs
 from intrabench.contract import Room
@@ -18,6 +18,7 @@ from intrabench.metrics.known import metric
 from intrabench.models.base import Model
 from intrabench.prompters.base import Prompter, Refinement
 from intrabench.prompters.combined import Combined, Part, combine, parts_of
+from intrabench.values import expected, fits, unfit
 from intrabench.versions import version_of
 
 ModelLike: TypeAlias = str | Model | type[Model]
@@ -107,7 +108,11 @@ def _object(room: Room, given: Any) -> Any:
 
 
 def _check_parameters(made: Any) -> None:
-    """Refuse parameters that a spec cannot express, because the name in results would be meaningless."""
+    """Refuse parameters that a spec cannot express, because the name in results would be meaningless.
+
+    A value must be what a spec could have given for it; defaults need not be.
+    """
+    hints = get_type_hints(type(made), include_extras=True)
     for parameter in fields(made):
         value = getattr(made, parameter.name)
         parts = value if isinstance(value, tuple) else (value,)
@@ -116,3 +121,6 @@ def _check_parameters(made: Any) -> None:
                 f"{type(made).__name__}.{parameter.name} holds a {type(value).__name__}, which cannot be part of its "
                 f"name in results; make it a field(init=False) that is set later, or give the path of a file instead"
             )
+        if parameter.init and value is not parameter.default and not fits(hints[parameter.name], value):
+            sentence = unfit(parameter.name, value, expected(hints[parameter.name]))
+            raise IntraBenchError(f"'{made.name}:{parameter.name}={value}': {sentence}")

@@ -222,18 +222,26 @@ def counting(turns: Sequence[Turn]) -> Sequence[Turn]:
 
 def points(rows: Any, label: int = 1, clicked: Any = None) -> Prompts:
     """Prompts of points, from rows ``z, y, x``, all with one label; `clicked` flags those of the hand (None: all)."""
-    coordinates = np.asarray(rows, dtype=np.int64).reshape(-1, 3)
+    coordinates = _rows(rows, 3, "a point is z, y, x")
     labelled = np.column_stack([coordinates, np.full(len(coordinates), label, dtype=np.int64)])
     return Prompts(points=labelled, clicked=clicked)
 
 
 def boxes(by_slice: Mapping[int, Sequence[int]], drawn: Sequence[int] | None = None) -> Prompts:
     """Prompts of 2D boxes ``{z: (y0, x0, y1, x1)}``; `drawn` lists the slices whose box the hand drew (None: all)."""
-    rows = [(z, *box) for z, box in by_slice.items()]
+    rows = [(z, *_rows(box, 4, "a 2D box is y0, x0, y1, x1")[0]) for z, box in by_slice.items()]
     flags = None if drawn is None else [z in set(drawn) for z in by_slice]
     return Prompts(boxes2d=np.asarray(rows, dtype=np.int64).reshape(-1, 5), drawn=flags)  # type: ignore[arg-type]
 
 
 def box3d(box: Box) -> Prompts:
     """Prompts of one 3D box."""
-    return Prompts(box3d=np.asarray(box, dtype=np.int64))
+    return Prompts(box3d=_rows(box, 6, "a 3D box is z0, y0, x0, z1, y1, x1")[0])
+
+
+def _rows(values: Any, width: int, meaning: str) -> Ints:
+    """Values as rows of `width` numbers."""
+    found = np.asarray(values, dtype=np.int64)
+    if found.size and found.shape[-1] != width:
+        raise ValueError(f"{meaning}, but {found.shape[-1]} numbers were given")
+    return found.reshape(-1, width)

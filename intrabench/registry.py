@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from intrabench import specs
-from intrabench.contract import Room, check_class, check_source, kind_of, room_of, written_name
+from intrabench.contract import Room, check_class, check_source, kind_of, likely_base, room_of, written_name
 from intrabench.errors import IntraBenchError
 from intrabench.loading import import_file
 from intrabench.workspace import current
@@ -79,7 +79,8 @@ def _listed(room: Room) -> tuple[dict[str, Entry], list[str]]:
             continue
         other = found.setdefault(entry.name, entry)
         if other is not entry:
-            clash = f"{ROOMS[room]} {entry.name!r} is in {entry.origin} and in {other.origin}; rename one of them"
+            change = "give yours another name" if other.origin == "intrabench" else "rename one of them"
+            clash = f"{ROOMS[room]} {entry.name!r} is in {entry.origin} and in {other.origin}; {change}"
             wrong.append(clash)
             found[entry.name] = replace(other, load=partial(_refuse, clash))
     return dict(sorted(found.items())), wrong
@@ -188,6 +189,10 @@ def add_plugin(path: Path) -> list[tuple[Room, str]]:
         if room is not None:
             _plugins[room][entry.name] = _guarded(room, entry)
             added.append((room, entry.name))
+    for entry in found if not added else ():
+        cls = entry.load()
+        write = f"class {cls.__name__}({likely_base(cls)})"
+        raise IntraBenchError(f"{path}: class {cls.__name__} has a name but no base; write {write}")
     if not added:
         raise IntraBenchError(f"--plugin {path} defines no {', '.join(ROOMS.values())} with a name; see docs/")
     return added

@@ -6,10 +6,10 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, field, fields
-from types import NoneType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 from intrabench.errors import IntraBenchError
+from intrabench.values import read
 
 T = TypeVar("T")
 
@@ -58,30 +58,17 @@ def build(cls: type[T], arguments: Mapping[str, str], spec: str) -> T:
         if key not in known:
             takes = f"it takes {', '.join(sorted(known))}" if known else "it takes no parameters"
             raise IntraBenchError(f"{spec!r}: there is no parameter {key!r}{nearest(key, known)}; {takes}")
-        values[key] = _value(key, text, hints[key], spec)
+        values[key] = read(hints[key], text, key, spec)
+    for one in fields(cls):  # type: ignore[arg-type]
+        if one.init and one.name not in values and one.default is MISSING and one.default_factory is MISSING:
+            write = f"{spec}{',' if arguments else ':'}{one.name}=..."
+            raise IntraBenchError(
+                f"{spec!r}: {one.name} has no default; give it one in class {cls.__name__}, or write {write}"
+            )
     try:
         return cls(**values)
     except (ValueError, TypeError) as error:
         raise IntraBenchError(f"{spec!r}: {error}") from error
-
-
-def _value(key: str, text: str, hint: Any, spec: str) -> Any:
-    """The value of a parameter; what `_text` writes is read back."""
-    from pydantic import TypeAdapter, ValidationError
-    from pydantic.errors import PydanticSchemaGenerationError
-
-    if text == "None" and NoneType in get_args(hint):
-        return None
-    try:
-        reads = TypeAdapter(hint)
-        return reads.validate_python(text.split("x")) if get_origin(hint) is tuple else reads.validate_strings(text)
-    except PydanticSchemaGenerationError as error:
-        raise IntraBenchError(
-            f"{spec!r}: a spec cannot express {key}, because of its type; omit it, or give the object in Python"
-        ) from error
-    except ValidationError as error:
-        reason = error.errors()[0]["msg"]
-        raise IntraBenchError(f"{spec!r}: {key}={text} does not fit ({reason}); change the value") from error
 
 
 def spec_of(obj: Any) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import CodeType, FunctionType
 
 from intrabench.definitions import Definition
-from intrabench.loading import RECORDED
+from intrabench.errors import RECORDED
 from intrabench.sources import hash_of, local_files, sources_of
 
 

@@ -168,7 +168,32 @@ WRONG = [
         "prompter",
         "class Mine(Prompter)",
         "class Mine",
-        "does not inherit from Prompter or Refinement, as everything in prompters must; write class ...(Prompter)",
+        "does not inherit from Prompter or Refinement, as everything in prompters must; write class Mine(Prompter)",
+    ),
+    (
+        "model",
+        "eq=False",
+        "frozen=True",
+        "is frozen, but a run tells a model its device and weights; write @dataclass(eq=False) above it",
+    ),
+    (
+        "model",
+        'name = "mine"',
+        'name = "mine"\n    devices = "cuda"',
+        "has devices = 'cuda', expected a tuple of texts; write devices = (\"...\",)",
+    ),
+    ("metric", "worst = 9.0", "worst = 9.0\n    title = 3", 'has title = 3, expected text; write title = "..."'),
+    (
+        "metric",
+        "worst = 9.0",
+        "worst = 9.0\n    unit = None",
+        'has unit = an object of NoneType, expected text; write unit = "..."',
+    ),
+    (
+        "metric",
+        "worst = 9.0",
+        "worst = True",
+        "has worst = True, expected a number; write the value that failed sessions count as",
     ),
 ]
 
@@ -308,3 +333,20 @@ def test_a_class_of_a_notebook_needs_a_name_that_specs_can_hold() -> None:
     exec(SOUND["metric"][1].replace('name = "mine"', 'name = "my metric"'), names)
     with pytest.raises(IntraBenchError, match="class Mine has the name 'my metric', which cannot be written in a spec"):
         registry.introduce("metrics", names["Mine"])
+
+
+def test_a_metric_that_is_not_frozen_is_refused_before_python_does(say: Callable[..., Said]) -> None:
+    file = in_workspace("metrics", SOUND["metric"][1].replace("@dataclass(frozen=True)", "@dataclass"))
+    sentence = f"{file}: write @dataclass(frozen=True) above class Mine, as its base has it"
+    assert say("list", "metrics").err == f"left out: {sentence}\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "base"),
+    [("metric", "Metric"), ("prompter", "Prompter"), ("refinement", "Refinement"), ("model", "VolumeModel")],
+)
+def test_a_forgotten_base_is_named(kind: str, base: str) -> None:
+    Path("plug.py").write_text(SOUND[kind][1].replace(f"class Mine({base})", "class Mine"))
+    with pytest.raises(IntraBenchError) as caught:
+        registry.add_plugin(Path("plug.py"))
+    assert str(caught.value) == f"plug.py: class Mine has a name but no base; write class Mine({base})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -95,3 +96,8 @@ def test_targets_of_a_label_map_with_holes_in_its_numbering() -> None:
     assert targets[0].info().content_hash != targets[1].info().content_hash
     crop, box = targets[0].crop(margin=1)
     assert (crop.shape, box) == ((2, 2, 2), (0, 0, 0, 2, 2, 2))
+
+
+def test_a_mask_of_a_picture_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"a mask has three axes \(z, y, x\), but the array has the shape \(5, 6\)"):
+        Mask.of(np.ones((5, 6)))

@@ -102,3 +102,14 @@ def test_stored_turns_come_back_round_by_round_in_their_order() -> None:
         0: [turns[0][1].to_json(), turns[1][1].to_json()],
         2: [turns[2][1].to_json()],
     }
+
+
+def test_prompts_with_too_few_numbers_are_refused() -> None:
+    with pytest.raises(ValueError, match="a point is z, y, x, but 2 numbers were given"):
+        points([(1, 2)])
+    with pytest.raises(ValueError, match="a 3D box is z0, y0, x0, z1, y1, x1, but 4 numbers were given"):
+        box3d((1, 2, 3, 4))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="a 2D box is y0, x0, y1, x1, but 2 numbers were given"):
+        boxes({3: (1, 2)})
+    assert points([]).points.shape == (0, 4)
+    assert points((1, 2, 3)).points.tolist() == [[1, 2, 3, 1]]

@@ -67,11 +67,11 @@ def test_a_plugin_that_the_workspace_has_already_is_no_second_one() -> None:
 
 def test_two_of_one_name_are_refused() -> None:
     make_workspace("box_slice")
-    with pytest.raises(IntraBenchError, match=r"'box_slice' is in .*mine.py and in intrabench; rename"):
+    with pytest.raises(IntraBenchError, match=r"'box_slice' is in .*mine.py and in intrabench; give yours"):
         intrabench.prompter("box_slice")
     assert intrabench.prompter("box_volume").spec == "box_volume"
     (problem,) = registry.problems("prompters")
-    assert problem.endswith("mine.py and in intrabench; rename one of them")
+    assert problem.endswith("mine.py and in intrabench; give yours another name")
 
 
 def test_broken_files_and_settings_are_named() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Literal
+from typing import ClassVar, Literal
 
 import pytest
 
@@ -105,3 +105,27 @@ def test_values_are_written_so_that_they_are_read_back(text: str) -> None:
 def test_a_parameter_of_a_type_without_words_is_refused() -> None:
     with pytest.raises(IntraBenchError, match="a spec cannot express odd, because of its type; omit it"):
         build(Optional, {"odd": "x"}, "optional:odd=x")
+
+
+@dataclass(frozen=True)
+class Needy:
+    name: ClassVar[str] = "needy"
+    k: int
+    shape: tuple[int, int, int] = (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({}, "'needy': k has no default; give it one in class Needy, or write needy:k=..."),
+        ({"k": "abc"}, "'needy': k=abc does not fit; k takes a whole number"),
+        (
+            {"k": "1", "shape": "2x4"},
+            "'needy': shape=2x4 does not fit; shape takes three numbers, for example 3x2x1",
+        ),
+    ],
+)
+def test_what_a_parameter_takes_is_said_in_words(arguments: dict[str, str], sentence: str) -> None:
+    with pytest.raises(IntraBenchError) as caught:
+        build(Needy, arguments, "needy")
+    assert str(caught.value) == sentence

@@ -16,6 +16,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights.registry import RANDOM
 from intrabench.objects import DatasetLike, MetricLike, ModelLike, PrompterLike, RefinementLike, spec_of
+from intrabench.values import expected, unfit
 
 
 def given_weights(text: str | Path) -> Path:
@@ -111,9 +112,6 @@ def check(options: Options) -> None:
         )
 
 
-_EXPECTED: dict[Any, str] = {str: "text", int: "a whole number", bool: "True or False", Path: "a path"}
-
-
 def _fitting(name: str, value: Any, hint: Any) -> Any:
     """A value of the type of its option, alone or in a tuple."""
     if get_origin(hint) is not Sequence:
@@ -138,7 +136,7 @@ def _one(name: str, value: Any, hint: Any) -> Any:
         within = get_args(kind)[0] if get_origin(kind) is type else None
         if isinstance(value, type) and issubclass(value, within) if within else isinstance(value, kind):
             return value
-    raise IntraBenchError(f"{name}={value!r} does not fit; {name} takes {_expected(kinds)}")
+    raise IntraBenchError(unfit(name, repr(value), _expected(kinds)))
 
 
 def _kinds(hint: Any) -> list[Any]:
@@ -150,7 +148,7 @@ def _kinds(hint: Any) -> list[Any]:
 def _expected(kinds: Sequence[Any]) -> str:
     """The accepted values of an option, in words."""
     if len(kinds) == 1:
-        return _EXPECTED[kinds[0]]
+        return expected(kinds[0])
     bases = [kind.__name__ for kind in kinds if isinstance(kind, type) and kind not in (str, Path)]
     return f"a spec, or an object or a class of {' or '.join(bases)}"
 

@@ -214,6 +214,8 @@ class Holding(Shrunk):
         ({"prompter": ""}, "'' is malformed; write PROMPTER+REFINEMENT, for example box_interp:n=3+scribble"),
         ({"metric": ""}, "'' is not a valid spec; write NAME or NAME:key=value,key=value"),
         ({"model": Holding(network=np.zeros(3))}, "Holding.network holds a ndarray, which cannot be part of its name"),
+        ({"model": Shrunk(by="big")}, "'shrunk:by=big': by=big does not fit; by takes a whole number"),
+        ({"model": "box_fill", "dataset": "phantom:shape=2x3"}, "shape takes three numbers, for example 3x2x1"),
         ({"model": int}, "model=<class 'int'> does not fit; model takes a spec, or an object or a class of Model"),
         ({"model": []}, "model=[] is empty; give at least one, or omit model"),
         ({"model": None}, "a run needs a model; give at least one"),

@@ -1,0 +1,79 @@
+"""Values of parameters and options: whether they are of the right kind, and in words which kind is right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from intrabench.errors import IntraBenchError
+
+
+def read(hint: Any, text: str, key: str, where: str) -> Any:
+    """A value of the type `hint` from its text, as specs write it.
+
+    key, where: the parameter, and the spec that gives it.
+
+    Raises:
+        IntraBenchError: the text does not fit; it says what would.
+    """
+    from pydantic import TypeAdapter, ValidationError
+    from pydantic.errors import PydanticSchemaGenerationError
+
+    if text == "None" and NoneType in get_args(hint):
+        return None
+    try:
+        reads = TypeAdapter(hint)
+        return reads.validate_python(text.split("x")) if get_origin(hint) is tuple else reads.validate_strings(text)
+    except PydanticSchemaGenerationError as error:
+        raise IntraBenchError(
+            f"{where!r}: a spec cannot express {key}, because of its type; omit it, or give the object in Python"
+        ) from error
+    except ValidationError as error:
+        raise IntraBenchError(f"{where!r}: {unfit(key, text, expected(hint))}") from error
+
+
+def fits(hint: Any, value: Any) -> bool:
+    """Whether a value is of the type `hint`, or can be used as one; numbers of NumPy can, text for a number cannot."""
+    from pydantic import TypeAdapter, ValidationError
+    from pydantic.errors import PydanticSchemaGenerationError
+
+    plain = value.item() if hasattr(value, "item") else value
+    try:
+        found = TypeAdapter(hint).validate_python(plain)
+    except PydanticSchemaGenerationError:
+        return True  # nobody can tell
+    except ValidationError:
+        return False
+    return isinstance(found, Path) or not isinstance(plain, str) or found == plain
+
+
+def unfit(key: str, value: Any, takes: str) -> str:
+    """The sentence about a value of the wrong kind; takes: the right kinds in words."""
+    return f"{key}={value} does not fit; {key} takes {takes}"
+
+
+_WORDS: dict[Any, str] = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "True or False",
+    Path: "a path",
+}
+_COUNTS = {2: "two", 3: "three", 4: "four", 6: "six"}
+
+
+def expected(hint: Any) -> str:
+    """The values that a type takes, in words."""
+    parts, origin = get_args(hint), get_origin(hint)
+    if origin is Annotated:
+        return expected(parts[0])
+    if origin is Literal:
+        return " or ".join(filter(None, [", ".join(map(str, parts[:-1])), str(parts[-1])]))
+    if origin in (Union, UnionType):
+        return " or ".join(expected(part) for part in parts if part is not NoneType)
+    if origin is tuple and Ellipsis in parts:
+        return "values with x between them, for example 3x2"
+    if origin is tuple:
+        return f"{_COUNTS.get(len(parts), len(parts))} numbers, for example {'x'.join('321321'[: len(parts)])}"
+    return _WORDS.get(hint, getattr(hint, "__name__", str(hint)))
