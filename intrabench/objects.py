@@ -31,10 +31,10 @@ T = TypeVar("T", Model, Prompter, Dataset, Metric)
 
 
 def make_model(given: ModelLike) -> Model:
-    """The model that a spec names, that a class makes by its defaults, or the object itself.
+    """The model of a spec, of a class (made with its defaults), or the object itself.
 
     Raises:
-        IntraBenchError: the name or a parameter is unknown, or the class is not one of a model.
+        IntraBenchError: the name or a parameter is unknown, or the class is not a model.
     """
     return _object("models", given)
 
@@ -53,10 +53,10 @@ def make_metric(given: MetricLike) -> Metric:
 
 
 def make_prompter(*given: PrompterLike) -> Prompter:
-    """The prompter of specs, classes or objects: an initial one, then a refinement and a hand, if there are any.
+    """The prompter of specs, classes or objects: an initial one, then optionally a refinement and a user error model.
 
     Raises:
-        IntraBenchError: a name or parameter is unknown, a class is not one of a prompter, or the order is another.
+        IntraBenchError: a name or parameter is unknown, a class is not a prompter, or the order is wrong.
     """
     parts = [part for one in given for part in _parts(one)]
     return combine(parts, "+".join(spec_of(one) for one in given))
@@ -67,7 +67,7 @@ def _parts(given: PrompterLike) -> list[Part]:
 
 
 def once(made: Iterable[T]) -> dict[str, T]:
-    """Objects by their specs, each once, however it was written.
+    """Objects by their specs; an object that was given twice, even in other words, is listed once.
 
     Raises:
         IntraBenchError: two classes have the same name.
@@ -83,7 +83,7 @@ def once(made: Iterable[T]) -> dict[str, T]:
 
 
 def _code(cls: type[Any]) -> object:
-    """Equal for a class that was defined again by the same code: by a cell that ran twice, a file imported twice."""
+    """Equal for a class that was defined twice by the same code, by a cell that ran twice or a file imported twice."""
     return cls if "<locals>" in cls.__qualname__ else (cls.__qualname__, version_of(cls))
 
 

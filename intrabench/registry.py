@@ -1,4 +1,4 @@
-"""Find classes by name: by reading files, which are imported only when used, so that listing is fast.
+"""Find classes by name. Files are read first and imported only when a class is used, so that listing is fast.
 
 A class is registered by its class attribute ``name = "..."``. Classes are searched in this package, in the workspace (a
 folder with ``intrabench.toml``), in files given by ``--plugin``, and in the entry points ``intrabench.models`` etc.
@@ -44,7 +44,7 @@ _plugins: dict[Room, dict[str, Entry]] = {room: {} for room in ROOMS}
 
 @dataclass(frozen=True)
 class Entry:
-    """A class that can be had by name; `load` imports it. kind: of `contract.KINDS`, where it is of one."""
+    """A class that is known by name; `load` imports it. kind: one of `contract.KINDS`, or empty."""
 
     name: str
     summary: str
@@ -59,7 +59,7 @@ def entries(room: Room) -> dict[str, Entry]:
 
 
 def problems(room: Room) -> list[str]:
-    """What is wrong with the user's files of a room, one sentence each. Everything else can be used all the same."""
+    """What is wrong with the user's files of a room, one sentence each. Everything else remains usable."""
     return _listed(room)[1]
 
 
@@ -182,7 +182,7 @@ def add_plugin(path: Path) -> list[tuple[Room, str]]:
     import_file(path)
     for known in _plugins.values():
         for name in [name for name, entry in known.items() if entry.origin == str(path)]:
-            del known[name]  # it may have gone since the file was last added
+            del known[name]  # the class may have been removed from the file since
     added: list[tuple[Room, str]] = []
     for entry in found:
         room = room_of(entry.load())
@@ -250,7 +250,7 @@ def _all(room: Room) -> Iterator[Entry | IntraBenchError]:
 
 @cache
 def _entry_points(room: Room) -> tuple[importlib.metadata.EntryPoint, ...]:
-    """Those of a room, looked up once: each lookup opens a file of every installed package."""
+    """The entry points of a room, looked up once, because each lookup opens a file of every installed package."""
     return tuple(importlib.metadata.entry_points(group=f"intrabench.{room}"))
 
 

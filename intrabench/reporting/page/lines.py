@@ -19,8 +19,8 @@ def lines_of(rows: pl.DataFrame) -> pl.DataFrame:
     """One line per `IDENTITY`: its number `line`, `shown` (prompter as printed), `label` (model as people call it),
     `notes` and `name`, which is unique.
 
-    notes: protocol, weights, dtype and strictness, where lines differ in them. Also what repeats the line: `rounds`,
-    `seeds`, `datasets`.
+    notes: protocol, weights, dtype and strictness, if lines differ in them. `rounds`, `seeds` and `datasets` say how to
+    run the line again.
     """
     keys = list(IDENTITY)
     lines = rows.group_by(keys).agg(
@@ -36,7 +36,7 @@ def lines_of(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _notes() -> list[pl.Expr]:
-    """For each identifying column besides prompter and model, its text if lines differ in it."""
+    """The text of each identifying column besides prompter and model, if lines differ in it."""
 
     def where(differs: pl.Expr, text: pl.Expr) -> pl.Expr:
         return pl.when(differs).then(text)
