@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from intrabench.api.objects import dataset as dataset
+    from intrabench.api.objects import metric as metric
     from intrabench.api.objects import model as model
     from intrabench.api.objects import prompter as prompter
     from intrabench.api.results import compare as compare
@@ -72,7 +73,7 @@ if TYPE_CHECKING:
     from intrabench.volume import read_labels as read_labels
 
 _PLACES = {
-    "api.objects": ("dataset", "model", "prompter"),
+    "api.objects": ("dataset", "metric", "model", "prompter"),
     "api.results": ("compare", "figures", "merge", "report", "table", "verify"),
     "api.running": ("check", "preview", "run"),
     "clickability.base": ("Clickability",),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, get_type_hints
 
 from intrabench import registry, specs
-from intrabench.contract import Room
+from intrabench.contract import Room, room_of
 from intrabench.datasets.base import Dataset
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import Metric
@@ -94,6 +94,21 @@ def spec_of(given: Any) -> str:
     if isinstance(given, Dataset):
         return given.argument
     return str(getattr(given, "name", given.__name__) if isinstance(given, type) else given.spec)
+
+
+def made_spec(given: Any) -> str:
+    """What results call a metric, a model or a prompter: a spec or path as it is, an object or a class by its name.
+
+    Raises:
+        IntraBenchError: it is not one of a known kind, or its class breaks the contract.
+    """
+    if isinstance(given, str | Path):
+        return str(given)
+    if room_of(given if isinstance(given, type) else type(given)) == "models":
+        return make_model(given).short_spec
+    if room_of(given if isinstance(given, type) else type(given)) == "metrics":
+        return make_metric(given).column
+    return make_prompter(given).spec
 
 
 def _object(room: Room, given: Any) -> Any:

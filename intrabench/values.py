@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -48,6 +50,23 @@ def fits(hint: Any, value: Any) -> bool:
     return isinstance(found, Path) or not isinstance(plain, str) or found == plain
 
 
+def is_a(hint: Any, value: Any) -> bool:
+    """Whether a value is of the type `hint` as it is; whole numbers of NumPy are, too."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if origin in (Union, UnionType):
+        return any(is_a(part, value) for part in parts)
+    if origin is type:
+        return isinstance(value, type) and issubclass(value, parts[0])
+    if origin is not None and issubclass(origin, Iterable):
+        several = isinstance(value, origin) and not isinstance(value, str | bytes)
+        return several and (isinstance(value, Iterator) or all(is_a(parts[0], one) for one in value))
+    if hint in (int, float):
+        return isinstance(value, Integral if hint is int else Real) and not isinstance(value, bool)
+    return isinstance(value, hint)
+
+
 def unfit(key: str, value: Any, takes: str) -> str:
     """The sentence about a value of the wrong kind; takes: the right kinds in words."""
     return f"{key}={value} does not fit; {key} takes {takes}"
@@ -71,7 +90,12 @@ def expected(hint: Any) -> str:
     if origin is Literal:
         return " or ".join(filter(None, [", ".join(map(str, parts[:-1])), str(parts[-1])]))
     if origin in (Union, UnionType):
-        return " or ".join(expected(part) for part in parts if part is not NoneType)
+        bases = [part.__name__ for part in parts if isinstance(part, type) and part not in (*_WORDS, NoneType)]
+        if bases:
+            return f"a spec, or an object or a class of {' or '.join(bases)}"
+        return " or ".join(dict.fromkeys(expected(part) for part in parts if part is not NoneType))
+    if origin in (Sequence, Iterable):
+        return "several of them"
     if origin is tuple and Ellipsis in parts:
         return "values with x between them, for example 3x2"
     if origin is tuple:

@@ -1,4 +1,4 @@
-"""Models, prompters and data sets by their specs."""
+"""Models, prompters, data sets and metrics by their specs."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from intrabench.datasets.base import Dataset
+    from intrabench.metrics.base import Metric
     from intrabench.models.base import Model
-    from intrabench.objects import DatasetLike, ModelLike, PrompterLike
+    from intrabench.objects import DatasetLike, MetricLike, ModelLike, PrompterLike
     from intrabench.prompters.base import Prompter
 
 
@@ -44,3 +45,14 @@ def dataset(spec: DatasetLike) -> Dataset:
     from intrabench.objects import make_dataset
 
     return make_dataset(spec)
+
+
+def metric(spec: MetricLike) -> Metric:
+    """The metric that a spec names, for example ``nsd:tolerance_mm=1``.
+
+    Raises:
+        IntraBenchError: the name or a parameter is unknown.
+    """
+    from intrabench.objects import make_metric
+
+    return make_metric(spec)

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from intrabench.api.arguments import typed
 from intrabench.errors import PartialResults
+from intrabench.objects import MetricLike, ModelLike, PrompterLike, made_spec
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,14 +20,17 @@ if TYPE_CHECKING:
 
 Folder: TypeAlias = str | Path | None
 """A results folder; None: ``results`` of the workspace, else ``intrabench-results``."""
+Line: TypeAlias = Path | ModelLike | PrompterLike
+"""A results folder, a model or a prompter."""
 Plugins: TypeAlias = str | Path | Iterable[str | Path]
 """Python files with your own classes."""
 
 
+@typed
 def table(
     out: Folder = None,
     *,
-    metric: str = "dice",
+    metric: MetricLike = "dice",
     round: int | None = None,
     per_round: bool = False,
     by: str | Sequence[str] = "",
@@ -56,21 +61,23 @@ def table(
     from intrabench.statistics.soundness import is_partial
 
     _add(plugin)
+    given["metric"] = made_spec(metric)
     given["by"] = by if isinstance(by, str) else ",".join(by)
     folder = _folder(out)
     found = make_table(folder, **given)
     notices = [*found.left_out, is_partial(folder), *damaged_parts(folder)]
     if notice := "\n".join(filter(None, notices)):
-        warnings.warn(notice, PartialResults, stacklevel=2)
+        warnings.warn(notice, PartialResults, stacklevel=4)
     return found.frame
 
 
+@typed
 def compare(
-    a: str | Path,
-    b: str | Path,
+    a: Line,
+    b: Line,
     out: Folder = None,
     *,
-    metric: str = "dice",
+    metric: MetricLike = "dice",
     round: int | None = None,
     aggregation: str = "protocol",
     failed: str = "worst",
@@ -93,15 +100,17 @@ def compare(
     from intrabench.statistics.contests import contests
 
     _add(plugin)
-    layout = layout_of(metric, "", "dataset", round, aggregation, failed, empty)
-    settings = Settings(metric, round, layout.how, layout.policy)
+    name = made_spec(metric)
+    layout = layout_of(name, "", "dataset", round, aggregation, failed, empty)
+    settings = Settings(name, round, layout.how, layout.policy)
     found = {}
-    for contest in contests(_folder(out), str(a), str(b)):
+    for contest in contests(_folder(out), made_spec(a), made_spec(b)):
         comparison = compared(contest.a, contest.b, settings)
         found[contest.head] = replace(comparison, warnings=(*comparison.warnings, *contest.left_out))
     return found
 
 
+@typed
 def report(
     file: str | Path = "report.html",
     out: Folder = None,
@@ -128,6 +137,7 @@ def report(
     return Path(file)
 
 
+@typed
 def figures(folder: str | Path, out: Folder = None, *, format: str | Sequence[str] = "png") -> list[Path]:
     """Draw curves, ranking and sizes as pictures for papers (png, svg or pdf) into a folder.
 
@@ -139,6 +149,7 @@ def figures(folder: str | Path, out: Folder = None, *, format: str | Sequence[st
     return write_figures(_folder(out), Path(folder), [format] if isinstance(format, str) else list(format))
 
 
+@typed
 def merge(sources: str | Path | Iterable[str | Path], out: str | Path, *, newest: bool = False) -> Merged:
     """Copy the rows, turns, masks and records of several results folders into one; nothing in there is overwritten.
 
@@ -153,6 +164,7 @@ def merge(sources: str | Path | Iterable[str | Path], out: str | Path, *, newest
     return copy([Path(source) for source in several], Path(out), newest=newest)
 
 
+@typed
 def verify(out: Folder = None, *, sample: int = 20, seed: int = 0, plugin: Plugins = ()) -> list[Verdict]:
     """Play random finished sessions again and compare; nothing is downloaded.
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Never, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from intrabench.errors import FailedSessions, IntraBenchError
-from intrabench.specs import nearest
+from intrabench.api.arguments import named
+from intrabench.errors import FailedSessions
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,6 +22,7 @@ Several: TypeAlias = T | Iterable[T]
 """One, or several."""
 
 
+@named
 def run(
     model: Several[ModelLike],
     prompter: Several[PrompterLike] | None = None,
@@ -50,7 +51,6 @@ def run(
     plugin: Several[str | Path] | None = None,
     out: str | Path | None = None,
     progress: bool | None = None,
-    **unknown: Never,
 ) -> pl.DataFrame:
     """Run models times prompters times data sets times seeds, and return their rows, one per session and round.
 
@@ -80,10 +80,11 @@ def run(
     if summary.failed or summary.unmeasured:
         lines = [f"{summary.failed} of {summary.total} sessions failed"] if summary.failed else []
         lines += counted(summary.failures + summary.unmeasured)
-        warnings.warn("\n".join(lines), FailedSessions, stacklevel=2)
+        warnings.warn("\n".join(lines), FailedSessions, stacklevel=3)
     return rows_of(summary, folder, last)
 
 
+@named
 def preview(
     prompter: PrompterLike,
     dataset: DatasetLike = "spine_ct",
@@ -97,7 +98,6 @@ def preview(
     hand: str = "",
     plugin: Several[str | Path] | None = None,
     out: str | Path | None = None,
-    **unknown: Never,
 ) -> list[Image]:
     """Pictures of the first prompts on a target (default: of the first case and target), as a notebook shows them.
 
@@ -120,6 +120,7 @@ def preview(
     return found
 
 
+@named
 def check(
     model: ModelLike,
     *,
@@ -128,7 +129,6 @@ def check(
     dtype: str = "float32",
     batch: str | int = "fixed",
     plugin: Several[str | Path] | None = None,
-    **unknown: Never,
 ) -> list[Finding]:
     """Check a model on a synthetic scan: prompts, geometry, batches, determinism, memory, time.
 
@@ -147,11 +147,5 @@ def check(
 
 
 def _options(given: dict[str, Any], *others: str) -> dict[str, Any]:
-    """The options of a run among the arguments of a function; `others` names arguments that are not options.
-
-    Raises:
-        IntraBenchError: an argument is unknown.
-    """
-    for name in given.pop("unknown"):
-        raise IntraBenchError(f"there is no option {name!r}{nearest(name, given)}; options are {', '.join(given)}")
+    """The options of a run among the arguments of a function; `others` names arguments that are not options."""
     return {name: value for name, value in given.items() if name not in ("out", "progress", *others)}

@@ -136,21 +136,13 @@ def _one(name: str, value: Any, hint: Any) -> Any:
         within = get_args(kind)[0] if get_origin(kind) is type else None
         if isinstance(value, type) and issubclass(value, within) if within else isinstance(value, kind):
             return value
-    raise IntraBenchError(unfit(name, repr(value), _expected(kinds)))
+    raise IntraBenchError(unfit(name, repr(value), expected(hint)))
 
 
 def _kinds(hint: Any) -> list[Any]:
     """The types of a union, without None."""
     parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     return [part for part in parts if part is not NoneType]
-
-
-def _expected(kinds: Sequence[Any]) -> str:
-    """The accepted values of an option, in words."""
-    if len(kinds) == 1:
-        return expected(kinds[0])
-    bases = [kind.__name__ for kind in kinds if isinstance(kind, type) and kind not in (str, Path)]
-    return f"a spec, or an object or a class of {' or '.join(bases)}"
 
 
 def _words(value: Any) -> Any:

@@ -66,7 +66,8 @@ def _pairs(sides: Sequence[pl.DataFrame], shared: Sequence[str]) -> list[Contest
     played = [side.filter(pl.col("status") != "not_applicable") for side in sides]
     groups = [side.partition_by(list(shared), as_dict=True) for side in played]
     common = sorted((key for key in groups[0] if key in groups[1]), key=str)
-    varied = [name for at, name in enumerate(shared) if len({key[at] for key in common}) > 1 or name == "prompter"]
+    main = "prompter" if "prompter" in shared else "model"
+    varied = [name for at, name in enumerate(shared) if len({key[at] for key in common}) > 1 or name == main]
     return [
         Contest(
             ", ".join(str(value) for name, value in zip(shared, key, strict=True) if name in varied and value != ""),

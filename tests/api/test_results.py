@@ -130,3 +130,21 @@ def test_functions_are_not_hidden_by_modules_of_the_same_name() -> None:
     for name in ("run", "table", "compare", "report", "figures", "preview", "check", "merge", "verify"):
         assert callable(getattr(intrabench, name)), name
         assert name in dir(intrabench)
+
+
+def test_metrics_and_lines_are_given_as_objects_and_classes_too() -> None:
+    expected = intrabench.table(metric="iou")
+    metric = intrabench.metric("iou")
+    assert intrabench.table(metric=metric).equals(expected)
+    assert intrabench.table(metric=type(metric)).equals(expected)
+    by_name = intrabench.compare("box_fill", "random_walker", metric="iou")
+    by_object = intrabench.compare(intrabench.model("box_fill"), type(intrabench.model("random_walker")), metric=metric)
+    assert by_object.keys() == by_name.keys()
+    assert [found.worse for found in by_object.values()] == [found.worse for found in by_name.values()]
+
+
+def test_a_comparison_of_prompters_is_headed_by_the_model(say: Callable[..., Said]) -> None:
+    names = intrabench.table()["prompter"].unique().sort().to_list()
+    found = intrabench.compare(*names)
+    assert set(found) == {"box_fill", "random_walker"}
+    assert "== box_fill" in say("compare", *names).out.splitlines()

@@ -244,7 +244,7 @@ def test_a_data_set_that_cannot_name_its_cases_is_one_sentence() -> None:
     Path("nameless.py").write_text(
         BROKEN.replace("broken", "nameless").replace('return ("bad", "bare", "good")', "raise KeyError('list.csv')")
     )
-    with pytest.raises(IntraBenchError, match=r"nameless cannot list its cases \(KeyError: 'list.csv'\)"):
+    with pytest.raises(IntraBenchError, match=r"nameless cannot list its cases \(KeyError: 'list.csv', in line 20 of"):
         run(dataset="nameless", plugin=[Path("nameless.py")])
 
 
