@@ -77,9 +77,8 @@ def run(
     folder = results_folder(None if out is None else Path(out))
     with reporting(progress) as reporter:
         summary, last = execute(options, folder, reporter)
-    if summary.failed or summary.unmeasured:
-        lines = [f"{summary.failed} of {summary.total} sessions failed"] if summary.failed else []
-        lines += counted(summary.failures + summary.unmeasured)
+    if lines := summary.valueless + counted(summary.failures):
+        lines[:0] = [f"{summary.failed} of {summary.total} sessions failed"] if summary.failed else []
         warnings.warn("\n".join(lines), FailedSessions, stacklevel=3)
     return rows_of(summary, folder, last)
 

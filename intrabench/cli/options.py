@@ -46,11 +46,13 @@ metric = typer.Option(
 )
 seed = typer.Option("--seed", help="Seed of all random numbers of the simulated user.")
 
+ROUNDS_HELP = "Number of corrections after the first prompts. Default: 5 with a refinement, else 0."
+
 Models = Annotated[list[str], model]
 Prompters = Annotated[list[str], prompter]
 Datasets = Annotated[list[str], dataset]
 Hand = Annotated[str, typer.Option("--hand", help="User error model, e.g. jitter_mm=2,miss_rate=0.1.")]
-Rounds = Annotated[int | None, typer.Option("--rounds", help="Number of corrections after the first prompts.")]
+Rounds = Annotated[int | None, typer.Option("--rounds", help=ROUNDS_HELP)]
 Protocol = Annotated[
     str, typer.Option("--protocol", help="Protocol; see `intrabench list protocols`.", autocompletion=_protocols)
 ]

@@ -87,7 +87,7 @@ def _run(options: Options, out: Path | None) -> None:
     from intrabench.cli.console import print_frame
     from intrabench.engine.local import execute, rows_of
     from intrabench.engine.progress import Console
-    from intrabench.reporting.table import effort_table, readable, seen_in_training
+    from intrabench.reporting.table import Layout, effort_table, readable, seen_in_training
     from intrabench.workspace import results_folder
 
     folder = results_folder(out)
@@ -99,10 +99,11 @@ def _run(options: Options, out: Path | None) -> None:
             raise typer.Exit(1) from None
     rows = rows_of(summary, folder, last)
     if not rows.is_empty():
-        print_frame(readable(effort_table(rows)))
+        print_frame(readable(effort_table(rows)), Layout().heading())
         for warning in seen_in_training(rows):
             typer.echo(warning)
-    tell_failures(summary.unmeasured)
+    for line in summary.valueless + summary.not_applicable:
+        typer.echo(line, err=True)
     option = f" --out {shlex.quote(str(out))}" if out else ""
     typer.echo(f"results in {folder}; `intrabench table{option}` shows all of them")
     if summary.failed:

@@ -74,9 +74,12 @@ def _first(job: Job, target: Target, volume: Volume) -> Prompts:
     prompter = job.prompters[0]
     user = User(target, job.datasets[0].short_spec, job.seeds[0], volume, prompter.spec)
     try:
-        return next(dialogue(prompter, user)).prompts
+        turn = next(dialogue(prompter, user), None)
     except Exception as error:  # the prompter's own code may raise anything
         raise IntraBenchError(f"prompter {prompter.spec} failed ({in_words(error)}); repair it") from error
+    if turn is None:
+        raise IntraBenchError(f"prompter {prompter.spec} gave no prompts for {target.id}; try another target")
+    return turn.prompts
 
 
 def _rounds(job: Job, target: Target, volume: Volume, what: str) -> Iterator[tuple[str, Picture]]:

@@ -24,14 +24,19 @@ MOST_FAILURES = 10
 class Summary:
     """The summary of a run.
 
-    failures: failed sessions by ``status: message``. unmeasured: numbers of sessions in which a metric failed.
+    failures: failed sessions by ``status: message``. inapplicable: sessions that do not apply by their reason.
+    unmeasured: sessions in which a metric failed, by its column and the reason. undefined, measured: sessions in which
+    a metric was None in every round, and those in which it was not, by its column.
     """
 
     total: int = 0
     already: int = 0
     computed: int = 0
     failures: Counter[str] = field(default_factory=Counter)
-    unmeasured: Counter[str] = field(default_factory=Counter)
+    inapplicable: Counter[str] = field(default_factory=Counter)
+    unmeasured: Counter[tuple[str, str]] = field(default_factory=Counter)
+    undefined: Counter[str] = field(default_factory=Counter)
+    measured: Counter[str] = field(default_factory=Counter)
     keys: set[str] = field(default_factory=set)
 
     @property
@@ -39,11 +44,29 @@ class Summary:
         """The number of failed sessions."""
         return self.failures.total()
 
+    @property
+    def valueless(self) -> list[str]:
+        """A line for each metric that failed, or was None in all sessions."""
+        found = [(column, count, reason) for (column, reason), count in self.unmeasured.most_common(MOST_FAILURES)]
+        known = self.measured.keys() | {column for column, _ in self.unmeasured}
+        found += [(name, count, "measure returned None") for name, count in self.undefined.items() if name not in known]
+        return [f"metric {column} has no value in {_sessions(count)}: {reason}" for column, count, reason in found]
+
+    @property
+    def not_applicable(self) -> list[str]:
+        """A line for each reason why sessions do not apply."""
+        shown = self.inapplicable.most_common(MOST_FAILURES)
+        return [f"{_sessions(count)} not applicable: {reason}" for reason, count in shown]
+
+
+def _sessions(count: int) -> str:
+    return f"{count} session{'s' if count > 1 else ''}"
+
 
 def counted(failures: Counter[str]) -> list[str]:
     """Lines that name each distinct failure once, the most frequent first, with the number of its sessions."""
     shown = failures.most_common(MOST_FAILURES)
-    lines = [f"{count} session{'s' if count > 1 else ''}: {failure}" for failure, count in shown]
+    lines = [f"{_sessions(count)}: {failure}" for failure, count in shown]
     if more := len(failures) - len(shown):
         lines.append(f"{more} more kinds of failures are in the column error of the results")
     return lines
@@ -63,7 +86,7 @@ class RowWriter:
                 continue
             complete += 1
             failures += [f"{row['status']}: {row['error']}" for row in session.rows if row["status"] in FAILED][:1]
-            self.summary.unmeasured.update(session.problems)
+            self._tell(session)
             rows += [{**_columns(unit), **row, "target_ml": session.target.volume_ml} for row in session.rows]
             turns += session.turns
             if session.masks:
@@ -71,6 +94,18 @@ class RowWriter:
         if rows:
             self.store.write_part(rows, turns)
         self._count(complete, failures)
+
+    def _tell(self, session: Session) -> None:
+        """Count why a session does not apply, or what its metrics lack."""
+        summary, scored = (
+            self.summary,
+            [row for row in session.rows if row["status"] not in (*FAILED, "not_applicable")],
+        )
+        summary.unmeasured.update(session.problems)
+        summary.inapplicable.update([row["error"] for row in session.rows if row["status"] == "not_applicable"][:1])
+        for metric in session.metrics if scored else ():
+            empty = all(row[metric.column] is None for row in scored)
+            (summary.undefined if empty else summary.measured)[metric.column] += 1
 
     def failed(self, units: Sequence[tuple[Unit, str, str]]) -> None:
         """Rows of units that were never played, each with its status and the reason."""
@@ -80,6 +115,7 @@ class RowWriter:
     def not_applicable(self, units: Sequence[Unit], reason: str) -> None:
         """Rows of units that do not apply to their model because of the kind of images."""
         self._write([_bare_row(unit, "not_applicable", reason, dice=None) for unit in units])
+        self.summary.inapplicable[reason] += len(units)
         self._count(len(units), [])
 
     def mended(self, whole: Sequence[Unit]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 
+from intrabench.errors import in_words
 from intrabench.mask import Mask
 from intrabench.metrics.base import Metric
 from intrabench.metrics.mask_pair import MaskPair
@@ -16,11 +17,11 @@ from intrabench.volume import Volume
 
 @dataclass
 class Scores:
-    """The columns of a row, None where a metric has no value; and what went wrong, one sentence per metric."""
+    """The columns of a row, None where a metric has no value; and what went wrong, by the column of the metric."""
 
     dice: float
     columns: dict[str, float | int | None]
-    problems: list[str] = field(default_factory=list)
+    problems: dict[str, str] = field(default_factory=dict)
 
 
 def score(target: Target, answer: Mask, metrics: Sequence[Metric], image: Volume | None = None) -> Scores:
@@ -42,7 +43,7 @@ def score(target: Target, answer: Mask, metrics: Sequence[Metric], image: Volume
             found.columns[metric.column] = _checked(metric.measure(pair))
         except Exception as error:  # the metric's own code may raise anything
             found.columns[metric.column] = None
-            found.problems.append(f"metric {metric.column}: {type(error).__name__}: {error}")
+            found.problems[metric.column] = in_words(error)
     return found
 
 

@@ -65,7 +65,7 @@ class Session:
     """Driven by its owner: while `request` is not None, get its answer and pass it to `receive`.
 
     `rows` and `turns` are plain data; `masks` holds the mask of each round if `keep_masks`, `problems` the failures of
-    metrics. Rows have only what the session knows; its owner adds the rest (model, data set, ...).
+    metrics as pairs of column and reason. Rows have only what the session knows; its owner adds the rest (model, ...).
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Session:
         self.rows: list[dict[str, Any]] = []
         self.turns: list[dict[str, Any]] = []
         self.masks: list[Mask] = []
-        self.problems: set[str] = set()
+        self.problems: set[tuple[str, str]] = set()
         self.request: Request | None = None
         self._state = State()
         self._clock = Clock()
@@ -194,11 +194,12 @@ class Session:
         """Write the row of the round; True if the session ends. too_much: another round would exceed the budget."""
         state = self._state
         scores = score(self.target, state.mask, self.metrics, self._user.image)
-        self.problems.update(scores.problems)
+        self.problems.update(scores.problems.items())
         more = self._number < self.rounds and not last
         reached = more and (too_much or scores.dice >= self.protocol.stop.dice)
         status = "stopped" if reached else "ok" if state.mask.any() else "empty"
-        self._write_row(status, "; ".join(scores.problems), scores.columns, ended=last or reached)
+        error = "; ".join(f"metric {column}: {reason}" for column, reason in scores.problems.items())
+        self._write_row(status, error, scores.columns, ended=last or reached)
         if more and not reached:
             return False
         self._finish()

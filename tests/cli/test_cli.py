@@ -22,7 +22,8 @@ SICK = (
     "@dataclass(eq=False)\nclass Sick(VolumeModel):\n    name = 'sick'\n    accepts = frozenset({'box2d'})\n"
     "    def segment_one(self, volume, request):\n        raise MemoryError('all gone')\n"
 )
-LAST = "4 sessions: oom: MemoryError"
+AT = "in line 11 of sick.py"
+LAST = "4 sessions: oom: MemoryError, in line 11 of sick.py"
 MORE = "2 more kinds of failures are in the column error of the results"
 
 
@@ -146,7 +147,10 @@ def test_preview_with_a_model_writes_a_picture_per_round(say: Callable[..., Said
         (["-p", "box_slice", "--refine", "scrible", "-m", "box_fill"], "did you mean 'scribble'"),
         (["-p", "box_slice", "--hand", "jitter=2", "-m", "box_fill"], "did you mean 'jitter_mm'"),
         (["-p", "point_interp", "-m", "box_fill"], "ended as not_applicable (an initial point has no counterpart"),
-        (["-p", "box_slice", "-m", "sick", "--plugin", "sick.py"], "ended as oom (MemoryError: all gone)"),
+        (
+            ["-p", "box_slice", "-m", "sick", "--plugin", "sick.py"],
+            "ended as oom (MemoryError: all gone, in line 9 of",
+        ),
         (["-p", "box_slice", "-m", "far", "--plugin", "sick.py"], "needs no_such_module, which is not installed"),
     ],
 )
@@ -204,7 +208,8 @@ def test_failed_units_exit_with_1(say: Callable[..., Said]) -> None:
     said = say("run", "-m", "sick", "-p", "box_slice", "-d", PHANTOM, "--plugin", "sick.py")
     assert said.code == 1
     assert said.err.endswith(
-        "2 sessions: oom: MemoryError: all gone\n2 of 2 sessions failed; run the same command to try them again\n"
+        "2 sessions: oom: MemoryError: all gone, in line 9 of sick.py\n"
+        "2 of 2 sessions failed; run the same command to try them again\n"
     )
     rows = intrabench.run("sick", "box_slice", PHANTOM)
     assert set(rows["status"]) == {"oom"}
@@ -213,8 +218,14 @@ def test_failed_units_exit_with_1(say: Callable[..., Said]) -> None:
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
-        ("KeyError('layer') if Sick.calls % 3 else MemoryError()", ["8 sessions: error: KeyError: 'layer'", LAST]),
-        ("KeyError(Sick.calls)", [*(f"1 session: error: KeyError: {n}" for n in range(1, 11)), MORE]),
+        (
+            "KeyError('layer') if Sick.calls % 3 else MemoryError()",
+            [f"8 sessions: error: KeyError: 'layer', {AT}", LAST],
+        ),
+        (
+            "KeyError(Sick.calls)",
+            [*(f"1 session: error: KeyError: {n}, {AT}" for n in range(1, 11)), MORE],
+        ),
     ],
 )
 def test_each_distinct_failure_is_printed_once_with_its_count(

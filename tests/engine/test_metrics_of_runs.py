@@ -106,11 +106,14 @@ def test_a_table_takes_the_sessions_that_measured_its_metric() -> None:
 def test_a_metric_that_fails_costs_nobody_else_a_score(say: Callable[..., Said]) -> None:
     Path("mine.py").write_text(MINE)
     said = say("run", *BOXES, "--plugin", "mine.py", "--metric", "fragile", "--metric", "nsd", "--out", "out")
-    message = "metric fragile: ZeroDivisionError: no ground to stand on"
+    reason = "ZeroDivisionError: no ground to stand on, in line 28 of mine.py"
     assert said.code == 0
-    assert said.err.splitlines()[-1] == f"1 session: {message}"
+    assert said.err.splitlines()[-1] == f"metric fragile has no value in 1 session: {reason}"
     rows = read_rows(OUT).sort("target")
-    assert rows.select("status", "fragile", "error").rows() == [("ok", 0.5, ""), ("ok", None, message)]
+    assert rows.select("status", "fragile", "error").rows() == [
+        ("ok", 0.5, ""),
+        ("ok", None, f"metric fragile: {reason}"),
+    ]
     assert rows["dice"].min() > 0.5
     assert rows["nsd_2mm"].min() > 0.5
     assert say("table", "--plugin", "mine.py", "--metric", "fragile", "--csv", "--out", "out").out.endswith(

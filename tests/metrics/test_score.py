@@ -110,8 +110,8 @@ def test_the_image_is_there_for_metrics_that_need_it(ball: np.ndarray) -> None:
     assert score(make_target(ball), Mask.empty(), [MeanIntensity()], image).columns["mean_intensity"] is None
     secret = score(make_target(ball), Mask.of(answer), [Peeking()], image)
     assert secret.columns["peeking"] is None
-    (problem,) = secret.problems
-    assert problem.startswith("metric peeking: ValueError: there is no image; a metric that uses it must have needs = ")
+    (problem,) = secret.problems.values()
+    assert problem.startswith("ValueError: there is no image; a metric that uses it must have needs = ")
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def test_a_metric_that_fails_has_no_value_and_harms_no_other(ball: np.ndarray, r
     found = score(make_target(ball), Mask.of(ball), [odd, known.metric("nsd")])
     assert found.columns[odd.column] is None
     assert found.columns["nsd_2mm"] == 1.0
-    assert found.problems == [f"metric {odd.column}: {problem}"]
+    assert found.problems == {odd.column: problem}
 
 
 @pytest.mark.parametrize(("returned", "expected"), [(np.float32(0.5), 0.5), (2, 2.0), (True, 1.0), (None, None)])

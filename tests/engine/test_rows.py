@@ -1,0 +1,60 @@
+"""What the rows of a run say on the terminal, besides its failures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from intrabench.cli.options import ROUNDS_HELP
+from intrabench.protocols import ROUNDS
+from tests.conftest import Said
+
+SMALL = "phantom:shape=16x32x32,instances=3"
+METRIC = """
+from dataclasses import dataclass
+from intrabench import Metric, Prompter
+
+@dataclass(frozen=True)
+class Mine(Metric):
+    name = "mine"
+
+    def measure(self, pair):
+        return {}
+
+@dataclass(frozen=True)
+class Silent(Prompter):
+    name = "silent"
+
+    def interact(self, user):
+        yield from ()
+"""
+
+
+def run(say: Callable[..., Said], measured: str, prompter: str = "box_volume") -> Said:
+    Path("mine.py").write_text(METRIC.format(measured))
+    words = ("-m", "box_fill", "-p", prompter, "-d", SMALL, "--plugin", "mine.py", "--metric", "mine")
+    return say("run", *words, "--out", measured[:4])
+
+
+def test_a_metric_without_values_is_told_once(say: Callable[..., Said], data: Path) -> None:
+    sentence = "metric mine has no value in 3 sessions: "
+    assert sentence + "ZeroDivisionError: division by zero, in line 10 of mine.py" in run(say, "1 / 0").err
+    assert sentence + "measure returned None" in run(say, "None").err
+    assert "no value" not in run(say, "1.0").err
+    assert "no value" not in run(say, "pair.overlap.dice if pair.target.id.endswith('1') else None").err
+
+
+def test_a_prompter_without_prompts_is_told_once(say: Callable[..., Said], data: Path) -> None:
+    said = run(say, "1.0", "silent")
+    assert said.err.count("3 sessions not applicable: the prompter gave no prompts") == 1
+    assert said.code == 0
+    shown = say("preview", "-p", "silent", "-d", SMALL, "--plugin", "mine.py")
+    assert shown.err.startswith("error: prompter silent gave no prompts for blob.1; try another target")
+
+
+def test_the_table_of_a_run_says_what_its_numbers_are(say: Callable[..., Said], data: Path) -> None:
+    assert "dice: mean over the instances of a class in a case" in " ".join(run(say, "1.0").out.split())
+
+
+def test_the_help_says_how_many_rounds_there_are(say: Callable[..., Said]) -> None:
+    assert f"{ROUNDS} with a refinement, else 0" in ROUNDS_HELP
