@@ -9,12 +9,13 @@ from typing import Annotated, NoReturn
 import typer
 
 from intrabench import __version__
+from intrabench.cli import options
 from intrabench.cli.clickability import clickability_app
 from intrabench.cli.data import data_app
 from intrabench.cli.report import add_reports
 from intrabench.cli.results import add_results
 from intrabench.cli.run import add_runs
-from intrabench.cli.shared import Json, Plugins, add_plugins, listing, problems, show_names, show_table
+from intrabench.cli.shared import Json, Plugins, add_plugins, flag, listing, problems, show_names, show_table
 from intrabench.cli.weights import weights_app
 from intrabench.errors import IntraBenchError
 
@@ -36,7 +37,7 @@ def _version(asked: bool) -> None:
 @app.callback()
 def common(
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
+        bool, flag("--version", help="Show the version and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
     """Measure promptable segmentation models on 3D radiology volumes the way a clinician would use them."""
@@ -44,7 +45,12 @@ def common(
 
 @app.command("list")
 def list_(
-    what: Annotated[str, typer.Argument(help="models, prompters, datasets, metrics, clickability or protocols")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="models, prompters, datasets, metrics, clickability or protocols", autocompletion=options.lists
+        ),
+    ],
     json: Json = False,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
@@ -62,7 +68,10 @@ def list_(
 
 
 @app.command()
-def info(name: str, plugin: Plugins = []) -> None:  # noqa: B006
+def info(
+    name: Annotated[str, typer.Argument(help="A name or spec.", autocompletion=options.anything)],
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
     """Describe a model, prompter, data set, metric or protocol and its parameters."""
     from intrabench.cli.describe import describe
 

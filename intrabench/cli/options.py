@@ -29,6 +29,20 @@ def completes(room: Room) -> Callable[[str], list[tuple[str, str]]]:
     return names
 
 
+def anything(incomplete: str) -> list[tuple[str, str]]:
+    """Completes every name that `intrabench info` describes."""
+    from intrabench.contract import BASES
+
+    return [*_protocols(incomplete), *(found for room in BASES for found in completes(room)(incomplete))]
+
+
+def lists(incomplete: str) -> list[str]:
+    """Completes what `intrabench list` lists."""
+    from intrabench.contract import BASES
+
+    return [name for name in (*BASES, "protocols") if name.startswith(incomplete)]
+
+
 def _protocols(incomplete: str) -> list[tuple[str, str]]:
     from intrabench.protocols import PROTOCOLS
 

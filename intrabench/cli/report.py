@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from intrabench.cli.options import completes
 from intrabench.cli.results import Out, tell_damage
-from intrabench.cli.shared import Plugins, add_plugins
+from intrabench.cli.shared import Plugins, add_plugins, flag
 
 if TYPE_CHECKING:
     from intrabench.reporting.make_table import Table
@@ -19,6 +20,7 @@ Metric = Annotated[
         "--metric",
         help="A metric of `intrabench list metrics`; seconds (machine time); "
         "auc, noc:threshold=0.9, nof, regressions, cvpr25_auc, rclicks_auc",
+        autocompletion=completes("metrics"),
     ),
 ]
 Round = Annotated[int | None, typer.Option("--round", help="State after this round. Default: the last.")]
@@ -37,19 +39,19 @@ def table(
     out: Out = None,
     metric: Metric = "dice",
     round: Round = None,
-    per_round: Annotated[bool, typer.Option("--per-round", help="A line per round, not only the last.")] = False,
+    per_round: Annotated[bool, flag("--per-round", help="A line per round, not only the last.")] = False,
     by: Annotated[str, typer.Option(help="Columns that define lines, e.g. model or model,prompter.")] = "",
     columns: Annotated[str, typer.Option(help="Column that defines the columns, e.g. label.")] = "dataset",
     aggregation: How = "protocol",
     failed: Failed = "worst",
     empty: Empty = "worst",
     protocol: Annotated[str, typer.Option(help="Only sessions of this protocol, e.g. rclicks@1.")] = "",
-    groups: Annotated[bool, typer.Option("--groups", help="Robustness to the position of clicks.")] = False,
-    interval: Annotated[bool, typer.Option("--interval", help="Show the 95 % interval of every cell.")] = False,
-    counts: Annotated[bool, typer.Option("--counts", help="Show cases/targets of every cell, and !failures.")] = False,
+    groups: Annotated[bool, flag("--groups", help="Robustness to the position of clicks.")] = False,
+    interval: Annotated[bool, flag("--interval", help="Show the 95 % interval of every cell.")] = False,
+    counts: Annotated[bool, flag("--counts", help="Show cases/targets of every cell, and !failures.")] = False,
     reference: Annotated[str, typer.Option(help="Compare with published numbers: paper.")] = "",
     format: Annotated[str, typer.Option(help="text, csv, markdown, latex or html")] = "text",
-    csv: Annotated[bool, typer.Option("--csv", help="Same as --format csv.")] = False,
+    csv: Annotated[bool, flag("--csv", help="Same as --format csv.")] = False,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Tabulate effort against a metric."""

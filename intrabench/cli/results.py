@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from intrabench.cli.shared import Plugins, add_plugins
+from intrabench.cli.shared import Plugins, add_plugins, flag
 
 Out = Annotated[
     Path | None,
@@ -29,9 +29,7 @@ export_app = typer.Typer(help="Export results in common formats: rows, masks.", 
 def export_rows(
     file: Annotated[Path, typer.Argument(help="FILE.csv, FILE.parquet or FILE.jsonl")],
     out: Out = None,
-    turns: Annotated[
-        bool, typer.Option("--turns", help="Also write the prompts of all turns, to FILE.turns.csv.")
-    ] = False,
+    turns: Annotated[bool, flag("--turns", help="Also write the prompts of all turns, to FILE.turns.csv.")] = False,
 ) -> None:
     """Write the rows as CSV, Parquet or JSON lines, one per session and round."""
     from intrabench.results.export_rows import export_rows as write
@@ -63,9 +61,7 @@ def merge(
         list[Path], typer.Argument(metavar="FROM...", help="Results folders, e.g. of several machines.")
     ],
     out: Annotated[Path, typer.Option("--out", help="Results folder to merge into.")],
-    newest: Annotated[
-        bool, typer.Option("--newest", help="If results contradict each other, the newest count.")
-    ] = False,
+    newest: Annotated[bool, flag("--newest", help="If results contradict each other, the newest count.")] = False,
 ) -> None:
     """Copy the rows, turns, masks and records of several results folders into one; nothing is overwritten.
 

@@ -11,7 +11,7 @@ import typer
 
 from intrabench.cli import options as o
 from intrabench.cli.results import Out, tell_damage
-from intrabench.cli.shared import Cases, Plugins, Targets
+from intrabench.cli.shared import Cases, Plugins, Targets, flag
 
 if TYPE_CHECKING:
     from intrabench.engine.options import Options
@@ -44,15 +44,15 @@ def run(
     batch: o.Batch = "fixed",
     memory: Annotated[int, typer.Option("--memory", help="MiB of embeddings in memory; the rest is on disk.")] = 512,
     dtype: o.Dtype = "float32",
-    compile: Annotated[bool, typer.Option("--compile", help="Compile image encoders with torch.")] = False,
+    compile: Annotated[bool, flag("--compile", help="Compile image encoders with torch.")] = False,
     weights: o.Weights = None,
-    cache_embeddings: Annotated[bool, typer.Option("--cache-embeddings", help="Keep embeddings across runs.")] = False,
+    cache_embeddings: Annotated[bool, flag("--cache-embeddings", help="Keep embeddings across runs.")] = False,
     python: Annotated[
         Path | None, typer.Option("--python", help="Interpreter to run models in, e.g. ENV/bin/python.")
     ] = None,
-    save_masks: Annotated[bool, typer.Option("--save-masks", help="Store the mask of every round.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Never convert prompts for a model.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be run and downloaded.")] = False,
+    save_masks: Annotated[bool, flag("--save-masks", help="Store the mask of every round.")] = False,
+    strict: Annotated[bool, flag("--strict", help="Never convert prompts for a model.")] = False,
+    dry_run: Annotated[bool, flag("--dry-run", help="Show what would be run and downloaded.")] = False,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Prompt models on data sets with simulated users; repeat the command to continue it.
@@ -124,7 +124,7 @@ def tell_failures(failures: Counter[str]) -> None:
 
 def check(
     model: Annotated[str, typer.Argument(help="Model spec, e.g. sammed3d.", autocompletion=o.completes("models"))],
-    random_weights: Annotated[bool, typer.Option("--random-weights", help="Check the untrained network.")] = False,
+    random_weights: Annotated[bool, flag("--random-weights", help="Check the untrained network.")] = False,
     weights: o.Weights = None,
     device: o.Device = "auto",
     dtype: o.Dtype = "float32",

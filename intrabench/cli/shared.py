@@ -10,6 +10,12 @@ import typer
 
 from intrabench.errors import IntraBenchError
 
+
+def flag(name: str, **more: Any) -> Any:
+    """An option that is given or not; its help shows no type."""
+    return typer.Option(name, metavar="", **more)
+
+
 Plugins = Annotated[list[Path], typer.Option("--plugin", help="Python file with your own classes.")]
 Cases = Annotated[list[str], typer.Option("--cases", help="Cases: name, glob, first:N, subset:NAME or @FILE.")]
 Targets = Annotated[
@@ -18,7 +24,7 @@ Targets = Annotated[
         "--targets", help="Targets: glob of ids or labels, e.g. 'vertebra.2*'; bounds, e.g. 'ml>=1', 'slices>5'."
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+Json = Annotated[bool, flag("--json", help="Machine-readable output.")]
 
 
 def listing(what: str, plugins: list[Path]) -> list[dict[str, str]]:

@@ -27,6 +27,7 @@ ORIENTATIONS = ("LPI", "AIL")
 TARGETS = 50
 GROWTH_MB = 200.0
 """Growth of memory beyond this counts as a leak."""
+AGAIN = "the same exception"
 PATIENCE_SECONDS = 60.0
 """The memory test of a slow model stops after this time, with fewer targets."""
 
@@ -62,14 +63,17 @@ def check(model: Model) -> Iterator[Finding]:
         _together,
         _feedback,
         _orientations,
-        _bad_requests,
+        _prompt_outside,
         _memory,
     ]
+    told: set[str] = set()
     for part in parts:
         try:
             yield from part(model, volume, targets)
         except Exception as error:  # the other checks still run
-            yield Finding(part.__name__.strip("_").replace("_", " "), False, in_words(error))
+            message = in_words(error)
+            yield Finding(part.__name__.strip("_").replace("_", " "), False, AGAIN if message in told else message)
+            told.add(message)
 
 
 def prompt(kind: PromptKind, target: Target) -> Prompts:
@@ -162,7 +166,7 @@ def _orientations(model: Model, volume: Volume, targets: Sequence[Target]) -> It
         )
 
 
-def _bad_requests(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
+def _prompt_outside(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
     """A prompt far outside of the image fails with a message and spoils no other request."""
     kind, far = _kind(model), tuple(10 * n for n in volume.shape)
     outside = boxes({far[0]: (far[1], far[2], far[1] + 9, far[2] + 9)}) if kind == "box2d" else points([far])
@@ -170,13 +174,19 @@ def _bad_requests(model: Model, volume: Volume, targets: Sequence[Target]) -> It
         outside = box3d_prompts((far[0], far[1], far[2], far[0] + 9, far[1] + 9, far[2] + 9))
     good = _request(model, kind, targets[0])
     with open_image(model, volume) as image:
+        _answer(image, good)
         failed, answered = ask(image, [Request("outside", (Turn(outside),)), good])
-    harmless = isinstance(failed, Failure) or not failed.update.any()
-    message = failed.message if isinstance(failed, Failure) else "an empty answer"
-    ok = harmless and isinstance(answered, Answer)
-    yield Finding(
-        "prompt outside", ok, message if ok else "a request with bad prompts is answered or spoils other requests"
-    )
+    what = f"{_ARTICLES.get(kind, 'a point')} outside the scan"
+    if isinstance(failed, Answer) and failed.update.any():
+        ok, message = False, f"{what} got a mask; raise an exception or return an empty one"
+    elif isinstance(answered, Failure):
+        ok, message = False, f"{what} spoils the other requests, of which none may fail ({answered.message})"
+    else:
+        ok, message = True, failed.message if isinstance(failed, Failure) else "an empty answer"
+    yield Finding("prompt outside", ok, message)
+
+
+_ARTICLES = {"box2d": "a 2D box", "box3d": "a 3D box"}
 
 
 def _memory(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:

@@ -44,6 +44,10 @@ def completed(words: str) -> list[str]:
         ("preview --prompter clickab", ["clickability"]),
         ("check grabc", ["grabcut"]),
         ("table --per-r", ["--per-round"]),
+        ("table --metric lesion", ["lesion_f1"]),
+        ("info box_vol", ["box_volume"]),
+        ("info rclicks", ["rclicks@1", "rclicks"]),
+        ("list me", ["metrics"]),
     ],
 )
 def test_the_shell_completes_names(words: str, offered: list[str]) -> None:

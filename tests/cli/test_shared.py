@@ -78,3 +78,9 @@ def test_a_modifier_of_ones_own_moves_the_prompts(monkeypatch: pytest.MonkeyPatc
     assert shifted["prompter"].to_list() == ["point_interp:n=1+shift:pixels=2"]
     assert shifted["interactions"].to_list() == plain["interactions"].to_list() == [1.0]
     assert shifted["prompts_hash"].to_list() != plain["prompts_hash"].to_list()
+
+
+def test_a_flag_shows_no_type_in_its_help(say: Callable[..., Said]) -> None:
+    (line,) = [line for line in say("table", "--help").out.splitlines() if "--per-round" in line]
+    assert "<" not in line
+    assert "A line per round" in line

@@ -67,12 +67,11 @@ def name(model: Model) -> str:
     return model.answers.__name__ if isinstance(model, models.Together) else type(model).__name__.lower()
 
 
-SAME, SPOILS = (
-    "a different prompt gets the same answer",
-    "a request with bad prompts is answered or spoils other requests",
-)
+SAME = "a different prompt gets the same answer"
+MASKED = "a 3D box outside the scan got a mask; raise an exception or return an empty one"
+SPOILS = "a 3D box outside the scan spoils the other requests, of which none may fail"
 BROKEN: list[tuple[Model, dict[str, str]]] = [
-    (models.Deaf(), {RAS: SAME, "prompt outside": SPOILS}),
+    (models.Deaf(), {RAS: SAME, "prompt outside": MASKED}),
     (
         models.Fickle(),
         {
@@ -81,23 +80,22 @@ BROKEN: list[tuple[Model, dict[str, str]]] = [
             "feedback": "the answer without memory differs from the one with it",
             LPI: "the answer differs from that in RAS",
             AIL: "the answer differs from that in RAS",
-            "prompt outside": SPOILS,
+            "prompt outside": MASKED,
         },
     ),
     (models.Reaching(), dict.fromkeys([LPI, AIL], "the answer extends outside of the volume")),
     (models.Filed(), dict.fromkeys([LPI, AIL], "the answer differs from that in RAS")),
-    (models.Greedy(), {"prompt outside": SPOILS}),
+    (models.Greedy(), {"prompt outside": MASKED}),
     (models.Remembering(), {"feedback": "the answer without memory differs from the one with it"}),
     (models.Together(answers=models.joined), {"batch": "answers depend on other requests"}),
-    (models.Together(answers=models.spoiled), {"prompt outside": SPOILS}),
-    (models.Together(answers=models.raising), {"prompt outside": SPOILS}),
+    (models.Together(answers=models.spoiled), {"prompt outside": f"{SPOILS} (one was bad)"}),
+    (models.Together(answers=models.raising), {"prompt outside": f"{SPOILS} (ValueError: the box lies outside)"}),
     (
         models.Raising(),
-        dict.fromkeys(
-            ["prompts", "repeated", "together", "feedback", "orientations", "memory"],
-            "KeyError: 'no such layer'",
-        )
-        | {"prompt outside": SPOILS},
+        {"prompts": "KeyError: 'no such layer'"}
+        | dict.fromkeys(
+            ["repeated", "together", "feedback", "orientations", "prompt outside", "memory"], "the same exception"
+        ),
     ),
 ]
 
