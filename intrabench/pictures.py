@@ -155,6 +155,7 @@ def _grey(volume: Volume, box: Box) -> NDArray[np.uint8]:
 
 def _sheet(tiles: Sequence[Image.Image], lines: Sequence[str]) -> Image.Image:
     """The lines, and below them the tiles, four in a row; a tile of another size begins a new row."""
+    lines = [line.replace(" ", "  ") for line in lines]  # a space of the built-in font is too narrow to be seen
     head, pen = _LINE * len(lines) + 6, ImageDraw.Draw(Image.new("RGB", (1, 1)))
     places, x, y, row = list[tuple[int, int]](), 0, head, 0
     for before, tile in zip([tiles[0], *tiles], tiles, strict=False):

@@ -21,6 +21,7 @@ from intrabench.play.session import Session
 from intrabench.prompters.base import Prompter, User, dialogue
 from intrabench.prompts import Prompts, turns_by_round
 from intrabench.protocols import Protocol
+from intrabench.specs import nearest
 from intrabench.target import Target
 from intrabench.volume import Volume
 
@@ -62,9 +63,10 @@ def _find(dataset: Dataset, case: str | None, target: str | None) -> tuple[Store
     index = store.prepare(dataset, case)
     chosen = select_targets(index, [target] if target else [])
     if not chosen:
+        known = [info.id for info in index.targets]
         raise IntraBenchError(
-            f"--target {target} matches nothing in {dataset.short_spec}, case {case}; its targets are "
-            f"{', '.join(info.id for info in index.targets)}"
+            f"--target {target} matches nothing in {dataset.short_spec}, case {case}{nearest(target or '', known)}; "
+            f"its targets are {', '.join(known)}"
         )
     stored = store.open_case(dataset, case)
     return stored, stored.targets([chosen[0].id])[0]

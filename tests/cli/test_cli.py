@@ -144,6 +144,7 @@ def test_preview_with_a_model_writes_a_picture_per_round(say: Callable[..., Said
         (["-p", "box_slice", "--rounds", "2"], "--rounds needs --model"),
         (["-p", "box_slice", "--rounds", "-1", "-m", "box_fill"], "--rounds -1 is not a number of corrections"),
         (["-p", "box_slice", "-m", "box_fil"], "did you mean 'box_fill'"),
+        (["-p", "box_slice", "--target", "blb.1"], "did you mean 'blob.1'?; its targets are blob.1"),
         (["-p", "box_slice", "--refine", "scrible", "-m", "box_fill"], "did you mean 'scribble'"),
         (["-p", "box_slice", "--hand", "jitter=2", "-m", "box_fill"], "did you mean 'jitter_mm'"),
         (["-p", "point_interp", "-m", "box_fill"], "ended as not_applicable (an initial point has no counterpart"),

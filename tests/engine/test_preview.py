@@ -147,3 +147,13 @@ def pixels(picture: np.ndarray, colour: tuple[int, int, int]) -> int:
 def test_corrections_need_a_model() -> None:
     with pytest.raises(IntraBenchError, match="--rounds needs --model, because corrections depend on its answers"):
         list(preview(chosen({"prompter": "box_volume", "dataset": "phantom", "rounds": 1})))
+
+
+def test_words_in_a_picture_are_apart() -> None:
+    """The letters of both words, and between them at least four columns without any."""
+    cube = np.zeros((4, 4, 4), dtype=bool)
+    cube[1:3, 1:3, 1:3] = True
+    volume = Volume.from_canonical(np.zeros(cube.shape, dtype=np.int16))
+    picture = np.asarray(Picture(volume, make_target(cube), [], lines=("so far",)).image().convert("L"))
+    inked = np.flatnonzero((picture[:16] > 100).any(axis=0))
+    assert np.diff(inked).max() > 4
