@@ -98,7 +98,7 @@ def _answered(worker: Worker, kind: str, content: Mapping[str, Any]) -> tuple[st
     except Exception as error:  # the model may raise anything; the other process decides what it means
         traceback.print_exc()
         failure = failure_of(error, 0.0)
-        return failure.status, str(error) if failure.status == "oom" else failure.message
+        return failure.status, failure.message.partition(": ")[2] if failure.status == "oom" else failure.message
 
 
 def main(address: str) -> None:

@@ -19,7 +19,7 @@ V01 = Path(__file__).parents[1] / "golden" / "results" / "v0.1"
 def test_a_record_has_objects_by_their_specs() -> None:
     options = chosen({"model": [BoxFill(), BoxFill, "sam"], "dataset": Phantom(instances=2), "plugin": Path("a.py")})
     assert options.words["model"] == ["box_fill", "box_fill", "sam"]
-    assert options.words["dataset"] == [Phantom(instances=2).spec]
+    assert options.words["dataset"] == [Phantom(instances=2).short_spec]
     assert options.words["plugin"] == ["a.py"]
     json.dumps(options.words)
 
@@ -36,7 +36,7 @@ def test_the_record_of_a_run_in_python_has_its_call(data: Path) -> None:
     dataset = Phantom(shape=(16, 32, 32), instances=1)
     intrabench.run(BoxFill(), "box_slice", dataset, rounds=0, save_masks=True)
     (path,) = Path("intrabench-results/runs").glob("*.json")
-    given = f"model=['box_fill'], prompter=['box_slice'], dataset=[{dataset.spec!r}], rounds=0, save_masks=True"
+    given = f"model=['box_fill'], prompter=['box_slice'], dataset=[{dataset.short_spec!r}], rounds=0, save_masks=True"
     assert json.loads(path.read_text())["command"] == f"intrabench.run({given})"
 
 

@@ -80,7 +80,9 @@ def test_a_plugin_that_does_not_load_over_there_is_told(started: Started) -> Non
     Path("moody.py").write_text("raise OSError('in a bad mood')")
     with pytest.raises(IntraBenchError) as caught:
         RemoteModel(PYTHON, "killer", Runtime(), [Path("moody.py")])
-    assert str(caught.value) == (f"{PYTHON}: moody.py cannot be imported (OSError: in a bad mood); repair it")
+    assert str(caught.value) == (
+        f"{PYTHON}: moody.py cannot be imported (OSError: in a bad mood, in line 1 of moody.py); repair it"
+    )
     del caught
     assert [process.wait(10) for process in started] == [0]  # nobody talks to it any more
 

@@ -231,7 +231,7 @@ def test_a_failure_here_is_a_difference_unless_memory_is_short() -> None:
     run(model="moody", targets="blob.1", plugin=[Path("plugin.py")])
     Path("fault").write_text("memory")
     assert only().found == "unknown"
-    assert only().message.endswith("moody, box_slice, seed 0: oom here (MemoryError: in a bad mood)")
+    assert "moody, box_slice, seed 0: oom here (MemoryError: in a bad mood, in line " in only().message
     Path("fault").write_text("other")
     assert only().found == "differs"
     assert "status ok in store and error in replay" in only().message
