@@ -45,5 +45,6 @@ class LesionF1(Metric):
         from cc3d import connected_components
 
         connectivity: Any = self.connectivity
-        labels, count = connected_components(mask, connectivity=connectivity, return_N=True)
-        return int(count), int(np.count_nonzero(np.unique(labels[other])))
+        # without a rim of zeros, cc3d 4.1 fails on some arrays with two axes of length 1
+        labels, count = connected_components(np.pad(mask, 1), connectivity=connectivity, return_N=True)
+        return int(count), int(np.count_nonzero(np.unique(labels[1:-1, 1:-1, 1:-1][other])))

@@ -41,6 +41,14 @@ def test_corners_join_lesions(connectivity: int, expected: float) -> None:
     assert f1(truth, answer, connectivity) == expected
 
 
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_lesions_in_a_single_row(axis: int) -> None:
+    truth = np.zeros((3, 3, 3), dtype=bool)
+    truth[tuple(slice(None, None, 2) if n == axis else 0 for n in range(3))] = True
+    assert f1(truth, truth) == 1.0
+    assert f1(truth, truth & (np.arange(27).reshape(3, 3, 3) == 0)) == 2 / 3
+
+
 @given(sparse, sparse, st.sampled_from([(6, 1), (18, 2), (26, 3)]))
 def test_as_counted_one_by_one(truth: np.ndarray, answer: np.ndarray, connectivity: tuple[int, int]) -> None:
     around = ndimage.generate_binary_structure(3, connectivity[1])
