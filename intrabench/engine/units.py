@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from intrabench.protocols import Protocol
     from intrabench.volume import Volume
 
-CONTRACT = 3
+CONTRACT = 4
 """Increased when the meaning of stored rows changes, so that older rows are computed again."""
 
 

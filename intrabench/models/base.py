@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -64,7 +64,8 @@ class Request:
 class Answer:
     """The mask that a model returns, and where it is valid; the session overwrites its mask there.
 
-    seconds and encode_seconds are this request's share of the batch's wall time; batch is its size.
+    seconds and encode_seconds are this request's share of the batch's wall time; batch is its size. notes: what the
+    model had to assume or change, in a few words each, such as ``assumed CT``; rows show them in `adapted`.
     """
 
     update: Mask
@@ -73,6 +74,7 @@ class Answer:
     seconds: float = 0.0
     encode_seconds: float = 0.0
     batch: int = 1
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -187,6 +189,11 @@ def checked(answer: Any, method: str) -> Answer:
             f"{method} returned an Answer whose valid is {kind(answer.valid)}, expected a Region, such as "
             "Region(slices=(3,))"
         )
+    if not isinstance(answer.notes, tuple) or not all(isinstance(note, str) for note in answer.notes):
+        raise WrongType(
+            f"{method} returned an Answer whose notes are {kind(answer.notes)}, expected a tuple of texts, such as "
+            '("assumed CT",)'
+        )
     return answer
 
 
@@ -215,6 +222,6 @@ class _OneByOne(Predictor):
         started = time.perf_counter()
         try:
             answer = checked(self.model.segment_one(self.volume, request), f"{self.model.name}.segment_one")
-            return Answer(answer.update, answer.valid, answer.memory, time.perf_counter() - started)
+            return replace(answer, seconds=time.perf_counter() - started)
         except Exception as error:  # becomes a row with a status; the run goes on
             return failure_of(error, started)

@@ -44,9 +44,15 @@ def adapt(
     if "point" in prompts.kinds - accepts:
         prompts, note = _points(prompts, accepts, mask, first, earlier)
         notes.append(note)
-    if notes and strict:
-        raise NotApplicable(f"--strict forbids the adaptation {', '.join(notes)}")
+    if strict:
+        refuse(notes)
     return replace(turn, prompts=prompts), notes
+
+
+def refuse(notes: Sequence[str]) -> None:
+    """Refuse the conversions, as ``--strict`` wants it."""
+    if notes:
+        raise NotApplicable(f"--strict forbids the adaptation {', '.join(notes)}")
 
 
 def _lassos(prompts: Prompts, accepts: frozenset[PromptKind]) -> tuple[Prompts, str]:

@@ -16,7 +16,7 @@ from intrabench.metrics.base import Metric
 from intrabench.metrics.known import of_protocol
 from intrabench.metrics.score import score
 from intrabench.models.base import Answer, Failure, Request
-from intrabench.play.adapt import PROPAGATION, adapt
+from intrabench.play.adapt import PROPAGATION, adapt, refuse
 from intrabench.prompters.base import Clock, Prompter, Turns, User, dialogue
 from intrabench.prompts import Abilities, Action, Turn, counting
 from intrabench.protocols import Protocol
@@ -120,6 +120,12 @@ class Session:
             self._round.timings.add(answer)
             self._state.mask = self._state.mask.overwrite(answer.update, answer.valid)
             self._state.memory = answer.memory
+            self._round.adapted.update(answer.notes)
+            if self.strict:
+                refuse(answer.notes)
+        except NotApplicable as reason:
+            self._end("not_applicable", str(reason))
+            return
         except Exception as error:  # a model of the user's own may answer anything
             self._end("error", f"model: {in_words(error)}")
             return

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
+from intrabench.errors import WrongType
 from intrabench.mask import Mask, Region
-from intrabench.models.base import Answer, Failure, Predictor, Request
+from intrabench.models.base import Answer, Failure, Predictor, Request, checked
 from intrabench.play.lockstep import play, waves
 from intrabench.play.session import Session
 from intrabench.prompters.base import Prompter, Turns, User
@@ -344,3 +345,17 @@ def test_slow_items_after_cheap_ones_soon_make_small_waves() -> None:
     slow = sizes([1.0] * 60, [0.01] * 4 + [20.0] * 56)
     assert slow[:3] == [1, 3, 9]
     assert max(slow[3:]) == 1
+
+
+@pytest.mark.parametrize(("strict", "status"), [(False, "ok"), (True, "not_applicable")])
+def test_what_a_model_assumed_is_in_the_row_and_strict_refuses_it(ball: np.ndarray, strict: bool, status: str) -> None:
+    played = session(Scripted((Turn(boxes({9: (5, 5, 9, 9)}), (DrawBox2D(),)),)), ball, strict=strict)
+    play([played], Stub(lambda request: replace(one_slice(request), notes=("assumed CT",))))
+    assert [(row["status"], row["adapted"]) for row in played.rows] == [(status, "assumed CT")]
+    assert ("--strict forbids the adaptation assumed CT" in played.rows[0]["error"]) == strict
+
+
+@pytest.mark.parametrize("notes", ["assumed CT", (1,)])
+def test_notes_of_an_answer_are_texts(notes: object) -> None:
+    with pytest.raises(WrongType, match="expected a tuple of texts"):
+        checked(Answer(Mask.empty(), notes=notes), "mine.segment_one")  # type: ignore[arg-type]

@@ -76,7 +76,7 @@ class OpenCrops(Predictor):
         except Exception as error:  # a row with a status instead of a lost run
             return failure_of(error, started)
         seconds = time.perf_counter() - started - self._encode_seconds
-        return Answer(answer.update, answer.valid, answer.memory, seconds, self._encode_seconds)
+        return replace(answer, seconds=seconds, encode_seconds=self._encode_seconds)
 
     def _one(self, request: Request) -> Answer:
         return checked(self.model.segment_one(self, request), f"{self.model.name}.segment_one")
