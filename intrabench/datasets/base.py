@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from intrabench import specs
-from intrabench.errors import IntraBenchError, WrongType, kind
+from intrabench.errors import IntraBenchError, WrongType, in_words, kind
 from intrabench.fetch.archive import member_names, open_members
 from intrabench.fetch.remote import RemoteFile
 from intrabench.fetch.source import Source
@@ -153,6 +153,13 @@ class Dataset(ABC):
         """The user's own files that a case is made from. If one of them changes, the case is converted again."""
         return ()
 
+    def patient(self, case: str) -> str:
+        """The patient that a case is of. Cases of one patient are one unit in intervals, tests and ranks.
+
+        Must be as quick as `cases`. Default: each case is of its own patient.
+        """
+        return case
+
     def subsets(self) -> Mapping[str, Sequence[str]]:
         """Named choices of cases, for ``--cases subset:NAME``; every data set has `smoke`, its first two."""
         return {"smoke": self.cases()[:2]}
@@ -193,6 +200,26 @@ def cases_of(dataset: Dataset) -> tuple[str, ...]:
         got = f"{kind(found)} with {kind(wrong[0])}" if many else kind(found)
         raise WrongType(f"{dataset.name}.cases returned {got}, expected a tuple of names, such as ('case-1', 'case-2')")
     return tuple(found)
+
+
+def patient_of(dataset: Dataset, case: str) -> str:
+    """The patient that a case is of.
+
+    Raises:
+        IntraBenchError: `patient` failed, or returned something else (WrongType).
+    """
+    try:
+        found: Any = dataset.patient(case)
+    except IntraBenchError:
+        raise
+    except Exception as error:  # the data set's own code may raise anything
+        raise IntraBenchError(
+            f"{dataset.name}.patient failed for case {case} ({in_words(error)}); repair it"
+        ) from error
+    if not isinstance(found, str) or not found:
+        got = "an empty text" if found == "" else kind(found)
+        raise WrongType(f"{dataset.name}.patient returned {got} for case {case}, expected a name, such as {case!r}")
+    return found
 
 
 def load_case(dataset: Dataset, case: str, files: Files) -> tuple[Volume, Sequence[Target]]:

@@ -27,7 +27,8 @@ class Davis345(PhotoSet):
         targets=345,
         part_of=("davis",),
         caveats=(
-            "frames of one video are similar, so the 345 frames are not independent samples",
+            "frames of one video are similar, but the archive does not say which belong together; each counts as "
+            "independent, so intervals are too narrow",
             "other archives with 345 frames exist; their masks and results differ",
             UNPINNED,
         ),

@@ -42,6 +42,10 @@ class RiderLung(IdcSet):
         ),
     )
 
+    def patient(self, case: str) -> str:
+        """The part of the name before ``_test`` or ``_retest``."""
+        return case.rpartition("_")[0]
+
     def targets(self, segments: Sequence[Segment], case: str, volume: Volume) -> list[Target]:
         """One target per connected piece of the tumour."""
         drawn = [("tumour", segment.mask) for segment in segments if BY_HAND.fullmatch(segment.name)]

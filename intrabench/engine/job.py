@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from intrabench.datasets.base import Dataset
+from intrabench.datasets.base import Dataset, patient_of
 from intrabench.datasets.cases.selection import select_cases, select_targets
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.units import Runner, Unit
@@ -60,9 +60,9 @@ class Job:
         """The units of one case and model, ordered by target; without an index one unit stands for the case."""
         listed: Sequence[TargetInfo | None] = [None] if index is None else select_targets(index, self.targets)
         image_hash = "" if index is None else index.image_hash
-        metrics = tuple(metric.id for metric in self.metrics)
+        metrics, patient = tuple(metric.id for metric in self.metrics), patient_of(dataset, case)
         return [
-            Unit(self.protocol, runner, prompter, dataset, case, info, seed, image_hash, self.strict, metrics)
+            Unit(self.protocol, runner, prompter, dataset, case, info, seed, image_hash, self.strict, metrics, patient)
             for info in listed
             for prompter in self.prompters_for(runner.model)
             for seed in self.seeds

@@ -67,5 +67,5 @@ class LocalRun:
         for group in busy:  # another run is playing these; play what it leaves
             player.play(group, wait=True)
         if summary.already:
-            self.writer.renewed()
+            self.writer.renewed(plan.units)
         return summary

@@ -124,16 +124,20 @@ class RowWriter:
         units = [unit for unit in whole if unit.key in failed_before]
         self._write([_bare_row(unit, "not_applicable", "mended", dice=None) for unit in units])
 
-    def renewed(self) -> None:
+    def renewed(self, units: Sequence[Unit]) -> None:
         """Write sessions of this run again that other versions have replaced since, as after an edit that was undone.
 
-        So the code of the latest run is what tables show, whether its sessions were computed now or earlier.
+        So the code of the latest run is what tables show, whether its sessions were computed now or earlier. A row of
+        each case that is now known to be of another patient is also written again; it decides for the whole case.
         """
         rows = read_rows(self.store.root)
         counting, _ = current(rows)
-        ours = rows.filter(pl.col("session").is_in(list(self.summary.keys)))
+        patients = pl.DataFrame({"session": [unit.key for unit in units], "_now": [unit.patient for unit in units]})
+        ours = rows.join(patients, on="session")
         replaced = ours.join(counting, on=["session", "metrics"], how="anti", nulls_equal=True)
-        known = ({name: value for name, value in row.items() if value is not None} for row in replaced.to_dicts())
+        moved = ours.filter(pl.col("patient") != pl.col("_now")).unique(["dataset", "case"])
+        again = pl.concat([replaced, moved]).unique(["session", "round"]).drop("patient").rename({"_now": "patient"})
+        known = ({name: value for name, value in row.items() if value is not None} for row in again.to_dicts())
         self._write([{name: row[name] for name in row.keys() - {"run_id", "written_at"}} for row in known])
 
     def _write(self, rows: Sequence[dict[str, Any]]) -> None:

@@ -75,7 +75,7 @@ class Runner:
 class Unit:
     """One planned session: a target of a case, one prompter, one seed and one model.
 
-    metrics: the ids of the metrics to measure.
+    metrics: the ids of the metrics to measure. patient: that the case is of; it changes no answer, so not the key.
     """
 
     protocol: Protocol
@@ -88,6 +88,7 @@ class Unit:
     image_hash: str = ""
     strict: bool = False
     metrics: tuple[str, ...] = ()
+    patient: str = ""
 
     @cached_property
     def key(self) -> str:
@@ -109,6 +110,7 @@ class Unit:
             "dataset": self.dataset.short_spec,
             "dataset_version": version_of(self.dataset),
             "case": self.case,
+            "patient": self.patient or self.case,
             "target": info.id if info else WHOLE_CASE,
             "label": info.label if info else "",
             "instance": info.instance if info else -1,

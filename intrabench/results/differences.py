@@ -12,9 +12,9 @@ from intrabench.results.store import SCHEMA, metric_columns
 
 _PASSING = (
     *("run_id", "written_at", "encode_s", "segment_s", "prompt_s", "batch", "peak_memory_mb", "peak_gpu_mb"),
-    *("device", "package_versions_hash", "error", "ended"),
+    *("device", "package_versions_hash", "error", "ended", "patient"),
 )
-"""Columns that may differ between equal runs; `ended` depends on the number of rounds."""
+"""Columns that may differ between equal runs; `ended` depends on the number of rounds, `patient` on what was known."""
 
 _SCORES = ("dice", "iou", "fp_voxels", "fn_voxels", "pred_voxels")
 """Columns that all rows have about their answers, besides the metrics."""

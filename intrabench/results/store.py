@@ -33,6 +33,7 @@ SCHEMA: dict[str, Any] = {
     "dataset": pl.String,
     "dataset_version": pl.String,
     "case": pl.String,
+    "patient": pl.String,
     "target": pl.String,
     "label": pl.String,
     "instance": pl.Int64,
@@ -75,7 +76,8 @@ SCHEMA: dict[str, Any] = {
 """Columns that all rows have; each other metric has one more, of floats, named by the ids in `metrics`.
 
 `contract` is the version of the meaning of rows; `weights` is the kind of the model's weights (registered, random, or a
-file of the user's); `written_at` (nanoseconds) decides which of two rows of a session is newer.
+file of the user's); `written_at` (nanoseconds) decides which of two rows of a session is newer. `patient` changes no
+answer, so it may be corrected later: the newest row of a case decides for all its rows, also for those without one.
 """
 
 ALWAYS = ("dice", "iou")
@@ -177,8 +179,16 @@ def read_rows(root: Path) -> pl.DataFrame:
 
     Damaged parts are left out; `damaged_parts` lists them.
     """
-    rows = _current(_read(sorted((root / "rows").glob("*.parquet")), SCHEMA))
+    rows = with_patients(_current(_read(sorted((root / "rows").glob("*.parquet")), SCHEMA)))
     return rows.filter((pl.col("target") != WHOLE_CASE) | pl.col("status").is_in(FAILED))
+
+
+def with_patients(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with the `patient` that the newest row of their case names; if none does, the case is the patient."""
+    where = ["dataset", "case"]
+    known = rows.drop_nulls("patient").group_by(where).agg(pl.col("patient").sort_by("written_at").last())
+    found = rows.drop("patient").join(known, on=where, how="left", maintain_order="left")
+    return found.with_columns(pl.coalesce("patient", "case")).select(rows.columns)
 
 
 def read_turns(root: Path, sessions: Sequence[str] | None = None) -> pl.DataFrame:

@@ -90,6 +90,19 @@ class Cube(Dataset):
 
 
 @dataclass(frozen=True)
+class Cubes(Cube):
+    """Three of them, two of one patient."""
+
+    name = "cubes"
+
+    def cases(self) -> tuple[str, ...]:
+        return "P1 before", "P1 after", "P2"
+
+    def patient(self, case: str) -> str:
+        return case.partition(" ")[0]
+
+
+@dataclass(frozen=True)
 class Missed(Metric):
     """The number of missed voxels."""
 
@@ -103,6 +116,16 @@ class Missed(Metric):
 
 def run(**options: Any) -> pl.DataFrame:
     return intrabench.run(**{"model": "box_fill", "prompter": "box_slice", "dataset": SMALL, **options})
+
+
+def test_rows_name_the_patient() -> None:
+    rows = run(dataset=[Cubes(), SMALL], out="r").filter(pl.col("round") == 0)
+    assert set(rows.select("case", "patient").rows()) == {
+        ("P1 before", "P1"),
+        ("P1 after", "P1"),
+        ("P2", "P2"),
+        ("case-1", "case-1"),
+    }
 
 
 def test_objects_classes_and_specs_are_mixed() -> None:

@@ -49,6 +49,16 @@ def test_a_card_tells_what_a_reader_must_know(data: Path, dataset: Dataset) -> N
         assert set(dataset.subsets()["smoke"]) <= set(cases)
 
 
+def test_every_scan_is_of_another_patient_unless_its_data_set_says_so() -> None:
+    fixed = [one for one in SHIPPED if not isinstance(one, PhotoSet) and one.name != "hntsmrg"]
+    fewer = {one.name: len({one.patient(case) for case in one.cases()}) for one in fixed}
+    assert {name: count for name, count in fewer.items() if count < len(registry.make("datasets", name).cases())} == {
+        "rider_lung": 31
+    }
+    berkeley = registry.make("datasets", "berkeley")
+    assert {berkeley.patient(case) for case in ("239007", "239007a", "239007b")} == {"239007"}
+
+
 def test_names_of_what_was_trained_on_are_those_of_the_cards() -> None:
     """A name that is written in two ways would hide that a model has seen its test data."""
     ours = {name for one in SHIPPED if one.card.paper for name in one.card.part_of}

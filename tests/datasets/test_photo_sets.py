@@ -121,6 +121,7 @@ def test_berkeley(pack: Pack) -> None:
         members[f"Berkeley/masks/{stem.partition('.')[0]}.png"] = encoded(masks[stem], "png")
     dataset = pack("berkeley", members, 3)
     assert dataset.cases() == ("189011a", "189011b", "3096.v2")
+    assert [dataset.patient(case) for case in dataset.cases()] == ["189011", "189011", "3096.v2"]
     for stem, mask in masks.items():
         check(dataset, stem, read(members[f"Berkeley/images/{stem}.jpg"]), mask[..., 0] > 128)
 

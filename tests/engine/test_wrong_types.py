@@ -146,6 +146,21 @@ def test_cases(say: Callable[..., Said], given: str, got: str) -> None:
         assert (said.code, said.err) == (2, f"error: mine.cases returned {got}, {expected}\n")
 
 
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("7", "mine.patient returned int for case a, expected a name, such as 'a'"),
+        ("''", "mine.patient returned an empty text for case a, expected a name, such as 'a'"),
+        ("case[9]", "mine.patient failed for case a (IndexError: string index out of range, in line"),
+    ],
+)
+def test_patient(say: Callable[..., Said], given: str, sentence: str) -> None:
+    in_workspace("datasets", SOUND["data set"][1] + f"\n    def patient(self, case):\n        return {given}\n")
+    said = say("run", "-m", "box_fill", "-p", "box_slice", "-d", "mine")
+    assert said.code == 2
+    assert said.err.splitlines()[-1].startswith(f"error: {sentence}")
+
+
 @pytest.mark.parametrize(("given", "sentence"), LOADS)
 def test_load(say: Callable[..., Said], given: str, sentence: str) -> None:
     returned = f"import numpy as np\n        from intrabench import Volume\n        return {given}"

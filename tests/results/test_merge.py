@@ -95,6 +95,13 @@ def test_the_same_results_of_two_machines_are_no_contradiction() -> None:
     assert read_rows(OUT)["dice"].sort().to_list() == [0.5, 0.6, 0.7]
 
 
+def test_a_patient_that_became_known_is_no_contradiction() -> None:
+    stored(A, "run-a", rows({"case": "scan1", "patient": "scan1"}))
+    stored(B, "run-b", rows({"case": "scan1", "patient": "P1", "written_at": 2}))
+    assert merge([A, B], OUT).conflicts == []
+    assert set(read_rows(OUT)["patient"]) == {"P1"}
+
+
 def test_a_session_that_went_on_elsewhere_and_one_that_failed_are_no_contradiction() -> None:
     stored(A, "run-a", rows({"case": "1", "status": "stopped", "dice": 0.9, "pred_voxels": 5}, {"case": "2"}))
     one = {"case": "1", "status": "ok", "ended": False, "dice": 0.9, "pred_voxels": 5}

@@ -50,6 +50,18 @@ def test_parts_from_before_a_column_was_there() -> None:
     assert finished_sessions(Path("out"), 0) == {"a", "b"}
 
 
+def test_the_newest_patient_of_a_case_counts_for_all_its_rows() -> None:
+    store = Store(Path("out"), "run")
+    store.write_part([row("old"), row("other", dataset="e"), row("alone", case="x")], [])
+    store.write_part([row("first", patient="wrong")], [])
+    store.write_part([row("second", patient="P1"), row("third", dataset="e", patient="P1")], [])
+    store.write_part([row("later, of an old version")], [])
+    found = dict(read_rows(Path("out")).select("session", "patient").rows())
+    assert found.pop("alone") == "x"
+    assert set(found.values()) == {"P1"}
+    assert len(found) == 6
+
+
 def test_every_metric_has_a_column_known_here_or_not() -> None:
     store = Store(Path("out"), "run")
     store.write_part([row("a", metrics="dice@1 roughness:scale=2@1", **{"roughness:scale=2": 0.25})], [])

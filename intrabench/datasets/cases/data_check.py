@@ -10,10 +10,11 @@ from tempfile import TemporaryDirectory
 import nibabel as nib
 import numpy as np
 
-from intrabench.datasets.base import Dataset, Files, load_case
+from intrabench.datasets.base import Dataset, Files, load_case, patient_of
 from intrabench.datasets.cases import store
 from intrabench.datasets.cases.stored_case import image_hash
 from intrabench.datasets.folder.folder import Folder
+from intrabench.datasets.folder.rules import FILE
 from intrabench.errors import in_words
 from intrabench.mask import box_slices
 from intrabench.target import Target
@@ -73,6 +74,9 @@ def warnings_of(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
     labels = {target.label for one in usable for target in one.targets}
     absent = [label for label in dataset.promised() if label not in labels] if isinstance(dataset, Folder) else []
     warnings += [f"the label {label} occurs in no case" for label in absent]
+    if isinstance(dataset, Folder):
+        unmatched = dataset.rules.unmatched(dataset.cases())
+        warnings += [f'"{key}" under [patients] in {FILE} is the name of no case' for key in unmatched]
     by_image: dict[str, list[str]] = {}
     for one in usable:
         by_image.setdefault(one.image_hash, []).append(one.case)
@@ -112,7 +116,9 @@ def closing(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
         sizes.setdefault(target.label, []).append(target.voxels)
     lost = sum(bool(one.problem) for one in found)
     unusable = f", {lost} of them cannot be used" if lost else ""
-    lines = [f"cases: {len(found)}{unusable}; targets: {sum(map(len, sizes.values()))}"]
+    patients = len({patient_of(dataset, one.case) for one in found})
+    of = "" if patients == len(found) else f" of {patients} patient{'s' * (patients != 1)}"
+    lines = [f"cases: {len(found)}{of}{unusable}; targets: {sum(map(len, sizes.values()))}"]
     lines += [f"  {label}: {len(all_)}, {min(all_)} to {max(all_)} voxels" for label, all_ in sorted(sizes.items())]
     about: dict[str, list[str]] = {}
     for one in found:

@@ -29,6 +29,10 @@ class Dicom(Layout):
         """The IDs of the patients, sorted; if a patient has several series, with a suffix that distinguishes them."""
         return tuple(self.series)
 
+    def patient(self, case: str) -> str:
+        """The PatientID, of which the name of the case is made, too."""
+        return _patient(self.series[case][0])
+
     def local_files(self, case: str) -> tuple[Path, ...]:
         """The files of the slices and of their segmentations."""
         image, drawn = self.series[case]
@@ -101,11 +105,16 @@ def _drawn_on(drawn: FoundSeries, images: Sequence[FoundSeries]) -> list[FoundSe
     return near if len(near) == 1 else []
 
 
+def _patient(image: FoundSeries) -> str:
+    """The PatientID; an image without one is of its own patient."""
+    return image.patient_id or image.uid.rpartition(".")[2][-12:]
+
+
 def _names(images: Sequence[FoundSeries]) -> dict[str, str]:
     """The case name of each series, by UID."""
     patients: dict[str, list[FoundSeries]] = {}
     for image in images:
-        patients.setdefault(image.patient_id or image.uid.rpartition(".")[2][-12:], []).append(image)
+        patients.setdefault(_patient(image), []).append(image)
     names: dict[str, str] = {}
     for patient, own in patients.items():
         described = len({image.description for image in own if image.description}) == len(own)

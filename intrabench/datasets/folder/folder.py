@@ -86,6 +86,10 @@ class Folder(Dataset):
         """The names of the cases, including those that cannot be loaded."""
         return self.layout.cases()
 
+    def patient(self, case: str) -> str:
+        """The patient in ``dataset.toml``, else in the files, else the case."""
+        return self.rules.patient(case) or self.layout.patient(case)
+
     def local_files(self, case: str) -> tuple[Path, ...]:
         """The files of the case, and ``dataset.toml`` if it exists."""
         rules = self._root / FILE

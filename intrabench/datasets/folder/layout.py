@@ -38,6 +38,10 @@ class Layout(ABC):
     def cases(self) -> tuple[str, ...]:
         """The names of the cases, including those that cannot be loaded."""
 
+    def patient(self, case: str) -> str:
+        """The patient that a case is of, if the files say it, else the case."""
+        return case
+
     @abstractmethod
     def local_files(self, case: str) -> tuple[Path, ...]:
         """The files that a case is made from."""

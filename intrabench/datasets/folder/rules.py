@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from intrabench.datasets.convert.instances import Instances
 from intrabench.datasets.convert.photo import Coding
@@ -63,7 +65,8 @@ class Rules(_Table):
     labels: maps values or names in the files, or globs of these, to labels. The first match counts; segments without a
     match are left out. Without this table, all segments are used under their names in the files. instances: the rule
     for labels that have no rule of their own. resample: resample labels on a different grid by nearest neighbour.
-    coding: how the pixels of mask pictures encode objects.
+    coding: how the pixels of mask pictures encode objects. patients: maps names of cases, in which ``*`` stands for any
+    text, to patients, in whose names ``*`` stands for what the first ``*`` matched; the first match counts.
     """
 
     name: str = Field(default="", pattern=r"^[\w.+-]*$")
@@ -75,6 +78,15 @@ class Rules(_Table):
     coding: Coding = "palette"
     instances: Rule = None
     labels: dict[str, Annotated[Entry, BeforeValidator(_as_entry)]] = {}
+    patients: dict[str, Annotated[str, Field(min_length=1)]] = {}
+
+    @field_validator("patients")
+    @classmethod
+    def _check_stars(cls, given: dict[str, str]) -> dict[str, str]:
+        for cases, patient in given.items():
+            if "*" in patient and "*" not in cases:
+                raise ValueError(f'"{cases}" = "{patient}" has a * for the patient, but none for the cases')
+        return given
 
     @classmethod
     def read(cls, path: Path) -> Rules:
@@ -91,6 +103,23 @@ class Rules(_Table):
             raise IntraBenchError(f"{path} is not valid TOML ({error}); repair it") from error
         except ValidationError as error:
             raise IntraBenchError(f"{path}: {_problem(error)}") from error
+
+    def patient(self, case: str) -> str:
+        """The patient of a case; empty if none is given."""
+        key, first = self._matched(case)
+        return self.patients[key].replace("*", first) if key else ""
+
+    def unmatched(self, cases: Sequence[str]) -> list[str]:
+        """The keys of `patients` that name none of these cases."""
+        used = {self._matched(case)[0] for case in cases}
+        return [key for key in self.patients if key not in used]
+
+    def _matched(self, case: str) -> tuple[str, str]:
+        """The first key of `patients` that fits a case, and the text that its first star matched."""
+        for key in self.patients:
+            if found := re.fullmatch("(.*)".join(map(re.escape, key.split("*"))), case):
+                return key, "".join(found.groups()[:1])
+        return "", ""
 
     def named(self, segment: Segment) -> tuple[str, Instances | None] | None:
         """The label of a segment and its rule of instances (None: it is one instance); None if it is left out."""

@@ -15,6 +15,7 @@ from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from tests.conftest import Said
 from tests.datasets.folder.made import found, labels, nnunet, pair, same, save
+from tests.datasets.folder.test_layouts import dicom_folder
 
 pytestmark = pytest.mark.usefixtures("data")
 
@@ -83,8 +84,68 @@ def test_what_an_instance_is(tmp_path: Path, text: str, instances: dict[str, int
 
 
 @pytest.mark.parametrize(
+    ("text", "patients"),
+    [
+        ("", ["P01_scan1", "P01_scan2", "P_2_scan1", "solo"]),
+        ('"*_scan*" = "*"', ["P01", "P01", "P_2", "solo"]),
+        ('"*_*" = "*"', ["P01", "P01", "P_2", "solo"]),
+        ('"P01_*" = "Anna"\n"P*_scan*" = "number *"', ["Anna", "Anna", "number _2", "solo"]),
+        ('"P01_scan2" = "solo"', ["P01_scan1", "solo", "P_2_scan1", "solo"]),
+        ('"P?1_*" = "x"\n"*" = "all"', ["all"] * 4),
+    ],
+)
+def test_patients(tmp_path: Path, text: str, patients: list[str]) -> None:
+    root = tmp_path / "lab"
+    for case in ("P01_scan1", "P01_scan2", "P_2_scan1", "solo"):
+        pair(root, case)
+    dataset = registry.make("datasets", str(rule(root, f"[patients]\n{text}")))
+    assert [dataset.patient(case) for case in dataset.cases()] == patients
+
+
+def test_patients_of_dicom_can_be_named(tmp_path: Path) -> None:
+    root = rule(dicom_folder(tmp_path / "study"), '[patients]\n"p1 *" = "first"\n')
+    dataset = registry.make("datasets", str(root))
+    assert [dataset.patient(case) for case in dataset.cases()] == ["first", "first", "p2"]
+
+
+def test_the_check_counts_patients_and_names_that_fit_no_case(tmp_path: Path, say: Callable[..., Said]) -> None:
+    root = tmp_path / "lab"
+    for number, case in enumerate(("P01_a", "P01_b", "P02_a")):
+        pair(root, case, number)
+    rule(root, '[patients]\n"P01_*" = "P01"\n"P1_*" = "P01"\n')
+    told = say("data", "check", str(root)).out
+    assert "cases: 3 of 2 patients; targets: 9\n" in told
+    assert 'warning: "P1_*" under [patients] in dataset.toml is the name of no case\n' in told
+
+
+def test_patients_reach_rows_that_were_there_before(tmp_path: Path) -> None:
+    root = pair(pair(tmp_path / "lab", "P01_a"), "P01_b", 1)
+    before = intrabench.run("box_fill", "box_slice", root, out="r")
+    assert before["patient"].to_list() == before["case"].to_list()
+    parts = len(list(Path("r", "rows").glob("*.parquet")))
+    rule(root, '[patients]\n"*_*" = "*"\n')
+    rows = intrabench.run("box_fill", "box_slice", root, out="r")
+    assert set(rows["patient"]) == {"P01"}
+    assert rows.drop("patient", "run_id", "written_at").equals(before.drop("patient", "run_id", "written_at"))
+    intrabench.run("box_fill", "box_slice", root, out="r")
+    assert len(list(Path("r", "rows").glob("*.parquet"))) == parts + 1  # one row per case, once
+    (root / "dataset.toml").unlink()
+    assert (
+        intrabench.run("box_fill", "box_slice", root, out="r")
+        .drop("run_id", "written_at")
+        .equals(before.drop("run_id", "written_at"))
+    )
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
+        (
+            '[patients]\nP01_a = "*"',
+            r'dataset.toml: patients does not fit \("P01_a" = "\*" has a \* for the patient, but',
+        ),
+        ('[patients]\nP01_a = ""', r"dataset.toml: patients.P01_a does not fit \(String should have at least 1"),
+        ("[patients]\nP01_a = 1", r"dataset.toml: patients.P01_a does not fit \(Input should be a valid string"),
         ("name =", "is not valid TOML"),
         ('nmae = "x"', r"there is no key 'nmae', did you mean 'name'\?; choose from name, title"),
         ('name = "a b"', "name does not fit"),

@@ -302,6 +302,7 @@ def test_dicom(tmp_path: Path) -> None:
     root = dicom_folder(tmp_path / "study")
     dataset = registry.make("datasets", str(root))
     assert dataset.cases() == ("p1 thick", "p1 thin", "p2")
+    assert [dataset.patient(case) for case in dataset.cases()] == ["p1", "p1", "p2"]
     assert dataset.card.modality == "CT"
     assert dataset.card.caveats == ("1 of 4 image series have no segmentation; they are left out",)
     affine = np.diag([-1.0, -1.0, 2.0, 1.0])
@@ -344,7 +345,9 @@ def test_dicom_without_descriptions_or_ids(tmp_path: Path) -> None:
     for number, patient in enumerate(("x", "x", "")):
         series = write_ct(root / str(number), scan, PatientID=patient, SeriesInstanceUID=f"1.2.3456789012345{number}")
         write_seg(root / f"seg{number}", series, {"Liver": DRAWN.T == 1})
-    assert registry.make("datasets", str(root)).cases() == ("567890123452", "x 1", "x 2")
+    dataset = registry.make("datasets", str(root))
+    assert dataset.cases() == ("567890123452", "x 1", "x 2")
+    assert [dataset.patient(case) for case in dataset.cases()] == ["567890123452", "x", "x"]
 
 
 @pytest.mark.parametrize("what", ["images", "labels"])

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from intrabench import registry
 from intrabench.volume import Array
 from tests.conftest import Said
 from tests.datasets.convert.dicom_files import uid, write_rtstruct
@@ -127,6 +128,14 @@ def test_test_and_retest_of_one_study_each_have_their_scan_and_only_contours_by_
     assert say("data", "get", "rider_lung").code == 0
     assert server.paths == []
     assert say("data", "verify", "rider_lung").code == 0
+
+
+def test_59_scans_of_31_patients() -> None:
+    dataset = registry.make("datasets", "rider_lung")
+    patients = [dataset.patient(case) for case in dataset.cases()]
+    assert (len(patients), len(set(patients))) == (59, 31)
+    assert dataset.patient(f"{PATIENT}_test") == dataset.patient(f"{PATIENT}_retest") == PATIENT
+    assert sorted(patients.count(patient) for patient in set(patients)) == [1] * 3 + [2] * 28
 
 
 def test_broken_cases_do_not_stop_the_others(say: Say, commons: Commons, put: Put, tmp_path: Path) -> None:
