@@ -28,7 +28,10 @@ random` runs the untrained network, and every row says so.
 
 If a model does not take a prompt, one table for all models converts it (`intrabench/play/adapt.py`), and the column
 `adapted` records it. For example, scribbles become points, and a 2D box becomes its centre for a 3D model that takes
-only points.
+only points. [How results are defined](results.md#conversions) has the table.
+
+Models that work in 3D get only the prompts that the hand gave, not those interpolated between them. They have the
+parameter `derived=all`, as in `sammed3d:derived=all`, to get them all.
 
 **Policies** are named sets of steps around a network. `policy=official` does what the authors do, `policy=radioactive`
 what the code behind the IntRaBench paper does. Single steps can be replaced: `sam:threshold=0.5,feedback=none`. The

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from intrabench.prompters.base import User as User
     from intrabench.prompters.slices import tight_box as tight_box
     from intrabench.prompts import Click as Click
+    from intrabench.prompts import Derived as Derived
     from intrabench.prompts import DrawBox2D as DrawBox2D
     from intrabench.prompts import DrawBox3D as DrawBox3D
     from intrabench.prompts import DrawScribble as DrawScribble
@@ -93,7 +94,7 @@ _PLACES = {
     "prompters.base": ("Modifier", "Prompter", "Refinement", "Turns", "User"),
     "prompters.slices": ("tight_box",),
     "prompts": (
-        *("Click", "DrawBox2D", "DrawBox3D", "DrawScribble", "MarkExtent"),
+        *("Click", "Derived", "DrawBox2D", "DrawBox3D", "DrawScribble", "MarkExtent"),
         *("Prompts", "Scribble", "Turn", "box3d", "boxes", "points"),
     ),
     "specs": ("switch",),

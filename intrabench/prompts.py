@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -13,16 +13,29 @@ from numpy.typing import NDArray
 from intrabench.mask import Box
 
 PromptKind = Literal["point", "box2d", "box3d", "scribble", "lasso"]
+Derived = Literal["none", "all"]
+"""Which of the prompts that were derived from others, such as interpolated boxes, a model of volumes gets."""
 Ints = NDArray[Any]
 """Integers; `Prompts` converts anything else."""
 
 
 @dataclass(frozen=True)
 class Abilities:
-    """What a model takes: its dimension (2: slice by slice, 3: the volume) and the kinds of prompts."""
+    """What a model takes: its dimension (2: slice by slice, 3: the volume), and the kinds of prompts.
+
+    derived: which derived prompts it gets if its dimension is 3; slice by slice it gets all. feeds_back: whether it
+    takes its own last answer together with new prompts.
+    """
 
     dims: int
     accepts: frozenset[PromptKind]
+    derived: Derived = "none"
+    feeds_back: bool = False
+
+    @property
+    def builds_on_mask(self) -> bool:
+        """Whether corrections alone build on the last answer: it is fed back, or clicks become boxes around it."""
+        return self.feeds_back or not self.accepts & {"point", "scribble"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +88,16 @@ class Prompts:
     def clicked_points(self) -> Ints:
         """The points that the hand clicked."""
         return self.points[self.clicked]
+
+    @property
+    def derived(self) -> int:
+        """How many prompts were derived from those of the hand."""
+        return len(self.points) - len(self.clicked_points) + len(self.boxes2d) - len(self.drawn_boxes2d)
+
+    @property
+    def by_hand(self) -> Prompts:
+        """What the hand gave, without the prompts that were derived from that."""
+        return replace(self, points=self.clicked_points, boxes2d=self.drawn_boxes2d, clicked=None, drawn=None)
 
     @property
     def kinds(self) -> frozenset[PromptKind]:

@@ -19,6 +19,7 @@ from intrabench.engine.options import Options
 from intrabench.engine.units import Runner
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
+from intrabench.models.segvol import SegVol
 from intrabench.prompters.base import User
 from intrabench.prompters.combined import make_prompter
 from intrabench.prompts import Abilities, Turn
@@ -146,10 +147,33 @@ def test_rows_are_for_the_models_that_take_their_prompts() -> None:
         "random_walker": {*PRINTED[4], *PRINTED[6]},
         "box_fill": MEDSAM,
     }
-    both = Abilities(2, frozenset({"point", "box2d"}))
+    both = Abilities(2, frozenset({"point", "box2d"}), feeds_back=True)
     assert {row.name for row in PAPER.rows if row.suits(both)} == {*PRINTED[2], *PRINTED[3], *PRINTED[5]}
-    points = Abilities(3, frozenset({"point"}))
+    points = Abilities(3, frozenset({"point"}), feeds_back=True)
     assert {row.name for row in PAPER.rows if row.suits(points)} == {*PRINTED[4], *PRINTED[6]} - {"3D Box"}
+
+
+def test_rows_that_drop_earlier_prompts_are_for_models_that_take_their_own_answer() -> None:
+    """The paper leaves SegVol out of Table 6, because it cannot refine."""
+    segvol, sam = (registry.make("models", spec).abilities for spec in ("segvol", "sam:feedback=none"))
+    assert {row.name for row in PAPER.rows if row.suits(segvol)} == {
+        *PRINTED[4],
+        "1 center PPV + 1 PPV Refine + prev point",
+    }
+    assert {row.name for row in PAPER.rows if row.suits(sam)} == {*PRINTED[2], *PRINTED[3]}
+    assert {row.name for row in PAPER.rows if row.drops} == {*PRINTED[5], *PRINTED[6]} - {
+        "1 center PPV + 1 PPV Refine + prev point"
+    }
+
+
+def test_a_model_for_which_no_row_is_left_is_told_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SegVol, "requires", ())
+    with pytest.raises(IntraBenchError) as caught:
+        make_job(Options(model=["segvol"], dataset=[SMALL], protocol="intrabench@1", only=["*PPV + Scribble Refine"]))
+    assert str(caught.value) == (
+        "no selected row of intrabench@1 suits model segvol, which works in 3D and takes box3d, point, but not its own "
+        "last answer; select others with --only, or give --prompter"
+    )
 
 
 def test_globs_choose_rows() -> None:

@@ -49,7 +49,7 @@ def _rows(rows: Sequence[Row]) -> list[str]:
     notes: dict[str, list[str]] = {}
     for row in rows:
         notes.setdefault(row.note, []).append(row.name)
-    lines = ["", "rows (run without --prompter, each with the models that take its prompts; --only GLOB selects):"]
+    lines = ["", "rows (run without --prompter, each with the models that it suits; --only GLOB selects):"]
     for row in rows:
         dims = f", {row.dims}D" if row.dims else ""
         lines.append(f"  {row.name:<{width}}  Table {row.table}{dims}  {row.prompter}")
@@ -68,12 +68,13 @@ def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
         default = "" if field.default is MISSING else f" = {field.default}"
         lines.append(f"  {field.name}: {getattr(field.type, '__name__', field.type)}{default}")
     if room == "models":
+        model = registry.make("models", f"{entry.name}:{parameters}" if parameters else entry.name)
         lines += [
             "",
             f"accepts: {', '.join(sorted(cls.accepts))}; works in {cls.dims}D; devices: {', '.join(cls.devices)}",
+            f"takes its own last answer: {'yes' if model.feeds_back else 'no'}",
         ]
         lines += [f"needs: pip install 'intrabench[{cls.extra}]'"] if cls.extra else []
-        model = registry.make("models", f"{entry.name}:{parameters}" if parameters else entry.name)
         lines += _weights(model.weights) if model.weights else []
     if room == "metrics":
         metric = registry.make("metrics", f"{entry.name}:{parameters}" if parameters else entry.name)

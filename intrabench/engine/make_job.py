@@ -91,7 +91,8 @@ def _check_rows(models: Sequence[Model], rows: Mapping[str, Row], preset: Protoc
     """Refuse a model with which no row can be run."""
     for model in models:
         if rows and not any(row.suits(model.abilities) for row in rows.values()):
+            own = "" if model.abilities.builds_on_mask else ", but not its own last answer"
             raise IntraBenchError(
                 f"no selected row of {preset.id} suits model {model.short_spec}, which works in {model.dims}D "
-                f"and takes {', '.join(sorted(model.accepts))}; select others with --only, or give --prompter"
+                f"and takes {', '.join(sorted(model.accepts))}{own}; select others with --only, or give --prompter"
             )

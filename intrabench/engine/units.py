@@ -61,8 +61,8 @@ class Runner:
     @cached_property
     def identity(self) -> tuple[str | int, ...]:
         """Everything that decides its answers, and which prompts it gets."""
-        model = self.model
-        abilities = model.abilities.dims, *sorted(model.abilities.accepts)
+        model, taken = self.model, self.model.abilities
+        abilities = taken.dims, *sorted(taken.accepts), taken.derived, taken.feeds_back
         return model.spec, version_of(model), self.weights_sha256, model.runtime.dtype, *abilities
 
     @property

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 
 from intrabench.errors import WrongType, in_words, kind
 from intrabench.mask import Mask, Region
-from intrabench.prompts import Abilities, PromptKind, Turn, counting
+from intrabench.prompts import Abilities, Derived, PromptKind, Turn, counting
 from intrabench.specs import short_spec_of, spec_of
 from intrabench.volume import Volume
 
@@ -130,8 +130,22 @@ class Model(ABC):
 
     @property
     def abilities(self) -> Abilities:
-        """Dimension and accepted prompts, for the adaptation."""
-        return Abilities(self.dims, self.accepts)
+        """What the adaptation has to know."""
+        return Abilities(self.dims, self.accepts, self.derived, self.feeds_back)
+
+    @property
+    def derived(self) -> Derived:
+        """Which derived prompts a model of volumes gets; those that ship have it as a parameter, ``derived=all``."""
+        return "none"
+
+    @property
+    def feeds_back(self) -> bool:
+        """Whether its own last answer is an input, as a mask or as its memory.
+
+        Else it gets no corrections without the earlier prompts (``previous=drop``), unless it takes neither points nor
+        scribbles: then they become boxes around its last answer.
+        """
+        return False
 
     def load(self) -> None:  # noqa: B027
         """Load the weights now instead of with the first image; refuses a file that does not fit."""

@@ -29,7 +29,8 @@ from intrabench.models.base import Answer, Failure, Model, Predictor, Request, f
 from intrabench.models.parts.allocator import keep_freed_memory
 from intrabench.models.parts.nninteractive_marks import Mark, marks
 from intrabench.models.weights import registry as weights
-from intrabench.prompts import Turn
+from intrabench.prompts import Derived, Turn
+from intrabench.specs import switch
 from intrabench.volume import Volume
 
 _FORCE = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
@@ -42,8 +43,9 @@ class NnInteractive(Model):
 
     The image is passed unchanged as ``(1, z, y, x)``, the array that SimpleITK reads from a file in RAS order. The
     package works in voxels, normalises by itself, and ignores the spacing. All prompts of a turn are added before one
-    prediction, as in the package's own challenge baseline. The network looks around the last prompt, so the middle
-    slice comes last. The published checkpoint refuses 3D boxes, so they become a 2D box on their middle slice.
+    prediction, as in the package's own challenge baseline. Earlier interactions fade, and the network looks around the
+    last one. So what the hand gave comes after what was derived from it (``derived=all``), its middle slice last. The
+    published checkpoint refuses 3D boxes, so they become a 2D box on their middle slice.
 
     The weights are a model folder (plans.json, dataset.json, fold_0/checkpoint_final.pth, ...). No code from it is run.
     The architecture is part of the weights, so random weights are refused. On CUDA the package itself casts to half
@@ -59,8 +61,11 @@ class NnInteractive(Model):
     extra = "nninteractive"
     requires = ("nnInteractive", "nnunetv2")  # the first alone may be the package's thin client
     devices = ("cpu", "cuda")
+    feeds_back = True
+    version = "2"
 
     autozoom: bool = True
+    derived: Derived = switch("none")
 
     def load(self) -> None:
         """Load the network and its weights now."""

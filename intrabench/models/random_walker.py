@@ -21,6 +21,8 @@ from scipy.special import expit
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Request, VolumeModel
 from intrabench.models.parts.neighbourhood import Array, Bools, Frame, Hints, Labels
+from intrabench.prompts import Derived
+from intrabench.specs import switch
 from intrabench.volume import Volume
 
 _BINS = 64
@@ -48,6 +50,7 @@ class RandomWalker(VolumeModel):
     name = "random_walker"
     dims = 3
     accepts = frozenset({"point", "box2d", "box3d", "scribble"})
+    feeds_back = True
 
     beta: float = 200.0
     reach_mm: float = 2.0
@@ -58,6 +61,7 @@ class RandomWalker(VolumeModel):
     touch_mm: float = 12.0
     max_voxels: int = 1_000_000
     time_limit_s: float = 60.0
+    derived: Derived = switch("none")
 
     def segment_one(self, volume: Volume, request: Request) -> Answer:
         """Solve in the neighbourhood; the answer is valid for the whole volume.

@@ -21,7 +21,7 @@ from intrabench.models.parts.intensity import slice_images
 from intrabench.models.parts.sam_family import bilinear
 from intrabench.models.parts.slice_model import clipped
 from intrabench.models.sam2 import Sam2Choice, as_points
-from intrabench.prompts import Prompts
+from intrabench.prompts import Derived, Prompts
 from intrabench.specs import switch
 from intrabench.volume import Volume
 
@@ -38,6 +38,7 @@ class SAM2Video(Sam2Choice, CropModel):
     accepts = frozenset({"point", "box2d"})
 
     threshold: float = switch(0.0)
+    derived: Derived = switch("none")
 
     def prepared(self, volume: Volume) -> Callable[[int], NDArray[Any]]:
         """The function from z to the 8-bit slice: percentiles of the volume, as for `sam2`."""

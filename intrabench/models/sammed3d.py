@@ -15,6 +15,7 @@ from intrabench.models.base import Answer, Request
 from intrabench.models.parts.crop_model import CropModel, Floats, OpenCrops
 from intrabench.models.parts.intensity import percentiles
 from intrabench.models.parts.recipe import Policy
+from intrabench.prompts import Derived
 from intrabench.specs import switch
 from intrabench.volume import Volume
 
@@ -40,6 +41,7 @@ class SAMMed3D(CropModel):
 
     policy: Policy = "official"
     threshold: float | None = switch(None)
+    derived: Derived = switch("none")
 
     @property
     def weights(self) -> str:

@@ -12,6 +12,8 @@ from intrabench.mask import Box
 from intrabench.models.base import Answer, Request
 from intrabench.models.parts.crop_model import CropModel, Floats, OpenCrops
 from intrabench.models.parts.recipe import Policy
+from intrabench.prompts import Derived
+from intrabench.specs import switch
 from intrabench.volume import Volume
 
 
@@ -29,9 +31,10 @@ class SegVol(CropModel):
     extra = "sam"
     requires = ("segment_anything", "torchvision")
     accepts = frozenset({"point", "box3d"})
-    remembers = False
+    feeds_back = False
 
     policy: Policy = "official"
+    derived: Derived = switch("none")
 
     @property
     def weights(self) -> str:

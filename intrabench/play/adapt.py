@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from intrabench.errors import NotApplicable
 from intrabench.mask import Mask
 from intrabench.prompts import Abilities, Ints, PromptKind, Prompts, Turn
 
 PROPAGATION = "slice propagation needs a model that answers slice by slice"
+ONLY_DERIVED = "this turn has only derived prompts, which a model of volumes gets by its parameter derived=all"
+FORGETFUL = "corrections without the earlier prompts (previous=drop) need a model that takes its own last answer"
 
 
 def adapt(
@@ -28,6 +32,8 @@ def adapt(
     accepts = abilities.accepts
     if abilities.dims == 3 and not turn.actions:
         raise NotApplicable(PROPAGATION)
+    if turn.afresh and not first and not abilities.builds_on_mask:
+        raise NotApplicable(FORGETFUL)
     prompts, notes = turn.prompts, list[str]()
     if "lasso" in prompts.kinds - accepts:
         prompts, note = _lassos(prompts, accepts)
@@ -41,6 +47,11 @@ def adapt(
     if "box3d" in prompts.kinds - accepts:
         prompts, note = _box3d(prompts, abilities)
         notes.append(note)
+    if abilities.dims == 3 and abilities.derived == "none" and prompts.derived:
+        prompts = prompts.by_hand
+        notes.append("derived->drawn")
+        if not prompts.kinds:
+            raise NotApplicable(ONLY_DERIVED)
     if "point" in prompts.kinds - accepts:
         prompts, note = _points(prompts, accepts, mask, first, earlier)
         notes.append(note)
@@ -60,29 +71,28 @@ def _lassos(prompts: Prompts, accepts: frozenset[PromptKind]) -> tuple[Prompts, 
     if any(lasso.label != 1 for lasso in prompts.lassos):
         raise NotApplicable("a negative lasso has no counterpart for a model that takes no lasso")
     rows = [_box_around(lasso.points) for lasso in prompts.lassos]
-    merged = replace(prompts, lassos=(), boxes2d=np.vstack([prompts.boxes2d, *rows]), drawn=None)
-    return merged, "lasso->box2d"
+    return _with_boxes(replace(prompts, lassos=()), rows), "lasso->box2d"
 
 
 def _scribbles(prompts: Prompts) -> Prompts:
     rows = [np.column_stack([s.points, np.full(len(s.points), s.label)]) for s in prompts.scribbles]
-    return replace(prompts, scribbles=(), points=np.vstack([prompts.points, *rows]), clicked=None)
+    return _with_points(replace(prompts, scribbles=()), rows)
 
 
 def _boxes2d(prompts: Prompts, accepts: frozenset[PromptKind]) -> tuple[Prompts, str]:
     drawn = prompts.drawn_boxes2d
     if len(drawn) == 0:
         raise NotApplicable("derived 2D boxes need a model that takes 2D boxes")
+    others = replace(prompts, boxes2d=np.zeros((0, 5)), drawn=None)
     if "box3d" in accepts:
         z, low, high = drawn[:, 0], drawn[:, 1:3].min(axis=0), drawn[:, 3:5].max(axis=0)
         tight = np.array([z.min(), *low, z.max() + 1, *high])
         if prompts.box3d is not None:
             tight = np.concatenate([np.minimum(tight, prompts.box3d)[:3], np.maximum(tight, prompts.box3d)[3:]])
-        return replace(prompts, boxes2d=np.zeros((0, 5)), drawn=None, box3d=tight), "box2d->box3d"
+        return replace(others, box3d=tight), "box2d->box3d"
     if "point" in accepts:
         centre = np.column_stack([drawn[:, 0], (drawn[:, 1:3] + drawn[:, 3:5] - 1) // 2, np.ones(len(drawn))])
-        points = np.vstack([prompts.points, centre])
-        return replace(prompts, boxes2d=np.zeros((0, 5)), drawn=None, points=points, clicked=None), "box2d->point"
+        return _with_points(others, [centre]), "box2d->point"
     raise NotApplicable("the model takes neither boxes nor points")
 
 
@@ -94,11 +104,10 @@ def _box3d(prompts: Prompts, abilities: Abilities) -> tuple[Prompts, str]:
     if "box2d" in accepts:
         slices = range(z0, z1) if abilities.dims == 2 else [(z0 + z1 - 1) // 2]
         rows = np.array([(z, y0, x0, y1, x1) for z in slices], dtype=np.int64).reshape(-1, 5)
-        boxes = np.vstack([prompts.boxes2d, rows])
-        return replace(prompts, box3d=None, boxes2d=boxes, drawn=np.ones(len(boxes), dtype=bool)), "box3d->box2d"
+        return _with_boxes(replace(prompts, box3d=None), [rows]), "box3d->box2d"
     if "point" in accepts:
         centre = [(z0 + z1 - 1) // 2, (y0 + y1 - 1) // 2, (x0 + x1 - 1) // 2, 1]
-        return replace(prompts, box3d=None, points=np.vstack([prompts.points, centre]), clicked=None), "box3d->point"
+        return _with_points(replace(prompts, box3d=None), [np.array([centre])]), "box3d->point"
     raise NotApplicable("the model takes neither boxes nor points")
 
 
@@ -124,13 +133,29 @@ def _points(
                 _, y0, x0, y1, x1 = drawn[z]
                 around.append(np.array([(z, y0, x0), (z, y1 - 1, x1 - 1)]))
             rows.append(_box_around(np.vstack(around)))
-        boxes = np.vstack([prompts.boxes2d, *rows])
-        return replace(without, boxes2d=boxes, drawn=np.ones(len(boxes), dtype=bool)), "point->box2d"
+        return _with_boxes(without, rows), "point->box2d"
     around = [positive[:, :3], mask.coordinates()]
     for box in [turn.prompts.box3d for turn in earlier if turn.prompts.box3d is not None]:
         around.append(np.array([box[:3], box[3:] - 1]))
     voxels = np.vstack(around)
     return replace(without, box3d=np.concatenate([voxels.min(axis=0), voxels.max(axis=0) + 1])), "point->box3d"
+
+
+def _with_points(prompts: Prompts, rows: Sequence[Ints]) -> Prompts:
+    """The prompts and points of the hand, each of `rows` with rows ``z, y, x, label``."""
+    points = np.vstack([prompts.points, *rows])
+    return replace(prompts, points=points, clicked=_by_hand_since(prompts.clicked, points))
+
+
+def _with_boxes(prompts: Prompts, rows: Sequence[Ints]) -> Prompts:
+    """The prompts and boxes of the hand, each of `rows` with rows ``z, y0, x0, y1, x1``."""
+    boxes = np.vstack([prompts.boxes2d, *rows])
+    return replace(prompts, boxes2d=boxes, drawn=_by_hand_since(prompts.drawn, boxes))
+
+
+def _by_hand_since(flags: Any, rows: Ints) -> NDArray[np.bool_]:
+    """Flags of the first rows, and true for all others."""
+    return np.append(flags, np.ones(len(rows) - len(flags), dtype=bool))
 
 
 def _box_around(coordinates: Ints) -> Ints:

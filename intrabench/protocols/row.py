@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from intrabench.prompts import Abilities, PromptKind
-from intrabench.specs import split
+from intrabench.specs import parse, split
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,13 @@ class Row:
         corrections: set[PromptKind] = {"point"} if len(split(self.prompter)) > 1 else set()
         return frozenset({self.kind, *corrections})
 
+    @property
+    def drops(self) -> bool:
+        """Whether corrections are given without the earlier prompts, so that a model must build on its last answer."""
+        return any(parse(part)[1].get("previous") == "drop" for part in split(self.prompter))
+
     def suits(self, abilities: Abilities) -> bool:
         """Whether a model with these abilities belongs in the row."""
+        if self.drops and not abilities.builds_on_mask:
+            return False
         return self.dims in (None, abilities.dims) and self.needs <= abilities.accepts

@@ -262,6 +262,20 @@ class TestAgainstThePackage:
         assert np.array_equal(dense(found), session.target_buffer.numpy())
         assert torch.equal(session.interactions, image.session.interactions)
 
+    def test_what_the_hand_gave_comes_last(self, model: NnInteractive, image: Any) -> None:
+        """Each interaction fades as others follow, so of 11 only the last are strong."""
+        line = points([(z, 12, 15) for z in range(4, 15)], clicked=[z in (4, 9, 14) for z in range(4, 15)])
+        order = [mark.bbox[0][0] for mark in marks(line, SHAPE, (3, 3, 3))]
+        assert order == [5, 13, 6, 12, 7, 11, 8, 10, 4, 14, 9]
+        rows = boxes(dict.fromkeys((3, 4, 5), (6, 9, 19, 22)), drawn=[3, 5])
+        assert [mark.bbox[0][0] for mark in marks(rows, SHAPE, (3, 3, 3))] == [4, 3, 5]
+        ask(image, turns_of(line))
+        strength = [float(channel(image, POINT)[z, 12, 15]) for z in (4, 14, 9)]
+        assert np.divide(strength, strength[-1]).tolist() == pytest.approx([DECAY**2, DECAY, 1], rel=2e-3)
+        turn, notes = adapt(*turns_of(line), model.abilities, Mask.empty(), first=True)
+        assert [mark.bbox[0][0] for mark in marks(turn.prompts, SHAPE, (3, 3, 3))] == [4, 14, 9]
+        assert notes == ["derived->drawn"]
+
     def test_afresh_starts_from_the_last_answer_alone(self, folder: Path, image: Any) -> None:
         turns = (*turns_of(CLICK, CLICK_AWAY), replace(*turns_of(BOX2D), afresh=True), *turns_of(STROKE_AWAY))
         found = play(image, turns)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+import intrabench
 from intrabench.errors import NotApplicable
 from intrabench.mask import Mask
 from intrabench.play.adapt import adapt
+from intrabench.prompters.base import User
 from intrabench.prompts import (
     Abilities,
     Click,
@@ -21,13 +25,15 @@ from intrabench.prompts import (
     boxes,
     points,
 )
+from tests.conftest import make_target
 
 POINTS_3D = Abilities(3, frozenset({"point"}))
 BOX_3D = Abilities(3, frozenset({"box3d", "point"}))
 ONLY_BOX_3D = Abilities(3, frozenset({"box3d"}))
 BOX_2D = Abilities(2, frozenset({"box2d"}))
 POINTS_2D = Abilities(2, frozenset({"point"}))
-ALL_3D = Abilities(3, frozenset({"point", "box2d", "box3d", "scribble", "lasso"}))
+ALL = frozenset({"point", "box2d", "box3d", "scribble", "lasso"})
+ALL_3D, ALL_3D_DERIVED = Abilities(3, ALL), Abilities(3, ALL, derived="all")
 
 THREE = Turn(boxes({2: (0, 0, 4, 4), 3: (1, 1, 5, 5), 4: (2, 2, 7, 6)}, drawn=[2, 4]), (DrawBox2D(), DrawBox2D()))
 NOTHING = Mask.empty()
@@ -124,8 +130,98 @@ def test_slice_propagation_is_not_applicable_to_a_volume_model() -> None:
     assert (turn.prompts.boxes2d.tolist(), notes) == ([[3, 0, 0, 4, 4]], [])
 
 
-def test_what_is_taken_passes_unchanged_and_strict_forbids_the_rest() -> None:
-    turn, notes = adapt(THREE, ALL_3D, NOTHING, first=True, strict=True)
+@pytest.mark.parametrize("abilities", [ALL_3D_DERIVED, Abilities(2, ALL)])
+def test_what_is_taken_passes_unchanged_and_strict_forbids_the_rest(abilities: Abilities) -> None:
+    turn, notes = adapt(THREE, abilities, NOTHING, first=True, strict=True)
     assert (turn.prompts.to_json(), notes) == (THREE.prompts.to_json(), [])
-    with pytest.raises(NotApplicable, match="--strict"):
-        adapt(THREE, POINTS_2D, NOTHING, first=True, strict=True)
+    for lacking in (POINTS_2D, ALL_3D):
+        with pytest.raises(NotApplicable, match="--strict"):
+            adapt(THREE, lacking, NOTHING, first=True, strict=True)
+
+
+def test_a_model_of_volumes_gets_what_the_hand_gave() -> None:
+    line = points([(2, 1, 1), (3, 2, 2), (4, 3, 3)], clicked=[True, False, True])
+    both = replace(THREE, prompts=replace(THREE.prompts, points=line.points, clicked=line.clicked))
+    turn, notes = adapt(both, ALL_3D, NOTHING, first=True)
+    assert turn.prompts.boxes2d.tolist() == [[2, 0, 0, 4, 4], [4, 2, 2, 7, 6]]
+    assert turn.prompts.points.tolist() == [[2, 1, 1, 1], [4, 3, 3, 1]]
+    assert (turn.actions, notes) == (THREE.actions, ["derived->drawn"])
+    assert adapt(turn, ALL_3D, NOTHING, first=True)[1] == []  # there is nothing to drop
+
+
+@pytest.mark.parametrize(
+    ("spec", "model", "points", "boxes", "notes"),
+    [
+        ("point_interp:n=3", "sammed3d", 3, 0, ["derived->drawn"]),
+        ("point_interp:n=3", "sammed3d:derived=all", 13, 0, []),
+        ("point_interp:n=3+hand:jitter_mm=2", "sammed3d", 3, 0, ["derived->drawn"]),
+        ("point_interp:n=3", "segvol", 3, 0, ["derived->drawn"]),
+        ("point_interp:n=3", "segvol:derived=all", 13, 0, []),
+        ("box_interp:n=3", "sammed3d", 3, 0, ["box2d->point"]),
+        ("box_interp:n=3", "sammed3d:derived=all", 3, 0, ["box2d->point"]),  # also then only the drawn boxes
+        ("box_interp:n=3", "nninteractive", 0, 3, ["derived->drawn"]),
+        ("box_interp:n=3", "nninteractive:derived=all", 0, 13, []),
+        ("box_interp:n=3,jitter_px=1", "sam2_video", 0, 3, ["derived->drawn"]),
+        ("box_interp:n=3", "sam2_video:derived=all", 0, 13, []),
+        ("box_interp:n=3", "random_walker", 0, 3, ["derived->drawn"]),
+        ("box_interp:n=3", "random_walker:derived=all", 0, 13, []),
+        ("box3d_slice", "random_walker", 0, 2, ["derived->drawn"]),
+        ("box_slice", "random_walker", 0, 13, []),
+        ("box_interp:n=3", "litemedsam", 0, 13, []),
+        ("point_interp:n=3", "sam", 13, 0, []),
+    ],
+)
+def test_what_prompters_give_to_models(
+    ball: np.ndarray, spec: str, model: str, points: int, boxes: int, notes: list[str]
+) -> None:
+    turn = next(intrabench.prompter(spec).interact(User(make_target(ball))))
+    taken, told = adapt(turn, intrabench.model(model).abilities, NOTHING, first=True)
+    assert (len(taken.prompts.points), len(taken.prompts.boxes2d), told) == (points, boxes, notes)
+    assert taken.actions == turn.actions
+
+
+def test_a_conversion_keeps_apart_what_was_derived() -> None:
+    line = points([(1, 1, 1), (2, 2, 2)], clicked=[True, False])
+    stroke = Prompts(points=line.points, clicked=line.clicked, scribbles=(Scribble(np.array([[5, 5, 5]])),))
+    turn, notes = adapt(Turn(stroke, (Click(),)), POINTS_3D, NOTHING, first=True)
+    assert turn.prompts.points.tolist() == [[1, 1, 1, 1], [5, 5, 5, 1]]
+    assert notes == ["scribble->point", "derived->drawn"]
+    loop = replace(THREE.prompts, lassos=(Lasso(np.array([[6, 2, 3], [6, 6, 9]])),))
+    boxed = Abilities(3, frozenset({"box2d"}))
+    turn, notes = adapt(Turn(loop, (Click(),)), boxed, NOTHING, first=True)
+    assert turn.prompts.boxes2d[:, 0].tolist() == [2, 4, 6]
+    assert notes == ["lasso->box2d", "derived->drawn"]
+    whole = Turn(replace(THREE.prompts, box3d=np.array([7, 0, 0, 8, 9, 9])), (DrawBox3D(),))
+    turn, _ = adapt(whole, boxed, NOTHING, first=True)
+    assert turn.prompts.boxes2d[:, 0].tolist() == [2, 4, 7]
+
+
+def test_a_turn_of_derived_prompts_alone_is_not_applicable_to_a_model_of_volumes() -> None:
+    derived = Turn(boxes({3: (1, 1, 5, 5)}, drawn=[]), (Click(),))
+    with pytest.raises(NotApplicable, match="only derived prompts"):
+        adapt(derived, ALL_3D, NOTHING, first=False)
+    assert len(adapt(derived, ALL_3D_DERIVED, NOTHING, first=False)[0].prompts.boxes2d) == 1
+
+
+@pytest.mark.parametrize(
+    ("spec", "builds"),
+    [
+        *((name, True) for name in ("sammed3d", "sammed3d_turbo", "sam2_video", "nninteractive", "random_walker")),
+        *((name, True) for name in ("sam", "sam:policy=radioactive", "sam2", "grabcut", "scribbleprompt_unet")),
+        *((name, True) for name in ("medsam", "litemedsam", "box_fill")),  # by the box around their mask
+        *((name, False) for name in ("segvol", "segvol:derived=all", "sam:feedback=none")),
+    ],
+)
+def test_corrections_without_earlier_prompts_need_the_last_answer(spec: str, builds: bool) -> None:
+    abilities = intrabench.model(spec).abilities
+    correction = Turn(points([(1, 1, 1)]), (Click(),), afresh=True)
+    mask = Mask((1, 0, 0), np.ones((1, 4, 4), dtype=bool))
+    assert abilities.builds_on_mask == builds
+    if builds:
+        taken, _ = adapt(correction, abilities, mask, first=False)
+        assert taken.prompts.kinds == ({"point"} if "point" in abilities.accepts else {"box2d"})
+    else:
+        with pytest.raises(NotApplicable, match=r"previous=drop.* need a model that takes its own last answer"):
+            adapt(correction, abilities, mask, first=False)
+        adapt(correction, abilities, mask, first=True)  # before the first answer there is nothing to drop
+    adapt(replace(correction, afresh=False), abilities, mask, first=False)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+import intrabench
 from intrabench.errors import WrongType
 from intrabench.mask import Mask, Region
 from intrabench.models.base import Answer, Failure, Predictor, Request, checked
@@ -311,6 +312,19 @@ def test_adaptation_is_recorded_and_effort_unchanged(ball: np.ndarray) -> None:
     assert stub.batches[0][0].turns[0].prompts.kinds == {"box3d"}
     strict = session(BoxSlice(), ball, abilities=Abilities(3, frozenset({"box3d"})), strict=True)
     assert strict.rows[0]["status"] == "not_applicable"
+
+
+def test_a_model_without_feedback_gets_no_corrections_alone(ball: np.ndarray) -> None:
+    prompter = intrabench.prompter("points_volume:n=1+click_volume:previous=drop")
+    points_3d = Abilities(3, frozenset({"point"}))
+    found = session(prompter, ball, rounds=2, abilities=points_3d)
+    play([found], Stub(one_slice))
+    assert [(row["status"], row["dice"] is None) for row in found.rows] == [("ok", False), ("not_applicable", True)]
+    assert "need a model that takes its own last answer" in found.rows[1]["error"]
+    fed = session(prompter, ball, rounds=2, abilities=replace(points_3d, feeds_back=True))
+    play([fed], stub := Stub(one_slice))
+    assert [row["status"] for row in fed.rows] == ["ok"] * 3
+    assert len(stub.batches[2][0].given) == 1
 
 
 def test_masks_are_kept_on_request(ball: np.ndarray) -> None:

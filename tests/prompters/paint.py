@@ -20,6 +20,7 @@ class Paint(Model):
     name = "paint"
     dims = 2
     accepts = frozenset({"point", "box2d"})
+    feeds_back = True
     radius: float = 2.5
 
     def open(self, volume: Volume) -> AbstractContextManager[Predictor]:

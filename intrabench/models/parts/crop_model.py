@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +24,10 @@ Floats = NDArray[np.float32]
 class CropModel(NetworkModel):
     """Base of 3D networks that work on crops; a subclass defines `encode` and `segment_one`.
 
-    `remembers` says that an answer depends on what the one before left as its memory, besides the prompts.
+    `feeds_back` says that an answer depends on what the one before left as its memory, besides the prompts.
     """
 
-    remembers: ClassVar[bool] = True
+    feeds_back = True
 
     @abstractmethod
     def encode(self, crop: Floats) -> Floats:
@@ -70,7 +70,7 @@ class OpenCrops(Predictor):
     def _guarded(self, request: Request) -> Answer | Failure:
         started, self._encode_seconds = time.perf_counter(), 0.0
         try:
-            if self.model.remembers:
+            if self.model.feeds_back:
                 request = replace(request, memory=memory_of(request, self._one))
             answer = self._one(request)
         except Exception as error:  # a row with a status instead of a lost run

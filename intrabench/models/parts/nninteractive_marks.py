@@ -18,12 +18,14 @@ class Mark:
     """One interaction as the package takes it: ``add_<kind>_interaction``.
 
     bbox: half-open, low and high of each of z, y, x (of one voxel for a point). image: what is drawn inside of it.
+    by_hand: whether the hand gave it; else it was derived from what the hand gave.
     """
 
     kind: str
     label: int
     bbox: list[list[int]]
     image: NDArray[np.uint8] | None = None
+    by_hand: bool = True
 
     def add(self, session: Any, predict: bool) -> None:
         """Hand it over to a session of the package."""
@@ -39,17 +41,27 @@ class Mark:
 def marks(prompts: Prompts, shape: Sequence[int], thickness: Sequence[int]) -> list[Mark]:
     """The prompts of one turn in the order in which they are added; thickness of strokes per axis normal to them.
 
+    Interactions fade as others follow, and the network looks around the last one. So derived prompts come first, then
+    those of the hand, and among both the middle slice last.
+
     Raises:
         ValueError: a prompt lies outside the image of `shape`, is empty, or has a label other than 0 and 1.
     """
-    found = [Mark("bbox", 1, _bbox([z, y0, x0], [z + 1, y1, x1], shape)) for z, y0, x0, y1, x1 in prompts.boxes2d]
+    found = [
+        Mark("bbox", 1, _bbox([z, y0, x0], [z + 1, y1, x1], shape), by_hand=bool(drawn))
+        for (z, y0, x0, y1, x1), drawn in zip(prompts.boxes2d, prompts.drawn, strict=True)  # type: ignore[arg-type]
+    ]
     found += [_lasso(lasso.points, lasso.label, shape) for lasso in prompts.lassos]
     found += [_scribble(scribble.points, scribble.label, shape, thickness) for scribble in prompts.scribbles]
-    found += [Mark("point", int(at[3]), _bbox(at[:3], at[:3] + 1, shape)) for at in prompts.points]
+    found += [
+        Mark("point", int(at[3]), _bbox(at[:3], at[:3] + 1, shape), by_hand=bool(clicked))
+        for at, clicked in zip(prompts.points, prompts.clicked, strict=True)  # type: ignore[arg-type]
+    ]
     if wrong := [mark.label for mark in found if mark.label not in (0, 1)]:
         raise ValueError(f"a prompt has the label {wrong[0]}, expected 1 for target or 0 for background")
     slices = [sum(mark.bbox[0]) for mark in found]
-    order = sorted(range(len(found)), key=lambda n: -abs(2 * slices[n] - min(slices) - max(slices)))
+    distance = [abs(2 * slice - min(slices) - max(slices)) for slice in slices]
+    order = sorted(range(len(found)), key=lambda n: (found[n].by_hand, -distance[n]))
     return [found[n] for n in order]
 
 
