@@ -48,9 +48,10 @@ def test_litemedsam_on_every_target(dataset: str) -> None:
 @pytest.mark.parametrize("dataset", ["spine_ct", "spine_mr", "brain_mni:structures=subcortical"])
 def test_random_walker_clearly_beats_the_floor(dataset: str) -> None:
     prompters = ["box_slice", "box_interp:n=3", "box_volume"]
-    rows = intrabench.run(["random_walker", "box_fill"], prompters, dataset)
+    walker = "random_walker:derived=all"  # the boxes that box_fill gets; three alone say too little about the others
+    rows = intrabench.run([walker, "box_fill"], prompters, dataset)
     means = rows.group_by("model", "prompter").agg(pl.col("dice").mean())
     dice = {(model, prompter): value for model, prompter, value in means.rows()}
     for prompter in prompters:
-        assert dice["random_walker", prompter] > dice["box_fill", prompter] + 0.01
-    assert dice["random_walker", "box_volume"] > dice["box_fill", "box_volume"] + 0.1
+        assert dice[walker, prompter] > dice["box_fill", prompter] + 0.01
+    assert dice[walker, "box_volume"] > dice["box_fill", "box_volume"] + 0.1
