@@ -32,7 +32,7 @@ class MedSAM(SamFamily):
     room_mb = 4000
     recipes = {
         "official": Recipe("modality", "squash_cubic"),
-        "radioactive": Recipe("slice_positive", "squash_bicubic", predicts_all=True, whole_numbers=False),
+        "radioactive": Recipe("slice_positive", "squash_bicubic", predicts_all=True, fractions="kept"),
     }
 
     @property
@@ -47,7 +47,7 @@ class MedSAM(SamFamily):
     def resized(self, image: NDArray[Any]) -> Floats:
         """Resized, and truncated to whole numbers again."""
         resized = super().resized(image)
-        return np.floor(resized) if self.recipe.whole_numbers else resized
+        return resized if self.recipe.fractions == "kept" else np.floor(resized)
 
     def masks(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
         """As in MedSAM, probabilities (not logits) are resized directly to the slice."""

@@ -15,17 +15,18 @@ class SAM(SamFamily):
     """SAM on slices (Kirillov et al., ICCV 2023); `size` b, l or h.
 
     Points are voxel indices and boxes have an exclusive maximum; both are scaled to the square, and the network itself
-    moves points to the centre of their pixels. ``policy=radioactive`` always takes the best of three masks, uses
-    sigmoids instead of logits as mask prompt and a threshold of 0.5 on logits, and predicts all prompted slices again
-    in each round.
+    moves points to the centre of their pixels. ``policy=radioactive`` always takes the best of three masks, rounds
+    8-bit values, uses sigmoids instead of logits as mask prompt and a threshold of 0.5 on logits, and answers once a
+    round for all prompted slices.
     """
 
     name = "sam"
+    version = "2"
     extra = "sam"
     requires = ("segment_anything", "torchvision")
     recipes = {
         "official": Recipe("volume", "longest", multimask="first_click", feedback="logits"),
-        "radioactive": Recipe("volume", "longest", "best", "sigmoid", threshold=0.5, predicts_all=True),
+        "radioactive": Recipe("volume", "longest", "best", "sigmoid", 0.5, predicts_all=True, fractions="rounded"),
     }
     room_mb = 4000
 

@@ -42,14 +42,16 @@ class Sam2Choice(NetworkModel):
 class SAM2(Sam2Choice, SamFamily):
     """SAM 2 and 2.1 on slices (Ravi et al., ICLR 2025); `size` t, s, b+ or l, `release` 2.0 or 2.1.
 
-    ``policy=radioactive`` always takes the single mask and predicts all prompted slices again in each round.
+    ``policy=radioactive`` always takes the single mask, rounds 8-bit values, and answers once a round for all prompted
+    slices.
     """
 
     name = "sam2"
+    version = "2"
     room_mb = 3000
     recipes = {
         "official": Recipe("volume", "squash_smooth", "first_click", "logits"),
-        "radioactive": Recipe("volume", "squash_smooth", "single", "logits", predicts_all=True),
+        "radioactive": Recipe("volume", "squash_smooth", "single", "logits", predicts_all=True, fractions="rounded"),
     }
 
     def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats]:

@@ -13,18 +13,20 @@ from intrabench.models.parts.sam_family import SamFamily
 class SAMMed2D(SamFamily):
     """SAM-Med2D on slices (Cheng et al., arXiv 2308.16184): points and boxes, the best of three masks.
 
-    It was trained with sigmoids as mask prompt, so it gets sigmoids. ``policy=radioactive`` differs only in the
-    percentiles: those of the positive voxels of each slice.
+    It was trained with sigmoids as mask prompt, so it gets sigmoids. ``policy=radioactive`` takes the percentiles of
+    each slice, as the IntRaBench paper says, rounds 8-bit values, and answers once a round for all prompted slices. The
+    code published with the paper counts only positive voxels: ``policy=radioactive,intensity=slice_positive``.
     """
 
     name = "sammed2d"
+    version = "2"
     extra = "sam"
     requires = ("segment_anything", "torchvision")
     side = 256
     room_mb = 500
     recipes = {
         "official": Recipe("volume", "squash_nearest", "best", "sigmoid"),
-        "radioactive": Recipe("slice_positive", "squash_nearest", "best", "sigmoid", predicts_all=True),
+        "radioactive": Recipe("slice", "squash_nearest", "best", "sigmoid", predicts_all=True, fractions="rounded"),
     }
 
     @property

@@ -29,11 +29,15 @@ class SAMMed3D(CropModel):
     """SAM-Med3D (Wang et al., arXiv 2310.15161): a crop of 192 mm around the first prompts, points only.
 
     All points inside the crop are used, those outside are ignored. The crop stays where the first turn put it, so it is
-    encoded once. The mask prompt is the previous logits, or zeros before the first answer. ``policy=radioactive`` clips
-    intensities to the percentiles of the volume, uses the first point only, and a threshold of 0.5 on logits.
+    encoded once. The mask prompt is the previous logits, or zeros before the first answer.
+
+    ``policy=radioactive`` clips intensities to the percentiles of the volume and uses a threshold of 0.5 on logits. It
+    uses one point: of the newest turn's, then of earlier ones, the first inside the crop, with the label of the very
+    first; if all are outside, their mean. With earlier prompts (``previous=keep``) there is no mask prompt.
     """
 
     name = "sammed3d"
+    version = "2"
     grey_only = True
     extra = "sam"
     requires = ("segment_anything", "torchvision")
@@ -71,12 +75,13 @@ class SAMMed3D(CropModel):
             ValueError: there is no point to begin with.
         """
         crop = Crop.around(request.turns[0].prompts.points, image.volume)
-        inside = [crop.inside(turn.prompts.points) for turn in request.given]
-        points = np.vstack(inside)[: 1 if self.policy == "radioactive" else None]
+        turns, one = [turn.prompts.points for turn in request.given], self.policy == "radioactive"
+        given = np.vstack(turns[::-1] if one else turns)
+        points = crop.one(given) if one else crop.inside(given)
         if len(points) == 0:  # distant clicks change nothing, but are not a failure
             return Answer(request.mask, memory=request.memory)
         embedding = image.embedding(crop.key, lambda: zscored(crop.cut(image.volume.array, image.prepared)))
-        low = self._decode(embedding, points, request.memory)
+        low = self._decode(embedding, points, None if one and len(turns) > 1 else request.memory)
         return Answer(self._mask(low, crop), memory=low[0, 0].cpu().numpy().astype(np.float16))
 
     def _decode(self, embedding: Floats, points: NDArray[Any], previous: NDArray[np.float16] | None) -> torch.Tensor:
@@ -145,8 +150,16 @@ class Crop:
 
     def inside(self, points: NDArray[Any]) -> NDArray[np.int64]:
         """The points ``z, y, x, label`` inside the crop, as rows ``x, y, z, label``."""
+        return _in_crop(np.column_stack([self.positions(points), points[:, 3]]))
+
+    def one(self, points: NDArray[Any]) -> NDArray[np.int64]:
+        """The row ``x, y, z, label`` that RadioActive takes of points ``z, y, x, label``, or none."""
         rows = np.column_stack([self.positions(points), points[:, 3]])
-        return rows[((rows[:, :3] >= 0) & (rows[:, :3] < SIDE)).all(axis=1)]
+        if len(rows):
+            mean = np.rint(rows.mean(axis=0, keepdims=True)).astype(np.int64)
+            label, rows = rows[0, 3], _in_crop(np.vstack([rows, mean]))[:1]
+            rows[:, 3] = label
+        return rows
 
     def cut(self, array: NDArray[Any], limits: tuple[float, float] | None = None) -> Floats:
         """The crop of an array ``(z, y, x)``, linearly resampled, zeros outside of the volume.
@@ -194,6 +207,10 @@ class Crop:
         low = np.clip(np.floor(exact), 0, last).astype(np.int64)
         high = np.minimum(low + 1, last)
         return low, high, np.clip(exact - low, 0, 1).astype(np.float32), inside.astype(np.float32)
+
+
+def _in_crop(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    return rows[((rows[:, :3] >= 0) & (rows[:, :3] < SIDE)).all(axis=1)]
 
 
 def zscored(crop: Floats) -> Floats:

@@ -18,7 +18,7 @@ class ScribblePromptSAM(SamFamily):
     extra = "sam"
     requires = ("segment_anything", "torchvision")
     room_mb = 4000
-    recipes = {"official": Recipe("none", "squash", "best", "logits", whole_numbers=False)}
+    recipes = {"official": Recipe("none", "squash", "best", "logits", fractions="kept")}
 
     @property
     def weights(self) -> str:

@@ -26,11 +26,14 @@ class ScribblePromptUNet(WithRecipe, NetworkModel, SliceModel):
     """ScribblePrompt-UNet on slices (Wong et al., ECCV 2024): prompts are drawn into channels beside the image.
 
     There are five channels of 128 x 128 pixels: the slice from 0 to 1, the filled box, positive clicks and scribbles,
-    negative ones, and the logits of the last answer. ``policy=radioactive`` feeds back sigmoids of sigmoids, as the
-    code of the IntRaBench paper does.
+    negative ones, and the logits of the last answer. Coordinates are rounded down, as by the authors, but a box that
+    would vanish keeps one pixel, while their code draws none. ``policy=radioactive`` rounds the corners of boxes to the
+    nearest pixel, feeds back sigmoids of sigmoids, as the code of the IntRaBench paper does, and answers once a round
+    for all prompted slices.
     """
 
     name = "scribbleprompt_unet"
+    version = "2"
     accepts = frozenset({"point", "box2d"})
     encoder = "bottleneck"
     lacks = ("multimask",)
@@ -88,10 +91,16 @@ class ScribblePromptUNet(WithRecipe, NetworkModel, SliceModel):
         drawn[0] = item.embedding
         frame = resize.frame(self.recipe.resize, item.shape, SIDE)
         if item.box is not None:
-            (y0, x0), (y1, x1) = np.rint(frame.coordinates(np.array(item.box).reshape(2, 2))).astype(int)
+            corners = self.scaled(np.array(item.box).reshape(2, 2), frame)
+            (y0, x0), (y1, x1) = (np.rint(corners) if self.policy == "radioactive" else corners).astype(int)
             drawn[1, min(y0, SIDE - 1) : max(y1, y0 + 1), min(x0, SIDE - 1) : max(x1, x0 + 1)] = 1
-        for (y, x), label in zip(frame.coordinates(item.points[:, :2]).astype(int), item.points[:, 2], strict=True):
+        for (y, x), label in zip(self.scaled(item.points[:, :2], frame).astype(int), item.points[:, 2], strict=True):
             drawn[2:4, y, x] = (1, 0) if label == 1 else (0, 1)
         if item.previous is not None:
             drawn[4] = item.previous
         return drawn
+
+    def scaled(self, yx: NDArray[Any], frame: resize.Frame) -> NDArray[Any]:
+        """Rows ``y, x`` of the slice in the network's square, in the precision that decides how they round."""
+        dtype = np.float64 if self.policy == "radioactive" else np.float32
+        return yx.astype(dtype) * (np.array(frame.inner) / np.array(frame.shape)).astype(dtype)

@@ -12,6 +12,8 @@ import torch
 from intrabench.models.base import Runtime
 from intrabench.models.parts import resize
 from intrabench.models.parts.slice_model import SliceItem
+from intrabench.models.sam import SAM
+from intrabench.models.sam2 import SAM2
 from intrabench.models.sammed2d import SAMMed2D
 from intrabench.volume import Volume
 from tests.models.networks.parity import close, fixture
@@ -87,13 +89,31 @@ def test_slices_are_normalised_and_take_the_nearest_pixels() -> None:
     np.testing.assert_allclose(prepared[2], (nearest - 103.53) / 57.375, atol=1e-5)
 
 
-def test_radioactive_takes_the_percentiles_of_positive_pixels_of_each_slice() -> None:
+def rounded(image: np.ndarray, low: float, high: float, tiny: float) -> np.ndarray:
+    """8-bit values as RadioActive makes them."""
+    return np.round((image.astype(np.float64).clip(low, high) - low) / (high - low + tiny) * 255)
+
+
+def test_radioactive_takes_the_percentiles_of_each_slice_and_rounds() -> None:
     array = np.stack([np.arange(-500, 500), np.arange(-1000, 0)]).reshape(2, 20, 50).astype(np.int16)
     volume = Volume.from_canonical(array)
-    low, high = np.percentile(np.arange(1, 500), (0.5, 99.5))
     images = SAMMed2D(policy="radioactive").slice_images(volume)
-    assert np.array_equal(images(0), np.floor((array[0].clip(low, high) - low) / (high - low) * 255))
-    assert np.ptp(images(1)) == 255  # nothing is positive, so all pixels count
+    for z in (0, 1):
+        assert np.array_equal(images(z), rounded(array[z], *np.percentile(array[z], (0.5, 99.5)), 1e-6))
+    code = SAMMed2D(policy="radioactive", intensity="slice_positive").slice_images(volume)
+    assert np.array_equal(code(0), rounded(array[0], *np.percentile(np.arange(1, 500), (0.5, 99.5)), 1e-6))
     low, high = np.percentile(array, (0.5, 99.5))
     official = SAMMed2D().slice_images(volume)(0)
     assert np.array_equal(official, np.floor((array[0].clip(low, high) - low) / (high - low) * 255))
+
+
+@pytest.mark.parametrize("model", [SAM, SAM2])
+@pytest.mark.parametrize("span", [510, 1000])
+def test_radioactive_rounds_halves_of_8_bit_values_down(model: type[SAM | SAM2], span: int) -> None:
+    array = np.tile(np.arange(span + 1, dtype=np.int16), (3, 7, 1))
+    array[1:] = [[[0]], [[span]]]
+    assert np.percentile(array, (0.5, 99.5)).tolist() == [0, span]
+    image = model(policy="radioactive").slice_images(Volume.from_canonical(array))(0)
+    assert image.dtype == np.uint8
+    assert np.array_equal(image, rounded(array[0], 0, span, 1e-10))
+    assert np.array_equal(image, np.ceil(array[0] * 255.0 / span - 0.5))  # there are halves

@@ -15,7 +15,7 @@ import torch
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Answer, Failure, Region, Request
 from intrabench.models.sammed3d import SIDE, Crop, SAMMed3D, zscored
-from intrabench.prompts import Prompts, Turn, boxes, points
+from intrabench.prompts import Click, Prompts, Turn, boxes, points
 from intrabench.registry import make
 from intrabench.volume import Volume
 from tests.models.networks.parity import fixture
@@ -193,11 +193,73 @@ def test_radioactive_takes_the_first_point_percentiles_and_half_a_logit(scan: Vo
         (first,) = answers(image, [request("a", turns[0])])
         (second,) = answers(image, [request("a", *turns, memory=first.memory)])
         network = image.model.network
-    assert [labels.tolist() for _, _, labels, _ in network.asked] == [[[1]], [[1]]]
+    assert [labels.tolist() for _, _, labels, _ in network.asked] == [[[1]], [[0]]]
     assert not first.update.any()  # 0.4 is not enough
     assert second.update.any()
     crop = Crop.around(row(10, 20, 150), scan).cut(scan.array, tuple(np.percentile(scan.array, (0.5, 99.5))))  # type: ignore[arg-type]
     np.testing.assert_allclose(network.encoded[0], zscored(crop), atol=1e-5)
+
+
+def asked_of(scan: Volume, rounds: list[Prompts], previous: str) -> list[tuple[list[float], int, bool]]:
+    """For each round of a session: the only point that the network got, its label, and whether there was a mask."""
+    turns = [Turn(prompts, (Click(),), afresh=previous == "drop" and k > 0) for k, prompts in enumerate(rounds)]
+    with opened(scan, policy="radioactive") as image:
+        memory = None
+        for count in range(1, len(turns) + 1):
+            (answer,) = answers(image, [Request("a", tuple(turns[:count]), memory=memory)])
+            memory = answer.memory
+        found = image.model.network.asked
+        answers(image, [Request("a", tuple(turns))])  # with its memory lost
+        again = image.model.network.asked[len(found) :]
+    for one, two in zip(found, again, strict=False):
+        assert one[1].tolist() == two[1].tolist()
+    assert all(coordinates.shape == (1, 1, 3) and labels.shape == (1, 1) for _, coordinates, labels, _ in found)
+    return [(xyz[0, 0].tolist(), int(labels[0, 0]), bool(mask.any())) for _, xyz, labels, mask in found[: len(turns)]]
+
+
+FIRST, SECOND, THIRD = points([(10, 20, 150)]), points([(9, 20, 152), (8, 20, 153)], label=0), points([(12, 21, 149)])
+
+
+def test_radioactive_keeps_the_newest_point_without_mask(scan: Volume) -> None:
+    assert asked_of(scan, [FIRST, SECOND, THIRD], "keep") == [
+        ([64, 64, 64], 1, False),
+        ([66, 64, 63], 0, False),
+        ([63, 65, 66], 1, False),
+    ]
+
+
+def test_radioactive_gives_the_new_point_with_the_mask_where_earlier_ones_are_dropped(scan: Volume) -> None:
+    assert asked_of(scan, [FIRST, SECOND, THIRD], "drop") == [
+        ([64, 64, 64], 1, False),
+        ([66, 64, 63], 0, True),
+        ([63, 65, 66], 1, True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("columns", "labels", "expected"),
+    [
+        ([10, 150, 160, 290], [0, 1, 1, 1], ([64, 64, 64], 0)),  # the first inside, with the label of the first
+        ([50, 250], [1, 1], ([64, 64, 64], 1)),  # their mean
+        ([20, 140, 290], [1, 1, 1], ([49, 64, 64], 1)),
+    ],
+)
+def test_radioactive_takes_the_first_of_several_points_inside_the_crop(
+    scan: Volume, columns: list[int], labels: list[int], expected: tuple[list[float], int]
+) -> None:
+    rows = np.array([(10, 20, x, label) for x, label in zip(columns, labels, strict=True)])
+    assert asked_of(scan, [Prompts(points=rows)], "keep") == [(*expected, False)]
+
+
+def test_radioactive_changes_nothing_where_all_points_are_far_away(scan: Volume) -> None:
+    far = Turn(points([(10, 20, 290)], label=0), (Click(),), afresh=True)
+    with opened(scan, policy="radioactive") as image:
+        (first,) = answers(image, [request("a", points([(10, 20, 20)]))])
+        (second,) = answers(
+            image, [Request("a", (Turn(points([(10, 20, 20)])), far), mask=first.update, memory=first.memory)]
+        )
+        assert len(image.model.network.asked) == 1
+    assert second.update is first.update
 
 
 def test_a_threshold_replaces_that_of_the_policy(scan: Volume) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
@@ -73,8 +75,45 @@ def test_prompts_of_larger_slices_are_scaled_by_each_axis() -> None:
     assert np.argwhere(drawn[2]).tolist() == [[127, 126]]  # rounded down
     assert np.argwhere(drawn[3]).tolist() == [[0, 60]]
     rows, columns = (np.flatnonzero(drawn[1].any(axis=axis)) for axis in (1, 0))
-    assert (rows[0], rows[-1] + 1) == (5, 12)  # 11.5, to the even number
+    assert (rows[0], rows[-1] + 1) == (5, 11)  # 11.5, cut off
     assert (columns[0], columns[-1] + 1) == (22, 86)
+
+
+def official(corners: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Corners ``x0, y0, x1, y1`` in 128 x 128 pixels, as the authors scale tensors: float32, then whole numbers."""
+    scaled = torch.tensor(corners, dtype=torch.float32).reshape(-1, 2, 2)
+    scaled[..., 0] *= SIDE / shape[1]
+    scaled[..., 1] *= SIDE / shape[0]
+    return scaled.int().reshape(-1, 4).numpy()
+
+
+def radioactive(corners: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """The same as RadioActive does it: float64, then rounded."""
+    scale = np.array([SIDE / shape[1], SIDE / shape[0]] * 2)
+    return np.round(corners * scale).astype(np.int16)
+
+
+@pytest.mark.parametrize("policy", [official, radioactive])
+@pytest.mark.parametrize("shape", [(512, 512), (41, 110), (300, 123)])
+def test_boxes_are_drawn_as_published(policy: Callable[..., np.ndarray], shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    low = rng.integers(0, np.array(shape[::-1]) - 1, (60, 2))
+    high = np.minimum(low + rng.integers(1, np.array(shape[::-1]), (60, 2)), shape[::-1])
+    model = ScribblePromptUNet(policy=policy.__name__)  # type: ignore[arg-type]
+    seen = 0
+    for (x0, y0, x1, y1), corners in zip(
+        policy(np.hstack([low, high]), shape), np.hstack([low, high]).tolist(), strict=True
+    ):
+        a, b, c, d = corners
+        drawn = model.channels(item([], (b, a, d, c), shape=shape, embedding=np.zeros((SIDE, SIDE))))[1]
+        if x1 > x0 and y1 > y0:
+            seen += 1
+            expected = np.zeros((SIDE, SIDE))
+            expected[y0:y1, x0:x1] = 1
+            assert np.array_equal(drawn, expected)
+        else:  # published code would draw nothing
+            assert drawn.any()
+    assert seen > 40
 
 
 def test_the_later_point_on_a_pixel_counts() -> None:

@@ -12,17 +12,18 @@ from intrabench.specs import switch
 Policy = Literal["official", "radioactive"]
 Multimask = Literal["single", "best", "first_click"]
 """single: the one mask of the decoder's own choice. best: of three masks the one that it thinks best. first_click: best
-for a single point without a box, single for everything else, as SAM's authors advise."""
+for a single point without a box or a mask prompt, because only that is ambiguous, single for everything else, as SAM's
+authors advise."""
 Feedback = Literal["logits", "sigmoid", "none"]
 """What of the last low-resolution answer comes back as the mask prompt."""
+Fractions = Literal["cut", "rounded", "kept"]
+"""What happens to fractions of the values from 0 to 255. cut: off, as in files. rounded: to the nearest whole number,
+halves down, as in RadioActive, which adds a tiny number to the range that it divides by."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Steps around a network. `threshold` is on logits; `predicts_all`: every prompted slice again in each round.
-
-    whole_numbers: fractions of the 8-bit values are cut off, as files would.
-    """
+    """Steps around a network. `threshold` is on logits; `predicts_all`: see `SliceModel.predicts_all`."""
 
     intensity: intensity.Intensity
     resize: resize.Resize
@@ -30,7 +31,7 @@ class Recipe:
     feedback: Feedback = "none"
     threshold: float = 0.0
     predicts_all: bool = False
-    whole_numbers: bool = True
+    fractions: Fractions = "cut"
 
 
 @dataclass(eq=False)
@@ -65,7 +66,7 @@ class WithRecipe:
 
     @property
     def predicts_all(self) -> bool:
-        """Whether every round answers for all prompted slices."""
+        """Whether a round is one prediction of all prompted slices."""
         return self.recipe.predicts_all
 
     @property

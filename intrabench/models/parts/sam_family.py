@@ -16,7 +16,7 @@ from intrabench.models.parts import resize
 from intrabench.models.parts.batching import room_for
 from intrabench.models.parts.intensity import slice_images
 from intrabench.models.parts.network_model import NetworkModel
-from intrabench.models.parts.recipe import WithRecipe
+from intrabench.models.parts.recipe import Fractions, WithRecipe
 from intrabench.models.parts.slice_model import Floats, SliceItem, SliceModel, SliceResult
 from intrabench.volume import Volume
 
@@ -47,7 +47,7 @@ class SamFamily(WithRecipe, NetworkModel, SliceModel):
     def slice_images(self, volume: Volume) -> Callable[[int], NDArray[Any]]:
         """Slices as values from 0 to 255, ``(y, x)`` or ``(y, x, channel)``."""
         images = slice_images(volume.array, self.recipe.intensity, volume.modality)
-        return lambda z: images(z).astype(np.uint8) if self.recipe.whole_numbers else images(z)
+        return lambda z: whole_numbers(images(z), self.recipe.fractions)
 
     def resized(self, image: NDArray[Any]) -> Floats:
         """A slice in the size of the network, not yet padded, ``(channel, y, x)``."""
@@ -117,7 +117,8 @@ class SamFamily(WithRecipe, NetworkModel, SliceModel):
         if first.previous is not None:
             previous = torch.from_numpy(np.stack([item.previous for item in items])[:, None]).to(device)  # type: ignore[misc]
         policy = self.recipe.multimask
-        several = policy == "best" or (policy == "first_click" and len(first.points) == 1 and boxes is None)
+        ambiguous = len(first.points) == 1 and boxes is None and previous is None
+        several = policy == "best" or (policy == "first_click" and ambiguous)
         low, iou = self.decoded(embeddings, points, boxes, previous, several)
         return low.float()[torch.arange(len(items)), iou.argmax(dim=1)]
 
@@ -131,6 +132,14 @@ class SamFamily(WithRecipe, NetworkModel, SliceModel):
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Low-resolution logits and estimated IoU; see `intrabench.models.networks.sam.decode`."""
         return decode(self.network, embeddings, points, boxes, masks, multimask)
+
+
+def whole_numbers(image: NDArray[Any], fractions: Fractions) -> NDArray[Any]:
+    """A slice of values from 0 to 255, as 8-bit numbers unless fractions are kept."""
+    if fractions == "kept":
+        return image
+    # halves go down, even those that float32 puts a little above
+    return (np.ceil(image - 0.5001) if fractions == "rounded" else image).astype(np.uint8)
 
 
 def bilinear(images: torch.Tensor, shape: tuple[int, int]) -> torch.Tensor:

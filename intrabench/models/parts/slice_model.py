@@ -33,8 +33,8 @@ class SliceItem:
     """One slice to be decoded for one request, with all prompts that the slice has so far.
 
     embedding: what `encode` gave for the slice. shape: ``(y, x)``. points: rows ``y, x, label`` (1 target, 0
-    background), oldest first. box: the last one given, inside the slice, or None. previous: the slice's own last
-    logits for this request, or None.
+    background), oldest first (but see `SliceModel.predicts_all`). box: the last one given, inside the slice, or None.
+    previous: the slice's own last logits for this request, or None.
     """
 
     embedding: Floats
@@ -73,7 +73,12 @@ class SliceModel(Model):
 
     @property
     def predicts_all(self) -> bool:
-        """Whether a round answers for all slices that ever had a prompt, instead of those with a new one."""
+        """Whether a round is one prediction, as in RadioActive, instead of every turn.
+
+        It answers for all slices that have a prompt, instead of those with a new one, and only slices that the round
+        before predicted have a mask prompt. Turns without actions are part of their round: their slices are decoded
+        once, without a mask prompt. Points come newest first.
+        """
         return False
 
     def alike(self, points: int, box: bool, previous: bool) -> Hashable:
@@ -123,7 +128,10 @@ class OpenSlices(Predictor):
         work = _Work(time.perf_counter())
         try:
             if self.model.feeds_back:
-                work.logits = dict(memory_of(request, lambda earlier: self.segment([earlier])[0]) or {})
+                memory = memory_of(request, lambda earlier: self.segment([earlier])[0]) or {}
+                by_round, free = self.model.predicts_all, _free(request)
+                work.previous = {} if by_round and free else memory
+                work.logits = {} if by_round and not free else dict(memory)
             work.jobs = self._jobs(request, work)
         except Exception as error:  # bad prompts fail only this request
             work.fail(error)
@@ -136,11 +144,13 @@ class OpenSlices(Predictor):
             raise ValueError(f"a slice model takes points and 2D boxes, not {', '.join(sorted(unknown))}")
         depth, *size = self.volume.shape
         jobs = []
-        prompted = {z for given in (prompts if self.model.predicts_all else prompts[-1:]) for z in given.slices()}
-        for z in sorted(prompted):
+        by_round = self.model.predicts_all
+        asked = prompts if by_round and not _free(request) else prompts[-1:]
+        for z in sorted({z for given in asked for z in given.slices()}):
             if not 0 <= z < depth:
                 raise ValueError(f"slice {z} is not in the volume, which has the slices 0 to {depth - 1}")
-            points = np.vstack([given.points[given.points[:, 0] == z, 1:] for given in prompts])
+            order = prompts[::-1] if by_round else prompts
+            points = np.vstack([given.points[given.points[:, 0] == z, 1:] for given in order])
             boxes = np.vstack([given.boxes2d[given.boxes2d[:, 0] == z, 1:] for given in prompts])
             if len(points) and not (points[:, :2].min() >= 0 and (points[:, :2] < size).all()):
                 raise ValueError(f"slice {z} has a point outside of its {size[0]} x {size[1]} pixels")
@@ -153,7 +163,7 @@ class OpenSlices(Predictor):
         groups: dict[Hashable, list[_Job]] = {}
         for number, work in enumerate(works):
             for job in work.jobs:
-                kind = self.model.alike(len(job.points), job.box is not None, job.z in work.logits)
+                kind = self.model.alike(len(job.points), job.box is not None, job.z in work.previous)
                 groups.setdefault((number if apart else 0, kind), []).append(job)
         # one slice after the other, so that embeddings in files are read once
         return [sorted(jobs, key=lambda job: job.z) for jobs in groups.values()]
@@ -184,7 +194,7 @@ class OpenSlices(Predictor):
         _, height, width = self.volume.shape
         items = []
         for job in jobs:
-            logits = job.work.logits.get(job.z)
+            logits = job.work.previous.get(job.z)
             previous = None if logits is None else logits.astype(np.float32)
             items.append(SliceItem(embeddings[job.z], (height, width), job.points, job.box, previous))
         results = self._one_each(self.model.decode(items), len(items), "decode")
@@ -214,6 +224,11 @@ class OpenSlices(Predictor):
         if wanted == "auto":
             return self.model.auto_batch(encoding), False
         return (constant, encoding) if wanted == "fixed" else (int(wanted), True)
+
+
+def _free(request: Request) -> bool:
+    """Whether the newest turn was derived from the model's own answer."""
+    return not request.turns[-1].actions
 
 
 def clipped(box: Ints, size: Sequence[int], z: int) -> Box2D:
@@ -255,10 +270,11 @@ class _Decoded:
 
 @dataclass(eq=False)
 class _Work:
-    """The state of one request while it is answered."""
+    """The state of one request while it is answered: `previous` logits become mask prompts, `logits` the memory."""
 
     started: float
     jobs: list[_Job] = field(default_factory=list)
+    previous: Logits = field(default_factory=dict)
     logits: Logits = field(default_factory=dict)
     masks: list[Mask] = field(default_factory=list)
     seconds: float = 0.0

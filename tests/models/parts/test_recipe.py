@@ -15,17 +15,17 @@ from tests.models.stub import SIDE, item, stub
 
 RECIPES = {
     "sam": Recipe("volume", "longest", "first_click", "logits"),
-    "sam:policy=radioactive": Recipe("volume", "longest", "best", "sigmoid", 0.5, True),
+    "sam:policy=radioactive": Recipe("volume", "longest", "best", "sigmoid", 0.5, True, "rounded"),
     "medsam": Recipe("modality", "squash_cubic", "single", "none"),
-    "medsam:policy=radioactive": Recipe("slice_positive", "squash_bicubic", "single", "none", 0.0, True, False),
+    "medsam:policy=radioactive": Recipe("slice_positive", "squash_bicubic", "single", "none", 0.0, True, "kept"),
     "litemedsam": Recipe("slice", "longest_area", "single", "none"),
     "sammed2d": Recipe("volume", "squash_nearest", "best", "sigmoid"),
-    "sammed2d:policy=radioactive": Recipe("slice_positive", "squash_nearest", "best", "sigmoid", 0.0, True),
-    "scribbleprompt_sam": Recipe("none", "squash", "best", "logits", whole_numbers=False),
+    "sammed2d:policy=radioactive": Recipe("slice", "squash_nearest", "best", "sigmoid", 0.0, True, "rounded"),
+    "scribbleprompt_sam": Recipe("none", "squash", "best", "logits", fractions="kept"),
     "scribbleprompt_unet": Recipe("none", "squash", "single", "logits"),
     "scribbleprompt_unet:policy=radioactive": Recipe("none", "squash", "single", "sigmoid", 0.0, True),
     "sam2": Recipe("volume", "squash_smooth", "first_click", "logits"),
-    "sam2:policy=radioactive": Recipe("volume", "squash_smooth", "single", "logits", 0.0, True),
+    "sam2:policy=radioactive": Recipe("volume", "squash_smooth", "single", "logits", 0.0, True, "rounded"),
 }
 
 
@@ -42,7 +42,7 @@ def test_single_steps_are_replaced() -> None:
     assert model.recipe == Recipe("volume", "longest", "first_click", "none", 0.5)
     assert not model.feeds_back
     spec = "sammed2d:policy=radioactive,intensity=ct_soft,resize=squash,multimask=single,threshold=0"
-    assert make("models", spec).recipe == Recipe("ct_soft", "squash", "single", "sigmoid", 0.0, True)
+    assert make("models", spec).recipe == Recipe("ct_soft", "squash", "single", "sigmoid", 0.0, True, "rounded")
 
 
 def test_a_threshold_of_zero_is_a_step_too() -> None:
@@ -83,13 +83,13 @@ PREVIOUS = np.zeros((8, 8), dtype=np.float32)
     [
         (item([POINT]), True),
         (item([(5, 5, 0)]), True),
-        (item([POINT], previous=PREVIOUS), True),
+        (item([POINT], previous=PREVIOUS), False),  # the mask says which of three is meant
         (item([POINT, POINT]), False),
         (item([POINT], BOX), False),
         (item([], BOX), False),
     ],
 )
-def test_first_click_wants_three_masks_of_one_point_alone(asked: object, several: bool) -> None:
+def test_first_click_wants_three_masks_of_one_point_without_box_and_mask(asked: object, several: bool) -> None:
     model = stub()
     model.decode([asked])  # type: ignore[list-item]
     assert model.asked[0]["multimask"] == several
@@ -115,7 +115,7 @@ def test_the_mask_prompt_is_the_previous_answer() -> None:
     model = stub()
     (result,) = model.decode([item([(5, 5, 0)], previous=np.full((8, 8), -3, dtype=np.float32), shape=(SIDE, SIDE))])
     assert torch.equal(model.asked[0]["masks"], torch.full((1, 1, 8, 8), -3.0))
-    assert (result.logits == 17).all()
+    assert (result.logits == -3).all()
 
 
 @pytest.mark.parametrize(("threshold", "found"), [(None, True), (6.5, True), (7, False)])

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from intrabench.models.base import Answer, Failure, Request
-from intrabench.prompts import Turn, boxes, points
+from intrabench.prompts import Click, DrawBox2D, Turn, boxes, points
 from intrabench.registry import make
 from intrabench.volume import Volume
 from tests.models.stub import SIDE, Stub, answers, item, request, stub
@@ -131,7 +131,10 @@ def test_every_round_feeds_the_last_answer_of_a_slice_back(volume: Volume) -> No
 
 def test_radioactive_answers_for_all_prompted_slices_each_round(volume: Volume) -> None:
     model = stub(policy="radioactive")
-    turns = boxes({1: (0, 0, 4, 4), 2: (0, 0, 4, 4)}), points([(1, 5, 5)])
+    turns = (
+        Turn(boxes({1: (0, 0, 4, 4), 2: (0, 0, 4, 4)}), (DrawBox2D(),)),
+        Turn(points([(1, 5, 5)]), (Click(),)),
+    )
     with model.open(volume) as opened:
         (first,) = answers(opened, [request("a", turns[0])])
         (second,) = answers(opened, [request("a", *turns, memory=first.memory)])
