@@ -83,14 +83,14 @@ class Sam2Network(torch.nn.Module):
         device = self.no_memory.device
         image, *high = unpack(embeddings.to(device))
         clicks = points.to(device, torch.float32), labels.to(device, torch.int32)
-        previous = None if masks is None else masks.to(device, torch.float32)
+        previous = None if masks is None else masks.to(device, torch.float32).clamp(-LIMIT, LIMIT)
         encoder = self.module.sam_prompt_encoder
         sparse, dense = encoder(points=clicks, boxes=None, masks=previous)
         image = image + self.no_memory.view(1, -1, 1, 1)
         logits, iou, _, _ = self.module.sam_mask_decoder(  # repeat_image: every prompt has its own image
             image, encoder.get_dense_pe(), sparse, dense, multimask, repeat_image=False, high_res_features=high
         )
-        return logits.float().clamp(-LIMIT, LIMIT), iou.float()
+        return logits.float(), iou.float()
 
 
 def unpack(embeddings: Tensor) -> Maps:

@@ -48,6 +48,30 @@ def prompts(case: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]
     return torch.from_numpy(points * SCALE)[None], torch.from_numpy(labels)[None], mask
 
 
+def test_only_logits_that_are_fed_back_are_clamped() -> None:
+    """As SAM2ImagePredictor does it: masks are resized from the logits as they are."""
+    fed = []
+
+    class Encoder:
+        def __call__(self, points: object, boxes: object, masks: torch.Tensor) -> tuple[None, None]:
+            fed.extend(masks.flatten().tolist())
+            return None, None
+
+        def get_dense_pe(self) -> None:
+            """Not looked at."""
+
+    class Module(torch.nn.Module):
+        no_mem_embed, sam_prompt_encoder = torch.zeros(1, 1, 256), Encoder()
+
+        def sam_mask_decoder(self, *args: object, **kwargs: object) -> tuple[torch.Tensor, torch.Tensor, None, None]:
+            return torch.tensor([[[[-90.0, 40]]]]), torch.ones(1, 1), None, None
+
+    clicks, masks = torch.zeros(1, 1, 2), torch.tensor([[[[-90.0, 40, 3]]]])
+    logits, _ = Sam2Network(Module()).decode(torch.zeros(1, LENGTH), clicks, torch.ones(1, 1), masks)
+    assert logits.flatten().tolist() == [-90, 40]
+    assert fed == [-32, 32, 3]
+
+
 def test_prepared() -> None:
     image = DATA["input_u8"]
     close(prepare(image)[None, :, ::64, ::64], DATA["input_norm_s"], atol=1e-5)
