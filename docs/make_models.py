@@ -33,6 +33,9 @@ only points. [How results are defined](results.md#conversions) has the table.
 Models that work in 3D get only the prompts that the hand gave, not those interpolated between them. They have the
 parameter `derived=all`, as in `sammed3d:derived=all`, to get them all.
 
+A prompt where a model does not answer is noted in `adapted` as `outside crop`. Refinements with `reachable=true` keep
+to where it does, as in `points_volume+click_volume:reachable=true`.
+
 **Policies** are named sets of steps around a network. `policy=official` does what the authors do, `policy=radioactive`
 what the code behind the IntRaBench paper does. Single steps can be replaced: `sam:threshold=0.5,feedback=none`. The
 steps are explained in `intrabench/models/parts/intensity.py` (intensity), `intrabench/models/parts/resize.py` (resize)
@@ -52,14 +55,14 @@ def page() -> str:
 
 
 def _overview(models: list[Any]) -> Iterator[str]:
-    yield "| model | works in | takes | install | weights |"
-    yield "|---|---|---|---|---|"
+    yield "| model | works in | answers for | takes | install | weights |"
+    yield "|---|---|---|---|---|---|"
     for model in models:
         files = weights_of(model)
         install = f"`pip install 'intrabench[{model.extra}]'`" if model.extra else ""
         size = "none" if not files else ", ".join(f"{file.megabytes} MB" for file in files)
         prompts = ", ".join(sorted(model.accepts))
-        yield f"| [{model.name}](#{model.name}) | {model.dims}D | {prompts} | {install} | {size} |"
+        yield f"| [{model.name}](#{model.name}) | {model.dims}D | {model().covers} | {prompts} | {install} | {size} |"
     yield ""
 
 

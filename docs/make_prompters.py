@@ -48,6 +48,10 @@ Written by `make docs` from the classes and from sessions that were really playe
 A prompter is `PROMPTER`, `PROMPTER+REFINEMENT` or `PROMPTER+REFINEMENT+hand:...`, for example
 `box_interp:n=3+scribble+hand:jitter_mm=2`. `intrabench preview` draws it on any scan, with `--model` round by round.
 
+Every refinement has two more parameters. With `previous=drop`, the model gets a correction without the earlier prompts,
+with its own last answer. With `reachable=true`, a refinement looks only at the part of the scan for which the model
+[can answer](models.md).
+
 The pictures show four slices of a phantom, and a plane across them if a stroke lies in one. Green: the target.
 Yellow: what the user draws. Blue: what is derived from it. Red: background. Magenta: the answer that the prompts react
 to. For refinements that answer fills the boxes; for `point_prop` and `box_prop` it is the bright part of the slice.
@@ -58,6 +62,7 @@ The effort is that of the session in the picture; "per slice" is confirmed on a 
 class Bright(VolumeModel):
     """A cheap model for pictures: what is bright in a 2D box, or around a point in its slice."""
 
+    name = "bright"
     dims = 2
     accepts = frozenset({"point", "box2d"})
 

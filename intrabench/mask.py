@@ -108,6 +108,11 @@ class Mask:
             dense[_slices(common, (z0, y0, x0))] = self.array[_slices(common, self.start)]
         return dense
 
+    def within(self, box: Box) -> Mask:
+        """The part of this mask inside `box`, as a tight mask."""
+        common = intersection(self.box, box)
+        return Mask.empty() if common is None else Mask.of(self.crop(common), common[:3])
+
     def slice(self, z: int) -> Mask:
         """The axial slice z as a tight mask."""
         row = z - self.start[0]

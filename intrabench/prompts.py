@@ -111,6 +111,15 @@ class Prompts:
         }
         return frozenset(kind for kind, here in present.items() if here)
 
+    def extents(self) -> Ints:
+        """The tight box of each prompt, rows ``z0, y0, x0, z1, y1, x1``, half-open."""
+        z, low, high = self.boxes2d[:, :1], self.boxes2d[:, 1:3], self.boxes2d[:, 3:]
+        rows = [np.hstack([self.points[:, :3], self.points[:, :3] + 1]), np.hstack([z, low, z + 1, high])]
+        rows += [] if self.box3d is None else [self.box3d[None]]
+        strokes = [stroke.points for stroke in self.scribbles] + [lasso.points for lasso in self.lassos]
+        rows += [np.hstack([stroke.min(axis=0), stroke.max(axis=0) + 1])[None] for stroke in strokes if len(stroke)]
+        return np.vstack(rows)
+
     def slices(self) -> tuple[int, ...]:
         """Axial slices that have a 2D prompt, ascending; a 3D box adds no slice."""
         columns = [self.points[:, 0], self.boxes2d[:, 0]]

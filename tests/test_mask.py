@@ -83,6 +83,17 @@ def test_boxes() -> None:
     assert grow((1, 1, 1, 2, 2, 2), (3, 1, 0), (4, 4, 4)) == (0, 0, 1, 4, 3, 2)
 
 
+def test_a_mask_within_a_box() -> None:
+    array = np.zeros((3, 4, 5), dtype=bool)
+    array[0, 0, 0] = array[1, 1:3, 2:4] = True
+    mask = Mask.of(array, (10, 20, 30))
+    part = mask.within((11, 22, 0, 99, 99, 33))
+    assert (part.box, part.voxels) == ((11, 22, 32, 12, 23, 33), 1)
+    assert mask.within((0, 0, 0, 99, 99, 99)).box == mask.box
+    assert not mask.within((12, 0, 0, 99, 99, 99)).array.size
+    assert mask.within((0, 0, 0, 9, 9, 9)).box == (0, 0, 0, 0, 0, 0)
+
+
 def test_targets_of_a_label_map_with_holes_in_its_numbering() -> None:
     labels = np.zeros((4, 5, 6), dtype=np.int16)
     labels[0, 0, 0], labels[1:3, 2:4, 5], labels[3, 4, 1] = 2, 7, 9

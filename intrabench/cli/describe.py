@@ -72,6 +72,7 @@ def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
         lines += [
             "",
             f"accepts: {', '.join(sorted(cls.accepts))}; works in {cls.dims}D; devices: {', '.join(cls.devices)}",
+            f"answers for: {model.covers}",
             f"takes its own last answer: {'yes' if model.feeds_back else 'no'}",
         ]
         lines += [f"needs: pip install 'intrabench[{cls.extra}]'"] if cls.extra else []

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from intrabench.errors import WrongType, in_words, kind
-from intrabench.mask import Mask, Region
+from intrabench.mask import Box, Mask, Region
 from intrabench.prompts import Abilities, Derived, PromptKind, Turn, counting
 from intrabench.specs import short_spec_of, spec_of
 from intrabench.volume import Volume
@@ -64,8 +64,10 @@ class Request:
 class Answer:
     """The mask that a model returns, and where it is valid; the session overwrites its mask there.
 
-    seconds and encode_seconds are this request's share of the batch's wall time; batch is its size. notes: what the
-    model had to assume or change, in a few words each, such as ``assumed CT``; rows show them in `adapted`.
+    reach: the box in which it can answer this session at all, such as a crop around the first prompts; None: anywhere.
+    Prompts outside of it are noted in `adapted`, and corrections with ``reachable=true`` keep to it. notes: what the
+    model had to assume or change, in a few words each, such as ``assumed CT``; rows show them in `adapted`. seconds and
+    encode_seconds are this request's share of the batch's wall time; batch is its size.
     """
 
     update: Mask
@@ -75,6 +77,7 @@ class Answer:
     encode_seconds: float = 0.0
     batch: int = 1
     notes: tuple[str, ...] = ()
+    reach: Box | None = None
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,11 @@ class Model(ABC):
     def abilities(self) -> Abilities:
         """What the adaptation has to know."""
         return Abilities(self.dims, self.accepts, self.derived, self.feeds_back)
+
+    @property
+    def covers(self) -> str:
+        """In words, where it can answer."""
+        return "slices with a prompt" if self.dims == 2 else "the whole volume"
 
     @property
     def derived(self) -> Derived:
@@ -207,6 +215,11 @@ def checked(answer: Any, method: str) -> Answer:
         raise WrongType(
             f"{method} returned an Answer whose notes are {kind(answer.notes)}, expected a tuple of texts, such as "
             '("assumed CT",)'
+        )
+    if answer.reach is not None and (not isinstance(answer.reach, tuple) or len(answer.reach) != 6):
+        raise WrongType(
+            f"{method} returned an Answer whose reach is {kind(answer.reach)}, expected a half-open box, such as "
+            "(z0, y0, x0, z1, y1, x1), or None"
         )
     return answer
 

@@ -62,6 +62,7 @@ class NnInteractive(Model):
     requires = ("nnInteractive", "nnunetv2")  # the first alone may be the package's thin client
     devices = ("cpu", "cuda")
     feeds_back = True
+    covers = "a patch around the newest prompt, enlarged up to 4 times"
     version = "2"
 
     autozoom: bool = True

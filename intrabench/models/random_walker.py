@@ -51,6 +51,7 @@ class RandomWalker(VolumeModel):
     dims = 3
     accepts = frozenset({"point", "box2d", "box3d", "scribble"})
     feeds_back = True
+    covers = "the neighbourhood of the prompts"
 
     beta: float = 200.0
     reach_mm: float = 2.0

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from intrabench.mask import Mask
+from intrabench.mask import Box, Mask
 from intrabench.models.base import Answer, Request
 from intrabench.models.parts.crop_model import CropModel, Floats, OpenCrops
 from intrabench.models.parts.intensity import percentiles
@@ -28,8 +28,9 @@ STEP_MM = 1.5
 class SAMMed3D(CropModel):
     """SAM-Med3D (Wang et al., arXiv 2310.15161): a crop of 192 mm around the first prompts, points only.
 
-    All points inside the crop are used, those outside are ignored. The crop stays where the first turn put it, so it is
-    encoded once. The mask prompt is the previous logits, or zeros before the first answer.
+    All points inside the crop are used, those outside are ignored, and rows say ``outside crop``. The crop stays where
+    the first turn put it, so it is encoded once. The mask prompt is the previous logits, or zeros before the first
+    answer.
 
     ``policy=radioactive`` clips intensities to the percentiles of the volume and uses a threshold of 0.5 on logits. It
     uses one point: of the newest turn's, then of earlier ones, the first inside the crop, with the label of the very
@@ -42,6 +43,7 @@ class SAMMed3D(CropModel):
     extra = "sam"
     requires = ("segment_anything", "torchvision")
     accepts = frozenset({"point"})
+    covers = f"a crop of {SIDE * STEP_MM:g} mm around the first prompts"
 
     policy: Policy = "official"
     threshold: float | None = switch(None)
@@ -79,10 +81,11 @@ class SAMMed3D(CropModel):
         given = np.vstack(turns[::-1] if one else turns)
         points = crop.one(given) if one else crop.inside(given)
         if len(points) == 0:  # distant clicks change nothing, but are not a failure
-            return Answer(request.mask, memory=request.memory)
+            return Answer(request.mask, memory=request.memory, reach=crop.box)
         embedding = image.embedding(crop.key, lambda: zscored(crop.cut(image.volume.array, image.prepared)))
         low = self._decode(embedding, points, None if one and len(turns) > 1 else request.memory)
-        return Answer(self._mask(low, crop), memory=low[0, 0].cpu().numpy().astype(np.float16))
+        memory = low[0, 0].cpu().numpy().astype(np.float16)
+        return Answer(self._mask(low, crop), memory=memory, reach=crop.box)
 
     def _decode(self, embedding: Floats, points: NDArray[Any], previous: NDArray[np.float16] | None) -> torch.Tensor:
         before = np.zeros((SIDE // 4,) * 3) if previous is None else previous
@@ -144,6 +147,12 @@ class Crop:
         """A name for the crop."""
         return "_".join(map(str, self.start))
 
+    @property
+    def box(self) -> Box:
+        """The volume's voxels that the crop has, a half-open box."""
+        low, high = zip(*((int(kept[0]), int(kept[-1]) + 1) for kept in map(self._kept, (2, 1, 0))), strict=True)
+        return *low, *high
+
     def positions(self, points: NDArray[Any]) -> NDArray[np.int64]:
         """The crop's voxels nearest to points ``z, y, x`` of the volume, rows ``x, y, z``; they may lie outside."""
         return np.stack([self._there(axis, points[:, 2 - axis]) for axis in range(3)], axis=1)
@@ -187,11 +196,15 @@ class Crop:
         """A mask of the crop, resampled to the volume by nearest neighbour."""
         own, index = [], []
         for axis in range(3):
-            there = self._there(axis, np.arange(self.shape[axis]))
-            kept = np.flatnonzero((there >= 0) & (there < SIDE))
+            kept = self._kept(axis)
             own.append(int(kept[0]) if len(kept) else 0)
-            index.append(there[kept])
+            index.append(self._there(axis, kept))
         return Mask.of(cube[np.ix_(*index)].transpose(2, 1, 0), own[::-1])
+
+    def _kept(self, axis: int) -> NDArray[np.intp]:
+        """The volume's voxels along one axis that the crop has."""
+        there = self._there(axis, np.arange(self.shape[axis]))
+        return np.flatnonzero((there >= 0) & (there < SIDE))
 
     def _there(self, axis: int, positions: NDArray[Any]) -> NDArray[np.int64]:
         """Nearest voxels of the crop, along one axis, for voxels of the volume."""

@@ -32,6 +32,7 @@ class SegVol(CropModel):
     requires = ("segment_anything", "torchvision")
     accepts = frozenset({"point", "box3d"})
     feeds_back = False
+    covers = "the foreground of the scan"
 
     policy: Policy = "official"
     derived: Derived = switch("none")
@@ -91,7 +92,8 @@ class SegVol(CropModel):
         prompts = Prompts.of(image.prepared, points, None if box is None else box.tolist())
         generator = torch.Generator().manual_seed(1 if self.policy == "radioactive" else 0)
         with self.computing():
-            return Answer(segment(image.prepared, prompts, encode, self._decode, generator))
+            mask = segment(image.prepared, prompts, encode, self._decode, generator)
+        return Answer(mask, reach=image.prepared.box)
 
     def _decode(self, embedding: torch.Tensor, *prompts: torch.Tensor | None) -> torch.Tensor:
         device = self.runtime.device

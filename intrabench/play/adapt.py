@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.errors import NotApplicable
-from intrabench.mask import Mask
+from intrabench.mask import Box, Mask
 from intrabench.prompts import Abilities, Ints, PromptKind, Prompts, Turn
 
 PROPAGATION = "slice propagation needs a model that answers slice by slice"
@@ -58,6 +58,15 @@ def adapt(
     if strict:
         refuse(notes)
     return replace(turn, prompts=prompts), notes
+
+
+def outside(turn: Turn, reach: Box | None) -> list[str]:
+    """``outside crop`` if a prompt of the turn, or a part of it, lies where the model cannot answer; None: nowhere."""
+    if reach is None:
+        return []
+    extents = turn.prompts.extents()
+    beyond = (extents[:, :3] < reach[:3]) | (extents[:, 3:] > reach[3:])
+    return ["outside crop"] if beyond.any() else []
 
 
 def refuse(notes: Sequence[str]) -> None:

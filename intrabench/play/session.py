@@ -16,7 +16,7 @@ from intrabench.metrics.base import Metric
 from intrabench.metrics.known import of_protocol
 from intrabench.metrics.score import score
 from intrabench.models.base import Answer, Failure, Request
-from intrabench.play.adapt import PROPAGATION, adapt, refuse
+from intrabench.play.adapt import PROPAGATION, adapt, outside, refuse
 from intrabench.prompters.base import Clock, Prompter, Turns, User, dialogue
 from intrabench.prompts import Abilities, Action, Turn, counting
 from intrabench.protocols import Protocol
@@ -119,10 +119,11 @@ class Session:
         try:
             self._round.timings.add(answer)
             self._state.mask = self._state.mask.overwrite(answer.update, answer.valid)
-            self._state.memory = answer.memory
-            self._round.adapted.update(answer.notes)
+            self._state.memory, self._clock.reach = answer.memory, answer.reach
+            notes = [*answer.notes, *outside(self._state.taken[-1], answer.reach)]
+            self._round.adapted.update(notes)
             if self.strict:
-                refuse(answer.notes)
+                refuse(notes)
         except NotApplicable as reason:
             self._end("not_applicable", str(reason))
             return

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.errors import WrongType, kind
-from intrabench.mask import Mask
+from intrabench.mask import Box, Mask
 from intrabench.prompts import Action, Prompts, Turn
 from intrabench.randomness import stream
 from intrabench.specs import spec_of, switch
@@ -22,9 +22,10 @@ from intrabench.volume import Volume
 
 @dataclass
 class Clock:
-    """The round in preparation; all objects of one session share it."""
+    """The round in preparation, and where the model can answer; all objects of one session share it."""
 
     round: int = 0
+    reach: Box | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +48,11 @@ class User:
     def round(self) -> int:
         """The round that the next turn with actions opens: 0 initially, then 1 for the first correction, and so on."""
         return self.clock.round
+
+    @property
+    def reach(self) -> Box | None:
+        """The box in which the model can answer, as its last answer said; None: anywhere, or there is no answer yet."""
+        return self.clock.reach
 
     def rng(self, purpose: str) -> np.random.Generator:
         """The random stream of one decision; its numbers depend only on the decision's identity."""
@@ -130,14 +136,15 @@ class Refinement(ABC):
 
     It follows any prompter, as in ``box_interp:n=3+scribble``. begins: whether it also works alone and corrects an
     empty answer first; then it must not use earlier turns. previous: keep gives the model the earlier prompts again,
-    with its last mask; drop gives it only the new prompts and that mask. `version` changes whenever the
-    same answers could get other corrections.
+    with its last mask; drop gives it only the new prompts and that mask. reachable: looks at target and answer only
+    where the model can answer. `version` changes whenever the same answers could get other corrections.
     """
 
     name: ClassVar[str]
     version: ClassVar[str] = "1"
     begins: ClassVar[bool] = False
     previous: Literal["keep", "drop"] = switch("keep")
+    reachable: bool = switch(False)
 
     @abstractmethod
     def correct(self, user: User, mask: Mask) -> Turn | None:

@@ -63,8 +63,15 @@ class Combined(Prompter):
         if self.refinement is None:
             return
         corrector, afresh = user.acting(self.refinement.spec), self.refinement.previous == "drop"
-        while (turn := self.refinement.correct(corrector, mask)) is not None:
+        while (turn := self.refinement.correct(*self._looking(corrector, mask))) is not None:
             mask = yield replace(checked_turn(turn, f"{self.refinement.name}.correct"), afresh=afresh)
+
+    def _looking(self, user: User, mask: Mask) -> tuple[User, Mask]:
+        """What the refinement looks at: user and answer, cut off where the model cannot answer if it is `reachable`."""
+        if self.refinement is None or not self.refinement.reachable or user.reach is None:
+            return user, mask
+        target = replace(user.target, mask=user.target.mask.within(user.reach))
+        return replace(user, target=target), mask.within(user.reach)
 
 
 def _last_mask(dialogue: Turns) -> Generator[Turn, Mask, Mask]:

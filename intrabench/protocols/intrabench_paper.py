@@ -104,7 +104,7 @@ _TABLE_6 = (
         f"{_center(1)}+click_volume:previous=drop",
         3,
         note=f"{_DROP} The published code looked for errors in a patch of 128x128x128 voxels around the first point "
-        "only, and drew with the same seed in every round.",
+        "only (as click_volume does with reachable=true), and drew with the same seed in every round.",
     ),
     Row(
         "1 center PPV + 1 PPV Refine + prev point",

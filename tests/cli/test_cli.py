@@ -61,6 +61,19 @@ def test_info(say: Callable[..., Said], name: str) -> None:
     assert say("info", "box_intrep").code == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("sammed3d", ["answers for: a crop of 192 mm around the first prompts", "takes its own last answer: yes"]),
+        ("segvol", ["answers for: the foreground of the scan", "takes its own last answer: no"]),
+        ("sam2_video", ["answers for: the whole volume", "takes its own last answer: yes"]),
+        ("sam:feedback=none", ["answers for: slices with a prompt", "takes its own last answer: no"]),
+    ],
+)
+def test_info_says_where_a_model_answers(say: Callable[..., Said], name: str, told: list[str]) -> None:
+    assert set(told) <= set(say("info", name).out.splitlines())
+
+
 def test_run_table_export_and_the_second_run(say: Callable[..., Said]) -> None:
     words = ["run", "-m", "box_fill", "-p", "box_slice", "-p", "point_interp:n=3", "-d", PHANTOM, "--save-masks"]
     first = say(*words)

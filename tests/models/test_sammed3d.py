@@ -12,12 +12,17 @@ pytest.importorskip("segment_anything")
 
 import torch
 
+import intrabench
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Answer, Failure, Region, Request
 from intrabench.models.sammed3d import SIDE, Crop, SAMMed3D, zscored
+from intrabench.play.lockstep import play
+from intrabench.play.session import Session
 from intrabench.prompts import Click, Prompts, Turn, boxes, points
+from intrabench.protocols import protocol
 from intrabench.registry import make
 from intrabench.volume import Volume
+from tests.conftest import make_target
 from tests.models.networks.parity import fixture
 from tests.models.stub import answers, request
 
@@ -155,6 +160,40 @@ def test_a_turn_with_no_point_in_the_crop_changes_nothing(image: Any) -> None:
     assert np.array_equal(third.update.array, first.update.array)
     assert third.memory is first.memory
     assert len(image.model.network.asked) == 2
+
+
+def test_it_can_answer_in_the_crop_of_the_first_turn(image: Any) -> None:
+    turns = points([(10, 20, 150)]), points([(10, 20, 299)], label=0)
+    (first,) = answers(image, [request("a", turns[0])])
+    assert first.reach == first.update.box == (0, 0, 86, 40, 60, 214)  # it answers with all of the crop
+    (second,) = answers(image, [request("a", *turns, memory=first.memory)])
+    alone = Turn(turns[0]), Turn(turns[1], afresh=True)
+    (third,) = answers(image, [Request("a", alone, mask=first.update, memory=first.memory)])  # no point is left
+    assert second.reach == third.reach == first.reach
+    thick = Volume.from_canonical(np.zeros((30, 300, 10), dtype=np.int16), (5.0, 0.7, 40.0))
+    crop = Crop.around(row(2, 200, 4), thick)
+    everywhere = np.argwhere(np.ones(thick.shape, dtype=bool))
+    inside = crop.inside(np.column_stack([everywhere, np.ones(len(everywhere), dtype=int)]))
+    assert np.prod(np.subtract(crop.box[3:], crop.box[:3])) == len(inside)
+    assert crop.paste(np.ones((SIDE,) * 3, dtype=bool)).box == crop.box
+
+
+@pytest.mark.parametrize(("more", "adapted"), [("", {"", "outside crop"}), (":reachable=true", {""})])
+def test_corrections_outside_of_the_crop(scan: Volume, more: str, adapted: set[str]) -> None:
+    """A target of 60 mm at one end and 60 mm at the other: only one of them is in the crop."""
+    truth = np.zeros(scan.shape, dtype=bool)
+    truth[5:35, 10:50, 10:50] = truth[5:35, 10:50, 250:290] = True
+    prompter = intrabench.prompter(f"points_volume:n=1,placement=random+click_volume{more}")
+    with opened(scan) as image:
+        abilities = image.model.abilities
+        session = Session("k", make_target(truth), prompter, abilities, protocol("overlap@1"), rounds=8)
+        play([session], image)
+        (z0, y0, x0, z1, y1, x1) = session._clock.reach or (0,) * 6
+    assert [row["interactions"] for row in session.rows] == list(range(1, 10))
+    assert {row["adapted"] for row in session.rows} == adapted
+    for turn, told in zip(session._state.given, session.rows, strict=True):
+        ((z, y, x, _),) = turn.prompts.points
+        assert (z0 <= z < z1 and y0 <= y < y1 and x0 <= x < x1) == (told["adapted"] == "")
 
 
 def test_the_mask_prompt_is_zeros_then_the_previous_logits(image: Any) -> None:

@@ -47,6 +47,12 @@ class Recorder:
         return embedding - 0.5
 
 
+def test_it_can_answer_in_the_foreground_of_the_scan(image: Any) -> None:
+    for prompts in (points([(20, 30, 30)]), points([(0, 0, 0)]), box3d((0, 0, 0, 9, 9, 9))):
+        (answer,) = answers(image, [request("a", prompts)])
+        assert answer.reach == (*START, *np.add(START, SIDES).tolist())
+
+
 @pytest.fixture
 def image() -> Iterator[Any]:
     """An opened volume of air, tissue and a bright part."""

@@ -53,6 +53,12 @@ class Crop:
         box = Mask.of(values > low).box
         return cls((np.clip(values[box_slices(box)], low, high) - low) / (high - low), box[:3])
 
+    @property
+    def box(self) -> Box:
+        """The crop's voxels in the volume, a half-open box."""
+        (z, y, x), (depth, height, width) = self.start, self.image.shape
+        return z, y, x, z + depth, y + height, x + width
+
     def frame(self) -> Tensor:
         """The crop in the frame, ``(1, 1, 32, 256, 256)``."""
         return functional.interpolate(torch.from_numpy(self.image)[None, None], WINDOW, mode="nearest-exact")
