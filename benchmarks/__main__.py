@@ -19,6 +19,7 @@ NAMES = (
     "contours",
     "gpu",
     "statistics",
+    "coverage",
 )
 
 

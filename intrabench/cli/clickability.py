@@ -57,7 +57,7 @@ def clickability_evaluate(
     if format == "csv":
         typer.echo(formatted(table, format), nl=False)
     elif format == "text":
-        print_frame(wide(table), f"{len(entries)} entries of {clicks.name}; 95 % intervals over entries")
+        print_frame(wide(table), f"{len(entries)} entries of {clicks.name}; 95 % intervals over pictures")
     else:
         typer.echo(formatted(wide(table), format), nl=False)
 

@@ -13,8 +13,8 @@ from intrabench.statistics.resample import AVERAGE, intervals
 def annotated_table(rows: pl.DataFrame, layout: Layout, *, interval: bool, counts: bool) -> pl.DataFrame:
     """`effort_table` with cells as text: ``0.512 [0.401, 0.623] 12/40 !2``.
 
-    interval: the 95 % bootstrap interval over cases; a dash for fewer than two cases. counts:
-    the numbers of cases and targets, and after an exclamation mark how many sessions failed.
+    interval: the 95 % bootstrap interval over patients; a dash for fewer than `FEW`. counts: the numbers of cases and
+    targets, and after an exclamation mark how many sessions failed.
 
     Raises:
         IntraBenchError: the columns are not data sets.

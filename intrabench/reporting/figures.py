@@ -133,7 +133,7 @@ def _logarithmic(panel: Any) -> None:
 
 
 def _ranking(table: pl.DataFrame, names: Mapping[int, str]) -> Any:
-    """Ranks and the ranks in 95 % of the draws of cases, the best on top."""
+    """Ranks and the ranks in 95 % of the draws of patients, the best on top."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 

@@ -14,6 +14,7 @@ from intrabench.reporting.reference.rclicks import PUBLISHED_METRIC, beside_publ
 from intrabench.reporting.table import Layout, effort_table, layout_of, referenced, round_table, stored_rows
 from intrabench.results.current import current
 from intrabench.statistics.click_groups import describe_groups, group_table
+from intrabench.statistics.resample import FEW
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ def make_table(
         frame = referenced(rows, layout, reference)
     elif interval or counts:
         frame = annotated_table(rows, layout, interval=interval, counts=counts)
+        heading += f"; 95 % intervals over patients, [-] for fewer than {FEW}" if interval else ""
     else:
         frame = round_table(rows, layout) if per_round else effort_table(rows, layout)
     return Table(frame, heading, rows, left_out)

@@ -15,7 +15,7 @@ from intrabench.results import labels
 from intrabench.results.current import current
 from intrabench.results.store import read_rows
 from intrabench.specs import nearest
-from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate, aggregation
+from intrabench.statistics.aggregate import AGGREGATIONS, COUNTS, Aggregation, aggregate, aggregation
 from intrabench.statistics.matched import MATCHED, matched_scores
 from intrabench.statistics.measures import described, measured, scored_by, summary
 from intrabench.statistics.scores import IDENTITY, MODEL, PROTOCOL, FailurePolicy, scores
@@ -154,7 +154,7 @@ def stored_table(root: Path, layout: Layout | None = None) -> pl.DataFrame:
 
 
 def cells(scored: pl.DataFrame, layout: Layout) -> pl.DataFrame:
-    """One line per cell: `layout.by`, `layout.columns`, `value`, and the numbers of `cases`, `targets` and `failed`.
+    """One line per cell: `layout.by`, `layout.columns`, `value`, and the numbers of `COUNTS`.
 
     If columns are not data sets, a cell is the mean over its data sets.
     """
@@ -162,9 +162,7 @@ def cells(scored: pl.DataFrame, layout: Layout) -> pl.DataFrame:
     per_set = aggregate(counted(scored, layout), keys, layout.how)
     if layout.columns == "dataset":
         return per_set
-    return per_set.group_by(keys).agg(
-        pl.col("value").mean(), *(pl.col(n).sum() for n in ("cases", "targets", "failed"))
-    )
+    return per_set.group_by(keys).agg(pl.col("value").mean(), pl.col(COUNTS).sum())
 
 
 def counted(scored: pl.DataFrame, layout: Layout) -> pl.DataFrame:

@@ -11,6 +11,9 @@ from intrabench.errors import IntraBenchError
 from intrabench.specs import nearest
 from intrabench.target import WHOLE_CASE
 
+COUNTS = ("patients", "cases", "targets", "failed")
+"""Columns of numbers that stand beside a mean."""
+
 Steps = tuple[tuple[str, ...], ...]
 
 
@@ -56,7 +59,7 @@ def aggregation(name: str) -> Aggregation:
 
 
 def aggregate(scored: pl.DataFrame, by: Sequence[str], how: Aggregation) -> pl.DataFrame:
-    """One line per combination of `by` and data set: the mean `value`, the numbers of `cases` and `targets`, `failed`.
+    """One line per combination of `by` and data set: the mean `value`, and the numbers of `COUNTS`.
 
     scored: `scores`; sessions without a value are left out of means.
     """
@@ -65,6 +68,7 @@ def aggregate(scored: pl.DataFrame, by: Sequence[str], how: Aggregation) -> pl.D
         scored.filter(~pl.col("not_applicable"))
         .group_by(keys)
         .agg(
+            pl.col("patient").n_unique().alias("patients"),
             pl.col("case").n_unique().alias("cases"),
             pl.struct("case", "target").n_unique().alias("targets"),
             pl.col("failed").sum(),

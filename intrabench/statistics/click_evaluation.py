@@ -23,6 +23,7 @@ ALL = "all"
 SCHEMA = {
     "dataset": pl.String,
     "full_stem": pl.String,
+    "image_stem": pl.String,
     "click_type": pl.String,
     "clicks": pl.Int64,
     **dict.fromkeys(METRICS, pl.Float64),
@@ -52,15 +53,14 @@ def evaluate(
 def means(evaluated: pl.DataFrame) -> pl.DataFrame:
     """Means of `evaluate`: ``dataset``, ``click_type``, ``metric``, its mean `value` over `stems`, and `low` to `high`.
 
-    The interval is the 95 % bootstrap interval over stems, as in all tables (`intervals`). The click type `ALL` is the
-    mean over all stems; with several data sets, the data set `AVERAGE` is the mean over data sets.
+    The interval is the 95 % bootstrap interval (`intervals`) over pictures, each with all its stems. The click type
+    `ALL` is the mean over all stems; with several data sets, the data set `AVERAGE` is the mean over data sets.
     """
-    each = evaluated.unpivot(METRICS, index=["dataset", "full_stem", "click_type"], variable_name="metric")
+    keys = ["dataset", "full_stem", "image_stem", "click_type"]
+    each = evaluated.unpivot(METRICS, index=keys, variable_name="metric")
     each = pl.concat([each, each.with_columns(click_type=pl.lit(ALL))])
-    stem = pl.col("full_stem")
-    scored = each.with_columns(
-        case=stem, target=stem, label=pl.lit("click"), failed=pl.lit(False), not_applicable=pl.lit(False)
-    )
+    one = {"patient": pl.col("image_stem"), "case": pl.col("full_stem"), "target": pl.col("full_stem")}
+    scored = each.with_columns(**one, label=pl.lit("click"), failed=pl.lit(False), not_applicable=pl.lit(False))
     found = intervals(scored, ["click_type", "metric"], aggregation("pooled"))
     if evaluated["dataset"].n_unique() == 1:
         found = found.filter(pl.col("dataset") != AVERAGE)
@@ -101,5 +101,6 @@ def _row(
             f"{clickability.name} cannot be compared with the clicks of {entry.full_stem} ({problem}); fix the model "
             "or leave out this entry"
         ) from problem
-    who = {"dataset": entry.dataset, "full_stem": entry.full_stem, "click_type": entry.click_type}
+    who = {"dataset": entry.dataset, "full_stem": entry.full_stem, "image_stem": entry.image_stem}
+    who |= {"click_type": entry.click_type}
     return {**who, "clicks": len(entry.clicks), **asdict(found)}

@@ -10,14 +10,12 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import merit
+from intrabench.results.store import with_patients
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
 from intrabench.statistics.measures import best, described, measured
-from intrabench.statistics.resample import AVERAGE, DRAWS, intervals
+from intrabench.statistics.resample import AVERAGE, DRAWS, FEW, intervals
 from intrabench.statistics.scores import UNIT, FailurePolicy
-from intrabench.statistics.significance import holm, signed_rank
-
-FEW = 6
-"""With fewer cases, a signed rank test cannot reach 5 %, whatever the differences are."""
+from intrabench.statistics.significance import holm, per_patient, signed_rank
 
 SIZES = ("small", "medium", "large")
 
@@ -47,8 +45,8 @@ class Comparison:
     datasets: a row per data set and `AVERAGE`: `difference` and its interval of 95 %, `low` to `high` (as `intervals`);
     `units`, `wins`, `ties` and `losses` of B among them, and `superiority`, the share of wins plus half the ties;
     `infinite` of the units, with such a value on either side, enter those counts but no mean (HD95 of failures; two
-    are a tie); `rank_biserial` (-1 to 1) and `p` of the signed ranks of per-case differences, `p_holm` corrected over
-    data sets.
+    are a tie); `rank_biserial` (-1 to 1) and `p` of the signed ranks of per-patient differences, `p_holm` corrected
+    over data sets.
     sizes: a row per third of the targets by volume, `from_ml` to `to_ml`; all targets have equal weight.
     extremes: the targets that differ most, mean over seeds, the best for B first.
     only_a, only_b: units with a value on one side only; they are not compared.
@@ -64,8 +62,8 @@ class Comparison:
 
     @property
     def worse(self) -> bool:
-        """Whether B is significantly worse: the average's interval lies below 0, and there are enough cases."""
-        high = self.datasets.filter(pl.col("dataset") == AVERAGE, pl.col("cases") >= FEW)["high"]
+        """Whether B is significantly worse: the average's interval lies below 0; of too few patients there is none."""
+        high = self.datasets.filter(pl.col("dataset") == AVERAGE)["high"]
         return any(value is not None and value < 0 for value in high)
 
     def describe(self, a: str = "A", b: str = "B") -> list[str]:
@@ -93,14 +91,16 @@ def compare(a: pl.DataFrame, b: pl.DataFrame, settings: Settings | None = None) 
         IntraBenchError: a side has several lines, or there is no common unit.
     """
     settings = settings or Settings()
+    both = with_patients(pl.concat([a.with_columns(_side=0), b.with_columns(_side=1)], how="diagonal"))
+    a, b = (both.filter(_side=side).drop("_side") for side in (0, 1))
     values_a, values_b = _values(a, "A", settings), _values(b, "B", settings)
     units = _differences(values_a, values_b, settings)
     if units.is_empty():
         raise IntraBenchError("the two lines have no target and seed in common; run both on the same data and seeds")
     datasets = _per_dataset(units, settings)
     warnings = [
-        f"{row['dataset']}: {row['cases']} case{'s' * (row['cases'] != 1)}; too few cases for a conclusion"
-        for row in datasets.filter(pl.col("cases") < FEW, pl.col("dataset") != AVERAGE).iter_rows(named=True)
+        f"{row['dataset']}: {row['patients']} patient{'s' * (row['patients'] != 1)}; too few for a conclusion"
+        for row in datasets.filter(pl.col("patients") < FEW, pl.col("dataset") != AVERAGE).iter_rows(named=True)
     ]
     return Comparison(
         settings,
@@ -120,7 +120,7 @@ def _values(rows: pl.DataFrame, side: str, settings: Settings) -> pl.DataFrame:
         raise IntraBenchError(
             f"{side} contains several lines; choose one, for example by its model, prompter and protocol"
         )
-    return scored.select(*UNIT, "target_ml", "value", "failed")
+    return scored.select(*UNIT, "patient", "target_ml", "value", "failed")
 
 
 def _differences(a: pl.DataFrame, b: pl.DataFrame, settings: Settings) -> pl.DataFrame:
@@ -132,6 +132,7 @@ def _differences(a: pl.DataFrame, b: pl.DataFrame, settings: Settings) -> pl.Dat
         .join(b.rename({"value": "b"}), on=UNIT, nulls_equal=True)
         .select(
             *UNIT,
+            "patient",
             "a",
             "b",
             target_ml=pl.coalesce("target_ml", "target_ml_right"),  # not known of a session that was never played
@@ -149,11 +150,10 @@ def _per_dataset(units: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     """`Comparison.datasets`."""
     effect = intervals(units.with_columns(pair=0), ["pair"], settings.how, settings.draws).drop("pair")
     counts = _counts(pl.concat([units, units.with_columns(dataset=pl.lit(AVERAGE))]), "dataset", settings.tie)
-    # with infinite differences of both signs in a case, neither line is better
-    cases = units.group_by("dataset", "case").agg(pl.col("difference").mean().fill_nan(0)).sort("dataset", "case")
-    tests = [
-        (name, *signed_rank(one["difference"])) for (name,), one in cases.partition_by("dataset", as_dict=True).items()
-    ]
+    # with infinite differences of both signs in a patient, neither line is better
+    patients = per_patient(units, name="difference").with_columns(pl.col("difference").fill_nan(0))
+    parts = patients.sort("dataset", "patient").partition_by("dataset", as_dict=True)
+    tests = [(name, *signed_rank(one["difference"])) for (name,), one in parts.items()]
     tested = pl.DataFrame(tests, schema=["dataset", "rank_biserial", "p"], orient="row")
     tested = tested.with_columns(pl.Series("p_holm", holm(tested["p"])))
     joined = effect.join(counts, on="dataset", how="left", maintain_order="left")
@@ -161,7 +161,7 @@ def _per_dataset(units: pl.DataFrame, settings: Settings) -> pl.DataFrame:
 
 
 def _per_size(units: pl.DataFrame, settings: Settings) -> pl.DataFrame:
-    """`Comparison.sizes`; the cases of all data sets are drawn together."""
+    """`Comparison.sizes`; the patients of all data sets are drawn together."""
     targets = units.filter(pl.col("target_ml").is_not_null()).group_by(_TARGET).agg(pl.col("target_ml").first())
     rank = pl.col("target_ml").rank("min") - 1  # equal volumes belong to the same third
     targets = targets.with_columns(size=(rank * len(SIZES)) // pl.len())
@@ -169,7 +169,8 @@ def _per_size(units: pl.DataFrame, settings: Settings) -> pl.DataFrame:
         pl.col("target_ml").min().alias("from_ml"), pl.col("target_ml").max().alias("to_ml")
     )
     sized = units.drop("target_ml").join(targets, on=_TARGET, nulls_equal=True)
-    pooled = sized.with_columns(dataset=pl.lit("all"), case=pl.format("{}/{}", "dataset", "case"))
+    pooled = sized.with_columns(dataset=pl.lit("all"), patient=pl.format("{}/{}", "dataset", "patient"))
+    pooled = pooled.with_columns(case=pl.format("{}/{}", sized["dataset"], "case"))
     effect = intervals(pooled, ["size"], AGGREGATIONS["pooled"], settings.draws).filter(pl.col("dataset") == "all")
     joined = bounds.join(effect, on="size").join(_counts(sized, "size", settings.tie), on="size").sort("size")
     names = pl.col("size").replace_strict(range(len(SIZES)), SIZES, return_dtype=pl.String)

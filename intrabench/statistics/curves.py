@@ -14,7 +14,8 @@ import polars as pl
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import merit
 from intrabench.statistics.aggregate import Aggregation, per_label
-from intrabench.statistics.resample import AVERAGE, Array, difference
+from intrabench.statistics.bca import Array
+from intrabench.statistics.resample import AVERAGE, difference
 from intrabench.statistics.steps import Steps
 
 GRID = 200

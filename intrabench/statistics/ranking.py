@@ -11,9 +11,10 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import Best, merit
-from intrabench.statistics.aggregate import Aggregation, aggregate
-from intrabench.statistics.resample import AVERAGE, DRAWS, Array, difference, percentiles, resample, with_average
-from intrabench.statistics.significance import holm, signed_rank
+from intrabench.statistics.aggregate import COUNTS, Aggregation, aggregate
+from intrabench.statistics.bca import Array, percentiles, tail
+from intrabench.statistics.resample import AVERAGE, DRAWS, difference, resample, with_average
+from intrabench.statistics.significance import holm, per_patient, signed_rank
 
 _DIGITS = 12  # rounded, so that equal lines are tied whatever the order of summation
 
@@ -23,9 +24,10 @@ class Ranking:
     """Lines ranked by their average over data sets, the best first.
 
     table: the columns of a line, `rank` (1 is best; equal values share the better rank) and its interval of 95 %, `low`
-    to `high`, `value`, `cases`, `targets`, `failed`. tau: mean over draws of Kendall's tau-b between the drawn ranking
-    and this one; 1 where no draw changes it. Draws that miss all cases of some line are left out; where a line has
-    fewer than two cases of a data set there is neither an interval nor a tau, and no tau where all lines are tied.
+    to `high`, `value` and `COUNTS`. The interval is that of drawn ranks, with the wider tails of the average (`tail`).
+    tau: mean over draws of Kendall's tau-b between the drawn ranking and this one; 1 where no draw changes it. Draws
+    that miss all patients of some line are left out; where a line has fewer than `FEW` patients of a data set there is
+    neither an interval nor a tau, and no tau where all lines are tied.
     left_out: lines without a value on some data sets, which are listed in `missing`.
     """
 
@@ -45,7 +47,7 @@ class Ranking:
 def ranking(
     scored: pl.DataFrame, by: Sequence[str], how: Aggregation, *, best: Best = "high", draws: int = DRAWS
 ) -> Ranking:
-    """Rank lines by their mean over data sets, also in every draw of cases; all lines share the draws.
+    """Rank lines by their mean over data sets, also in every draw of patients; all lines share the draws.
 
     scored: `scores`. Means of ranks are not used, so the order is that of tables, and that of two lines does not
     depend on a third. Stability as in Wiesenfarth et al., Scientific Reports 11:2369 (2021).
@@ -53,6 +55,8 @@ def ranking(
     Raises:
         IntraBenchError: no line has a value on all data sets.
     """
+    from scipy.special import ndtr
+
     names = scored.select("dataset").unique()
     found = aggregate(scored, by, how)
     table = with_average(found, by, names.height).filter(pl.col("dataset") == AVERAGE).sort(by)
@@ -60,13 +64,14 @@ def ranking(
         raise IntraBenchError("no line has a value on all data sets, so there is no ranking; choose fewer data sets")
     drawn = resample(scored, by, how, draws)
     ranked = drawn.lines.with_row_index("_line").join(table, on=by, how="semi", nulls_equal=True, maintain_order="left")
-    averages = drawn.average()[:, ranked["_line"].to_numpy()]
+    which = ranked["_line"].to_numpy()
+    averages, wide = drawn.average()[:, which], ndtr(tail(list(drawn.parts.values()))[0][which])
     full, values = (np.round(merit(one, best), _DIGITS) for one in (table["value"].to_numpy()[None], averages))
     values = values[~np.isnan(values).any(axis=1)]
-    low, high = (pl.Series(end).fill_nan(None).cast(pl.Int64) for end in percentiles(ranks(values)))
+    low, high = (pl.Series(end).fill_nan(None).cast(pl.Int64) for end in percentiles(ranks(values), 1 - wide, wide))
     table = table.with_columns(rank=pl.Series(ranks(full)[0], dtype=pl.Int64), low=low, high=high)
     return Ranking(
-        table.select(*by, "rank", "low", "high", "value", "cases", "targets", "failed").sort("rank", *by),
+        table.select(*by, "rank", "low", "high", "value", *COUNTS).sort("rank", *by),
         tau(values, full),
         _left_out(scored.select(by).unique().join(names, how="cross"), found, by),
     )
@@ -75,13 +80,15 @@ def ranking(
 def pairs(scored: pl.DataFrame, by: Sequence[str], *, best: Best = "high") -> pl.DataFrame:
     """Every two lines (the columns of the second end in `_other`): rank-biserial correlation and Wilcoxon's test.
 
-    Of the differences on their common cases, means over targets, all data sets together; positive where the first is
-    better. `p_holm` is corrected over all pairs that have common cases; others are not there. The smallest `p` first.
+    Of the differences on their common patients, means over targets, then over cases, all data sets together; positive
+    where the first is better. `p_holm` is corrected over all pairs that have common patients; others are not there. The
+    smallest `p` first.
     """
-    cases = scored.group_by(*by, "dataset", "case").agg(pl.col("value").mean()).drop_nulls("value")
-    lines = cases.select(by).unique().sort(by).with_row_index("_line")
-    cases = cases.join(lines, on=by, nulls_equal=True).sort("_line", "dataset", "case")
-    values = cases.pivot("_line", index=["dataset", "case"], values="value").drop("dataset", "case").to_numpy()
+    each = ["dataset", "patient"]
+    patients = per_patient(scored, by).drop_nulls("value")
+    lines = patients.select(by).unique().sort(by).with_row_index("_line")
+    patients = patients.join(lines, on=by, nulls_equal=True).sort("_line", *each)
+    values = patients.pivot("_line", index=each, values="value").drop(each).to_numpy()
     values = np.round(merit(values, best), _DIGITS)
     tests = []
     for first, second in combinations(range(lines.height), 2):
@@ -91,7 +98,7 @@ def pairs(scored: pl.DataFrame, by: Sequence[str], *, best: Best = "high") -> pl
     kinds = {
         "_line": pl.UInt32,
         "_line_other": pl.UInt32,
-        "cases": pl.Int64,
+        "patients": pl.Int64,
         "rank_biserial": pl.Float64,
         "p": pl.Float64,
     }

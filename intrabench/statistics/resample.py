@@ -1,7 +1,7 @@
-"""Uncertainty of numbers: the bootstrap over cases.
+"""Uncertainty of numbers: the bootstrap over patients.
 
-All targets and seeds of a case stay together, because they are correlated. All lines of a data set share the draws of
-cases, so that comparisons are paired; data sets are drawn independently.
+All scans, targets and seeds of a patient stay together, because they are correlated. All lines of a data set share the
+draws of patients, so that comparisons are paired; data sets are drawn independently.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from intrabench.randomness import stream
-from intrabench.statistics.aggregate import Aggregation, aggregate, per_label
-
-Array = NDArray[np.float64]
+from intrabench.statistics.aggregate import COUNTS, Aggregation, aggregate, per_label
+from intrabench.statistics.bca import Array, Jackknife, bca, jackknife
 
 DRAWS = 2000
-LEVEL = 0.95
+FEW = 6
+"""Of fewer patients there is no interval, because none holds its level, and no signed rank test can reach 5 %."""
 AVERAGE = "average"
 """Name in the column `dataset` of the mean over all data sets."""
 
@@ -31,11 +30,13 @@ class Drawn:
     """The value of every line in every draw.
 
     lines: the columns of a line, one row each, sorted. values: by data set (draws, lines), NaN where a draw holds no
-    case of the line, and throughout where the line has fewer than two cases, which do not tell how cases differ.
+    patient of the line, and throughout where the line has fewer than `FEW`. parts: by data set, for the ends of
+    intervals (`bca`).
     """
 
     lines: pl.DataFrame
     values: Mapping[str, Array]
+    parts: Mapping[str, Jackknife]
 
     def average(self) -> Array:
         """(draws, lines) Mean over data sets, NaN where one is missing."""
@@ -46,25 +47,23 @@ class Drawn:
 
 
 def intervals(scored: pl.DataFrame, by: Sequence[str], how: Aggregation, draws: int = DRAWS) -> pl.DataFrame:
-    """`aggregate`, its mean over data sets (`AVERAGE`), and of each the percentile interval of 95 %, `low` to `high`.
+    """`aggregate`, its mean over data sets (`AVERAGE`), and of each the interval of 95 % (`bca`), `low` to `high`.
 
     scored: `scores`. by: at least one column. The average is absent where a data set is missing. `low` and `high` are
-    null where a data set has fewer than two cases with a value. A mean over infinite values is infinite, and so is
+    null where a data set has fewer than `FEW` patients with a value. A mean over infinite values is infinite, and so is
     every draw that holds one; over infinite values of both signs it is null.
-
-    Efron and Tibshirani, An Introduction to the Bootstrap (1993), 13.3.
     """
     table = with_average(aggregate(scored, by, how), by, scored["dataset"].n_unique())
     drawn = resample(scored, by, how, draws)
     bounds = []
     for name, values in {**drawn.values, AVERAGE: drawn.average()}.items():
-        low, high = percentiles(values)
+        low, high = bca(values, [drawn.parts[name]] if name in drawn.parts else list(drawn.parts.values()))
         bounds.append(drawn.lines.with_columns(pl.Series("low", low), pl.Series("high", high), dataset=pl.lit(name)))
     return (
         table.join(pl.concat(bounds), on=[*by, "dataset"], how="left", nulls_equal=True)
         .with_columns(pl.when(pl.col("value").is_not_null()).then(pl.col("low", "high").fill_nan(None)))
         .sort(*by, pl.col("dataset") == AVERAGE, "dataset")
-        .select(*by, "dataset", "value", "low", "high", "cases", "targets", "failed")
+        .select(*by, "dataset", "value", "low", "high", *COUNTS)
     )
 
 
@@ -73,42 +72,29 @@ def with_average(table: pl.DataFrame, by: Sequence[str], datasets: int) -> pl.Da
     table = table.with_columns(pl.col("value").fill_nan(None))
     known = table.filter(pl.col("value").is_not_null())
     means = known.group_by(*by, pl.lit(AVERAGE).alias("dataset")).agg(
-        pl.col("cases", "targets", "failed").sum(), pl.col("value").mean(), (pl.len() == datasets).alias("_complete")
+        pl.col(COUNTS).sum(), pl.col("value").mean(), (pl.len() == datasets).alias("_complete")
     )
     return pl.concat([table, means.filter("_complete").select(table.columns)])
 
 
 def resample(scored: pl.DataFrame, by: Sequence[str], how: Aggregation, draws: int = DRAWS) -> Drawn:
-    """Draw the cases of every data set with replacement, as many as it has, and aggregate all lines again.
+    """Draw the patients of every data set with replacement, as many as it has, and aggregate all lines again.
 
-    The draws of a data set depend on nothing but its name and its cases: neither on the order of rows nor on what else
-    was selected.
+    The draws of a data set depend on nothing but its name and its patients: neither on the order of rows nor on what
+    else was selected.
     """
     cells, groups = _cells(scored, by, how)
     lines = cells.select(by).unique().sort(by).with_row_index("_line")
     cells = cells.join(lines, on=by, nulls_equal=True)
-    cells = cells.with_columns(_case=pl.col("case").rank("dense").over("dataset") - 1).sort(*groups, "_case", "_line")
-    values = {}
-    for (name,), part in cells.partition_by("dataset", as_dict=True).items():
-        cases = part["case"].n_unique()
-        sums = [_matrices(group, cases, lines.height) for group in part.partition_by(groups)]
-        values[str(name)] = np.concatenate([_means(weights, sums) for weights in _weights(str(name), cases, draws)])
-        enough = np.sum([count > 0 for _, count in sums], axis=0).astype(bool).sum(axis=0) > 1
-        values[str(name)][:, ~enough] = np.nan
-    return Drawn(lines.select(by), values)
-
-
-def percentiles(values: Array, level: float = LEVEL) -> tuple[Array, Array]:
-    """(draws, n) to the n lower and n upper ends of the middle `level` of each column; NaN are no draws.
-
-    The ends are drawn values, the outer of the two nearest: between infinite values there is nothing to interpolate.
-    """
-    ordered = np.sort(values if len(values) else np.full((1, values.shape[1]), np.nan), axis=0)  # NaN come last
-    last = np.maximum(np.count_nonzero(~np.isnan(ordered), axis=0) - 1, 0)
-    tail = (1 - level) / 2
-    ends = np.floor(tail * last), np.ceil((1 - tail) * last)
-    low, high = (np.take_along_axis(ordered, end.astype(int)[None], axis=0)[0] for end in ends)
-    return low, high
+    cells = cells.with_columns(_patient=pl.col("patient").rank("dense").over("dataset") - 1)
+    values, parts = {}, {}
+    for (name,), part in cells.sort(*groups, "_patient", "_line").partition_by("dataset", as_dict=True).items():
+        patients, key = part["patient"].n_unique(), str(name)
+        sums = [_matrices(group, patients, lines.height) for group in part.partition_by(groups)]
+        values[key] = np.concatenate([_means(weights, sums) for weights in _weights(key, patients, draws)])
+        parts[key] = jackknife(sums)
+        values[key][:, parts[key].patients < FEW] = np.nan
+    return Drawn(lines.select(by), values, parts)
 
 
 def difference(a: Array, b: Array) -> Array:
@@ -117,40 +103,40 @@ def difference(a: Array, b: Array) -> Array:
 
 
 def _cells(scored: pl.DataFrame, by: Sequence[str], how: Aggregation) -> tuple[pl.DataFrame, list[str]]:
-    """The sum and the number of values per line, group and case, and the columns that make a group.
+    """The sum and the number of values per line, group and patient, and the columns that make a group.
 
     Cases are averaged within groups, such as classes, and a line is the mean of its groups: all aggregations are mean
-    over groups of sum over cases / number over cases, which a draw takes with its weights.
+    over groups of sum over cases / number of cases, which a draw takes with the weights of their patients.
     """
     values = per_label(scored).filter(pl.col("value").is_not_null())
     within = [step for step in how.steps if "case" in step]
     groups = list(how.steps[len(within)])
     for step in within:
-        values = values.group_by(*dict.fromkeys([*by, *step])).agg(pl.col("value").mean())
-    keys = dict.fromkeys([*by, *groups, "case"])
+        values = values.group_by(*dict.fromkeys([*by, *step, "patient"])).agg(pl.col("value").mean())
+    keys = dict.fromkeys([*by, *groups, "patient"])
     return values.group_by(*keys).agg(pl.col("value").sum(), pl.len().alias("count")), groups
 
 
-def _matrices(group: pl.DataFrame, cases: int, lines: int) -> tuple[Array, Array]:
-    """(cases, lines) Sums and numbers of the values of a group."""
-    sums, counts = np.zeros((2, cases, lines))
-    where = group["_case"].to_numpy(), group["_line"].to_numpy()
+def _matrices(group: pl.DataFrame, patients: int, lines: int) -> tuple[Array, Array]:
+    """(patients, lines) Sums and numbers of the values of a group."""
+    sums, counts = np.zeros((2, patients, lines))
+    where = group["_patient"].to_numpy(), group["_line"].to_numpy()
     sums[where], counts[where] = group["value"].to_numpy(), group["count"].to_numpy()
     return sums, counts
 
 
-def _weights(dataset: str, cases: int, draws: int) -> Iterator[Array]:
-    """Blocks of (draws, cases): how often each case was drawn."""
+def _weights(dataset: str, patients: int, draws: int) -> Iterator[Array]:
+    """Blocks of (draws, patients): how often each patient was drawn."""
     random = stream("bootstrap", dataset)
-    block = max(1, _BLOCK // cases)
+    block = max(1, _BLOCK // patients)
     for start in range(0, draws, block):
         size = min(block, draws - start)
-        picked = random.integers(cases, size=(size, cases)) + cases * np.arange(size)[:, None]
-        yield np.bincount(picked.ravel(), minlength=size * cases).reshape(size, cases).astype(float)
+        picked = random.integers(patients, size=(size, patients)) + patients * np.arange(size)[:, None]
+        yield np.bincount(picked.ravel(), minlength=size * patients).reshape(size, patients).astype(float)
 
 
 def _means(weights: Array, groups: Sequence[tuple[Array, Array]]) -> Array:
-    """(draws, cases) weights to the (draws, lines) means over the groups that a draw holds; NaN where it holds none."""
+    """(draws, patients) weights to (draws, lines) means over the groups that a draw holds; NaN where it holds none."""
     total, present = np.zeros((2, len(weights), groups[0][0].shape[1]))
     some = max(1, _BLOCK // total.size)  # one large product takes a tenth of the time of many small ones
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -172,5 +158,5 @@ def _weighted(weights: Array, sums: Array) -> Array:
 
 
 def _product(weights: Array, cells: Array) -> Array:
-    """(draws, cases) by (cases, groups, lines): the (draws, groups, lines) sums over cases."""
+    """(draws, patients) by (patients, groups, lines): the (draws, groups, lines) sums over patients."""
     return (weights @ cells.reshape(len(cells), -1)).reshape(len(weights), *cells.shape[1:])

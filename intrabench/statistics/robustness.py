@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from intrabench.errors import IntraBenchError
-from intrabench.statistics.resample import Array
+from intrabench.statistics.bca import Array
 
 _EPSILON = 1e-9  # added to the denominator by RClicks
 

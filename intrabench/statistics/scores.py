@@ -105,7 +105,8 @@ def states(rows: pl.DataFrame, round: int | None = None, column: str = "dice") -
         rows = rows.with_columns(_lacks=lacks.fill_null(False))  # older versions did not store what they measured
         rows = rows.filter(pl.col("_lacks") == pl.col("_lacks").min().over(same)).drop("_lacks")
     rows = rows.filter(pl.col("_played") == pl.col("_played").max().over(same))
-    return rows.filter(pl.col("round") == pl.col("round").max().over("session")).drop("_played")
+    last = rows.filter(pl.col("round") == pl.col("round").max().over("session")).drop("_played")
+    return last.with_columns(pl.coalesce("patient", "case"))
 
 
 def scores(

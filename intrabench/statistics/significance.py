@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike
 
-from intrabench.statistics.resample import Array
+from intrabench.statistics.bca import Array
 
 
 def holm(p: ArrayLike) -> Array:
@@ -16,6 +19,12 @@ def holm(p: ArrayLike) -> Array:
     corrected = np.empty_like(given)
     corrected[order] = np.minimum(stepped, 1)
     return corrected
+
+
+def per_patient(values: pl.DataFrame, by: Sequence[str] = (), name: str = "value") -> pl.DataFrame:
+    """The mean of a column over the targets of a case, then over the cases of a patient, per `by` and data set."""
+    mean = pl.col(name).mean()
+    return values.group_by(*by, "dataset", "patient", "case").agg(mean).group_by(*by, "dataset", "patient").agg(mean)
 
 
 def signed_rank(differences: ArrayLike) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
 from intrabench.specs import nearest
-from intrabench.statistics.resample import Array
+from intrabench.statistics.bca import Array
 from intrabench.statistics.scores import MACHINE, FailurePolicy, Scale, metric, scores, valued
 
 EFFORTS = {

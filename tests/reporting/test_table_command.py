@@ -54,6 +54,8 @@ def test_the_head_says_what_was_done(table: Callable[..., Said]) -> None:
     assert said.code == 0
     head = " ".join(said.out.split("┏")[0].split())
     assert head == "dice: mean over all targets; failures are left out, empty answers count as the worst value"
+    head = " ".join(table("--interval").out.split("┏")[0].split())
+    assert head.endswith("worst value; 95 % intervals over patients, [-] for fewer than 6")
 
 
 def test_lines_and_columns_of_ones_own(table: Callable[..., Said]) -> None:

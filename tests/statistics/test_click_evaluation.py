@@ -35,17 +35,18 @@ def scene(one: RealClicks) -> ClickedImage:
 
 
 ENTRIES = [entry("a"), entry("bb"), entry("cc_fn", "fn")]
+MORE = [*(entry("a" * length) for length in range(1, 7)), entry("cc_fn", "fn")]
 
 
 def test_a_row_for_each_entry() -> None:
     found = evaluate(ENTRIES, scene, Distance(), seed=3, bootstraps=20)
-    assert found.columns == ["dataset", "full_stem", "click_type", "clicks", *METRICS]
+    assert found.columns == ["dataset", "full_stem", "image_stem", "click_type", "clicks", *METRICS]
     assert found["full_stem"].to_list() == ["a", "bb", "cc_fn"]
     assert found["clicks"].to_list() == [6, 6, 6]
     _, target, error = scene(ENTRIES[2])
     random = stream("click_metrics", 3, "grabcut", "cc_fn")
     expected = click_metrics(Distance().probability(None, target, error), target, ENTRIES[2].clicks, random, 20)
-    assert found.row(2)[4:] == tuple(vars(expected).values())
+    assert found.row(2)[5:] == tuple(vars(expected).values())
 
 
 def test_an_entry_does_not_depend_on_others_but_on_the_seed() -> None:
@@ -57,7 +58,7 @@ def test_an_entry_does_not_depend_on_others_but_on_the_seed() -> None:
 
 
 def test_means_by_click_type_and_of_all() -> None:
-    found = evaluate(ENTRIES, scene, Uniform(), bootstraps=5)
+    found = evaluate(MORE, scene, Uniform(), bootstraps=5)
     table = means(found)
     assert table.columns == ["dataset", "click_type", "metric", "value", "low", "high", "stems"]
     assert len(table) == 3 * len(METRICS)
@@ -65,9 +66,18 @@ def test_means_by_click_type_and_of_all() -> None:
     value, low, high, stems = line["all", "pl1"]
     assert value == pytest.approx(found["pl1"].mean())
     assert found["pl1"].min() <= low <= value <= high <= found["pl1"].max()
-    assert stems == 3
-    assert line["first", "nss"][0] == pytest.approx(found["nss"][:2].mean())
-    assert line["fn", "nss"] == [found["nss"][2], None, None, 1]  # one stem does not tell how stems differ
+    assert stems == 7
+    assert line["first", "nss"][0] == pytest.approx(found["nss"].head(6).mean())
+    assert line["fn", "nss"] == [found["nss"][6], None, None, 1]  # one picture does not tell how pictures differ
+
+
+def test_intervals_are_over_pictures() -> None:
+    """Entries of the same picture tell no more about other pictures than their mean."""
+    found = evaluate(MORE, scene, Uniform(), bootstraps=5)
+    twice = pl.concat([found, found.with_columns(full_stem=pl.col("full_stem") + "_fn")])
+    once, again = (means(one).filter(click_type="first").drop("stems") for one in (found, twice))
+    assert once["low"].null_count() == 0
+    assert once.equals(again)
 
 
 def test_means_of_several_data_sets() -> None:
@@ -100,7 +110,7 @@ def test_the_frame_is_typed() -> None:
 
 
 def test_a_table_for_people() -> None:
-    table = means(evaluate(ENTRIES, scene, Uniform())).with_columns(model=pl.lit("uniform"))
+    table = means(evaluate(MORE, scene, Uniform())).with_columns(model=pl.lit("uniform"))
     shown = wide(table)
     assert shown.columns == ["dataset", "click_type", "model", "stems", *METRICS]
     (line,) = shown.filter(click_type="first").to_dicts()

@@ -150,7 +150,7 @@ def test_one_case_says_nothing() -> None:
     found = compare(line([0.9]), line([0.1], model="b"))
     assert found.datasets["low"].to_list() == [None, None]
     assert not found.worse
-    assert found.warnings == ("d: 1 case; too few cases for a conclusion",)
+    assert found.warnings == ("d: 1 patient; too few for a conclusion",)
     assert found.describe()[-1] == found.warnings[0]
     assert compare(line([0.9] * 6), line([0.1] * 6, model="b")).warnings == ()
 

@@ -104,15 +104,16 @@ def test_one_line_is_the_best() -> None:
     assert found.tau is None
 
 
-def test_one_case_gives_no_interval() -> None:
-    found = ranking(simulated({"a": 0.0, "b": 0.2}, cases=1), BY, PROTOCOL)
+@pytest.mark.parametrize("cases", [1, 5])
+def test_few_patients_give_no_interval(cases: int) -> None:
+    found = ranking(simulated({"a": 0.0, "b": 0.2}, cases=cases), BY, PROTOCOL)
     assert found.table.select("model", "rank", "low", "high").rows() == [("b", 1, None, None), ("a", 2, None, None)]
     assert found.tau is None
 
 
 def test_less_is_better_for_distances_and_infinite_ones_are_last() -> None:
     given = [("a", [2.0, 3.0]), ("b", [1.0, 1.0]), ("c", [math.inf, 1.0]), ("d", [math.inf, 9.0])]
-    made = [{"model": m, "case": str(case), "hd95_mm": v} for m, values in given for case, v in enumerate(values)]
+    made = [{"model": m, "case": str(case), "hd95_mm": v} for m, values in given for case, v in enumerate(values * 3)]
     found = ranking(scores(rows(*made), "hd95"), BY, PROTOCOL, best="low")
     assert found.table.select("model", "rank").rows() == [("b", 1), ("a", 2), ("c", 3), ("d", 3)]
     assert found.tau is not None
@@ -143,8 +144,8 @@ def test_the_order_of_rows_does_not_matter() -> None:
 def test_pairs() -> None:
     scored = simulated({"a": 0.0, "b": 0.001, "c": 0.2}).filter((pl.col("model") != "b") | (pl.col("case") != "00"))
     found = pairs(scored, BY)
-    assert found.columns == ["model", "model_other", "cases", "rank_biserial", "p", "p_holm"]
-    assert sorted(found.select("model", "model_other", "cases").rows()) == [
+    assert found.columns == ["model", "model_other", "patients", "rank_biserial", "p", "p_holm"]
+    assert sorted(found.select("model", "model_other", "patients").rows()) == [
         ("a", "b", 22),
         ("a", "c", 24),
         ("b", "c", 22),

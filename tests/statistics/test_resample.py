@@ -16,7 +16,8 @@ from polars.testing import assert_frame_equal
 from intrabench.randomness import stream
 from intrabench.statistics import resample as module
 from intrabench.statistics.aggregate import AGGREGATIONS, aggregate
-from intrabench.statistics.resample import AVERAGE, intervals, percentiles, resample
+from intrabench.statistics.bca import percentiles
+from intrabench.statistics.resample import AVERAGE, intervals, resample
 from intrabench.statistics.scores import scores
 from tests.results.made import rows
 
@@ -30,6 +31,7 @@ one_session = st.tuples(
     st.sampled_from("xyz"),  # label
     st.integers(1, 2),  # instance
 )
+PATIENTS = {"1": "p", "2": "p", "3": "q", "4": "r"}
 some_sessions = st.dictionaries(one_session, st.floats(0, 1), min_size=1, max_size=40)
 
 
@@ -38,20 +40,21 @@ def made(sessions: dict[tuple[str, str, str, str, int], float]) -> pl.DataFrame:
     given = []
     for number, ((model, dataset, case, label, instance), dice) in enumerate(sessions.items()):
         one = {"model": model, "dataset": dataset, "case": case, "label": label, "instance": instance, "dice": dice}
+        one["patient"] = PATIENTS[case]
         if number % 10 == 9:
             one["status"] = "oom"
         if number % 9 == 8:
-            one |= {"status": "error", "target": "*", "label": "", "case": f"whole{number}"}
+            one |= {"status": "error", "target": "*", "label": "", "case": f"whole{number}", "patient": None}
         given.append(one)
     return scores(rows(*given))
 
 
 def by_hand(scored: pl.DataFrame, how: str, drawn: list[str]) -> float:
-    """The value of one line on one data set whose cases were drawn as listed, in loops."""
+    """The value of one line on one data set whose patients were drawn as listed, in loops."""
     values: dict[tuple[str, str], list[float]] = defaultdict(list)  # by case and label
     for case, label, value in scored.select("case", "label", "value").iter_rows():
         values[case, label].append(value)
-    times = Counter(drawn)
+    times = {case: Counter(drawn)[PATIENTS.get(case, case)] for case in scored["case"]}
     if how == "protocol":
         classes = []
         for label in {label for _, label in values}:
@@ -82,16 +85,18 @@ def spread(scored: pl.DataFrame) -> pl.DataFrame:
 @given(some_sessions, st.sampled_from(list(AGGREGATIONS)))
 def test_every_draw_is_what_loops_make_of_it(sessions: dict[tuple[str, str, str, str, int], float], how: str) -> None:
     scored = made(sessions)
-    drawn = resample(scored, BY, AGGREGATIONS[how], draws=20)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "FEW", 2)
+        drawn = resample(scored, BY, AGGREGATIONS[how], draws=20)
     counted = spread(scored)
     for dataset, values in drawn.values.items():
         here = counted.filter(pl.col("dataset") == dataset)
-        cases = sorted(here["case"].unique())
-        picked = stream("bootstrap", dataset).integers(len(cases), size=(20, len(cases)))
+        patients = sorted(here["patient"].unique())
+        picked = stream("bootstrap", dataset).integers(len(patients), size=(20, len(patients)))
         for column, model in enumerate(drawn.lines["model"]):
             line = here.filter(pl.col("model") == model)
-            expected = [by_hand(line, how, [cases[i] for i in draw]) for draw in picked]
-            if line["case"].n_unique() < 2:
+            expected = [by_hand(line, how, [patients[i] for i in draw]) for draw in picked]
+            if line["patient"].n_unique() < 2:
                 expected = [math.nan] * 20
             np.testing.assert_allclose(values[:, column], expected, atol=1e-12)
 
@@ -108,7 +113,8 @@ def test_without_chance_a_draw_is_the_aggregate(
     assert both.height == expected.height
     np.testing.assert_allclose(both["value"].to_numpy(), both["value_right"].to_numpy(), atol=1e-12)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_weights", lambda dataset, cases, draws: [np.ones((draws, cases))])
+        patch.setattr(module, "_weights", lambda dataset, patients, draws: [np.ones((draws, patients))])
+        patch.setattr(module, "FEW", 2)
         drawn = resample(scored, by, AGGREGATIONS[how], draws=1)
     for dataset, values in drawn.values.items():
         line = drawn.lines.with_columns(pl.Series("drawn", values[0]).fill_nan(None), dataset=pl.lit(dataset))
@@ -117,20 +123,17 @@ def test_without_chance_a_draw_is_the_aggregate(
 
 
 def test_the_average_needs_all_data_sets() -> None:
-    scored = scores(
-        rows(
-            {"model": "a", "dataset": "d", "dice": 0.2},
-            {"model": "a", "dataset": "d", "case": "2", "dice": 0.4},
-            {"model": "a", "dataset": "e", "dice": 0.5},
-            {"model": "a", "dataset": "e", "case": "2", "dice": 0.9},
-            {"model": "b", "dataset": "d", "dice": 0.9},
-        )
-    )
+    given = [
+        {"model": "a", "dataset": dataset, "case": str(case), "dice": dice}
+        for dataset, values in (("d", (0.2, 0.4)), ("e", (0.5, 0.9)))
+        for case, dice in enumerate(values * 4)
+    ]
+    scored = scores(rows(*given, {"model": "b", "dataset": "d", "dice": 0.9}))
     found = intervals(scored, BY, PROTOCOL)
     assert found["dataset"].to_list() == ["d", "e", AVERAGE, "d"]
     average = found.row(2, named=True)
-    assert (average["value"], average["cases"], average["targets"]) == (pytest.approx(0.5), 4, 4)
-    assert (average["low"], average["high"]) == (pytest.approx(0.35), pytest.approx(0.65))
+    assert (average["value"], average["cases"], average["targets"]) == (pytest.approx(0.5), 16, 16)
+    assert 0.35 < average["low"] < 0.45 < 0.55 < average["high"] < 0.65
     drawn = resample(scored, BY, PROTOCOL)
     together = (drawn.values["d"] + drawn.values["e"]) / 2
     np.testing.assert_allclose(drawn.average(), together)
@@ -204,6 +207,7 @@ def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:
     line, case, instance = (axis.ravel() for axis in np.indices(cases.shape))
     scored = pl.DataFrame({"model": line, "case": case, "target": instance, "value": cases.ravel()}).with_columns(
         pl.col("case", "target").cast(pl.String),
+        patient=pl.col("case").cast(pl.String),
         dataset=pl.lit("d"),
         label=pl.lit("x"),
         failed=pl.lit(False),

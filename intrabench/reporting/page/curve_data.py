@@ -37,7 +37,8 @@ def _after_rounds(played: Steps, lines: pl.DataFrame) -> Iterator[tuple[int, pl.
     """For each round, the last state of each session up to it, of the lines that reached the round."""
     efforts = {EFFORTS[against]: values for against, values in played.efforts.items()}
     steps = pl.DataFrame({"_row": played.session, "value": played.value, **efforts})
-    sessions = played.sessions.select("line", "dataset", "case", "label", "target", "failed", "not_applicable")
+    who = ("line", "dataset", "patient", "case", "label", "target")
+    sessions = played.sessions.select(*who, "failed", "not_applicable")
     sessions = sessions.join(lines.select("line", "rounds"), on="line", maintain_order="left")
     sessions = sessions.with_columns(_row=pl.int_range(pl.len()))
     for number in range(int(lines["rounds"].max() or 0) + 1):  # type: ignore[arg-type]

@@ -19,8 +19,7 @@ from intrabench.results import labels
 from intrabench.results.runs import without_home
 from intrabench.results.store import FAILED, damaged_parts
 from intrabench.statistics.aggregate import Aggregation
-from intrabench.statistics.compare import FEW
-from intrabench.statistics.resample import DRAWS
+from intrabench.statistics.resample import DRAWS, FEW
 from intrabench.statistics.scores import FailurePolicy, measured_metrics
 from intrabench.statistics.soundness import is_partial
 from intrabench.target import WHOLE_CASE
@@ -31,12 +30,13 @@ Facts = list[tuple[str, str]]
 def summary(rows: pl.DataFrame, scored: pl.DataFrame) -> Facts:
     """The size, time and environment of the runs."""
     targets = scored.filter(pl.col("target") != WHOLE_CASE)
-    cases = _distinct(targets, "dataset", "case")
+    cases, patients = _distinct(targets, "dataset", "case"), _distinct(targets, "dataset", "patient")
+    of = "" if patients == cases else f" of {patients} patient{'s' * (patients != '1')}"
     machine = float(rows.select((pl.col("encode_s").fill_null(0) + pl.col("segment_s").fill_null(0)).sum()).item())
     failed, inapplicable = int(scored["failed"].sum()), int(scored["not_applicable"].sum())
     facts = [
         ("Sessions", f"{_count(scored.height)}, {_count(failed)} failed, {_count(inapplicable)} not applicable"),
-        ("Targets", f"{_distinct(targets, 'dataset', 'case', 'target')} in {cases} case{'s' * (cases != '1')}"),
+        ("Targets", f"{_distinct(targets, 'dataset', 'case', 'target')} in {cases} case{'s' * (cases != '1')}{of}"),
         ("Data sets", _listed(rows, "dataset")),
         ("Models", _listed(rows.select(labels.MODEL), "model")),
         (
@@ -60,10 +60,10 @@ def warnings(results: Path, rows: pl.DataFrame, scored: pl.DataFrame) -> list[st
     if failed:
         notes.append(f"{_count(failed)} of {_count(scored.height)} sessions failed; they are listed under Failures.")
     notes += [f"{text} (marked †)." for text in seen_in_training(rows)]
-    cases = scored.group_by("dataset").agg(pl.col("case").n_unique()).filter(pl.col("case") < FEW).sort("dataset")
-    if cases.height:
-        few = ", ".join(f"{name} ({count})" for name, count in cases.iter_rows())
-        notes.append(f"Too few cases for conclusions: {few}. A single case has no interval.")
+    patients = scored.group_by("dataset").agg(pl.col("patient").n_unique()).sort("dataset")
+    few = ", ".join(f"{name} ({count})" for name, count in patients.iter_rows() if count < FEW)
+    if few:
+        notes.append(f"Fewer than {FEW} patients have no interval, and allow no conclusions: {few}.")
     return [without_home(text) for text in notes + incomplete(scored) if text]
 
 
@@ -130,7 +130,8 @@ def definitions(rows: pl.DataFrame, how: Aggregation, policy: FailurePolicy) -> 
         ("Last state", "After an early stop, the last state is carried forward."),
         (
             "Interval",
-            f"The middle 95 % of {DRAWS} bootstrap draws of cases; targets and seeds of a case stay together.",
+            f"Of 95 %, from {DRAWS} bootstrap draws of patients (BCa, with wider tails for few patients); all scans, "
+            f"targets and seeds of a patient stay together. Fewer than {FEW} patients have none.",
         ),
         ("Metrics", ", ".join(metrics) or "those of a protocol that is unknown to this version"),
         *((one.head, _first_paragraph(one)) for one in measured_metrics(rows)),

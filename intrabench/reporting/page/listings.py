@@ -22,11 +22,11 @@ def pair_grid(pairs: pl.DataFrame, lines: pl.DataFrame, seen: set[int], most: in
         return Cell(names[line], names[line], mark="†" if line in seen else "")
 
     listed = [
-        [name(pair["line"]), name(pair["line_other"]), number(pair["cases"])]
+        [name(pair["line"]), name(pair["line_other"]), number(pair["patients"])]
         + [number(pair["rank_biserial"], 2), _probability(pair["p_holm"])]
         for pair in pairs.head(most).iter_rows(named=True)
     ]
-    heads = ["First line", "Second line", "Cases", "Rank-biserial", "p, corrected"]
+    heads = ["First line", "Second line", "Patients", "Rank-biserial", "p, corrected"]
     return Grid("pairs", heads, listed, headed=2), max(pairs.height - most, 0)
 
 

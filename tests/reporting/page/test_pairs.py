@@ -13,7 +13,7 @@ from scipy.stats import rankdata, wilcoxon
 from tests.reporting.page.page_of import report, store
 from tests.results.made import rows
 
-HEAD = ["First line", "Second line", "Cases", "Rank-biserial", "p, corrected"]
+HEAD = ["First line", "Second line", "Patients", "Rank-biserial", "p, corrected"]
 
 
 def made(quality: dict[str, float], cases: int, **shared: object) -> tuple[pl.DataFrame, dict[str, np.ndarray]]:
@@ -75,7 +75,7 @@ def test_few_cases_are_told_and_reach_no_five_percent(tmp_path: Path) -> None:
     given, _ = made({"a": 0.1, "b": 0.9}, cases=5)
     page, _ = report(store(tmp_path / "results", given))
     assert page.tables["pairs"][1][2:] == ["5", "−1.00", f"{2 / 2**5:.3f}"]  # all five are worse, by chance as rarely
-    assert "With fewer than 6 cases no test can reach 5 %" in page.text
+    assert "With fewer than 6 patients no test can reach 5 %" in page.text
 
 
 @pytest.mark.parametrize(("count", "sentence"), [(20, ""), (21, "10 pairs with a larger p are left out.")])

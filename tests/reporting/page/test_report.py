@@ -201,7 +201,14 @@ def test_lines_that_lack_sessions_are_told(tmp_path: Path) -> None:
     text = report(folder)[0].text
     assert "q, m has 1 of 2 sessions on d." in text
     assert "Not ranked because of missing e: q, m." in text
-    assert "Too few cases for conclusions: d (2), e (1)." in text
+    assert "Fewer than 6 patients have no interval, and allow no conclusions: d (2), e (1)." in text
+
+
+def test_cases_are_told_with_their_patients(tmp_path: Path) -> None:
+    scans = [{"dice": 0.5, "case": f"P{scan % 4}/{scan}", "patient": f"P{scan % 4}"} for scan in range(7)]
+    text = report(store(tmp_path / "results", rows(*scans)))[0].text
+    assert "7 in 7 cases of 4 patients" in text
+    assert "Fewer than 6 patients have no interval, and allow no conclusions: d (4)." in text
 
 
 def test_lines_without_a_rank_are_told_together(tmp_path: Path) -> None:

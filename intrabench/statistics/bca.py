@@ -1,0 +1,111 @@
+"""Ends of bootstrap intervals that hold their level for few patients.
+
+Plain percentiles of draws are too narrow for few patients, and off for skewed scores. The bias-corrected and
+accelerated interval (BCa) mends the second: B. Efron, R. J. Tibshirani, An Introduction to the Bootstrap (1993), 14.3.
+Wider tails mend the first, as a t interval is wider than a normal one: T. C. Hesterberg, What Teachers Should Know
+About the Bootstrap, The American Statistician 69, 371 (2015), doi:10.1080/00031305.2015.1089789.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+LEVEL = 0.95
+_TINY = 1e-12
+_DIGITS = 12  # rounded, so that a draw that equals the value is not above or below it
+
+
+@dataclass(frozen=True)
+class Jackknife:
+    """The values of lines on one data set, and what each patient adds to them.
+
+    value: (lines). patients: (lines) how many have a value. influence: (patients, lines) value minus that without the
+    patient, times (n - 1) / n of n patients, so that its sum of squares estimates the variance of draws; 0 for patients
+    without a value.
+    """
+
+    value: Array
+    patients: NDArray[np.int64]
+    influence: Array
+
+
+def jackknife(groups: Sequence[tuple[Array, Array]]) -> Jackknife:
+    """Of groups of (patients, lines) sums and numbers: the mean over groups of sum / number (Efron, Tibshirani, 11)."""
+    here = np.any([counts > 0 for _, counts in groups], axis=0)
+    full, present, without, left = (np.zeros(shape) for shape in (here.shape[1:], here.shape[1:], *[here.shape] * 2))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for sums, counts in groups:
+            all_sums, all_counts = sums.sum(axis=0), counts.sum(axis=0)
+            others = all_counts - counts
+            full += np.where(all_counts > 0, all_sums / all_counts, 0)
+            present += all_counts > 0
+            without += np.where(others > 0, (all_sums - sums) / others, 0)
+            left += others > 0
+        value, patients = full / present, here.sum(axis=0)
+        influence = np.where(here, (value - without / left) * (patients - 1) / patients, 0)
+    return Jackknife(value, patients, influence)
+
+
+def tail(parts: Sequence[Jackknife], level: float = LEVEL) -> tuple[Array, Array]:
+    """The normal quantile of the upper tail, widened for few patients, and the acceleration: (lines) each.
+
+    parts: the data sets over which the values are averaged. Degrees of freedom of several are Satterthwaite's. Where
+    influences are infinite or all zero, patients count as if they were equal.
+    """
+    from scipy.special import stdtrit
+
+    zeros = np.zeros(parts[0].value.shape)
+    drawn, unbiased, uncertain, cubes = zeros, zeros, zeros, zeros
+    usable = np.all([np.isfinite(part.influence).all(axis=0) for part in parts], axis=0)
+    usable &= np.any([_differ(part) for part in parts], axis=0)
+    for part in parts:
+        freedom = np.maximum(part.patients - 1, 1)
+        influence = np.where(usable, part.influence, 1 / len(part.influence)) / len(parts)
+        squares = (influence**2).sum(axis=0)
+        variance = squares * (freedom + 1) / freedom
+        drawn, unbiased = drawn + squares, unbiased + variance
+        uncertain, cubes = uncertain + variance**2 / freedom, cubes + (influence**3).sum(axis=0)
+    quantile = stdtrit(unbiased**2 / uncertain, (1 + level) / 2) * np.sqrt(unbiased / drawn)
+    return quantile, np.where(usable, cubes / (6 * drawn**1.5), 0)
+
+
+def _differ(part: Jackknife) -> NDArray[np.bool_]:
+    """(lines) Whether patients differ by more than rounding."""
+    least = np.maximum(_TINY * np.abs(np.nan_to_num(part.value)), 1e-100)
+    return np.asarray((np.abs(part.influence) > least).any(axis=0))
+
+
+def bca(values: Array, parts: Sequence[Jackknife]) -> tuple[Array, Array]:
+    """(draws, lines) values to the (lines) lower and upper ends of their intervals."""
+    from scipy.special import ndtr, ndtri
+
+    if not parts:
+        return percentiles(values)
+    value = np.mean([part.value for part in parts], axis=0)
+    drawn, full = np.round(values, _DIGITS), np.round(value, _DIGITS)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        below = ((drawn < full).sum(axis=0) + (drawn == full).sum(axis=0) / 2) / (~np.isnan(drawn)).sum(axis=0)
+    bias = np.where(np.isfinite(full), ndtri(np.clip(below, 1 / len(values), 1 - 1 / len(values))), 0)
+    quantile, acceleration = tail(parts)
+    low, high = (ndtr(bias + one / (1 - acceleration * one)) for one in (bias - quantile, bias + quantile))
+    return percentiles(values, low, high)
+
+
+def percentiles(
+    values: Array, low: ArrayLike = (1 - LEVEL) / 2, high: ArrayLike = (1 + LEVEL) / 2
+) -> tuple[Array, Array]:
+    """(draws, n) to the n quantiles `low` and `high` of the columns; NaN are no draws.
+
+    The ends are drawn values, the outer of the two nearest: between infinite values there is nothing to interpolate.
+    """
+    ordered = np.sort(values if len(values) else np.full((1, values.shape[1]), np.nan), axis=0)  # NaN come last
+    last = np.maximum(np.count_nonzero(~np.isnan(ordered), axis=0) - 1, 0)
+    places = np.floor(low * last), np.ceil(high * last)
+    ends = [np.take_along_axis(ordered, np.nan_to_num(place).astype(int)[None], axis=0)[0] for place in places]
+    return ends[0], ends[1]
