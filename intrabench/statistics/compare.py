@@ -169,8 +169,8 @@ def _per_size(units: pl.DataFrame, settings: Settings) -> pl.DataFrame:
         pl.col("target_ml").min().alias("from_ml"), pl.col("target_ml").max().alias("to_ml")
     )
     sized = units.drop("target_ml").join(targets, on=_TARGET, nulls_equal=True)
-    pooled = sized.with_columns(dataset=pl.lit("all"), patient=pl.format("{}/{}", "dataset", "patient"))
-    pooled = pooled.with_columns(case=pl.format("{}/{}", sized["dataset"], "case"))
+    apart = [pl.format("{}/{}", "dataset", name).alias(name) for name in ("patient", "case")]
+    pooled = sized.with_columns(*apart, dataset=pl.lit("all"))
     effect = intervals(pooled, ["size"], AGGREGATIONS["pooled"], settings.draws).filter(pl.col("dataset") == "all")
     joined = bounds.join(effect, on="size").join(_counts(sized, "size", settings.tie), on="size").sort("size")
     names = pl.col("size").replace_strict(range(len(SIZES)), SIZES, return_dtype=pl.String)
