@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Request
-from intrabench.models.networks.sam2 import SIDE, prepare
-from intrabench.models.networks.sam2_video import SlicePrompt, propagate
+from intrabench.models.networks.sam2 import SIDE, normalised
+from intrabench.models.networks.sam2_video import SlicePrompt, fill_holes, play_round
 from intrabench.models.parts import resize
 from intrabench.models.parts.crop_model import CropModel, Floats, OpenCrops
 from intrabench.models.parts.intensity import slice_images
@@ -25,20 +25,39 @@ from intrabench.prompts import Derived, Prompts
 from intrabench.specs import switch
 from intrabench.volume import Volume
 
+Corrections = Literal["conditioning", "overwritten"]
+"""conditioning: a corrected slice is one at which all others look from then on, as in the authors' training
+(``add_all_frames_to_correct_as_cond``). overwritten: corrections are tracked over, as the predictor is built without
+that setting."""
+
 
 @dataclass(eq=False)
 class SAM2Video(Sam2Choice, CropModel):
     """SAM 2 and 2.1 as video (Ravi et al., ICLR 2025): slices are frames, and the object is tracked up and down.
 
-    Takes points and 2D boxes on any slices; the parameters are those of `sam2`. Each round tracks the object again from
-    all prompts so far; a slice that was prompted before also gets its own last logits. Holes are not filled.
+    Takes points and 2D boxes on any slices; `size` and `release` are those of `sam2`. Each round is what a user of the
+    authors' video predictor does: `add_new_points_or_box` on each slice with new prompts, then `propagate_in_video`
+    forward and in reverse. From the second round on every slice was tracked, so a click corrects the slice's own last
+    logits with the memory of the others. What counts on a slice are its last box and all its points (the predictor's
+    `clear_old_points=False`), or with earlier prompts dropped those of this round (`clear_old_points=True`); outcomes
+    of other slices stay.
+
+    With `corrections=conditioning` all other slices look at a corrected one, as SAM 2.1 was trained
+    (`add_all_frames_to_correct_as_cond`). Without that setting version 1.1.0 of the package loses corrections: it
+    drops those on slices of the first round and tracks over the others; `corrections=overwritten` repeats that.
+    `fill_holes` is the largest hole that is filled, in pixels of the 256 x 256 logits, 8 as the authors'; 0 fills none.
+    A session remembers the logits of all slices where the network sees the object, 0.25 MiB each.
     """
 
     name = "sam2_video"
+    version = "2"
     accepts = frozenset({"point", "box2d"})
+    side: ClassVar[int] = SIDE
 
     threshold: float = switch(0.0)
     derived: Derived = switch("none")
+    corrections: Corrections = switch("conditioning")
+    fill_holes: int = switch(8)
 
     def prepared(self, volume: Volume) -> Callable[[int], NDArray[Any]]:
         """The function from z to the 8-bit slice: percentiles of the volume, as for `sam2`."""
@@ -53,39 +72,50 @@ class SAM2Video(Sam2Choice, CropModel):
             )
         return embedding
 
+    def frame(self, image: NDArray[np.uint8]) -> Floats:
+        """An 8-bit slice as the network takes it, ``(3, 1024, 1024)``: as the authors load frames, without JPEG."""
+        values = resize.fit(image, "squash_bicubic_smooth", self.side) / 255
+        frame: Floats = normalised(torch.from_numpy(values)).numpy()
+        return frame
+
     def segment_one(self, image: OpenCrops, request: Request) -> Answer:
-        """Answer for the whole volume.
+        """Answer for the whole volume; a turn without prompts changes nothing.
 
         Raises:
             ValueError: a prompt lies outside of the volume.
         """
-        given, before = [turn.prompts for turn in request.given], request.memory or {}
-        prompted = sorted({z for prompts in given for z in prompts.slices()})
-        prompts = {z: self._prompt(given, z, image.volume.shape, before.get(z)) for z in prompted}
-        features = partial(self._features, image)
-        _, height, width = image.volume.shape
-        masks, memory = [], {}
+        given, past = [turn.prompts for turn in request.given], request.memory
+        prompts = {z: self._prompt(given, z, image.volume.shape) for z in request.turns[-1].prompts.slices()}
+        slices, height, width = image.volume.shape
         with self.computing():
-            for z, logits, *_ in propagate(self.network, features, image.volume.shape[0], prompts):
-                full = bilinear(self.finite(logits.float()), (height, width)) > self.threshold
-                masks.append(Mask.of(full.cpu().numpy(), (z, 0, 0)))
-                if z in prompts:
-                    memory[z] = logits.float().cpu().numpy().astype(np.float16)
-        return Answer(Mask.union(masks), memory=memory)
+            if prompts or past is None:
+                past = play_round(
+                    self.network,
+                    partial(self._features, image),
+                    slices,
+                    prompts,
+                    past,
+                    fill_area=self.fill_holes,
+                    corrections_condition=self.corrections == "conditioning",
+                )
+            masks = [self._mask(past[z].logits, z, (height, width)) for z in range(slices)]
+        return Answer(Mask.union(masks), memory=past)
+
+    def _mask(self, logits: torch.Tensor, z: int, shape: tuple[int, int]) -> Mask:
+        filled = fill_holes(self.finite(logits), self.fill_holes).to(self.runtime.device)
+        return Mask.of((bilinear(filled, shape) > self.threshold).cpu().numpy(), (z, 0, 0))
 
     def _features(self, image: OpenCrops, z: int) -> torch.Tensor:
-        embedding = image.embedding(z, lambda: prepare(image.prepared(z)).numpy())
+        embedding = image.embedding(z, lambda: self.frame(image.prepared(z)))
         return torch.from_numpy(embedding).to(self.runtime.device)
 
-    def _prompt(
-        self, given: list[Prompts], z: int, shape: tuple[int, int, int], previous: NDArray[np.float16] | None
-    ) -> SlicePrompt:
-        """All prompts of a slice so far: all points and the last box."""
+    def _prompt(self, given: list[Prompts], z: int, shape: tuple[int, int, int]) -> SlicePrompt:
+        """What counts on a slice: the last box, then all points."""
         points = np.vstack([prompts.points[prompts.points[:, 0] == z, 1:] for prompts in given])
         boxes = np.vstack([prompts.boxes2d[prompts.boxes2d[:, 0] == z, 1:] for prompts in given])[-1:]
         if not 0 <= z < shape[0] or (len(points) and not ((points >= 0).all() and (points[:, :2] < shape[1:]).all())):
             raise ValueError(f"slice {z} has a prompt outside of the volume of {' x '.join(map(str, shape))} voxels")
-        frame = resize.frame("squash_smooth", (shape[1], shape[2]), SIDE)
+        frame = resize.frame("squash_bicubic_smooth", (shape[1], shape[2]), self.side)
         device = self.runtime.device
         clicks = corners = None
         if len(points):
@@ -96,5 +126,4 @@ class SAM2Video(Sam2Choice, CropModel):
             xy = np.ascontiguousarray(frame.coordinates(np.array(box).reshape(2, 2))[:, ::-1])
             corners = torch.from_numpy(xy).reshape(1, 4).to(device)
         coordinates, labels = as_points(clicks, corners)
-        logits = None if previous is None else torch.from_numpy(previous.astype(np.float32)).to(device)
-        return SlicePrompt(coordinates[0], labels[0], logits)
+        return SlicePrompt(coordinates[0], labels[0])

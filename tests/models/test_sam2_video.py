@@ -1,4 +1,4 @@
-"""SAM 2 through volumes by its wrapper: the official video, and which prompts of a session reach the network."""
+"""SAM 2 through volumes by its wrapper: what of a session reaches the network, and what is made of its answers."""
 
 from __future__ import annotations
 
@@ -10,52 +10,12 @@ import pytest
 import torch
 
 from intrabench.models import sam2_video
-from intrabench.models.base import Answer, Failure, Region, Request, Runtime
-from intrabench.models.networks.sam2 import prepare
-from intrabench.models.networks.sam2_video import SlicePrompt, Tracked
+from intrabench.models.base import Answer, Failure, Region, Request
+from intrabench.models.networks.sam2_video import Outcome, Past, SlicePrompt
 from intrabench.models.sam2_video import SAM2Video
 from intrabench.prompts import Prompts, Turn, boxes, points
 from intrabench.volume import Volume
-from tests.models.networks.parity import close, fixture
 from tests.models.stub import answers, request
-
-GOLDEN = fixture("sam2.1_hiera_t_video")
-FRAMES = GOLDEN["frames_u8"][:2]  # a frame takes seconds; tests of the network look at all three
-
-
-@pytest.fixture(scope="module")
-def video() -> Iterator[Any]:
-    """The fixture's frames as a volume in colours, which no intensity policy changes."""
-    pytest.importorskip("sam2")
-    model = SAM2Video()
-    model.runtime = Runtime(random=True)
-    with model.open(Volume.from_canonical(np.stack([FRAMES] * 3, axis=-1))) as image:
-        yield image
-
-
-@pytest.fixture(scope="module")
-def clicked(video: Any) -> Request:
-    """The fixture's click, with the memory of its answer, and that answer as the mask."""
-    ((x, y),) = GOLDEN["click_xy"].astype(int).tolist()
-    (answer,) = answers(video, [request("a", points([(0, y, x)]))])
-    return request("a", points([(0, y, x)]), mask=answer.update, memory=answer.memory)
-
-
-def test_the_official_video(clicked: Request) -> None:
-    found = [int(np.count_nonzero(plane)) for plane in clicked.mask.to_array(FRAMES.shape)]
-    assert found == pytest.approx([int(GOLDEN[f"frame{z}_fg"]) for z in range(2)], rel=1e-3)
-    assert list(clicked.memory) == [0]
-    close(clicked.memory[0][None, :, ::2, ::2], GOLDEN["frame0_logits_s"], atol=1e-2)  # kept in half the precision
-
-
-@pytest.mark.slow
-def test_a_correction_of_the_official_video(video: Any, clicked: Request) -> None:
-    turns = (*clicked.turns, Turn(points([(1, 40, 200)], label=0)))
-    (answer,) = answers(video, [Request("a", turns, memory=clicked.memory)])
-    (forgetful,) = answers(video, [Request("a", turns, memory={})])
-    assert sorted(answer.memory) == [0, 1]
-    assert not np.array_equal(answer.memory[0], forgetful.memory[0])  # its own logits came back
-    assert video.store.encoded == 2
 
 
 class Recorder:
@@ -71,21 +31,32 @@ class Recorder:
 
 
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[int, SlicePrompt]]:
-    """The prompts of all calls of `propagate`, which here answers z + 1 in the upper half and -9 in the lower."""
-    seen: list[Mapping[int, SlicePrompt]] = []
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Mapping[int, SlicePrompt], Any, dict[str, Any]]]:
+    """Prompts, past and settings of all rounds, which here answer z + 1 in the upper half and -9 in the lower.
 
-    def propagate(
-        network: Any, features: Callable[[int], torch.Tensor], frames: int, prompts: Mapping[int, SlicePrompt]
-    ) -> Iterator[Tracked]:
-        seen.append(prompts)
+    In the upper half there is a hole of three pixels.
+    """
+    seen: list[Any] = []
+
+    def play_round(
+        network: Any,
+        features: Callable[[int], torch.Tensor],
+        frames: int,
+        prompts: Mapping[int, SlicePrompt],
+        past: Any,
+        **settings: Any,
+    ) -> Past:
+        seen.append((prompts, past, settings))
+        outcomes = {}
         for z in range(frames):
             assert features(z).shape == (1,)
             logits = torch.full((1, 256, 256), -9.0)
             logits[:, :128] = z + 1
-            yield Tracked(z, logits, *[torch.zeros(0)] * 3)
+            logits[:, 64, 5:8] = -2
+            outcomes[z] = Outcome(logits, *[torch.zeros(0)] * 2, prompted=z in prompts)
+        return Past(outcomes, {})
 
-    monkeypatch.setattr(sam2_video, "propagate", propagate)
+    monkeypatch.setattr(sam2_video, "play_round", play_round)
     return seen
 
 
@@ -105,15 +76,15 @@ def test_a_slice_has_its_points_of_all_turns_and_its_last_box(opened: Any, calls
         points([(1, 2, 63), (1, 31, 0)], label=0),
         boxes({1: (1, 2, 3, 4)}),
     )
-    (answer,) = answers(opened, [request("a", *turns, memory={})])
-    prompts = calls[-1]
-    assert sorted(prompts) == [0, 1]
-    assert prompts[0].points.tolist() == [[128, 128], [384, 384]]  # x by 16, y by 32
-    assert prompts[0].labels.tolist() == [2, 3]
-    assert prompts[1].points.tolist() == [[32, 32], [64, 96], [256, 256], [1008, 64], [0, 992]]
-    assert prompts[1].labels.tolist() == [2, 3, 1, 0, 0]
-    assert prompts[0].previous is None
-    assert prompts[1].previous is None
+    (answer,) = answers(opened, [request("a", *turns)])
+    (first, *_), (second, *_), (third, *_) = calls
+    assert sorted(first) == [0, 1]
+    assert first[0].points.tolist() == [[128, 128], [384, 384]]  # x by 16, y by 32
+    assert first[0].labels.tolist() == [2, 3]
+    assert sorted(second) == sorted(third) == [1]  # only slices with new prompts
+    assert second[1].points.tolist() == [[0, 0], [480, 960], [256, 256], [1008, 64], [0, 992]]
+    assert third[1].points.tolist() == [[32, 32], [64, 96], [256, 256], [1008, 64], [0, 992]]
+    assert third[1].labels.tolist() == [2, 3, 1, 0, 0]
     assert answer.valid == Region()
 
 
@@ -126,39 +97,45 @@ def test_the_answer_covers_the_volume_and_every_slice_is_encoded_once(opened: An
     assert opened.model.network.encoded == 3
 
 
-def test_prompted_slices_get_their_own_last_logits_back(opened: Any, calls: list[Any]) -> None:
+def test_a_round_begins_with_what_the_last_one_left(opened: Any, calls: list[Any]) -> None:
     turns = points([(0, 5, 5), (2, 5, 5)]), points([(1, 9, 9)], label=0)
     (first,) = answers(opened, [request("a", turns[0])])
-    assert sorted(first.memory) == [0, 2]
-    assert first.memory[2].dtype == np.float16
     (second,) = answers(opened, [request("a", *turns, memory=first.memory)])
-    prompts = calls[-1]
-    assert prompts[1].previous is None
-    assert prompts[2].previous.shape == (1, 256, 256)
-    assert prompts[2].previous.dtype == torch.float32
-    assert prompts[2].previous[0, [0, 255], 0].tolist() == [3, -9]
-    assert sorted(second.memory) == [0, 1, 2]
-    (replayed,) = answers(opened, [request("a", *turns)])
-    assert len(calls) == 4
-    assert torch.equal(calls[-1][2].previous, prompts[2].previous)
-    assert np.array_equal(replayed.update.array, second.update.array)
+    assert calls[0][1] is None
+    assert calls[1][1] is first.memory
+    assert calls[1][2] == {"fill_area": 8, "corrections_condition": True}
+    answers(opened, [request("a", *turns)])
+    assert [sorted(prompts) for prompts, *_ in calls] == [[0, 2], [1], [0, 2], [1]]
+    assert isinstance(calls[3][1], Past)
+    assert isinstance(second.memory, Past)
+
+
+def test_a_turn_without_prompts_changes_nothing(opened: Any, calls: list[Any]) -> None:
+    (first,) = answers(opened, [request("a", points([(0, 5, 5)]))])
+    (second,) = answers(opened, [request("a", points([(0, 5, 5)]), Prompts(), memory=first.memory)])
+    assert len(calls) == 1
+    assert second.memory is first.memory
+    assert np.array_equal(first.update.array, second.update.array)
 
 
 def test_beginning_afresh_forgets_prompts_but_not_the_last_answer(opened: Any, calls: list[Any]) -> None:
     (first,) = answers(opened, [request("a", points([(0, 5, 5), (1, 5, 5)]))])
     turns = Turn(points([(0, 5, 5), (1, 5, 5)])), Turn(points([(1, 9, 9)], label=0), afresh=True)
     answers(opened, [Request("a", turns, memory=first.memory)])
-    assert sorted(calls[-1]) == [1]
-    assert calls[-1][1].labels.tolist() == [0]
-    assert calls[-1][1].previous is not None
+    prompts, past, _ = calls[-1]
+    assert sorted(prompts) == [1]
+    assert prompts[1].labels.tolist() == [0]
+    assert past is first.memory
 
 
-def test_the_threshold_is_on_logits(calls: list[Any]) -> None:
-    model = SAM2Video(threshold=1.5)
+def test_parameters(calls: list[Any]) -> None:
+    model = SAM2Video(threshold=1.5, fill_holes=2, corrections="overwritten")
     model.network = Recorder()
-    with model.open(Volume.from_canonical(np.zeros((3, 8, 8), dtype=np.uint8))) as image:
+    with model.open(Volume.from_canonical(np.zeros((3, 256, 256), dtype=np.uint8))) as image:
         (answer,) = answers(image, [request("a", points([(0, 5, 5)]))])
-    assert answer.update.box == (1, 0, 0, 3, 4, 8)
+    assert answer.update.box == (1, 0, 0, 3, 128, 256)  # the threshold is on logits
+    assert np.argwhere(~answer.update.to_array((3, 256, 256))[2, :128]).tolist() == [[64, 5], [64, 6], [64, 7]]
+    assert calls[0][2] == {"fill_area": 2, "corrections_condition": False}
 
 
 @pytest.mark.parametrize("outside", [(3, 5, 5), (1, 32, 5), (1, 5, 64), (1, -1, 5)])
@@ -171,7 +148,7 @@ def test_prompts_outside_are_refused(opened: Any, calls: list[Any], outside: tup
 
 def test_boxes_are_clipped_and_those_without_a_pixel_refused(opened: Any, calls: list[Any]) -> None:
     answers(opened, [request("a", boxes({1: (-4, 8, 40, 8)}))])
-    assert calls[-1][1].points.tolist() == [[128, 0], [144, 1024]]  # at least one pixel wide
+    assert calls[-1][0][1].points.tolist() == [[128, 0], [144, 1024]]  # at least one pixel wide
     (failure,) = opened.segment([request("a", boxes({1: (32, 0, 40, 9)}))])
     assert isinstance(failure, Failure)
 
@@ -183,4 +160,4 @@ def test_slices_are_those_of_sam2() -> None:
     low, high = np.percentile(array, (0.5, 99.5))
     assert image.dtype == np.uint8
     assert np.abs(image - np.floor((array[1].clip(low, high) - low) / (high - low) * 255)).max() <= 1
-    assert prepare(image).shape == (3, 1024, 1024)
+    assert SAM2Video().frame(image).shape == (3, 1024, 1024)

@@ -25,9 +25,7 @@ SIDE = 1024
 """The side of an image as the network sees it; prompts are in these pixels."""
 LIMIT = 32.0
 """Logits that are fed back lie within plus and minus this, as the official predictors clamp them."""
-MAPS = ((256, 64, 64), (32, 256, 256), (64, 128, 128))
-"""What an embedding consists of, in this order: the image embedding and two maps of higher resolution, (c, y, x)."""
-LENGTH = sum(math.prod(shape) for shape in MAPS)
+LENGTH = 4 * SIDE**2
 """The length of an embedding; in float32 it takes 16 MiB."""
 
 
@@ -94,9 +92,14 @@ class Sam2Network(torch.nn.Module):
 
 
 def unpack(embeddings: Tensor) -> Maps:
-    """Embeddings ``(n, LENGTH)`` to ``(n, 256, 64, 64)``, ``(n, 32, 256, 256)`` and ``(n, 64, 128, 128)``."""
-    parts = torch.split(embeddings, [math.prod(shape) for shape in MAPS], dim=1)
-    image, high0, high1 = (part.reshape(-1, *shape) for part, shape in zip(parts, MAPS, strict=True))
+    """What embeddings consist of: the image embedding and two maps of higher resolution.
+
+    ``(n, LENGTH)`` to ``(n, 256, 64, 64)``, ``(n, 32, 256, 256)`` and ``(n, 64, 128, 128)``, where the side is `SIDE`.
+    """
+    side = math.isqrt(embeddings.shape[1] // 4)
+    shapes = [(channels, side // stride, side // stride) for channels, stride in ((256, 16), (32, 4), (64, 8))]
+    parts = torch.split(embeddings, [math.prod(shape) for shape in shapes], dim=1)
+    image, high0, high1 = (part.reshape(-1, *shape) for part, shape in zip(parts, shapes, strict=True))
     return image, high0, high1
 
 
@@ -108,15 +111,20 @@ def prepare(image: NDArray[np.uint8]) -> Tensor:
     pixels = torch.from_numpy(np.ascontiguousarray(image)).to(torch.float32) / 255
     channels = pixels[None] if pixels.ndim == 2 else pixels.permute(2, 0, 1)
     square = functional.interpolate(channels[None], (SIDE, SIDE), mode="bilinear", align_corners=False, antialias=True)
+    return normalised(square[0])
+
+
+def normalised(channels: Tensor) -> Tensor:
+    """A square of 1 or 3 channels from 0 to 1 as three, normalised by mean and deviation of ImageNet."""
     mean, deviation = torch.tensor([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]])[:, :, None, None]
-    return (square[0] - mean) / deviation
+    return (channels - mean) / deviation
 
 
-def build_sam2(size: Size, release: Release = "2.1") -> Sam2Network:
+def build_sam2(size: Size, release: Release = "2.1", side: int = SIDE) -> Sam2Network:
     """A network of random weights on the CPU, to be filled by `Sam2Network.load_state_dict`.
 
     It has the official settings of inference: an unstable single mask gives way to the best of three, and of a slice
-    with prompts the mask is remembered, not the logits.
+    with prompts the mask is remembered, not the logits. side: of the images; checkpoints were trained with `SIDE`.
 
     Raises:
         ImportError: the package is not installed.
@@ -125,10 +133,10 @@ def build_sam2(size: Size, release: Release = "2.1") -> Sam2Network:
         if value not in get_args(allowed):
             raise ValueError(f"SAM 2 comes as {', '.join(get_args(allowed))}, not as {value}")
     with torch.random.fork_rng(devices=[]):  # initial weights are overwritten: leave the global stream alone
-        return Sam2Network(_module(size, release))
+        return Sam2Network(_module(size, release, side))
 
 
-def _module(size: Size, release: Release) -> Any:
+def _module(size: Size, release: Release, side: int) -> Any:
     """The network that the package's configuration describes, made without hydra's global state."""
     from hydra.core.global_hydra import GlobalHydra
 
@@ -143,6 +151,7 @@ def _module(size: Size, release: Release) -> Any:
         shared.hydra = before
     folder, name = ("sam2", "sam2_hiera") if release == "2.0" else ("sam2.1", "sam2.1_hiera")
     config = OmegaConf.create((files(sam2) / "configs" / folder / f"{name}_{size}.yaml").read_text())
+    config.model.image_size = side
     config.model.binarize_mask_from_pts_for_mem_enc = True
     config.model.sam_mask_decoder_extra_args = {
         "dynamic_multimask_via_stability": True,

@@ -1,139 +1,237 @@
 """SAM 2 on a volume whose slices are the frames of a video: prompts on some slices, masks of one object on all.
 
 The steps are those of https://github.com/facebookresearch/sam2 (SAM2VideoPredictor, sam2/modeling/sam2_base.py) for
-one object, prompted before it is tracked, without hole filling and without constraints between objects.
+one object. One call of `play_round` is what a user of that predictor does in one round: ``add_new_points_or_box`` once
+for each slice with new prompts, then ``propagate_in_video`` and ``propagate_in_video(reverse=True)``. Both directions
+begin at the first conditioning slice, as they do without ``start_frame_idx``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
-from intrabench.models.networks.sam2 import LIMIT, MAPS, Sam2Network, unpack
+from intrabench.models.networks.sam2 import LIMIT, Maps, Sam2Network, unpack
 
-REACH = 15
-"""A slice looks back at the pointers of so many tracked slices, and at the masks of the 6 nearest of them."""
-SIZES = [shape[1:] for shape in MAPS[1:] + MAPS[:1]]
-"""The sides of the maps, finest first, as `track_step` takes them."""
+REACH = 6
+"""A slice looks back at the memories of so many tracked slices; of the pointers, which are small, at more."""
+FILLED = 0.1
+"""The logit of a filled hole."""
 
 
 class SlicePrompt(NamedTuple):
-    """All prompts on one slice.
+    """All prompts that count on one slice.
 
     points: ``(k, 2)``, x and y in pixels of the 1024 x 1024 image, k at least 1. labels: ``(k,)`` as in
     `Sam2Network.decode`, but without padding: one point gives the best of three masks, more give a single one.
-    previous: ``(1, 256, 256)``, the slice's own earlier logits, or None.
     """
 
     points: Tensor
     labels: Tensor
-    previous: Tensor | None = None
 
 
-class Tracked(NamedTuple):
-    """What came of one slice.
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What the network answered for one slice, on the CPU.
 
-    logits: ``(1, 256, 256)``, -1024 all over where the network sees no object; the official mask is where they are
-    above 0 after bilinear resizing to the slice. score: ``(1, 1)``, above 0 when it sees one. pointer: ``(1, 256)`` and
-    memory: ``(1, 64, 64, 64)`` in bfloat16 are what other slices look back at.
+    logits: ``(1, 256, 256)`` in float32, holes not filled. Where the network sees no object they are -1024 all over and
+    take no memory. score: ``(1, 1)``, above 0 when it sees one. pointer: ``(1, 256)``. prompted: the slice was decoded
+    from prompts, so that others look back at its mask instead of its logits.
     """
 
-    z: int
     logits: Tensor
     score: Tensor
     pointer: Tensor
-    memory: Tensor
+    prompted: bool
 
 
-def propagate(
+@dataclass(frozen=True, eq=False)
+class Past:
+    """All slices as the last round left them.
+
+    conditioning: those at which every other slice looks, in the order in which they became so. tracked: the others,
+    which are tracked again in each round, but meanwhile are looked back at.
+    """
+
+    conditioning: Mapping[int, Outcome]
+    tracked: Mapping[int, Outcome]
+
+    def __getitem__(self, z: int) -> Outcome:
+        return self.conditioning.get(z) or self.tracked[z]
+
+    def was_reverse(self, z: int) -> bool:
+        """Whether a slice was last visited on the way back: also the first conditioning slice, unless it is slice 0."""
+        return z <= min(self.conditioning) and min(self.conditioning) > 0
+
+
+def play_round(
     network: Sam2Network,
     features: Callable[[int], Tensor],
     frames: int,
     prompts: Mapping[int, SlicePrompt],
-    both_ways: bool = True,
-) -> Iterator[Tracked]:
-    """From the first slice with prompts to the last slice, then (`both_ways`) from there back to slice 0.
+    past: Past | None = None,
+    *,
+    fill_area: int = 8,
+    corrections_condition: bool = True,
+) -> Past:
+    """Decode the slices with new prompts, then track the object through all slices that are not conditioning.
 
-    features: from z to the embedding ``(LENGTH,)`` that `Sam2Network.encode` gave for the slice; asked once for each
-    slice. frames: the number of slices of the volume. Every slice with prompts is decoded from its prompts alone; all
-    others look at all of those. Memory is bounded: besides the slices with prompts about 2 * `REACH` slices are
-    remembered at a time, 0.5 MiB each, and nothing once the iterator is gone.
+    features: from z to the embedding ``(LENGTH,)`` that `Sam2Network.encode` gave for the slice. frames: the number of
+    slices. past: what the round before returned, which stays as it is; None in the first round. There, slices are
+    decoded from their prompts alone; later also from their own logits and what they look back at. fill_area: see
+    `fill_holes`. corrections_condition: see `Tracker.prompt`. Besides the results, the memories of the conditioning and
+    of 2 * `REACH` other slices are held at a time, 0.5 MiB each.
 
     Raises:
         ValueError: there are no prompts, or they are outside of the volume.
     """
     if not prompts or not (min(prompts) >= 0 and max(prompts) < frames):
         raise ValueError(f"prompts are needed on slices from 0 to {frames - 1}, there are some on {sorted(prompts)}")
-    return walk(Tracker(network, frames), features, frames, prompts, both_ways)
-
-
-def walk(
-    tracker: Tracker,
-    features: Callable[[int], Tensor],
-    frames: int,
-    prompts: Mapping[int, SlicePrompt],
-    both_ways: bool,
-) -> Iterator[Tracked]:
-    """The slices in the order of `propagate`, with what no later one looks back at forgotten."""
-    prompted = {z: tracker.step(z, features(z), prompts[z], reverse=False) for z in sorted(prompts)}
-    first = min(prompted)
-    for z in range(first, frames):
-        yield prompted[z] if z in prompted else tracker.step(z, features(z), None, reverse=False)
-        if z - REACH >= first + REACH:  # the slices just after the first are looked at from below it, too
-            tracker.forget(z - REACH)
-    for z in range(first - 1, -1, -1) if both_ways else ():
-        yield tracker.step(z, features(z), None, reverse=True)
-        tracker.forget(z + REACH)
+    tracker = Tracker(network, features, frames, prompts, past, fill_area)
+    tracker.prompt(corrections_condition)
+    first = min(tracker.conditioning)
+    for z in range(first + 1, frames):
+        tracker.track(z, reverse=False)
+    for z in range(first - 1, -1, -1):
+        tracker.track(z, reverse=True)
+    return tracker.left()
 
 
 class Tracker:
-    """The memory of one object in a volume with so many `frames`, and a step that adds a slice to it."""
+    """One round; its parameters are those of `play_round`."""
 
-    def __init__(self, network: Sam2Network, frames: int) -> None:
-        self.network, self.frames = network, frames
-        self.places: Any = None  # positions in a memory, the same in all of them
-        self.prompted: dict[int, dict[str, Any]] = {}
-        self.tracked: dict[int, dict[str, Any]] = {}
-        # under the names by which the package looks it up
-        self.memory = {"cond_frame_outputs": self.prompted, "non_cond_frame_outputs": self.tracked}
+    def __init__(
+        self,
+        network: Sam2Network,
+        features: Callable[[int], Tensor],
+        frames: int,
+        prompts: Mapping[int, SlicePrompt],
+        past: Past | None,
+        fill_area: int,
+    ) -> None:
+        self.network, self.features, self.frames = network, features, frames
+        self.prompts, self.past, self.fill_area = prompts, past, fill_area
+        self.conditioning = {z: Remembered(self, z, one) for z, one in past.conditioning.items()} if past else {}
+        self.tracked = {z: Remembered(self, z, one) for z, one in past.tracked.items()} if past else {}
+        self.maps = lru_cache(2)(self._maps)  # of this slice and of the last, whose memory comes next
+        self.memory = lru_cache(len(self.conditioning) + len(prompts) + 2 * REACH)(self._memory)
 
     @torch.inference_mode()
-    def step(self, z: int, embedding: Tensor, prompt: SlicePrompt | None, reverse: bool) -> Tracked:
-        """Decode slice z from its prompts or, without any, from the memory; remember the outcome."""
-        device, module = self.network.no_memory.device, self.network.module
-        image, *high = unpack(embedding[None].to(device))
-        positions = module.image_encoder.neck.position_encoding(image)
-        clicks = previous = None
-        if prompt is not None:
-            points, labels = prompt.points[None].to(device, torch.float32), prompt.labels[None].to(device, torch.int32)
-            clicks = {"point_coords": points, "point_labels": labels}
-            if prompt.previous is not None:
-                previous = prompt.previous[None].to(device, torch.float32).clamp(-LIMIT, LIMIT)
-        out = module.track_step(  # SAM2VideoPredictor calls it as well
+    def prompt(self, corrections_condition: bool) -> None:
+        """Decode all slices with prompts; none of them sees another's answer.
+
+        corrections_condition is ``add_all_frames_to_correct_as_cond`` of the predictor. Without it only the slices of
+        the first round are conditioning, a correction of one of them is dropped, and others are tracked over.
+        """
+        answers = {z: Remembered(self, z, self._decode(z)) for z in sorted(self.prompts)}
+        stay = self.past is None or corrections_condition
+        (self.conditioning if stay else self.tracked).update(answers)
+        for z in self.conditioning:
+            self.tracked.pop(z, None)
+
+    @torch.inference_mode()
+    def track(self, z: int, reverse: bool) -> None:
+        """Decode slice z, unless it is conditioning, from what it looks back at."""
+        if z not in self.conditioning:
+            self.tracked[z] = Remembered(self, z, self._step(z, reverse))
+
+    def left(self) -> Past:
+        """What the next round begins with; all else is released."""
+        self.maps.cache_clear()
+        self.memory.cache_clear()
+        return Past(*({z: one.outcome for z, one in part.items()} for part in (self.conditioning, self.tracked)))
+
+    def _decode(self, z: int) -> Outcome:
+        points, labels = self.prompts[z]
+        clicks = {
+            "point_coords": points[None].to(self.device, torch.float32),
+            "point_labels": labels[None].to(self.device, torch.int32),
+        }
+        if self.past is None:
+            return self._step(z, False, is_init_cond_frame=True, point_inputs=clicks)
+        own = fill_holes(self.past[z].logits, self.fill_area)[None].to(self.device).clamp(-LIMIT, LIMIT)
+        return self._step(z, self.past.was_reverse(z), point_inputs=clicks, prev_sam_mask_logits=own)
+
+    def _step(self, z: int, reverse: bool, **prompt: Any) -> Outcome:
+        image, *high = self.maps(z)
+        positions = self.network.module.image_encoder.neck.position_encoding(image)
+        given = {"is_init_cond_frame": False, "point_inputs": None, "mask_inputs": None} | prompt
+        out = self.network.module.track_step(  # SAM2VideoPredictor calls it as well
             frame_idx=z,
-            is_init_cond_frame=prompt is not None,
-            current_vision_feats=[part.flatten(2).permute(2, 0, 1) for part in (*high, image)],
-            current_vision_pos_embeds=[positions.flatten(2).permute(2, 0, 1)],  # only the last one is used
-            feat_sizes=SIZES,
-            point_inputs=clicks,
-            mask_inputs=None,
-            output_dict=self.memory,
+            current_vision_feats=[_flat(part) for part in (*high, image)],
+            current_vision_pos_embeds=[_flat(positions)],  # only the last one is used
+            feat_sizes=[part.shape[-2:] for part in (*high, image)],
+            output_dict={"cond_frame_outputs": self.conditioning, "non_cond_frame_outputs": self.tracked},
             num_frames=self.frames,
             track_in_reverse=reverse,
-            prev_sam_mask_logits=previous,
+            run_mem_encoder=False,  # see `_memory`
+            **given,
         )
-        memory = out["maskmem_features"].to(torch.bfloat16)
-        self.places = self.places or out["maskmem_pos_enc"]
-        (self.tracked if prompt is None else self.prompted)[z] = {
-            "maskmem_features": memory,
-            "maskmem_pos_enc": self.places,
-            "obj_ptr": out["obj_ptr"],
-        }
-        return Tracked(z, out["pred_masks"][0].float(), out["object_score_logits"], out["obj_ptr"], memory)
+        logits = out["pred_masks"][0].float().cpu()
+        if (logits == logits[..., :1, :1]).all():
+            logits = logits[..., :1, :1].clone().expand(logits.shape)
+        score, pointer = out["object_score_logits"].cpu(), out["obj_ptr"].cpu()
+        return Outcome(logits, score, pointer, prompted=given["point_inputs"] is not None)
 
-    def forget(self, z: int) -> None:
-        """Forget a slice without prompts."""
-        self.tracked.pop(z, None)
+    def _memory(self, z: int, outcome: Outcome) -> tuple[Tensor, list[Tensor]]:
+        """What others look back at, and the positions in it; holes are filled only where there were prompts."""
+        logits = fill_holes(outcome.logits, self.fill_area) if outcome.prompted else outcome.logits
+        image, _, _ = self.maps(z)
+        side = self.network.module.image_size
+        masks = logits[None].expand(-1, 1 if outcome.prompted else 3, -1, -1)  # torch rounds one and three differently
+        large = functional.interpolate(masks.to(self.device), (side, side), mode="bilinear")[:, :1]
+        memory, places = self.network.module._encode_new_memory(  # SAM2VideoPredictor calls it as well
+            current_vision_feats=[_flat(image)],
+            feat_sizes=[image.shape[-2:]],
+            pred_masks_high_res=large,
+            object_score_logits=outcome.score.to(self.device),
+            is_mask_from_pts=outcome.prompted,
+        )
+        return memory.to(torch.bfloat16), places
+
+    def _maps(self, z: int) -> Maps:
+        return unpack(self.features(z)[None].to(self.device))
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network is."""
+        return self.network.no_memory.device
+
+
+class Remembered:
+    """An outcome under the names by which the package looks back at it; its memory is encoded when it is looked at."""
+
+    def __init__(self, tracker: Tracker, z: int, outcome: Outcome) -> None:
+        self.tracker, self.z, self.outcome = tracker, z, outcome
+
+    def __getitem__(self, name: str) -> Any:
+        if name == "obj_ptr":
+            return self.outcome.pointer.to(self.tracker.device)
+        memory, places = self.tracker.memory(self.z, self.outcome)
+        return {"maskmem_features": memory, "maskmem_pos_enc": places}[name]
+
+
+def fill_holes(logits: Tensor, area: int) -> Tensor:
+    """Logits ``(1, h, w)`` with `FILLED` in the holes: parts of the background of at most `area` pixels.
+
+    Diagonal neighbours are connected, and a part at the rim is a hole, too, as in the predictor's own step, which needs
+    a CUDA extension. An area of 0 leaves the logits as they are.
+    """
+    from scipy import ndimage
+
+    labels, _ = ndimage.label((logits <= 0).numpy()[0], np.ones((3, 3)))
+    hole = np.bincount(labels.ravel()) <= area
+    hole[0] = False  # the foreground
+    return torch.where(torch.from_numpy(hole[labels])[None], FILLED, logits) if hole.any() else logits
+
+
+def _flat(maps: Tensor) -> Tensor:
+    """``(n, c, h, w)`` as ``(h * w, n, c)``."""
+    return maps.flatten(2).permute(2, 0, 1)

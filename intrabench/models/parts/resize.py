@@ -12,13 +12,20 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Floats = NDArray[np.float32]
 Resize = Literal[
-    "longest", "longest_area", "squash", "squash_smooth", "squash_cubic", "squash_bicubic", "squash_nearest"
+    "longest",
+    "longest_area",
+    "squash",
+    "squash_smooth",
+    "squash_cubic",
+    "squash_bicubic",
+    "squash_bicubic_smooth",
+    "squash_nearest",
 ]
 """longest: the long side becomes that of the square, bilinear with anti-aliasing on 8-bit values, zeros below and to
 the right (SAM). longest_area: the same by mean areas (LiteMedSAM). squash: both sides, whatever the ratio, bilinear;
 _smooth: with anti-aliasing (SAM 2); _cubic: by cubic splines with anti-aliasing, as scikit-image's order 3 (MedSAM);
-_bicubic: by cubic convolution without anti-aliasing, as OpenCV (RadioActive); _nearest: nearest, rounded down
-(SAM-Med2D)."""
+_bicubic: by cubic convolution without anti-aliasing, as OpenCV (RadioActive); _bicubic_smooth: with anti-aliasing on
+8-bit values, as Pillow (SAM 2 as video); _nearest: nearest, rounded down (SAM-Med2D)."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +63,14 @@ def pad(image: Floats, side: int) -> Floats:
     return square
 
 
-def _pillow(image: Array, shape: tuple[int, int]) -> Array:
-    from PIL import Image
+def _pillow(method: Literal["BILINEAR", "BICUBIC"]) -> Callable[[Array, tuple[int, int]], Array]:
+    def resize(image: Array, shape: tuple[int, int]) -> Array:
+        from PIL import Image
 
-    grey = Image.fromarray(image.astype(np.uint8))
-    return np.asarray(grey.resize((shape[1], shape[0]), Image.Resampling.BILINEAR))
+        grey = Image.fromarray(image.astype(np.uint8))
+        return np.asarray(grey.resize((shape[1], shape[0]), Image.Resampling[method]))
+
+    return resize
 
 
 def _area(image: Array, shape: tuple[int, int]) -> Array:
@@ -99,11 +109,12 @@ def _torch(mode: str, antialias: bool) -> Callable[[Array, tuple[int, int]], Arr
 
 
 _METHODS: dict[str, Callable[[Array, tuple[int, int]], Array]] = {
-    "longest": _pillow,
+    "longest": _pillow("BILINEAR"),
     "longest_area": _area,
     "squash": _torch("bilinear", antialias=False),
     "squash_smooth": _torch("bilinear", antialias=True),
     "squash_cubic": _spline,
     "squash_bicubic": _torch("bicubic", antialias=False),
+    "squash_bicubic_smooth": _pillow("BICUBIC"),
     "squash_nearest": _nearest,
 }

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("cv2")
 
 import cv2
+from PIL import Image
 
 from intrabench.models.networks.sam2 import prepare
 from intrabench.models.parts.resize import Frame, Resize, fit, frame, pad
@@ -80,6 +81,7 @@ def test_padding_is_zeros_below_and_to_the_right_in_three_channels() -> None:
         ("squash", IMPULSE, [[80, 0]] * 2),  # at 1 and at 4: what lies between is not seen
         ("squash_smooth", IMPULSE, [[30, 0]] * 2),  # a triangle three pixels wide: 2 : 3 : 2 : 1
         ("squash_bicubic", IMPULSE, [[80, 0]] * 2),
+        ("squash_bicubic_smooth", IMPULSE, [[28, 0]] * 2),  # 21 : 27 : 21 : 9 : 0 : -2, in whole numbers
         ("squash_nearest", [[5, 6, 7, 8]], [[5, 7]] * 2),
     ],
 )
@@ -106,6 +108,13 @@ def test_bicubic_is_that_of_opencv(side: int) -> None:
     image = np.random.default_rng(0).normal(0, 100, (23, 31)).astype(np.float32)
     expected = cv2.resize(image, (side, side), interpolation=cv2.INTER_CUBIC)
     np.testing.assert_allclose(fitted(image, "squash_bicubic", side), expected, atol=2e-3)
+
+
+@pytest.mark.parametrize("side", [12, 40])
+def test_smooth_bicubic_is_what_pillow_does_to_colours(side: int) -> None:
+    image = np.random.default_rng(0).integers(0, 256, (23, 31, 3)).astype(np.uint8)
+    expected = np.asarray(Image.fromarray(image).resize((side, side)))  # bicubic is its default
+    assert np.array_equal(fit(image, "squash_bicubic_smooth", side), np.moveaxis(expected, -1, 0))
 
 
 @pytest.mark.parametrize("side", [12, 40])
