@@ -18,6 +18,7 @@ from intrabench.metrics.known import metric
 from intrabench.models.base import Model
 from intrabench.prompters.base import Prompter, Refinement
 from intrabench.prompters.combined import Combined, Part, combine, parts_of
+from intrabench.protocols.presets import PRESETS
 from intrabench.values import expected, fits, unfit
 from intrabench.versions import version_of
 
@@ -99,9 +100,13 @@ def spec_of(given: Any) -> str:
 def made_spec(given: Any) -> str:
     """What results call a metric, a model or a prompter: a spec or path as it is, an object or a class by its name.
 
+    A preset, such as ``paper:sam``, is called by the spec that it stands for.
+
     Raises:
         IntraBenchError: it is not one of a known kind, or its class breaks the contract.
     """
+    if isinstance(given, str) and given in PRESETS:
+        return make_model(given).short_spec
     if isinstance(given, str | Path):
         return str(given)
     if room_of(given if isinstance(given, type) else type(given)) == "models":

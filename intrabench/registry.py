@@ -101,11 +101,23 @@ def make(room: Literal["metrics"], spec: str) -> Metric: ...
 @overload
 def make(room: Room, spec: str) -> Any: ...
 def make(room: Room, spec: str) -> Any:
-    """Make the object of a spec, ``name:key=value,...``; a data set may also be a path, ``PATH:key=value,...``."""
+    """Make the object of a spec, ``name:key=value,...``; a data set may also be a path, ``PATH:key=value,...``.
+
+    A model may also be one of a paper, ``paper:sam``; see `intrabench.protocols.presets`.
+    """
     if room == "datasets" and _is_path(spec):
         return _folder(spec)
+    if room == "models":
+        spec = full_spec(spec)
     name, arguments = specs.parse(spec)
     return specs.build(find(room, name).load(), arguments, spec)
+
+
+def full_spec(spec: str) -> str:
+    """The spec of a model; one like ``paper:sam`` is written out, unless the user has a model called ``paper``."""
+    from intrabench.protocols.presets import PAPER, resolved
+
+    return spec if PAPER in entries("models") else resolved(spec)
 
 
 def find(room: Room, name: str) -> Entry:

@@ -49,6 +49,13 @@ def parse(spec: str) -> tuple[str, dict[str, str]]:
     return name, arguments
 
 
+def ordered(spec: str) -> str:
+    """The spec with its parameters in alphabetical order: the same text, however it was written."""
+    name, arguments = parse(spec)
+    text = _write(sorted(arguments.items()))
+    return f"{name}:{text}" if text else name
+
+
 def build(cls: type[T], arguments: Mapping[str, str], spec: str) -> T:
     """Make a dataclass from the strings of its spec, checked against the types of its fields."""
     known = {field.name for field in fields(cls) if field.init}  # type: ignore[arg-type]

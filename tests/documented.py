@@ -19,8 +19,8 @@ import intrabench
 from intrabench import registry
 from intrabench.cli.describe import describe
 from intrabench.cli.main import app
+from intrabench.cli.weights import weights_id
 from intrabench.metrics.known import metric
-from intrabench.models.weights import registry as weights
 from intrabench.protocols import chosen_rows, protocol, stopping
 
 ROOT = Path(__file__).parents[1]
@@ -111,8 +111,8 @@ def _check_values(command: str, values: dict[str, Any], results: Path) -> None:
         "only": lambda glob: chosen_rows(protocol(values["protocol"]), [glob]),
         "stop": lambda words: stopping(protocol("basic@1"), words),
         "metric": metric if command == "run" else lambda spec: intrabench.table(results, metric=spec),
-        "name": weights.get if command.startswith("weights") else describe,
-        "names": weights.get if command.startswith("weights") else intrabench.dataset,
+        "name": weights_id if command.startswith("weights") else describe,
+        "names": weights_id if command.startswith("weights") else intrabench.dataset,
     }
     for name, resolve in meaning.items():
         value = values.get(name) or []

@@ -24,7 +24,7 @@ Several: TypeAlias = T | Iterable[T]
 
 @named
 def run(
-    model: Several[ModelLike],
+    model: Several[ModelLike] | None = None,
     prompter: Several[PrompterLike] | None = None,
     dataset: Several[DatasetLike] = "spine_ct",
     *,
@@ -56,8 +56,9 @@ def run(
 
     model, prompter, dataset, refine, metric: specs, objects of your own, classes (made with their defaults), or a
     sequence that mixes them. A data set may be the path of a folder. Without a prompter the rows of the protocol are
-    run, ``protocol="intrabench@1"``. Sessions already in the results folder `out` are not computed again. The other
-    options are those of ``intrabench run``. progress: show progress; None: only in notebooks and on terminals.
+    run, and without a model its models, ``protocol="intrabench@1"``. Sessions already in the results folder `out` are
+    not computed again. The other options are those of ``intrabench run``. progress: show progress; None: only in
+    notebooks and on terminals.
 
     An object that brings a runtime of its own (`model.runtime`) keeps it; options that say something else about it are
     refused. The run works on copies, so objects stay as they were.

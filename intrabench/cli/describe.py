@@ -12,6 +12,7 @@ from intrabench import registry, specs
 from intrabench.contract import Room
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import PROTOCOLS, Protocol
+from intrabench.protocols.presets import PRESETS
 from intrabench.protocols.row import Row
 from intrabench.specs import nearest
 
@@ -26,6 +27,8 @@ def describe(name: str) -> str:
         return _protocol(PROTOCOLS[bare])
     found = [(room, registry.entries(room)[bare]) for room in registry.ROOMS if bare in registry.entries(room)]
     if not found:
+        if (spec := registry.full_spec(name)) != name:
+            return f"{name} is {spec}, as in the IntRaBench paper\n\n{describe(spec)}"
         known = [*PROTOCOLS, *(other for room in registry.ROOMS for other in registry.entries(room))]
         raise IntraBenchError(
             f"there is nothing named {bare!r}{nearest(bare, known)}; see for example `intrabench list models`"
@@ -36,9 +39,18 @@ def describe(name: str) -> str:
 
 def _protocol(preset: Protocol) -> str:
     facts = asdict(preset)
-    facts.pop("rows")
+    del facts["rows"], facts["models"]
     lines = [f"{key}: {value}" for key, value in facts.items()]
-    return "\n".join([*lines, *_rows(preset.rows)])
+    return "\n".join([*lines, *_models(preset.models), *_rows(preset.rows)])
+
+
+def _models(models: Sequence[str]) -> list[str]:
+    """A line for each model, with its short name."""
+    if not models:
+        return []
+    names = {spec: name for name, spec in PRESETS.items()}
+    width = max(map(len, PRESETS))
+    return ["", "models (run without --model):", *(f"  {names[spec]:<{width}}  {spec}" for spec in models)]
 
 
 def _rows(rows: Sequence[Row]) -> list[str]:

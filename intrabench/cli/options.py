@@ -20,13 +20,23 @@ def completes(room: Room) -> Callable[[str], list[tuple[str, str]]]:
         from intrabench import registry
 
         first, plus, last = incomplete.rpartition("+")  # PROMPTER+REFINEMENT
+        presets = published(incomplete) if room == "models" else []
         try:
             known = registry.entries(room).values()
         except IntraBenchError:  # the settings of a workspace: the command itself says what is wrong with them
             return []
-        return [(first + plus + entry.name, entry.summary) for entry in known if entry.name.startswith(last)]
+        return [(first + plus + entry.name, entry.summary) for entry in known if entry.name.startswith(last)] + presets
 
     return names
+
+
+def published(beginning: str) -> list[tuple[str, str]]:
+    """Presets of models whose names begin so, ``paper:sam``, each with a sentence."""
+    from intrabench.protocols.presets import PRESETS
+
+    return [
+        (name, f"{spec}, as in the IntRaBench paper") for name, spec in PRESETS.items() if name.startswith(beginning)
+    ]
 
 
 def anything(incomplete: str) -> list[tuple[str, str]]:

@@ -24,7 +24,7 @@ def add_runs(app: typer.Typer) -> None:
 
 
 def run(
-    model: o.Models,
+    model: o.Models = [],  # noqa: B006
     prompter: o.Prompters = [],  # noqa: B006
     dataset: o.Datasets = [],  # noqa: B006
     refine: Annotated[list[str], o.refine] = [],  # noqa: B006
@@ -57,7 +57,7 @@ def run(
 ) -> None:
     """Prompt models on data sets with simulated users; repeat the command to continue it.
 
-    Without --prompter, the rows of the protocol are run (intrabench@1 has rows).
+    Without --prompter and --model, those of the protocol are run (intrabench@1 has both).
     """
     given = dict(locals())
     from intrabench.engine.options import DEFAULTS

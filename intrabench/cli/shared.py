@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from intrabench.cli.options import published
 from intrabench.errors import IntraBenchError
 
 
@@ -42,7 +43,7 @@ def listing(what: str, plugins: list[Path]) -> list[dict[str, str]]:
     if what not in registry.ROOMS:
         known = (*registry.ROOMS, "protocols")
         raise IntraBenchError(f"there is no list of {what!r}{nearest(what, known)}; give one of {', '.join(known)}")
-    return [
+    listed = [
         {
             "name": entry.name,
             "kind": entry.kind or registry.ROOMS[what],
@@ -50,6 +51,10 @@ def listing(what: str, plugins: list[Path]) -> list[dict[str, str]]:
             "origin": entry.origin,
         }
         for entry in registry.entries(what).values()
+    ]
+    presets = published("") if what == "models" else []
+    return listed + [
+        {"name": name, "kind": "preset", "summary": summary, "origin": "intrabench"} for name, summary in presets
     ]
 
 
@@ -84,7 +89,7 @@ def show_names(rows: Sequence[Mapping[str, str]], json: bool) -> None:
             typer.echo(f"{row['name']:<{width}}  {row['summary']}")
 
 
-_KINDS = ("", "refinement", "modifier")
+_KINDS = ("", "refinement", "modifier", "preset")
 _USE = {"refinement": ", as PROMPTER+REFINEMENT or --refine", "modifier": ", as PROMPTER+MODIFIER"}
 """In which order the kinds of a room are listed, and how they are written."""
 

@@ -21,14 +21,35 @@ def weights_list(json: Json = False) -> None:
     show(weights.listing(), json)
 
 
+NAMES = "Ids of weights, or models with their parameters, e.g. sam_vit_h, sam:size=h or paper:sam."
+
+
+def weights_id(name: str) -> str:
+    """The id of weights that were asked for by their id, or by a model with parameters (``sam:size=h``, ``paper:sam``).
+
+    Raises:
+        IntraBenchError: there is nothing of this name, or the model has no weights.
+    """
+    from intrabench.models.weights.registry import get
+
+    if ":" not in name:
+        return get(name).id
+    from intrabench.registry import make
+
+    found = make("models", name).weights
+    if found is None:
+        raise IntraBenchError(f"model {name} has no weights; `intrabench weights list` shows all")
+    return found
+
+
 @weights_app.command("get")
-def weights_get(names: list[str]) -> None:
+def weights_get(names: Annotated[list[str], typer.Argument(help=NAMES)]) -> None:
     """Download missing weights and verify them; sources are tried in turn."""
     from intrabench.engine.progress import Downloads
     from intrabench.models.weights.fetch import fetch
     from intrabench.models.weights.registry import get
 
-    known = {name: get(name) for name in names}
+    known = {id: get(id) for id in map(weights_id, names)}
 
     def fetched(name: str) -> object:
         typer.echo(f"{name}: licence {known[name].licence}", err=True)
@@ -40,20 +61,21 @@ def weights_get(names: list[str]) -> None:
 
 @weights_app.command("verify")
 def weights_verify(
-    names: Annotated[list[str] | None, typer.Argument(help="Default: all local weights.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help=f"{NAMES} Default: all local weights.")] = None,
 ) -> None:
     """Read files again and compare their sha256 with the published or first one."""
     from intrabench.models.weights import registry as weights
 
-    _each(names or [id for id in weights.entries() if weights.find(id)], weights.verify)
+    local = (id for id in weights.entries() if weights.find(id))
+    _each(names or local, lambda name: weights.verify(weights_id(name)))
 
 
 @weights_app.command("path")
-def weights_path(name: str) -> None:
+def weights_path(name: Annotated[str, typer.Argument(help="Id of weights, or a model, e.g. paper:sam.")]) -> None:
     """Print the local path of the verified file."""
     from intrabench.models.weights import registry as weights
 
-    typer.echo(weights.locate(name))
+    typer.echo(weights.locate(weights_id(name)))
 
 
 def _each(names: Iterable[str], work: Callable[[str], object]) -> None:

@@ -10,11 +10,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.clickability import GROUPS
+
 Mass = Literal["double", "single"]
 """Precision of the sum of mass. single is the published one; it can lose the most probable pixels of an image."""
-
-GROUPS = 10
-"""Number of groups with equal mass: 1 has the least probable clicks, 10 the most probable."""
 
 Weights = NDArray[np.floating[Any]]
 

@@ -9,14 +9,14 @@ from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases import store as cases
 from intrabench.datasets.cases.selection import check_targets
 from intrabench.engine.job import Job
-from intrabench.engine.make_job import make_job
+from intrabench.engine.make_job import make_run
 from intrabench.engine.options import Options
 from intrabench.results.store import finished_sessions
 
 
 def describe(options: Options, folder: Path) -> list[str]:
     """Lines for people: downloads and their state, sessions per model, and how many are finished."""
-    job = make_job(options)
+    job = make_run(options)
     try:
         return _described(job, folder)
     finally:

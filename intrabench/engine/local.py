@@ -9,14 +9,13 @@ from pathlib import Path
 import polars as pl
 
 from intrabench.engine.job import Job
-from intrabench.engine.make_job import make_job
+from intrabench.engine.make_job import make_run
 from intrabench.engine.manifest import Manifest
 from intrabench.engine.options import Options
 from intrabench.engine.plan import make_plan
 from intrabench.engine.player import Player
 from intrabench.engine.progress import Reporter
 from intrabench.engine.rows import RowWriter, Summary
-from intrabench.errors import IntraBenchError
 from intrabench.results.store import Store, read_rows
 
 
@@ -26,9 +25,7 @@ def execute(options: Options, folder: Path, reporter: Reporter) -> tuple[Summary
     Raises:
         IntraBenchError: an option is wrong. Failures of single sessions are rows with a status instead.
     """
-    if not options.model:
-        raise IntraBenchError("a run needs a model; give at least one")
-    job = make_job(options)
+    job = make_run(options)
     run_id = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + secrets.token_hex(3)
     try:
         manifest = Manifest(options, job)

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from intrabench import registry
 from intrabench.engine.job import Job
-from intrabench.engine.options import Options
+from intrabench.engine.options import Options, check
 from intrabench.engine.runners import make_runners, model_of
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import Metric
 from intrabench.metrics.known import of_protocol
 from intrabench.models.base import Model
-from intrabench.objects import PrompterLike, make_dataset, make_metric, make_prompter, once
+from intrabench.objects import PrompterLike, make_dataset, make_metric, make_model, make_prompter, once
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.combined import Combined
-from intrabench.protocols import ROUNDS, Protocol, chosen_rows, protocol, stopping
+from intrabench.protocols import ROUNDS, Protocol, chosen_rows, own_models, protocol, stopping
 from intrabench.protocols.row import Row
+
+
+def make_run(options: Options) -> Job:
+    """The job of a run, which needs models: those of the options or of the protocol."""
+    if not options.model:
+        check(replace(options, model=own_models(protocol(options.protocol))))
+    return make_job(options)
 
 
 def make_job(options: Options) -> Job:
@@ -30,7 +38,7 @@ def make_job(options: Options) -> Job:
     if rounds is None:
         rounds = ROUNDS if refined else 0
     datasets = once(make_dataset(given) for given in options.dataset)
-    made = [(given, model_of(given, options)) for given in options.model]
+    made = [(given, model_of(given, options)) for given in options.model or _own_models(preset, rows)]
     models = once(model for _, model in made)
     _check_rows(list(models.values()), rows, preset)
     return Job(
@@ -47,6 +55,16 @@ def make_job(options: Options) -> Job:
         rows,
         _metrics(options, preset),
     )
+
+
+def _own_models(preset: Protocol, rows: Mapping[str, Row]) -> list[str]:
+    """The protocol's models that a selected row suits."""
+    return [spec for spec in preset.models if _suited(make_model(spec), rows)]
+
+
+def _suited(model: Model, rows: Mapping[str, Row]) -> bool:
+    """Whether the model belongs in one of the rows, if there are any."""
+    return not rows or any(row.suits(model.abilities) for row in rows.values())
 
 
 def _metrics(options: Options, preset: Protocol) -> tuple[Metric, ...]:
@@ -90,7 +108,7 @@ def _prompter(parts: Sequence[PrompterLike], row: Row | None, preset: Protocol) 
 def _check_rows(models: Sequence[Model], rows: Mapping[str, Row], preset: Protocol) -> None:
     """Refuse a model with which no row can be run."""
     for model in models:
-        if rows and not any(row.suits(model.abilities) for row in rows.values()):
+        if not _suited(model, rows):
             own = "" if model.abilities.builds_on_mask else ", but not its own last answer"
             raise IntraBenchError(
                 f"no selected row of {preset.id} suits model {model.short_spec}, which works in {model.dims}D "

@@ -28,6 +28,9 @@ def make_runners(models: Iterable[tuple[ModelLike, Model]], options: Options) ->
         IntraBenchError: a model cannot run with these options, or its weights are missing; no process is left running.
     """
     made: list[Runner] = []
+    models = list(models)
+    if options.python is None and options.weights is None:
+        weights.check_present([model for _, model in models])
     try:
         for given, model in models:
             made.append(equipped(model, options, str(given)))

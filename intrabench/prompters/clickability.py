@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from intrabench.clickability import GROUPS
 from intrabench.clickability.base import Clickability
-from intrabench.clickability.sampling import GROUPS, Mass, draw, group_of
+from intrabench.clickability.sampling import Mass, draw, group_of
 from intrabench.errors import WrongType
 from intrabench.mask import Box, Mask, grow
 from intrabench.prompters.base import Refinement, User

@@ -6,12 +6,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
-from intrabench.effort import Effort
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import intrabench_paper, rclicks_paper
 from intrabench.protocols.row import Row
 from intrabench.specs import arguments_of, build, nearest, parse, switch
+
+if TYPE_CHECKING:
+    from intrabench.effort import Effort
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,8 @@ class Protocol:
 
     metrics: ids with versions, columns of the rows. rounds: corrections allowed unless ``--rounds`` says otherwise;
     None: `ROUNDS` if a prompter refines. stop: the rule that ends a session early. rows: the prompters of published
-    tables, which are run unless ``--prompter`` is given.
+    tables, which are run unless ``--prompter`` is given. models: specs of those in the tables, which are run unless
+    ``--model`` is given.
     """
 
     id: str
@@ -53,6 +57,7 @@ class Protocol:
     stop: Stop = Stop()
     aggregation: str = "mean over the instances of a class in a case, then over cases, classes, data sets"
     rows: tuple[Row, ...] = ()
+    models: tuple[str, ...] = ()
 
 
 _OVERLAP = ("dice@1", "iou@1")
@@ -71,6 +76,7 @@ PROTOCOLS: dict[str, Protocol] = {
             (*_OVERLAP, "nsd_2mm@1"),
             rounds=ROUNDS,
             rows=intrabench_paper.ROWS,
+            models=tuple(intrabench_paper.MODELS.values()),
         ),
         Protocol(
             "rclicks@1",
@@ -97,6 +103,17 @@ def protocol(name: str) -> Protocol:
             f"there is no protocol {name!r}{nearest(name, PROTOCOLS)}; `intrabench list protocols` shows all"
         )
     return PROTOCOLS[name]
+
+
+def own_models(preset: Protocol) -> tuple[str, ...]:
+    """The specs of the protocol's own models; an error says which protocols have some."""
+    if not preset.models:
+        others = ", ".join(known.id for known in PROTOCOLS.values() if known.models)
+        raise IntraBenchError(
+            f"protocol {preset.id} has no models of its own; give --model, such as --model random_walker, or "
+            f"--protocol {others}"
+        )
+    return preset.models
 
 
 def chosen_rows(preset: Protocol, only: Sequence[str]) -> tuple[Row, ...]:

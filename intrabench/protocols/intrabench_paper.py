@@ -1,4 +1,4 @@
-"""The rows of Tables 2 to 6 of the IntRaBench paper, and where its published code (RadioActive) differs.
+"""The rows and models of Tables 2 to 6 of the IntRaBench paper, and where its published code (RadioActive) differs.
 
 That code can give corrections with or without the earlier prompts. Rows without "+ prev point" are interpreted as
 without (``previous=drop``): SAM's Dice falls from 54 with three boxes to 3 after five scribbles, as if the boxes were
@@ -126,3 +126,14 @@ _TABLE_6 = (
 )
 
 ROWS = (*_TABLE_2, *_TABLE_3, *_TABLE_4, *_TABLE_5, *_TABLE_6)
+
+MODELS = {
+    "SAM": "sam:size=h,policy=radioactive",
+    "SAM2": "sam2:size=l,release=2.0,policy=radioactive",
+    "MedSam": "medsam:policy=radioactive",
+    "SamMed 2D": "sammed2d:policy=radioactive",
+    "SamMed 3D": "sammed3d:policy=radioactive",
+    "SamMed 3D Turbo": "sammed3d_turbo:policy=radioactive",
+    "SegVol": "segvol:policy=radioactive",
+}
+"""Its models by their printed names, each with the size and the steps of the published code."""

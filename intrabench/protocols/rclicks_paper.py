@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from intrabench.clickability.sampling import GROUPS
+from intrabench.clickability import GROUPS
 from intrabench.protocols.row import Row
 
 _PERFECT = (
@@ -27,3 +27,18 @@ ROWS = (
 
 CLICKS = 20
 """Clicks per session, including the first."""
+
+MODELS = {
+    "sam_vit_b_01ec64": "sam:multimask=best",
+    "sam_vit_l_0b3195": "sam:size=l,multimask=best",
+    "sam_vit_h_4b8939": "sam:size=h,multimask=best",
+    "sam2_hiera_tiny": "sam2:release=2.0,multimask=single",
+    "sam2_hiera_small": "sam2:size=s,release=2.0,multimask=single",
+    "sam2_hiera_base_plus": "sam2:size=b+,release=2.0,multimask=single",
+    "sam2_hiera_large": "sam2:size=l,release=2.0,multimask=single",
+    "sam2.1_hiera_tiny": "sam2:multimask=single",
+    "sam2.1_hiera_small": "sam2:size=s,multimask=single",
+    "sam2.1_hiera_base_plus": "sam2:size=b+,multimask=single",
+    "sam2.1_hiera_large": "sam2:size=l,multimask=single",
+}
+"""Those of its networks that are ours, by their files: always the best of SAM's three masks, and SAM 2's single one."""

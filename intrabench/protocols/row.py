@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from intrabench.prompts import Abilities, PromptKind
 from intrabench.specs import parse, split
+
+if TYPE_CHECKING:
+    from intrabench.prompts import Abilities, PromptKind
 
 
 @dataclass(frozen=True)

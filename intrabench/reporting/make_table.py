@@ -19,7 +19,7 @@ from intrabench.statistics.resample import FEW
 
 @dataclass(frozen=True)
 class Table:
-    """A table, how its numbers came about, the rows that it is made from, and which older sessions are left out."""
+    """A table, how its numbers came about, the rows that it is made from, and what of them is left out and why."""
 
     frame: pl.DataFrame
     heading: str
@@ -58,9 +58,11 @@ def make_table(
         ignored |= {"--per-round": per_round, "--interval": interval, "--counts": counts}
         ignored |= {"--reference": bool(reference) and not published_clicks}
         _refuse("--groups" if groups else "--reference of rclicks@1", ignored)
-        frame, heading = _group_table(rows, layout, published_clicks)
+        frame, heading, others = _group_table(rows, layout, published_clicks)
+        left_out = [*left_out, *others]
     elif reference:
-        frame = referenced(rows, layout, reference)
+        frame, others = referenced(rows, layout, reference)
+        left_out = [*left_out, *others]
     elif interval or counts:
         frame = annotated_table(rows, layout, interval=interval, counts=counts)
         heading += f"; 95 % intervals over patients, [-] for fewer than {FEW}" if interval else ""
@@ -69,8 +71,8 @@ def make_table(
     return Table(frame, heading, rows, left_out)
 
 
-def _group_table(rows: pl.DataFrame, layout: Layout, published: bool) -> tuple[pl.DataFrame, str]:
-    """What `--groups` shows, or the published table beside ours, and its heading."""
+def _group_table(rows: pl.DataFrame, layout: Layout, published: bool) -> tuple[pl.DataFrame, str, list[str]]:
+    """What `--groups` shows, or the published table beside ours; its heading; and what is not compared."""
     metric = PUBLISHED_METRIC if published else layout.metric
     if published:
         _refuse(
@@ -78,7 +80,8 @@ def _group_table(rows: pl.DataFrame, layout: Layout, published: bool) -> tuple[p
             {"--metric": layout.metric not in ("dice", metric), "--round": layout.round is not None},
         )
     table = group_table(rows, metric, layout.round, layout.policy)
-    return (beside_published(table) if published else table), describe_groups(metric)
+    table, others = beside_published(table) if published else (table, [])
+    return table, describe_groups(metric), others
 
 
 def _refuse(option: str, others: Mapping[str, object]) -> None:

@@ -70,10 +70,11 @@ def layout_of(
     return Layout(metric, lines, columns, round, how, policy)
 
 
-def referenced(rows: pl.DataFrame, layout: Layout, name: str) -> pl.DataFrame:
-    """Our Dice per data set and round beside published numbers."""
+def referenced(rows: pl.DataFrame, layout: Layout, name: str) -> tuple[pl.DataFrame, list[str]]:
+    """Our Dice per data set and round beside published numbers, and why some of it is not; see `beside`."""
     if layout.metric != "dice":
         raise IntraBenchError("published numbers are Dice; omit --metric with --reference")
+    check_mixable(rows)
     top = int(rows["round"].max() or 0)  # type: ignore[arg-type]
     rounds = range(top + 1) if layout.round is None else [layout.round]
     plain = replace(layout, by=("prompter", "model"), columns="dataset")

@@ -40,7 +40,7 @@ from intrabench import IntraBenchError
             lambda: intrabench.run("box_fill", modle=3),
             "there is no option 'modle', did you mean 'model'?; options",
         ),
-        (lambda: intrabench.run(), "run: missing a required argument: 'model'; options are model, prompter, "),
+        (lambda: intrabench.run(), "protocol basic@1 has no models of its own; give --model, such as --model random_"),
         (
             lambda: intrabench.merge("a", "b", out="c"),
             "merge: multiple values for argument 'out'; options are sources, out, newest",

@@ -241,7 +241,7 @@ class Holding(Shrunk):
         ({"model": "box_fill", "dataset": "phantom:shape=2x3"}, "shape takes three numbers, for example 3x2x1"),
         ({"model": int}, "model=<class 'int'> does not fit; model takes a spec, or an object or a class of Model"),
         ({"model": []}, "model=[] is empty; give at least one, or omit model"),
-        ({"model": None}, "a run needs a model; give at least one"),
+        ({"model": None}, "protocol basic@1 has no models of its own; give --model, such as --model random_walker, or"),
         ({"prompter": []}, "prompter=[] is empty; give at least one, or omit prompter"),
         (
             {"prompter": Cube()},

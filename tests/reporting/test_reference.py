@@ -5,8 +5,10 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from intrabench import registry
 from intrabench.errors import IntraBenchError
-from intrabench.protocols.intrabench_paper import ROWS
+from intrabench.protocols.intrabench_paper import MODELS, ROWS
+from intrabench.protocols.presets import PRESETS
 from intrabench.reporting.reference import beside, reference
 
 
@@ -17,8 +19,9 @@ def test_all_printed_numbers_are_there() -> None:
     assert set(found["row"]) == {row.name for row in ROWS}
     assert found["paper"].n_unique() == 10
     assert 0 <= found["published"].min() <= found["published"].max() <= 1  # type: ignore[operator]
-    (one,) = found.filter(row="3D Box", model="segvol", paper="D9")["published"]
-    (same,) = found.filter(prompter="box_volume", model="segvol", paper="D9")["published"]
+    assert set(found["model"]) == set(MODELS.values())
+    (one,) = found.filter(row="3D Box", model=MODELS["SegVol"], paper="D9")["published"]
+    (same,) = found.filter(prompter="box_volume", model=MODELS["SegVol"], paper="D9")["published"]
     assert one == same
 
 
@@ -31,10 +34,13 @@ def test_printed_averages_are_the_means_of_the_printed_numbers() -> None:
     assert ((means - printed["average"]).abs() < 0.011).mean() > 0.9  # type: ignore[operator]
 
 
+HUGE = "sam:policy=radioactive,size=h"  # as rows name what paper:sam is
+
+
 def cells(**values: object) -> pl.DataFrame:
     usual = {
         "prompter": "box_interp:n=3",
-        "model": "sam:size=h",
+        "model": HUGE,
         "weights": "registered",
         "round": 0,
         "dataset": "lnq",
@@ -43,15 +49,62 @@ def cells(**values: object) -> pl.DataFrame:
     return pl.DataFrame([{"weights_sha256": "ab", **usual, **values}])
 
 
-def test_ours_is_set_beside_the_published() -> None:
-    table = pl.concat(
-        [cells(), cells(dataset="spine_ct"), cells(model="box_fill"), cells(model="sam", weights="random")]
-    )
-    both = beside(table)
-    (published,) = reference().filter(row="3B Inter", model="sam", paper="D5")["published"]
-    assert both.rows() == [
-        ("3B Inter", "sam (random weights)", 0, "D5", "lnq", 0.5, published, 0.5 - published),
-        ("3B Inter", "sam:size=h", 0, "D5", "lnq", 0.5, published, 0.5 - published),
+def test_the_same_configuration_is_set_beside_the_published() -> None:
+    """Table 3 has 64.26 for SAM and 41.41 for MedSAM with three interpolated boxes on D5."""
+    medsam = cells(model="medsam:policy=radioactive", value=0.4)
+    both, others = beside(pl.concat([cells(), cells(dataset="spine_ct"), cells(model="box_fill"), medsam]))
+    assert both.drop("published", "difference").rows() == [
+        ("3B Inter", "medsam:policy=radioactive", 0, "D5", "lnq", 0.4),
+        ("3B Inter", HUGE, 0, "D5", "lnq", 0.5),
+    ]
+    assert both["published"].to_list() == pytest.approx([0.4141, 0.6426])
+    assert both["difference"].to_list() == pytest.approx([-0.0141, -0.1426])
+    assert others == []
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_rows_of_a_preset_are_compared(preset: str) -> None:
+    """What rows call the model is what the tables know, whatever the order of its parameters."""
+    model = registry.make("models", preset).short_spec
+    published = reference().filter(model=PRESETS[preset], round=0, paper="D5").drop_nulls()
+    both, others = beside(cells(model=model, prompter=published["prompter"][0]))
+    assert both.select("model", "published").rows() == [(model, published["published"][0])]
+    assert others == []
+
+
+@pytest.mark.parametrize(
+    ("ran", "name"),
+    [
+        ({"model": "sam"}, "sam"),
+        ({"model": "sam:size=h"}, "sam:size=h"),
+        ({"model": "sam:policy=radioactive"}, "sam:policy=radioactive"),
+        ({"model": f"{HUGE},threshold=0.0"}, f"{HUGE},threshold=0.0"),
+        ({"weights": "random"}, f"{HUGE} (random weights)"),
+        ({"weights": "file"}, f"{HUGE} (weights ab)"),
+    ],
+)
+def test_another_configuration_is_not_compared(ran: dict[str, str], name: str) -> None:
+    missing = f"{name} is not compared, because the paper has sam:size=h,policy=radioactive"
+    run = "; run: intrabench run --protocol intrabench@1 --model paper:sam"
+    with pytest.raises(IntraBenchError) as error:
+        beside(pl.concat([cells(**ran), cells(**ran, dataset="rider_lung")]))
+    assert str(error.value) == f"{missing}{run} --dataset lnq --dataset rider_lung"
+    both, others = beside(pl.concat([cells(**ran, value=0.9), cells()]))
+    assert both.select("model", "ours").rows() == [(HUGE, 0.5)]
+    assert others == [missing]  # the published one was run on that data set
+    _, others = beside(pl.concat([cells(**ran), cells(**ran, dataset="rider_lung"), cells()]))
+    assert others == [f"{missing}{run} --dataset rider_lung"]
+
+
+def test_the_release_belongs_to_the_configuration() -> None:
+    """The paper used SAM 2.0 Hiera-L: 69.06 on D5."""
+    released = [cells(model=f"sam2:policy=radioactive,size=l{more}") for more in ("", ",release=2.0")]
+    both, others = beside(pl.concat(released))
+    assert both["model"].to_list() == ["sam2:policy=radioactive,size=l,release=2.0"]
+    assert both["published"].to_list() == pytest.approx([0.6906])
+    assert others == [
+        "sam2:policy=radioactive,size=l is not compared, because the paper has sam2:size=l,release=2.0,"
+        "policy=radioactive"
     ]
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from intrabench import registry
 from intrabench.models.weights import registry as weights
+from intrabench.protocols.rclicks_paper import MODELS
 from intrabench.reporting.reference.rclicks import DATASETS, TABLES, checkpoint_of, published
 
 
@@ -61,34 +62,40 @@ def test_scores_are_0_to_1_and_ratios_percent() -> None:
     assert 0 < found.real.mean < found.first_click < 1 < found.real.nsr < 100
 
 
-@pytest.mark.parametrize("spec", ["sam", *(f"sam:size={size}" for size in "blh"), "sam2"])
-def test_our_specs(spec: str) -> None:
-    found = published("tetris", spec)
-    assert found is not None
-    assert found.checkpoint == checkpoint_of(spec)
-
-
-@pytest.mark.parametrize(
-    "spec",
-    [
-        *("sam", "sam:size=b", "sam:size=l", "sam:size=h", "sam2", "sam2:release=2.0", "sam:multimask=best"),
-        *(f"sam2:size={size},release={release}" for size in ("t", "s", "b+", "l") for release in ("2.0", "2.1")),
-    ],
-)
-def test_specs_mean_the_weights_that_the_model_takes(spec: str) -> None:
+@pytest.mark.parametrize(("checkpoint", "spec"), MODELS.items())
+def test_specs_mean_the_weights_that_the_model_takes(checkpoint: str, spec: str) -> None:
     model = registry.make("models", spec)
-    assert checkpoint_of(spec) == weights.get(model.weights).file.rpartition(".")[0]
-    assert published("grabcut", spec) is not None
+    assert checkpoint == weights.get(model.weights).file.rpartition(".")[0]
+    assert checkpoint == checkpoint_of(spec) == checkpoint_of(model.short_spec)  # as rows name it
+    for dataset in DATASETS:
+        found = published(dataset, model.short_spec)
+        assert found is not None
+        assert found.checkpoint == checkpoint
+
+
+def test_sam_is_the_best_of_three_masks_and_sam_2_the_single_one() -> None:
+    """Of SAM, RClicks' code always asked for three masks and took the best; of SAM 2 for one."""
+    assert {spec.partition(":")[0]: registry.make("models", spec).recipe.multimask for spec in MODELS.values()} == {
+        "sam": "best",
+        "sam2": "single",
+    }
+    assert len(MODELS) == 3 + 2 * 4
+    found = published("grabcut", "sam2:multimask=single"), published("grabcut", "sam:multimask=best")
+    assert [(one.method, one.backbone) for one in found if one] == [("SAM2.1", "Hiera-T"), ("SAM", "ViT-B")]
 
 
 @pytest.mark.parametrize(
     ("dataset", "model"),
     [
-        ("lnq", "sam"),
+        ("lnq", "sam:multimask=best"),
         ("grabcut", "litemedsam"),
-        ("grabcut", "sam:policy=radioactive"),
-        ("grabcut", "sam:size=x"),
-        ("grabcut", "sam2:size=h"),
+        ("grabcut", "sam"),
+        ("grabcut", "sam:multimask=single"),
+        ("grabcut", "sam2"),
+        ("grabcut", "sam2:multimask=best"),
+        ("grabcut", "sam:policy=radioactive,multimask=best"),
+        ("grabcut", "sam:size=x,multimask=best"),
+        ("grabcut", "sam2:size=h,multimask=single"),
         ("grabcut", "sam:"),
     ],
 )

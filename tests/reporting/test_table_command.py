@@ -16,11 +16,13 @@ from intrabench.statistics.scores import IDENTITY, scores
 from tests.conftest import Said
 from tests.results.made import rows
 
+MEDSAM = "medsam:policy=radioactive"
 CASES = [{"case": str(number), "dice": 0.1 * number, "label": label} for number in range(1, 7) for label in ("a", "b")]
+PAPER = {"weights": "registered", "prompter": "box_interp:n=3", "protocol": "intrabench@1"}
 GIVEN = pl.concat(
     [
-        rows(*CASES, dataset="lnq", model="sam:size=h", prompter="box_interp:n=3", protocol="intrabench@1"),
-        rows(*CASES[:4], dataset="mine", model="sam:size=h", prompter="box_interp:n=3", protocol="intrabench@1"),
+        rows(*CASES, dataset="lnq", model=MEDSAM, **PAPER),
+        rows(*CASES[:4], dataset="mine", model=MEDSAM, **PAPER),
         rows({"status": "oom", "dice": 0.0}, dataset="mine", model="box_fill", case="9", protocol="intrabench@1"),
     ]
 )
@@ -37,12 +39,10 @@ def table(say: Callable[..., Said]) -> Callable[..., Said]:
 def test_cells_tell_interval_cases_targets_and_failures() -> None:
     layout = Layout(by=("model",))
     found = annotated_table(GIVEN, layout, interval=True, counts=True)
-    bounds = (
-        intervals(scores(GIVEN), ["model"], layout.how).filter(model="sam:size=h", dataset="lnq").row(0, named=True)
-    )
+    bounds = intervals(scores(GIVEN), ["model"], layout.how).filter(model=MEDSAM, dataset="lnq").row(0, named=True)
     assert bounds["low"] < 0.35 < bounds["high"]
     cells = {row["model"]: row for row in found.to_dicts()}
-    assert cells["sam:size=h"]["lnq"] == f"0.350 [{bounds['low']:.3f}, {bounds['high']:.3f}] 6/12"
+    assert cells[MEDSAM]["lnq"] == f"0.350 [{bounds['low']:.3f}, {bounds['high']:.3f}] 6/12"
     assert cells["box_fill"]["mine"] == "0.000 [-] 1/1 !1"
     assert cells["box_fill"]["lnq"] is None
     plain = effort_table(GIVEN, layout)
@@ -60,7 +60,7 @@ def test_the_head_says_what_was_done(table: Callable[..., Said]) -> None:
 
 def test_lines_and_columns_of_ones_own(table: Callable[..., Said]) -> None:
     said = table("--by", "model", "--columns", "label", "--csv", "--metric", "iou")
-    assert [line.split(",")[0] for line in said.out.splitlines()] == ["model", "box_fill", "sam:size=h"]
+    assert [line.split(",")[0] for line in said.out.splitlines()] == ["model", "box_fill", MEDSAM]
     assert said.out.splitlines()[0].endswith(",a,b,x,average")
     said = table("--by", "modle")
     assert (said.code, said.err.startswith("error: rows have no column 'modle', did you mean 'model'?")) == (2, True)
@@ -70,7 +70,7 @@ def test_summaries_of_sessions_are_metrics(table: Callable[..., Said]) -> None:
     said = table("--metric", "nof:threshold=0.5,limit=10", "--by", "model", "--aggregation", "pooled", "--csv")
     ends = {line.split(",")[0]: line.split(",")[-1] for line in said.out.splitlines()[1:]}
     assert ends["box_fill"] == ""
-    assert float(ends["sam:size=h"]) == pytest.approx((8 / 12 + 1) / 2)
+    assert float(ends[MEDSAM]) == pytest.approx((8 / 12 + 1) / 2)
     said = table("--metric", "nof:treshold=0.5")
     assert (said.code, "did you mean 'threshold'" in said.err) == (2, True)
     said = table("--reference", "paper", "--metric", "auc")
@@ -81,7 +81,18 @@ def test_ours_beside_the_paper(table: Callable[..., Said]) -> None:
     said = table("--reference", "paper", "--format", "csv")
     assert said.out.splitlines()[0] == "row,model,round,paper,dataset,ours,published,difference"
     (line,) = said.out.splitlines()[1:]
-    assert line.startswith("3B Inter,sam:size=h,0,D5,lnq,0.35")
+    assert line.startswith(f"3B Inter,{MEDSAM},0,D5,lnq,0.35")
+    assert float(line.rpartition(",")[2]) == pytest.approx(0.35 - 0.4141)
+    assert said.err == ""
+
+
+def test_the_table_says_what_the_paper_has_instead(table: Callable[..., Said]) -> None:
+    plain = rows({"dice": 0.5}, dataset="lnq", model="medsam", **PAPER)
+    store = Store(Path("intrabench-results"), "other")
+    store.write_part([{k: v for k, v in row.items() if v is not None} for row in plain.to_dicts()], [])
+    said = table("--reference", "paper")
+    assert (said.code, said.out.count("3B Inter")) == (0, 1)
+    assert said.err == "medsam is not compared, because the paper has medsam:policy=radioactive\n"
 
 
 @pytest.mark.parametrize(

@@ -81,19 +81,17 @@ def test_trajectories_are_averaged() -> None:
     assert (line["sample"], line["trajectories"]) == (pytest.approx(0.55), 2)
 
 
+def drawn(**values: object) -> pl.DataFrame:
+    """The table of RClicks' protocol for one model, with clicks of another click model."""
+    usual = {"dataset": "tetris", "weights": "registered"}
+    prompters = [row.prompter.replace("model=rclicks", "model=distance") for row in ROWS]
+    rows = pl.concat([sessions(prompter, 0.95, **usual | values) for prompter in prompters])  # type: ignore[arg-type]
+    return group_table(rows, PUBLISHED_METRIC)
+
+
 def test_beside_the_published() -> None:
-    parts = [
-        sessions(
-            row.prompter.replace("model=rclicks", "model=distance"),
-            0.95,
-            model="sam:size=h",
-            dataset="tetris",
-            weights="registered",
-        )
-        for row in ROWS
-    ]
-    found = beside_published(group_table(pl.concat(parts), PUBLISHED_METRIC))
-    known = published("tetris", "sam:size=h")
+    found, others = beside_published(drawn(model="sam:multimask=best,size=h"))
+    known = published("tetris", "sam:multimask=best,size=h")
     assert known is not None
     assert found["source"].to_list() == ["ours", "published"]
     assert found["clicks"].to_list() == [
@@ -102,10 +100,30 @@ def test_beside_the_published() -> None:
     ]
     assert found["base"].to_list()[1] == known.noc.base == 2.66
     assert found["dgr"].to_list()[1] == known.noc.dgr
-    with pytest.raises(IntraBenchError, match="none of these results is in RClicks"):
-        beside_published(group_table(pl.concat(parts).with_columns(weights=pl.lit("random")), PUBLISHED_METRIC))
-    with pytest.raises(IntraBenchError, match="none of these results is in RClicks"):
-        beside_published(group_table(pl.concat(parts).with_columns(dataset=pl.lit("mine"))))
+    assert others == []
+    for other in ({"weights": "random"}, {"dataset": "mine"}, {"model": "litemedsam"}):
+        with pytest.raises(IntraBenchError, match="none of these results is in RClicks"):
+            beside_published(drawn(**{"model": "sam:multimask=best,size=h"} | other))
+
+
+@pytest.mark.parametrize(
+    ("ran", "published"),
+    [
+        ("sam:size=h", "sam:size=h,multimask=best"),
+        ("sam:policy=radioactive", "sam:multimask=best"),
+        ("sam2:multimask=best,size=l,release=2.0", "sam2:size=l,release=2.0,multimask=single"),
+    ],
+)
+def test_what_was_not_run_as_published_is_not_compared(ran: str, published: str) -> None:
+    sentence = f"{ran} is not compared, because RClicks ran {published}; give that to --model"
+    with pytest.raises(IntraBenchError) as error:
+        beside_published(drawn(model=ran))
+    assert str(error.value) == sentence
+    found, others = beside_published(pl.concat([drawn(model=ran), drawn(model=published)]))
+    assert found.select("model", "source").rows() == sorted(
+        [(ran, "ours"), (published, "ours"), (published, "published")]
+    )
+    assert others == [sentence]
 
 
 def test_nothing_to_compare() -> None:

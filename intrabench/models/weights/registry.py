@@ -124,6 +124,23 @@ def locate(id: str, override: Path | None = None) -> Path:
     return path
 
 
+def check_present(models: Sequence[Model]) -> None:
+    """Refuse several missing files at once, so that one command gets them all; `locate` says more about a single one.
+
+    Raises:
+        IntraBenchError: at least two are missing that can be downloaded.
+    """
+    registered = [model for model in models if not (model.runtime.random or model.runtime.weights)]
+    ids = dict.fromkeys(model.weights for model in registered if model.weights)
+    missing = [entry for entry in map(get, ids) if find(entry.id) is None and entry.sources and not entry.package]
+    if len(missing) > 1:
+        names, size = " ".join(entry.id for entry in missing), sum(entry.megabytes for entry in missing)
+        raise IntraBenchError(
+            f"the weights of {len(missing)} models are missing; run: intrabench weights get {names} (about {size} MB), "
+            "or give --weights random to run the networks untrained"
+        )
+
+
 def remedy(entry: Weights) -> str:
     """What to do about a missing file."""
     if entry.package and _in_package(entry) is None:

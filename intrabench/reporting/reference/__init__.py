@@ -9,27 +9,18 @@ import polars as pl
 
 from intrabench import registry
 from intrabench.errors import IntraBenchError
-from intrabench.protocols.intrabench_paper import ROWS
+from intrabench.models.weights.registry import REGISTERED
+from intrabench.protocols.intrabench_paper import MODELS, ROWS
+from intrabench.protocols.presets import PAPER, PRESETS
 from intrabench.results import labels
-from intrabench.specs import nearest, parse
+from intrabench.specs import nearest, ordered, parse
 
-PAPERS = {"paper": Path(__file__).parent / "intrabench_paper.csv"}
+PAPERS = {PAPER: Path(__file__).parent / "intrabench_paper.csv"}
 """Files by the name for ``--reference``; each states the source of its numbers."""
-
-_MODELS = {
-    "SAM": "sam",
-    "SAM2": "sam2",
-    "MedSam": "medsam",
-    "SamMed 2D": "sammed2d",
-    "SamMed 3D": "sammed3d",
-    "SamMed 3D Turbo": "sammed3d_turbo",
-    "SegVol": "segvol",
-}
-"""The paper's names of our models; it used SAM ViT-H and SAM 2 Hiera-L."""
 
 
 def reference(name: str = "paper") -> pl.DataFrame:
-    """Published Dice, 0 to 1: ``row`` as printed, ``prompter`` spec, ``model`` as ours, ``round``, ``paper`` (D1, ...).
+    """Published Dice, 0 to 1: ``row`` as printed, specs of ``prompter`` and ``model``, ``round``, ``paper`` (D1, ...).
 
     Raises:
         IntraBenchError: there is no such reference.
@@ -46,16 +37,17 @@ def reference(name: str = "paper") -> pl.DataFrame:
         .rename({"prompter": "row", "iteration": "round"})
         .with_columns(
             pl.col("row").replace_strict(specs).alias("prompter"),
-            pl.col("model").replace_strict(_MODELS),
+            pl.col("model").replace_strict(MODELS),
             pl.col("published") / 100,
         )
     )
 
 
-def beside(table: pl.DataFrame, name: str = "paper") -> pl.DataFrame:
+def beside(table: pl.DataFrame, name: str = "paper") -> tuple[pl.DataFrame, list[str]]:
     """Our cells (``prompter``, ``model``, ``round``, ``dataset``, ``value``) for which there are published numbers.
 
-    Models of a different size or with different parameters are compared too; their spec shows the difference.
+    Only the published configuration of a model is compared: its size, release, steps and weights. Also gives a sentence
+    for each model of which the paper has another configuration.
 
     Raises:
         IntraBenchError: there are no published numbers for the table.
@@ -63,18 +55,40 @@ def beside(table: pl.DataFrame, name: str = "paper") -> pl.DataFrame:
     papers = {spec: _paper(spec) for spec in table["dataset"].unique()}
     ours = table.with_columns(
         paper=pl.col("dataset").replace_strict(papers, return_dtype=pl.String),
-        _model=pl.col("model").map_elements(lambda spec: parse(spec)[0], pl.String),
+        _family=pl.col("model").map_elements(_family, pl.String),
     )
-    both = ours.join(
-        reference(name).rename({"model": "_model"}), on=["prompter", "_model", "round", "paper"], how="inner"
-    )
-    if both.is_empty():
+    theirs = reference(name).with_columns(_family=pl.col("model").map_elements(_family, pl.String))
+    both = ours.join(theirs.rename({"model": "_published"}), on=["prompter", "_family", "round", "paper"], how="inner")
+    same = pl.col("model").map_elements(ordered, pl.String) == pl.col("_published").map_elements(ordered, pl.String)
+    same &= pl.col("weights") == REGISTERED
+    found = both.filter(same)
+    others = _others(both.filter(~same), found)
+    if found.is_empty():
         raise IntraBenchError(
-            f"none of these results is in the {name}: it has the data sets D1 to D10 (`intrabench list datasets`), "
+            "; ".join(others)
+            or f"none of these results is in the {name}: it has the data sets D1 to D10 (`intrabench list datasets`), "
             "the rows of intrabench@1 and seven networks"
         )
-    shown = both.select("row", labels.MODEL, "round", "paper", "dataset", pl.col("value").alias("ours"), "published")
-    return shown.with_columns(difference=pl.col("ours") - pl.col("published")).sort(shown.columns[:4])
+    shown = found.select("row", labels.MODEL, "round", "paper", "dataset", pl.col("value").alias("ours"), "published")
+    return shown.with_columns(difference=pl.col("ours") - pl.col("published")).sort(shown.columns[:4]), others
+
+
+def _family(spec: str) -> str:
+    """The name of a model, whatever its parameters."""
+    return parse(spec)[0]
+
+
+def _others(cells: pl.DataFrame, found: pl.DataFrame) -> list[str]:
+    """A sentence for each model that the paper has in another configuration; it says how to get what is not `found`."""
+    presets = {spec: preset for preset, spec in PRESETS.items()}
+    lacking = cells.join(found, on=["_published", "dataset"], how="anti")
+    sentences = []
+    for model, published in cells.select(labels.MODEL, "_published").unique().sort("model").iter_rows():
+        sets = lacking.filter(_published=published)["dataset"].unique().sort()
+        options = [f"--model {presets[published]}", *(f"--dataset {one}" for one in sets)]
+        run = f"; run: intrabench run --protocol intrabench@1 {' '.join(options)}" if len(sets) else ""
+        sentences.append(f"{model} is not compared, because the paper has {published}{run}")
+    return sentences
 
 
 @cache

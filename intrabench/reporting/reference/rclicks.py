@@ -14,10 +14,11 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.clickability.sampling import GROUPS
+from intrabench.clickability import GROUPS
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights.registry import REGISTERED
-from intrabench.specs import parse
+from intrabench.protocols.rclicks_paper import MODELS
+from intrabench.specs import ordered, parse
 from intrabench.statistics.robustness import Robustness, UserNoise
 
 TABLES = Path(__file__).parent / "rclicks.csv"
@@ -34,9 +35,7 @@ DATASETS = {
 PUBLISHED_METRIC = "noc:threshold=0.9,metric=iou"
 """The metric that `beside_published` compares."""
 
-_SAM = {"b": "sam_vit_b_01ec64", "l": "sam_vit_l_0b3195", "h": "sam_vit_h_4b8939"}
-_SAM2 = {"t": "tiny", "s": "small", "b+": "base_plus", "l": "large"}
-_RELEASES = {"2.0": "sam2", "2.1": "sam2.1"}
+_CHECKPOINTS = {ordered(spec): checkpoint for checkpoint, spec in MODELS.items()}
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,8 @@ class Published:
 def published(dataset: str, checkpoint: str) -> Published | None:
     """The paper's numbers of a data set (our name or the paper's) and a network; None if there are none.
 
-    checkpoint: the paper's, or the spec of our model. Of other parameters than size and release nothing was published.
+    checkpoint: the paper's, or the spec of our model as tables have it, without parameters at their defaults. Other
+    parameters than those of `MODELS` were not published.
     """
     printed = _printed().filter(
         dataset=DATASETS.get(dataset, dataset), checkpoint=checkpoint_of(checkpoint) or checkpoint
@@ -70,15 +70,16 @@ def published(dataset: str, checkpoint: str) -> Published | None:
     return _published(printed.row(0, named=True)) if len(printed) else None
 
 
-def beside_published(table: pl.DataFrame) -> pl.DataFrame:
+def beside_published(table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """`group_table` of `PUBLISHED_METRIC` and, below, the lines of RClicks' Table 9 for its models and data sets.
 
-    ``source`` distinguishes them. The published clicks are always those of RClicks' network.
+    ``source`` distinguishes them. The published clicks are always those of RClicks' network. Also gives a sentence for
+    each model that RClicks ran with other parameters.
 
     Raises:
         IntraBenchError: RClicks has none of them.
     """
-    printed = []
+    printed, others = [], {}
     ours = table.filter(pl.col("weights") == REGISTERED).select("dataset", "model")
     for dataset, model in ours.unique().sort("dataset", "model").iter_rows():
         known = published(dataset, model)
@@ -91,30 +92,34 @@ def beside_published(table: pl.DataFrame) -> pl.DataFrame:
                 "groups": GROUPS,
             }
             printed.append(dict.fromkeys(table.columns) | line | asdict(known.noc))
+        elif dataset in DATASETS and (near := _nearest(model)):
+            others[model] = f"{model} is not compared, because RClicks ran {near}; give that to --model"
     if not printed:
         raise IntraBenchError(
-            "none of these results is in RClicks: it has sam and sam2 among our models, and the data sets "
+            "; ".join(others.values())
+            or "none of these results is in RClicks: it has sam and sam2 among our models, and the data sets "
             f"{', '.join(DATASETS)}"
         )
     theirs = pl.DataFrame(printed, schema=table.schema).with_columns(source=pl.lit("published"))
     both = pl.concat([table.with_columns(source=pl.lit("ours")), theirs])
-    return both.sort("model", "dataset", "source", "clicks")
+    return both.sort("model", "dataset", "source", "clicks"), list(others.values())
 
 
 def checkpoint_of(spec: str) -> str | None:
-    """The file of our model's weights without suffix; None if the paper does not have it.
-
-    Always the best of three masks, as published, is ``multimask=best``; the authors' own policy stands beside it, too.
-    """
+    """The file of our model's weights without suffix; None if the paper does not have it with these parameters."""
     try:
-        name, given = parse(spec)
+        return _CHECKPOINTS.get(ordered(spec))
     except IntraBenchError:
         return None
-    if name == "sam" and given.keys() <= {"size", "multimask"}:
-        return _SAM.get(given.get("size", "b"))
-    if name == "sam2" and given.keys() <= {"size", "release", "multimask"}:
-        release, size = _RELEASES.get(given.get("release", "2.1")), _SAM2.get(given.get("size", "t"))
-        return f"{release}_hiera_{size}" if release and size else None
+
+
+def _nearest(spec: str) -> str | None:
+    """What the paper ran of the same model, size and release; None if it has none."""
+    name, given = parse(spec)
+    for published in MODELS.values():
+        model, parameters = parse(published)
+        if model == name and all(parameters.get(key) == given.get(key) for key in ("size", "release")):
+            return published
     return None
 
 
