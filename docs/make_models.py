@@ -42,6 +42,9 @@ steps are explained in `intrabench/models/parts/intensity.py` (intensity), `intr
 and `intrabench/models/parts/recipe.py` (multimask, feedback). The authors of SAM, SAM 2 and SAM-Med2D say nothing about
 the intensities of scans; for these, official means the percentiles of the volume.
 
+`--model paper:sam` is SAM as the IntRaBench paper ran it, with its size and policy. `intrabench info intrabench@1`
+lists the seven models of the paper, which are what `--protocol intrabench@1` runs without `--model`.
+
 **Trained on** lists the data sets known to IntraBench that the authors say they trained on. A model may have seen other
 data sets, too. The column `seen_in_training` of a row says yes, no or unknown.
 """
