@@ -17,6 +17,7 @@ from nibabel.orientations import apply_orientation, axcodes2ornt, inv_ornt_aff, 
 from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
+from intrabench.modality import in_hounsfield, states_ct
 
 Array = NDArray[Any]
 
@@ -66,7 +67,7 @@ class Volume:
     """A scan: array ``(z, y, x)`` or ``(z, y, x, channel)``; indices grow towards Superior, Anterior, Right.
 
     `grid` is the grid of the original file, to which results can be converted back. `modality` comes from the data
-    set's card (``CT``, ``MR, T1-weighted``, ...) and is empty if unknown.
+    set's card or from DICOM (``CT``, ``MR, T1-weighted``, ...) and is empty if unknown.
     """
 
     array: Array
@@ -100,6 +101,12 @@ class Volume:
     def is_photo(self) -> bool:
         """Whether this is a photograph: one slice, rows from top to bottom, columns from left to right of a screen."""
         return self.modality.startswith("natural")
+
+    @cached_property
+    def is_ct(self) -> bool:
+        """Whether this is CT: as `modality` states or, if that does not say, as the values look."""
+        stated = states_ct(self.modality)
+        return in_hounsfield(self.array) is True if stated is None else stated
 
     @cached_property
     def spacing_mm(self) -> tuple[float, float, float]:

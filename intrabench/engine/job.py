@@ -59,10 +59,10 @@ class Job:
     def units(self, dataset: Dataset, case: str, runner: Runner, index: CaseIndex | None) -> list[Unit]:
         """The units of one case and model, ordered by target; without an index one unit stands for the case."""
         listed: Sequence[TargetInfo | None] = [None] if index is None else select_targets(index, self.targets)
-        image_hash = "" if index is None else index.image_hash
-        metrics, patient = tuple(metric.id for metric in self.metrics), patient_of(dataset, case)
+        image_hash, modality = ("", "") if index is None else (index.image_hash, index.modality)
+        more = self.strict, tuple(metric.id for metric in self.metrics), patient_of(dataset, case), modality
         return [
-            Unit(self.protocol, runner, prompter, dataset, case, info, seed, image_hash, self.strict, metrics, patient)
+            Unit(self.protocol, runner, prompter, dataset, case, info, seed, image_hash, *more)
             for info in listed
             for prompter in self.prompters_for(runner.model)
             for seed in self.seeds

@@ -76,6 +76,7 @@ class Unit:
     """One planned session: a target of a case, one prompter, one seed and one model.
 
     metrics: the ids of the metrics to measure. patient: that the case is of; it changes no answer, so not the key.
+    modality: that of the image, on which answers of some models depend.
     """
 
     protocol: Protocol
@@ -89,6 +90,7 @@ class Unit:
     strict: bool = False
     metrics: tuple[str, ...] = ()
     patient: str = ""
+    modality: str = ""
 
     @cached_property
     def key(self) -> str:
@@ -96,7 +98,7 @@ class Unit:
         target = WHOLE_CASE if self.target is None else [self.target.id, self.target.content_hash]
         parts: list[object] = [CONTRACT, self.protocol.id, self.protocol.stop.spec, self.runner.identity]
         parts += [self.prompter.spec, version_of(self.prompter), self.dataset.spec, version_of(self.dataset)]
-        parts += [self.case, self.image_hash, target, self.seed, self.strict, sorted(self.metrics)]
+        parts += [self.case, self.image_hash, self.modality, target, self.seed, self.strict, sorted(self.metrics)]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
 
     def columns(self) -> dict[str, Any]:

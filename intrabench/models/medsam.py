@@ -25,6 +25,7 @@ class MedSAM(SamFamily):
     """
 
     name = "medsam"
+    version = "2"
     extra = "sam"
     requires = ("segment_anything", "torchvision")
     accepts = frozenset({"box2d"})

@@ -61,7 +61,7 @@ class SAM2Video(Sam2Choice, CropModel):
 
     def prepared(self, volume: Volume) -> Callable[[int], NDArray[Any]]:
         """The function from z to the 8-bit slice: percentiles of the volume, as for `sam2`."""
-        images = slice_images(volume.array, "volume", volume.modality)
+        images = slice_images(volume, "volume")
         return lambda z: images(z).astype(np.uint8)
 
     def encode(self, crop: Floats) -> Floats:

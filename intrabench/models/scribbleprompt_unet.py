@@ -59,7 +59,7 @@ class ScribblePromptUNet(WithRecipe, NetworkModel, SliceModel):
 
     def slice_images(self, volume: Volume) -> Callable[[int], NDArray[Any]]:
         """Slices with values from 0 to 255; colours become their mean."""
-        images = slice_images(volume.array, self.recipe.intensity, volume.modality)
+        images = slice_images(volume, self.recipe.intensity)
         return lambda z: images(z) if images(z).ndim == 2 else images(z).mean(axis=-1)
 
     def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats]:

@@ -69,7 +69,7 @@ class ClickabilityClick(Refinement):
     @property
     def version(self) -> str:  # type: ignore[override]
         """Its own, and that of the model of where people click."""
-        return f"1/{version_of(self.map)}"
+        return f"2/{version_of(self.map)}"
 
     def correct(self, user: User, mask: Mask) -> Turn | None:
         """One click; None if every wrong voxel has been clicked."""
@@ -135,7 +135,7 @@ def _rgb(user: User, z: int) -> NDArray[np.uint8]:
 
     if user.image is None:
         raise ValueError("this clickability model needs the image, which is missing here")
-    intensity: Intensity = "ct_soft" if user.image.modality.startswith("CT") else "slice_positive"
-    image = slice_images(user.image.array, intensity)(z)
+    intensity: Intensity = "ct_soft" if user.image.is_ct else "slice_positive"
+    image = slice_images(user.image, intensity)(z)
     colours = image if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2)
     return np.ascontiguousarray(colours[..., :3]).astype(np.uint8)

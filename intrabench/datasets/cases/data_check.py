@@ -17,6 +17,7 @@ from intrabench.datasets.folder.folder import Folder
 from intrabench.datasets.folder.rules import FILE
 from intrabench.errors import in_words
 from intrabench.mask import box_slices
+from intrabench.modality import in_hounsfield, states_ct
 from intrabench.target import Target
 from intrabench.volume import Array, Volume
 
@@ -133,7 +134,9 @@ def closing(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
 def _found(dataset: Dataset, case: str) -> CaseFound:
     volume, targets, notes = _read(dataset, case)
     counted = tuple(_counted(target) for target in targets)
-    warnings = [*notes, *_about_image(volume, dataset.card.modality, notes)]
+    place = FILE if isinstance(dataset, Folder) else "its card"
+    warnings = [*notes, *_about_image(volume, notes)]
+    warnings += _about_modality(volume.array, dataset.card.modality or volume.modality, place)
     warnings += [] if targets else ["the case has no target, so nothing can be segmented"]
     lowest = volume.array.min()
     for target, count in zip(targets, counted, strict=True):
@@ -168,16 +171,30 @@ def _counted(target: Target) -> TargetFound:
     )
 
 
-def _about_image(volume: Volume, modality: str, notes: Sequence[str]) -> list[str]:
+def _about_image(volume: Volume, notes: Sequence[str]) -> list[str]:
     warnings = []
     axes = volume.affine[:3, :3] / np.linalg.norm(volume.affine[:3, :3], axis=0)
     if np.abs(axes.T @ axes - np.eye(3)).max() > 1e-3 and not any("tilt" in note for note in notes):
         warnings.append("the axes are not at right angles (gantry tilt?)")
     if not all(_USUAL_MM[0] <= length <= _USUAL_MM[1] for length in volume.spacing_mm):
         warnings.append(f"a spacing of {_text(volume.spacing_mm)} mm is unusual; is it in millimetres?")
-    if modality.startswith("CT") and volume.array.min() >= 0:
-        warnings.append("no value is below 0, so this CT is probably not in Hounsfield units, which models expect")
     return warnings
+
+
+def _about_modality(array: Array, modality: str, place: str) -> list[str]:
+    """What is missing in the stated modality, and what contradicts it; `place` is where the user can state it."""
+    stated, looks = states_ct(modality), in_hounsfield(array)
+    if stated and looks is False:
+        return [f"values from {array.min():g} to {array.max():g} are no Hounsfield units, which models expect of CT"]
+    if looks and stated is False:
+        what = f"the modality is {modality}, but the values look like Hounsfield units"
+        return [f'{what}; if this is CT, write modality = "CT" in {place}']
+    if stated is not None or array.dtype == np.uint8:  # nothing depends on the modality of 8-bit images
+        return []
+    what = f"{modality} is not a known modality" if modality else "no modality is stated"
+    if looks:
+        return [f'{what}, and the values look like Hounsfield units; write modality = "CT" in {place}']
+    return [f'{what}; some models treat CT in another way, so write modality = "CT", "MR" or another in {place}']
 
 
 def _about_target(image: Array, lowest: float, target: Target, found: TargetFound) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Collection, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -35,7 +35,9 @@ def index(dataset: Dataset, case: str, root: Path | None = None) -> CaseIndex | 
     now, named = _state(files), {str(path.resolve()) for path in files}
     # a missing source file (a drive that is not mounted) does not invalidate a complete case
     same = found.inputs.keys() <= named and all(found.inputs.get(name) == state for name, state in now.items())
-    return found if same and (found.version or dataset.version) == version_of(dataset) else None
+    if not same or (found.version or dataset.version) != version_of(dataset):
+        return None
+    return replace(found, modality=dataset.card.modality or found.modality)
 
 
 def prepare(dataset: Dataset, case: str, root: Path | None = None, watch: Watch | None = None) -> CaseIndex:
@@ -72,7 +74,7 @@ def open_case(dataset: Dataset, case: str, root: Path | None = None) -> StoredCa
     found = index(dataset, case, root)
     if found is None:
         raise IntraBenchError(f"case {case} of {dataset.short_spec} is not in the store; {_remedy(dataset)}")
-    return StoredCase(_folder(dataset, case, root), found, _remedy(dataset), dataset.card.modality)
+    return StoredCase(_folder(dataset, case, root), found, _remedy(dataset))
 
 
 def to_download(dataset: Dataset, cases: Sequence[str] = (), root: Path | None = None) -> list[Source]:
@@ -162,6 +164,7 @@ def _convert(dataset: Dataset, case: str, folder: Path, root: Path, watch: Watch
         with writing(part):
             part.mkdir()
         volume, targets = load_case(dataset, case, files)
+        volume = replace(volume, modality=dataset.card.modality or volume.modality)
         with writing(part):
             shutil.rmtree(files.unpacked, ignore_errors=True)
             made = write_case(part, case, volume, targets, state, version_of(dataset))

@@ -30,6 +30,7 @@ class CaseIndex:
     shape and spacing_mm are canonical, ``(z, y, x)``; file_shape and affine (to RAS mm) are those of the original grid.
     sizes holds the bytes of the stored files, inputs the size and time of the user's files that they were made from.
     version: `version_of` the data set that made it; empty in cases that earlier versions of IntraBench stored.
+    modality: that of the data set's card, else of the file.
     """
 
     case: str
@@ -42,6 +43,7 @@ class CaseIndex:
     sizes: Mapping[str, int]
     inputs: Mapping[str, Sequence[int]]
     version: str = ""
+    modality: str = ""
 
     @property
     def grid(self) -> Grid:
@@ -56,7 +58,6 @@ class StoredCase:
     folder: Path
     index: CaseIndex
     remedy: str
-    modality: str = ""
 
     @cached_property
     def volume(self) -> Volume:
@@ -73,7 +74,7 @@ class StoredCase:
             raise damaged(path, self.remedy) from error
         if array.shape[:3] != grid.shape:
             raise damaged(path, self.remedy)
-        return Volume(grid.to_canonical(array), grid, self.modality)
+        return Volume(grid.to_canonical(array), grid, self.index.modality)
 
     def targets(self, ids: Iterable[str] | None = None) -> list[Target]:
         """The targets with these `ids` (``label.instance``; None: all) in the index's order; only these are unpacked.
@@ -149,6 +150,7 @@ def write_case(
         {name: (folder / name).stat().st_size for name in (IMAGE, TARGETS)},
         inputs,
         version,
+        volume.modality,
     )
     (folder / INDEX).write_text(json.dumps({"format": FORMAT, **asdict(index)}, indent=1), encoding="utf-8")
     return index

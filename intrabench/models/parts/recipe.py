@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 
 from intrabench.models.parts import intensity, resize
 from intrabench.specs import switch
+from intrabench.volume import Volume
 
 Policy = Literal["official", "radioactive"]
 Multimask = Literal["single", "best", "first_click"]
@@ -68,6 +69,10 @@ class WithRecipe:
     def predicts_all(self) -> bool:
         """Whether a round is one prediction of all prompted slices."""
         return self.recipe.predicts_all
+
+    def notes(self, volume: Volume) -> tuple[str, ...]:
+        """What the recipe assumes about the scan."""
+        return intensity.assumed(volume, self.recipe.intensity)
 
     @property
     def recipe(self) -> Recipe:

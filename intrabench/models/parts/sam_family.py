@@ -46,7 +46,7 @@ class SamFamily(WithRecipe, NetworkModel, SliceModel):
 
     def slice_images(self, volume: Volume) -> Callable[[int], NDArray[Any]]:
         """Slices as values from 0 to 255, ``(y, x)`` or ``(y, x, channel)``."""
-        images = slice_images(volume.array, self.recipe.intensity, volume.modality)
+        images = slice_images(volume, self.recipe.intensity)
         return lambda z: whole_numbers(images(z), self.recipe.fractions)
 
     def resized(self, image: NDArray[Any]) -> Floats:

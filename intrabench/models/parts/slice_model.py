@@ -89,6 +89,10 @@ class SliceModel(Model):
         """The largest batch for ``batch="auto"``."""
         return 32
 
+    def notes(self, volume: Volume) -> tuple[str, ...]:
+        """What has to be assumed about a scan, such as ``("assumed CT",)``; rows show it in `adapted`."""
+        return ()
+
     @abstractmethod
     def slice_images(self, volume: Volume) -> Callable[[int], NDArray[Any]]:
         """The function from z to what the network sees of that slice; called once for each opened image."""
@@ -112,7 +116,7 @@ class OpenSlices(Predictor):
 
     def __init__(self, model: SliceModel, volume: Volume, store: EmbeddingStore) -> None:
         self.model, self.volume, self.store = model, volume, store
-        self._image = model.slice_images(volume)
+        self._image, self._notes = model.slice_images(volume), model.notes(volume)
 
     def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
         """Answer for the slices with a new prompt, using all their prompts so far."""
@@ -122,7 +126,7 @@ class OpenSlices(Predictor):
         for jobs in self._alike([work for work in works if work.failure is None]):
             for job, outcome in zip(jobs, batched(self._decode, jobs, size, pad), strict=True):
                 job.work.take(job.z, outcome)
-        return [work.answer(self.model.feeds_back) for work in works]
+        return [work.answer(self.model.feeds_back, self._notes) for work in works]
 
     def _begin(self, request: Request) -> _Work:
         work = _Work(time.perf_counter())
@@ -297,10 +301,10 @@ class _Work:
         if outcome.result.logits is not None:
             self.logits[z] = outcome.result.logits
 
-    def answer(self, feeds_back: bool) -> Answer | Failure:
+    def answer(self, feeds_back: bool, notes: tuple[str, ...]) -> Answer | Failure:
         """The answer, valid on the slices of the jobs."""
         if self.failure is not None:
             return replace(self.failure, seconds=self.seconds + self.encode_seconds)
         valid = Region(slices=tuple(job.z for job in self.jobs))
         memory = self.logits if feeds_back else None
-        return Answer(Mask.union(self.masks), valid, memory, self.seconds, self.encode_seconds, self.batch)
+        return Answer(Mask.union(self.masks), valid, memory, self.seconds, self.encode_seconds, self.batch, notes)

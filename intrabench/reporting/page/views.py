@@ -94,7 +94,7 @@ def view(volume: Volume, target: Target, window: Window) -> dict[str, Any]:
     }
     if colour:
         return shared | {"scan": _text(scan.astype(np.uint8))}
-    levels, presets, start = _windows(scan, volume.modality)
+    levels, presets, start = _windows(scan, volume.is_ct)
     codes = np.searchsorted((levels[1:] + levels[:-1]) / 2, scan).astype(np.uint8)
     steps = np.diff(codes, axis=2, prepend=np.uint8(0))  # differences of neighbours compress better
     return shared | {
@@ -142,9 +142,9 @@ def _factor(box: Box, spacing_mm: Sequence[float], budget: int) -> tuple[int, in
     return 64, 64, 64
 
 
-def _windows(scan: NDArray[Any], modality: str) -> tuple[NDArray[np.float64], list[tuple[str, float, float]], int]:
+def _windows(scan: NDArray[Any], is_ct: bool) -> tuple[NDArray[np.float64], list[tuple[str, float, float]], int]:
     """The values of the 256 grey levels, the selectable grey-value windows, and the index of the initial one."""
-    if modality.startswith("CT"):
+    if is_ct:
         return _CT_LEVELS, list(_CT_RANGES), int(np.median(scan) < -400)  # mostly air: the lung
     low, first, fifth, last_fifth, last, high = np.percentile(scan, (0.1, 1, 5, 95, 99, 99.9)).tolist()
     levels = np.linspace(low, max(high, low + 1e-6), 256)

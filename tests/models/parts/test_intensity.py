@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from intrabench.models.parts.intensity import slice_images
+from intrabench.models.parts import intensity
+from intrabench.models.parts.intensity import Intensity, assumed
+from intrabench.volume import Volume
+
+
+def volume(array: np.ndarray, modality: str = "") -> Volume:
+    return replace(Volume.from_canonical(array), modality=modality)
+
+
+def slice_images(array: np.ndarray, policy: Intensity, modality: str = "") -> Callable[[int], np.ndarray]:
+    return intensity.slice_images(volume(array, modality), policy)
 
 
 @pytest.fixture
@@ -35,8 +47,9 @@ def test_volume_uses_the_percentiles_of_all_voxels(scan: np.ndarray) -> None:
 
 def test_volume_makes_no_float64_copy() -> None:
     scan = np.random.default_rng(0).integers(-1000, 2000, (32, 128, 128)).astype(np.int16)
+    opened = volume(scan)
     tracemalloc.start()
-    slice_images(scan, "volume")
+    intensity.slice_images(opened, "volume")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2.1 * scan.nbytes  # float64 alone would be four times
@@ -102,16 +115,59 @@ def test_where_nothing_is_positive_all_voxels_count(partly_negative: np.ndarray)
     ("modality", "policy"),
     [
         ("CT", "ct_soft"),
-        ("CT, portal venous", "ct_soft"),
+        ("ct, portal venous", "ct_soft"),
         ("MR, T1-weighted", "volume_positive"),
         ("", "volume_positive"),
     ],
 )
-def test_modality_windows_ct_and_nothing_else(partly_negative: np.ndarray, modality: str, policy: str) -> None:
-    images = slice_images(partly_negative, "modality", modality)
-    expected = slice_images(partly_negative, policy)  # type: ignore[arg-type]
+def test_modality_windows_ct_and_nothing_else(partly_negative: np.ndarray, modality: str, policy: Intensity) -> None:
+    images, expected = slice_images(partly_negative, "modality", modality), slice_images(partly_negative, policy)
     assert all(np.array_equal(images(z), expected(z)) for z in range(3))
-    assert (images(1).min() == 255) == modality.startswith("CT")
+    assert (images(1).min() == 255) == modality.lower().startswith("ct")
+
+
+def authors(array: np.ndarray, ct: bool) -> np.ndarray:
+    """The 8-bit scan by the steps of MedSAM's pre_CT_MR.py, commit 1893706."""
+    bounds = (40 - 400 / 2, 40 + 400 / 2) if ct else np.percentile(array[array > 0], (0.5, 99.5))
+    clipped = np.clip(array, *bounds)
+    scaled = (clipped - clipped.min()) / (clipped.max() - clipped.min()) * 255.0
+    return np.where(array == 0, 0, scaled).astype(np.uint8) if not ct else scaled.astype(np.uint8)
+
+
+@pytest.mark.parametrize("modality", ["CT", "MR"])
+@pytest.mark.parametrize("values", [(-1000, 900), (-90, 1500), (-700, 210), (-20, 100), (0, 4000)])
+def test_modality_is_what_medsams_authors_do(values: tuple[int, int], modality: str) -> None:
+    """A scan whose values end inside the window is stretched: the authors map its minimum to 0 and maximum to 255."""
+    array = np.random.default_rng(0).integers(*values, (4, 20, 20), endpoint=True).astype(np.int16)
+    array[0, 0, :2] = values
+    images = slice_images(array, "modality", modality)
+    assert np.array_equal([images(z).astype(np.uint8) for z in range(4)], authors(array, modality == "CT"))
+
+
+@pytest.fixture
+def hounsfield() -> np.ndarray:
+    """Two slices, one of air and one of tissue."""
+    rng = np.random.default_rng(0)
+    return np.rint(np.stack([rng.normal(-980, 20, (30, 30)), rng.normal(40, 90, (30, 30))])).astype(np.int16)
+
+
+def test_values_decide_where_no_modality_is_stated_and_the_note_says_so(hounsfield: np.ndarray) -> None:
+    unstated, window = slice_images(hounsfield, "modality"), slice_images(hounsfield, "ct_soft")
+    assert np.array_equal(unstated(1), window(1))
+    assert assumed(volume(hounsfield), "modality") == ("assumed CT",)
+    assert assumed(volume(hounsfield + 1024), "modality") == ("assumed no CT",)
+    assert assumed(volume(hounsfield, "channel_0"), "modality") == ("assumed CT",)
+    assert {assumed(volume(hounsfield, stated), "modality") for stated in ("CT", "MR, T2", "natural RGB")} == {()}
+    assert {assumed(volume(hounsfield), policy) for policy in ("slice", "volume_positive", "ct_soft", "none")} == {()}
+
+
+def test_modality_leaves_8_bit_images_as_they_are_unless_they_are_stated_to_be_scans() -> None:
+    array = np.random.default_rng(0).integers(40, 200, (2, 20, 20)).astype(np.uint8)
+    for modality in ("", "CT", "natural RGB"):  # in the challenge's .npz, CT was windowed before it was stored
+        assert np.array_equal(slice_images(array, "modality", modality)(1), array[1])
+        assert assumed(volume(array, modality), "modality") == ()
+    assert np.array_equal(slice_images(array, "modality", "MR")(1), slice_images(array, "volume_positive")(1))
+    assert slice_images(array, "modality", "MR")(1).min() == 0
 
 
 def test_unknown_policy_is_refused(scan: np.ndarray) -> None:

@@ -18,7 +18,7 @@ RECIPES = {
     "sam:policy=radioactive": Recipe("volume", "longest", "best", "sigmoid", 0.5, True, "rounded"),
     "medsam": Recipe("modality", "squash_cubic", "single", "none"),
     "medsam:policy=radioactive": Recipe("slice_positive", "squash_bicubic", "single", "none", 0.0, True, "kept"),
-    "litemedsam": Recipe("slice", "longest_area", "single", "none"),
+    "litemedsam": Recipe("modality", "longest_area", "single", "none"),
     "sammed2d": Recipe("volume", "squash_nearest", "best", "sigmoid"),
     "sammed2d:policy=radioactive": Recipe("slice", "squash_nearest", "best", "sigmoid", 0.0, True, "rounded"),
     "scribbleprompt_sam": Recipe("none", "squash", "best", "logits", fractions="kept"),
