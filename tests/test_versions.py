@@ -34,7 +34,7 @@ def test_what_is_built_in_has_its_version_alone() -> None:
 def test_versions_of_parts_are_joined() -> None:
     assert version_of(intrabench.prompter("box_interp:n=3+scribble+hand:jitter_mm=2")) == "1+1+1"
     assert version_of(intrabench.prompter("box_slice+hand:jitter_mm=0")) == "1"
-    assert version_of(intrabench.prompter("clickability:model=uniform+hand:jitter_mm=2")) == "1/1+1"
+    assert version_of(intrabench.prompter("clickability:model=uniform+hand:jitter_mm=2")) == "2/1+1"
 
 
 def test_a_clickability_model_of_ones_own_is_part_of_its_prompter() -> None:
@@ -48,8 +48,8 @@ def test_a_clickability_model_of_ones_own_is_part_of_its_prompter() -> None:
     before = version_of(intrabench.prompter("clickability:model=flat"))
     Path("flat.py").write_text(text + "# edited\n")
     after = version_of(intrabench.prompter("clickability:model=flat"))
-    assert before.startswith("1/1.")
-    assert after.startswith("1/1.")
+    assert before.startswith("2/1.")
+    assert after.startswith("2/1.")
     assert before != after
 
 

@@ -155,6 +155,15 @@ def test_a_missing_package_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> N
     assert str(error.value).endswith("which is not installed; run: pip install 'intrabench[litemedsam]'")
 
 
+def test_ct_is_windowed_and_other_scans_are_not() -> None:
+    array = np.linspace(-1000, 1000, 60).reshape(3, 4, 5).astype(np.int16)
+    grid = Volume.from_canonical(array).grid
+    ct, mr = (LiteMedSAM().slice_images(Volume(array, grid, modality))(1) for modality in ("CT", "MR"))
+    assert np.array_equal(ct, np.floor((np.clip(array[1], -160, 240) + 160) / 400 * 255))
+    low, high = np.percentile(array[array > 0], (0.5, 99.5))
+    assert np.array_equal(mr, np.floor((np.clip(array[1], low, high) - low) / (high - low) * 255))
+
+
 def test_specs_choose_the_intensity_policy() -> None:
     volume = Volume.from_canonical(np.linspace(-1000, 1000, 60).reshape(3, 4, 5).astype(np.float32))
     image = make("models", "litemedsam:intensity=ct_soft").slice_images(volume)(1)

@@ -12,7 +12,8 @@ from intrabench import registry
 from intrabench.datasets.cases.data_check import CaseFound, TargetFound, closing, lines_of, look_at, opening
 from tests.datasets.convert.dicom_files import write_ct, write_seg
 from tests.datasets.convert.test_segment_nrrd import described, write
-from tests.datasets.folder.made import AFFINE, image, labels, nnunet, pair, save
+from tests.datasets.folder.made import AFFINE, SHAPE, image, labels, nnunet, pair, save
+from tests.test_modality import body
 
 pytestmark = pytest.mark.usefixtures("data")
 
@@ -115,12 +116,47 @@ def test_what_is_suspicious_about_cases(tmp_path: Path) -> None:
         "dark": {"liver.1: 100% of the voxels have the image's lowest value, as if outside of it"},
         "empty": {"the case has no target, so nothing can be segmented"},
         "metres": {"a spacing of 0.003 x 0.001 x 0.001 mm is unusual; is it in millimetres?"},
-        "positive": {"no value is below 0, so this CT is probably not in Hounsfield units, which models expect"},
+        "positive": {"values from 0 to 1499 are no Hounsfield units, which models expect of CT"},
         "tilted": {"the axes are not at right angles (gantry tilt?)"},
     }
     assert "warning: dark, metres, positive and 1 more: tumour.1: 1 of 2 components have fewer than 5 voxels" in lines
     assert "warning: orientation differs between cases, from LPS to RAS" in lines
     assert any(line.startswith("warning: spacing_mm differs between cases, from 0.003 x") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("stated", "offset", "told"),
+    [
+        (
+            "",
+            0,
+            'no modality is stated, and the values look like Hounsfield units; write modality = "CT" in dataset.toml',
+        ),
+        (
+            "",
+            1024,
+            'no modality is stated; some models treat CT in another way, so write modality = "CT", "MR" or another',
+        ),
+        ("zscore", 0, "zscore is not a known modality, and the values look like Hounsfield units; write modality"),
+        (
+            "MR",
+            0,
+            'the modality is MR, but the values look like Hounsfield units; if this is CT, write modality = "CT" in',
+        ),
+        ("ct", 1024, "are no Hounsfield units, which models expect of CT"),
+        ("CT", 0, ""),
+        ("MR", 1024, ""),
+    ],
+)
+def test_the_modality_is_asked_for_and_held_against_the_values(
+    tmp_path: Path, stated: str, offset: int, told: str
+) -> None:
+    root = pair(tmp_path / "lab")
+    save(root / "images" / "c1.nii.gz", body(shape=SHAPE) + offset)
+    (root / "dataset.toml").write_text(f'modality = "{stated}"')
+    about = [line for line in look(root)[1] if "modality" in line or "Hounsfield" in line]
+    assert len(about) == bool(told)
+    assert all(told in line for line in about)
 
 
 def test_what_is_suspicious_about_the_whole(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import nibabel as nib
 import numpy as np
+import pydicom
 import pytest
 import SimpleITK as sitk
 from PIL import Image
@@ -317,6 +318,20 @@ def test_dicom(tmp_path: Path) -> None:
     assert same(found(root, "p1 thick", affine), {"Liver.1": (DRAWN == 1)[:, :, ::2]})
     scan = store.open_case(dataset, "p1 thin").volume
     assert np.array_equal(scan.grid.from_canonical(scan.array), image())
+
+
+def test_series_of_several_modalities_keep_their_own(tmp_path: Path) -> None:
+    root = dicom_folder(tmp_path / "study")
+    for path in (root / "p2").iterdir():
+        tags = pydicom.dcmread(path)
+        if tags.Modality == "CT":
+            tags.Modality = "MR"
+            tags.save_as(path)
+    dataset = registry.make("datasets", str(root))
+    assert dataset.card.modality == ""
+    for case, modality in (("p1 thin", "CT"), ("p2", "MR")):
+        store.prepare(dataset, case)
+        assert store.open_case(dataset, case).volume.modality == modality
 
 
 def test_a_slice_that_is_truncated_is_told_of_its_case_alone(tmp_path: Path) -> None:

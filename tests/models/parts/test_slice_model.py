@@ -268,3 +268,12 @@ def test_what_is_not_one_result_for_each_slice_fails_in_words(
         (answer,) = image.segment([Request("one", (Turn(points([(1, 2, 3)])),))])
     assert isinstance(answer, Failure)
     assert (answer.status, answer.message) == ("error", f"threshold.{sentence}")
+
+
+def test_what_a_model_assumes_about_the_scan_is_in_every_answer(volume: Volume) -> None:
+    made = model()
+    made.notes = lambda seen: ("assumed CT",) if seen is volume else ()  # type: ignore[method-assign]
+    with made.open(volume) as opened:
+        assert answers(opened, [request("a", boxes({0: (0, 0, 4, 4)}))])[0].notes == ("assumed CT",)
+    with model().open(volume) as opened:
+        assert answers(opened, [request("a", boxes({0: (0, 0, 4, 4)}))])[0].notes == ()

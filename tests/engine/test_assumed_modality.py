@@ -1,0 +1,48 @@
+"""A folder that states no modality: rows say what was assumed, and stating it computes the sessions again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import intrabench
+from tests.datasets.folder.made import SHAPE, labels, save
+
+pytest.importorskip("cv2")
+pytestmark = pytest.mark.usefixtures("data")
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Path:
+    """Hounsfield units, without a modality."""
+    image = np.rint(np.random.default_rng(0).normal(20, 8, SHAPE)).astype(np.int16)
+    image[labels() == 1] += 130
+    image[:, -2:] = -1000
+    save(tmp_path / "lab" / "images" / "a.nii.gz", image)
+    save(tmp_path / "lab" / "labels" / "a.nii.gz", (labels() == 1).astype("u1"))
+    return tmp_path / "lab"
+
+
+def run(lab: Path, model: str = "grabcut:intensity=modality", strict: bool = False) -> pl.DataFrame:
+    return intrabench.run(model, "box_slice", str(lab), out="out", strict=strict)
+
+
+def test_rows_say_what_was_assumed_until_it_is_stated(lab: Path) -> None:
+    assumed = run(lab)
+    assert assumed["adapted"].to_list() == ["assumed CT"]
+    assert run(lab)["session"].to_list() == assumed["session"].to_list()
+    for modality in ("CT", "MR"):
+        (lab / "dataset.toml").write_text(f'modality = "{modality}"')
+        stated = run(lab)
+        assert stated["adapted"].to_list() == [""]
+        assert stated["session"].to_list() != assumed["session"].to_list()
+
+
+def test_strict_wants_the_modality(lab: Path) -> None:
+    rows = run(lab, strict=True)
+    assert rows["status"].to_list() == ["not_applicable"]
+    assert rows["error"].to_list() == ["--strict forbids the adaptation assumed CT"]
+    assert run(lab, "grabcut", strict=True)["status"].to_list() == ["ok"]  # which does not depend on it
