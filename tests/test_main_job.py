@@ -11,8 +11,8 @@ from intrabench.fetch.download import DownloadError
 from intrabench.modality import in_hounsfield, states_ct
 
 EXPECTED = {
-    "spine_ct": {"vertebra.21": 0.57, "vertebra.22": 0.59, "vertebra.23": 0.64},
-    "spine_mr": {"vertebra.5": 0.59, "vertebra.6": 0.67, "vertebra.7": 0.74, "disc.105": 0.77, "disc.106": 0.79},
+    "spine_ct": {"vertebra.21": 0.57, "vertebra.22": 0.55, "vertebra.23": 0.58},
+    "spine_mr": {"vertebra.5": 0.60, "vertebra.6": 0.67, "vertebra.7": 0.75, "disc.105": 0.73, "disc.106": 0.78},
 }
 
 
@@ -45,7 +45,7 @@ def dice_of_litemedsam(dataset: str, *targets: str) -> dict[str, float]:
 
 def test_litemedsam_with_a_box_per_slice() -> None:
     """On the target with the fewest slices; a second of CPU for each."""
-    assert dice_of_litemedsam("spine_mr", "disc.105") == pytest.approx({"disc.105": 0.77}, abs=0.01)
+    assert dice_of_litemedsam("spine_mr", "disc.105") == pytest.approx({"disc.105": 0.73}, abs=0.01)
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ class Mine(BoxSlice):
 
 def test_what_is_built_in_has_its_version_alone() -> None:
     assert version_of(BoxSlice) == version_of(BoxSlice()) == "1"
-    assert version_of(intrabench.model("litemedsam")) == "2"
+    assert version_of(intrabench.model("litemedsam")) == "3"
     assert version_of(intrabench.dataset("phantom")) == "1"
 
 

@@ -186,6 +186,7 @@ def test_labels_that_leak_out_of_the_image(tmp_path: Path) -> None:
     save(root / "images" / "c1.nii.gz", image()[:12, :10, :8], affine)
     drawn = np.zeros((12, 10, 8), dtype=np.uint8)
     drawn[2:9, 3:8, 1:7] = 1
+    (root / "dataset.toml").write_text('modality = "CT"')
     write(root / "labels" / "c1.seg.nrrd", drawn, described(("Head", 0, 1)), first=(5, 0, 0))
     (found,), _ = look(root)
     assert found.warnings == ("c1.seg.nrrd: 60 voxels of Head lie outside of the image and are cut off",)
