@@ -11,6 +11,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -132,7 +133,7 @@ def _problems(cls: Any, room: Room) -> Iterator[str]:
         yield f"has the name {name!r}, {_SPELLING}"
     for attribute, check in _ATTRIBUTES.items():
         value = inspect.getattr_static(cls, attribute, None)
-        if attribute in _annotated(cls) and not isinstance(value, property):
+        if attribute in _annotated(cls) | _properties(cls) and not isinstance(value, (property, cached_property)):
             yield from check(value)
     if room == "metrics":
         if not cls.__module__.startswith("intrabench."):
@@ -230,6 +231,16 @@ def _accepts(value: Any) -> Iterator[str]:
             yield f"accepts {kind!r}{nearest(str(kind), kinds)}; {write}"
 
 
+def _derived(value: Any) -> Iterator[str]:
+    if value not in ("none", "all"):
+        yield f'has derived = {_short(value)}; write derived = "none" or "all", the derived prompts that it gets'
+
+
+def _feeds_back(value: Any) -> Iterator[str]:
+    if not isinstance(value, bool):
+        yield f"has feeds_back = {_short(value)}; write feeds_back = True if it takes its own last answer, else False"
+
+
 def _card(value: Any) -> Iterator[str]:
     from intrabench.datasets.base import DatasetCard
 
@@ -280,10 +291,12 @@ _ATTRIBUTES: dict[str, Callable[[Any], Iterator[str]]] = {
     "version": _version,
     "dims": _dims,
     "accepts": _accepts,
+    "derived": _derived,
+    "feeds_back": _feeds_back,
     "card": _card,
     "best": _best,
     "needs": _needs,
-    **{name: _text(name) for name in ("title", "unit", "default_column")},
+    **{name: _text(name) for name in ("title", "unit", "default_column", "covers")},
     **{name: _texts(name) for name in ("requires", "devices", "dtypes")},
 }
 """Class attributes of the bases, with checks that yield problems of a value (None: missing)."""
@@ -303,6 +316,11 @@ def _ours(cls: type[Any]) -> list[type[Any]]:
 def _annotated(cls: type[Any]) -> set[str]:
     """The attributes that its bases declare with a type."""
     return {name for base in _ours(cls) for name in inspect.get_annotations(base)}
+
+
+def _properties(cls: type[Any]) -> set[str]:
+    """The properties of its bases."""
+    return {name for base in _ours(cls) for name, value in vars(base).items() if isinstance(value, property)}
 
 
 def _parameters(method: Callable[..., Any]) -> str:

@@ -61,6 +61,25 @@ WRONG = [
         'name = "mine"\n    dims = 4',
         "has dims = 4; write dims = 2 for a model of slices, or dims = 3 for a model of volumes",
     ),
+    (
+        "model",
+        'name = "mine"',
+        'name = "mine"\n    derived = "al"',
+        "has derived = 'al'; write derived = \"none\" or \"all\", the derived prompts that it gets",
+    ),
+    (
+        "model",
+        'name = "mine"',
+        'name = "mine"\n    derived: str = "some"',
+        "has derived = 'some'; write derived = \"none\" or \"all\", the derived prompts that it gets",
+    ),
+    (
+        "model",
+        'name = "mine"',
+        'name = "mine"\n    feeds_back = "no"',
+        "has feeds_back = 'no'; write feeds_back = True if it takes its own last answer, else False",
+    ),
+    ("model", 'name = "mine"', 'name = "mine"\n    covers = 3', 'has covers = 3, expected text; write covers = "..."'),
     ("model", 'name = "mine"', 'name = "mine"\n    version = 2', 'has version = 2, expected text; write version = "1"'),
     ("data set", 'version = "1"', "", 'has no version; write version = "1"'),
     (

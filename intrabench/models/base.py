@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
 from intrabench.errors import WrongType, in_words, kind
 from intrabench.mask import Box, Mask, Region
 from intrabench.prompts import Abilities, Derived, PromptKind, Turn, counting
@@ -216,12 +218,16 @@ def checked(answer: Any, method: str) -> Answer:
             f"{method} returned an Answer whose notes are {kind(answer.notes)}, expected a tuple of texts, such as "
             '("assumed CT",)'
         )
-    if answer.reach is not None and (not isinstance(answer.reach, tuple) or len(answer.reach) != 6):
+    if answer.reach is not None and not _is_box(answer.reach):
         raise WrongType(
-            f"{method} returned an Answer whose reach is {kind(answer.reach)}, expected a half-open box, such as "
-            "(z0, y0, x0, z1, y1, x1), or None"
+            f"{method} returned an Answer whose reach is {kind(answer.reach)}, expected a half-open box of six whole "
+            "numbers (z0, y0, x0, z1, y1, x1), or None"
         )
     return answer
+
+
+def _is_box(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) == 6 and all(isinstance(edge, (int, np.integer)) for edge in value)
 
 
 class VolumeModel(Model):
