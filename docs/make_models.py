@@ -33,8 +33,8 @@ only points. [How results are defined](results.md#conversions) has the table.
 Models that work in 3D get only the prompts that the hand gave, not those interpolated between them. They have the
 parameter `derived=all`, as in `sammed3d:derived=all`, to get them all.
 
-A prompt where a model does not answer is noted in `adapted` as `outside crop`. Refinements with `reachable=true` keep
-to where it does, as in `points_volume+click_volume:reachable=true`.
+If a prompt lies where a model does not answer, `adapted` says `outside crop`. Refinements with `reachable=true` stay
+where it does, as in `points_volume+click_volume:reachable=true`.
 
 **Policies** are named sets of steps around a network. `policy=official` does what the authors do, `policy=radioactive`
 what the code behind the IntRaBench paper does. Single steps can be replaced: `sam:threshold=0.5,feedback=none`. The

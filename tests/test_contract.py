@@ -65,13 +65,13 @@ WRONG = [
         "model",
         'name = "mine"',
         'name = "mine"\n    derived = "al"',
-        "has derived = 'al'; write derived = \"none\" or \"all\", the derived prompts that it gets",
+        'has derived = \'al\'; write derived = "none" or "all", the derived prompts that it gets',
     ),
     (
         "model",
         'name = "mine"',
         'name = "mine"\n    derived: str = "some"',
-        "has derived = 'some'; write derived = \"none\" or \"all\", the derived prompts that it gets",
+        'has derived = \'some\'; write derived = "none" or "all", the derived prompts that it gets',
     ),
     (
         "model",

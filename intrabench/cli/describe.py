@@ -87,6 +87,7 @@ def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
             f"answers for: {model.covers}",
             f"takes its own last answer: {'yes' if model.feeds_back else 'no'}",
         ]
+        lines += [f"interpolated and other derived prompts (none or all): {model.derived}"] if cls.dims == 3 else []
         lines += [f"needs: pip install 'intrabench[{cls.extra}]'"] if cls.extra else []
         lines += _weights(model.weights) if model.weights else []
     if room == "metrics":

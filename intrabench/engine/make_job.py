@@ -109,7 +109,7 @@ def _check_rows(models: Sequence[Model], rows: Mapping[str, Row], preset: Protoc
     """Refuse a model with which no row can be run."""
     for model in models:
         if not _suited(model, rows):
-            own = "" if model.abilities.builds_on_mask else ", but not its own last answer"
+            own = "" if model.abilities.builds_on_mask else ", but not its own last answer (feeds_back)"
             raise IntraBenchError(
                 f"no selected row of {preset.id} suits model {model.short_spec}, which works in {model.dims}D "
                 f"and takes {', '.join(sorted(model.accepts))}{own}; select others with --only, or give --prompter"

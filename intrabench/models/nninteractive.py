@@ -62,11 +62,15 @@ class NnInteractive(Model):
     requires = ("nnInteractive", "nnunetv2")  # the first alone may be the package's thin client
     devices = ("cpu", "cuda")
     feeds_back = True
-    covers = "a patch around the newest prompt, enlarged up to 4 times"
     version = "2"
 
     autozoom: bool = True
     derived: Derived = switch("none")
+
+    @property
+    def covers(self) -> str:
+        """A patch, which autozoom enlarges."""
+        return "a patch around the newest prompt" + ", enlarged up to 4 times" * self.autozoom
 
     def load(self) -> None:
         """Load the network and its weights now."""

@@ -15,7 +15,10 @@ from intrabench.prompts import Abilities, Ints, PromptKind, Prompts, Turn
 
 PROPAGATION = "slice propagation needs a model that answers slice by slice"
 ONLY_DERIVED = "this turn has only derived prompts, which a model of volumes gets by its parameter derived=all"
-FORGETFUL = "corrections without the earlier prompts (previous=drop) need a model that takes its own last answer"
+FORGETFUL = (
+    "corrections without the earlier prompts (previous=drop) need a model that takes its own last answer (feeds_back); "
+    "use previous=keep"
+)
 
 
 def adapt(
@@ -90,9 +93,11 @@ def _scribbles(prompts: Prompts) -> Prompts:
 
 def _boxes2d(prompts: Prompts, accepts: frozenset[PromptKind]) -> tuple[Prompts, str]:
     drawn = prompts.drawn_boxes2d
-    if len(drawn) == 0:
-        raise NotApplicable("derived 2D boxes need a model that takes 2D boxes")
     others = replace(prompts, boxes2d=np.zeros((0, 5)), drawn=None)
+    if len(drawn) == 0:
+        if others.kinds:
+            return others, "derived->drawn"
+        raise NotApplicable("derived 2D boxes need a model that takes 2D boxes")
     if "box3d" in accepts:
         z, low, high = drawn[:, 0], drawn[:, 1:3].min(axis=0), drawn[:, 3:5].max(axis=0)
         tight = np.array([z.min(), *low, z.max() + 1, *high])

@@ -66,6 +66,10 @@ def test_info(say: Callable[..., Said], name: str) -> None:
     [
         ("sammed3d", ["answers for: a crop of 192 mm around the first prompts", "takes its own last answer: yes"]),
         ("segvol", ["answers for: the foreground of the scan", "takes its own last answer: no"]),
+        ("segvol", ["interpolated and other derived prompts (none or all): none"]),
+        ("segvol:derived=all", ["interpolated and other derived prompts (none or all): all"]),
+        ("nninteractive", ["answers for: a patch around the newest prompt, enlarged up to 4 times"]),
+        ("nninteractive:autozoom=false", ["answers for: a patch around the newest prompt"]),
         ("sam2_video", ["answers for: the whole volume", "takes its own last answer: yes"]),
         ("sam:feedback=none", ["answers for: slices with a prompt", "takes its own last answer: no"]),
     ],

@@ -196,6 +196,16 @@ def test_a_conversion_keeps_apart_what_was_derived() -> None:
     assert turn.prompts.boxes2d[:, 0].tolist() == [2, 4, 7]
 
 
+def test_boxes_derived_from_clicks_leave_the_clicks() -> None:
+    both = replace(points([(3, 2, 2)]), boxes2d=np.array([[3, 1, 1, 5, 5]]), drawn=np.array([False]))
+    for lacking in (POINTS_3D, BOX_3D, POINTS_2D):
+        turn, notes = adapt(Turn(both, (Click(),)), lacking, NOTHING, first=True)
+        assert (turn.prompts.points.tolist(), len(turn.prompts.boxes2d)) == ([[3, 2, 2, 1]], 0)
+        assert (turn.prompts.box3d, notes) == (None, ["derived->drawn"])
+    with pytest.raises(NotApplicable, match="derived 2D boxes need"):
+        adapt(Turn(boxes({3: (1, 1, 5, 5)}, drawn=[]), (Click(),)), POINTS_3D, NOTHING, first=True)
+
+
 def test_a_turn_of_derived_prompts_alone_is_not_applicable_to_a_model_of_volumes() -> None:
     derived = Turn(boxes({3: (1, 1, 5, 5)}, drawn=[]), (Click(),))
     with pytest.raises(NotApplicable, match="only derived prompts"):

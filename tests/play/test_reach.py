@@ -15,6 +15,7 @@ from intrabench.models.base import Answer, Failure, Predictor, Request, checked
 from intrabench.play.adapt import outside
 from intrabench.play.lockstep import play
 from intrabench.play.session import Session
+from intrabench.prompters.base import User
 from intrabench.prompts import (
     Abilities,
     Action,
@@ -83,6 +84,7 @@ def corrections(session: Session) -> list[Turn]:
         (box3d((2, 3, 3, 10, 20, 21)), True),
         (Prompts(scribbles=(Scribble(np.array([(5, 5, 5), (5, 5, 21)])),)), True),
         (Prompts(lassos=(Lasso(np.array([(5, 5, 5), (5, 9, 5), (5, 9, 20)])),)), False),
+        (Prompts(lassos=(Lasso(np.array([(5, 5, 5), (5, 9, 5), (5, 9, 21)])),)), True),
         (Prompts(), False),
     ],
 )
@@ -107,6 +109,12 @@ def test_corrections_outside_are_noted_and_given_all_the_same(truth: np.ndarray)
     anywhere = played(truth, f"{BEGINS}+click_volume", reach=None, seed=1)
     assert [turn.to_json() for turn in corrections(anywhere)] == [turn.to_json() for turn in corrections(session)]
     assert {row["adapted"] for row in anywhere.rows} == {""}
+
+
+def test_what_counts_is_what_the_model_takes(truth: np.ndarray) -> None:
+    """The boxes reach out of the crop, but their centres, which this model gets, do not."""
+    assert outside(next(intrabench.prompter("box_interp:n=3").interact(User(make_target(truth)))), CROP)
+    assert played(truth, "box_interp:n=3").rows[0]["adapted"] == "box2d->point"
 
 
 def test_strict_refuses_prompts_outside(truth: np.ndarray) -> None:
@@ -175,7 +183,12 @@ def test_alone_a_reachable_correction_begins_anywhere(truth: np.ndarray) -> None
     assert not any(outside(turn, CROP) for session in sessions for turn in corrections(session))
 
 
-@pytest.mark.parametrize("reach", [(1, 2, 3), "crop", [0, 0, 0, 1, 1, 1]])
+@pytest.mark.parametrize("reach", [(1, 2, 3), "crop", [0, 0, 0, 1, 1, 1], (0, 0, 0, 1, 1, 1.5)])
 def test_a_reach_is_a_box(reach: Any) -> None:
     with pytest.raises(WrongType, match="expected a half-open box"):
         checked(Answer(Mask.empty(), reach=reach), "mine.segment_one")
+
+
+def test_a_reach_may_be_of_numbers_of_numpy() -> None:
+    low = np.argmax(np.ones(3))
+    checked(Answer(Mask.empty(), reach=(low, 0, 0, low + 5, 9, 9)), "mine.segment_one")  # type: ignore[arg-type]
