@@ -73,11 +73,11 @@ class SliceModel(Model):
 
     @property
     def predicts_all(self) -> bool:
-        """Whether a round is one prediction, as in RadioActive, instead of every turn.
+        """Whether a round is one prediction, as in RadioActive; else every turn is one.
 
-        It answers for all slices that have a prompt, instead of those with a new one, and only slices that the round
-        before predicted have a mask prompt. Turns without actions are part of their round: their slices are decoded
-        once, without a mask prompt. Points come newest first.
+        A round answers for all slices that have a prompt, not only for those with a new one, and only slices that the
+        round before answered for have a mask prompt. A turn without actions adds its own slices to its round, without
+        mask prompts. Points come newest first.
         """
         return False
 
