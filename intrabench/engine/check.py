@@ -16,7 +16,7 @@ from intrabench.errors import IntraBenchError, in_words
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, open_image
 from intrabench.play.lockstep import ask
-from intrabench.prompts import Lasso, PromptKind, Prompts, Scribble, Turn, boxes, points
+from intrabench.prompts import Click, Lasso, PromptKind, Prompts, Scribble, Turn, boxes, points
 from intrabench.prompts import box3d as box3d_prompts
 from intrabench.target import Target
 from intrabench.volume import Volume
@@ -137,7 +137,7 @@ def _feedback(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterat
     asked = _request(model, _kind(model), targets[0])
     with open_image(model, volume) as image:
         first = _answer(image, asked)
-        turns = (*asked.turns, Turn(prompt(_kind(model), targets[0])))
+        turns = (*asked.turns, _turn(_kind(model), targets[0]))
         second = Request(asked.session, turns, first.update, first.memory)
         corrected = _answer(image, second)
         replayed = _answer(image, replace(second, memory=None))
@@ -211,7 +211,12 @@ def _kind(model: Model) -> PromptKind:
 
 
 def _request(model: Model, kind: PromptKind, target: Target) -> Request:
-    return Request(f"{kind} {target.id}", (Turn(prompt(kind, target)),))
+    return Request(f"{kind} {target.id}", (_turn(kind, target),))
+
+
+def _turn(kind: PromptKind, target: Target) -> Turn:
+    """A turn of the user: one without actions could be treated as a part of the turn before."""
+    return Turn(prompt(kind, target), (Click(),))
 
 
 def _alone(model: Model, volume: Volume, request: Request) -> Answer:

@@ -13,9 +13,10 @@ import pytest
 from intrabench.datasets.base import Files
 from intrabench.engine import check as module
 from intrabench.engine.check import SCAN, Finding, check, prompt
-from intrabench.models.base import Model
+from intrabench.models.base import Answer, Model, Request
 from intrabench.models.random_walker import RandomWalker
 from intrabench.prompts import PromptKind
+from intrabench.volume import Volume
 from tests import broken_models as models
 from tests.conftest import Said
 
@@ -47,6 +48,20 @@ def test_every_kind_of_prompt_is_tried() -> None:
     kinds = [name for name in found if name.startswith("prompt ")]
     assert kinds == ["prompt box2d", "prompt box3d", "prompt point", "prompt scribble", "prompt outside"]
     assert all(finding.ok is not False for finding in found.values())
+
+
+def test_memory_is_replayed_with_turns_of_the_user() -> None:
+    """Models may treat turns without actions as a part of the turn before: ``policy=radioactive`` does."""
+    asked: list[tuple[int, bool]] = []
+
+    class Listening(models.Filling):
+        def segment_one(self, volume: Volume, request: Request) -> Answer:
+            asked.append((len(request.turns), all(turn.actions for turn in request.turns)))
+            return super().segment_one(volume, request)
+
+    assert findings(Listening())["feedback"].ok
+    assert set(asked) >= {(1, True), (2, True)}
+    assert (2, False) not in asked
 
 
 @pytest.mark.parametrize("kind", ["point", "box2d", "box3d", "scribble", "lasso"])
