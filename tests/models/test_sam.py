@@ -218,6 +218,14 @@ def test_medsam_windows_ct(modality: str) -> None:
     assert np.array_equal(image, np.floor((array[0].clip(low, high) - low) / (high - low) * 255 + 1e-4))
 
 
+def test_medsam_cuts_fractions_off_after_resizing_but_not_in_radioactive() -> None:
+    image = np.arange(48 * 40, dtype=np.float32).reshape(48, 40) % 251
+    exact = resize.fit(image, "squash_bicubic", SIDE)
+    assert (exact % 1).any()
+    assert np.array_equal(MedSAM(policy="radioactive").resized(image), exact)
+    assert np.array_equal(MedSAM().resized(image), np.floor(resize.fit(image, "squash_cubic", SIDE)))
+
+
 # the published configurations: width, blocks, heads, blocks that attend to everything
 SIZES = {
     "b": (768, 12, 12, [2, 5, 8, 11]),

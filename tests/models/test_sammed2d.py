@@ -108,7 +108,7 @@ def test_radioactive_takes_the_percentiles_of_each_slice_and_rounds() -> None:
 
 
 @pytest.mark.parametrize("model", [SAM, SAM2])
-@pytest.mark.parametrize("span", [510, 1000])
+@pytest.mark.parametrize("span", [510, 530])  # with 530, float32 puts a half a little above
 def test_radioactive_rounds_halves_of_8_bit_values_down(model: type[SAM | SAM2], span: int) -> None:
     array = np.tile(np.arange(span + 1, dtype=np.int16), (3, 7, 1))
     array[1:] = [[[0]], [[span]]]

@@ -247,13 +247,12 @@ def asked_of(scan: Volume, rounds: list[Prompts], previous: str) -> list[tuple[l
         for count in range(1, len(turns) + 1):
             (answer,) = answers(image, [Request("a", tuple(turns[:count]), memory=memory)])
             memory = answer.memory
-        found = image.model.network.asked
+        asked = image.model.network.asked
         answers(image, [Request("a", tuple(turns))])  # with its memory lost
-        again = image.model.network.asked[len(found) :]
-    for one, two in zip(found, again, strict=False):
-        assert one[1].tolist() == two[1].tolist()
-    assert all(coordinates.shape == (1, 1, 3) and labels.shape == (1, 1) for _, coordinates, labels, _ in found)
-    return [(xyz[0, 0].tolist(), int(labels[0, 0]), bool(mask.any())) for _, xyz, labels, mask in found[: len(turns)]]
+    assert all(coordinates.shape == (1, 1, 3) and labels.shape == (1, 1) for _, coordinates, labels, _ in asked)
+    found = [(xyz[0, 0].tolist(), int(labels[0, 0]), bool(mask.any())) for _, xyz, labels, mask in asked]
+    assert found[len(turns) :] == found[: len(turns)]
+    return found[: len(turns)]
 
 
 FIRST, SECOND, THIRD = points([(10, 20, 150)]), points([(9, 20, 152), (8, 20, 153)], label=0), points([(12, 21, 149)])

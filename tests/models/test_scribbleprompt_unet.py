@@ -116,6 +116,16 @@ def test_boxes_are_drawn_as_published(policy: Callable[..., np.ndarray], shape: 
     assert seen > 40
 
 
+@pytest.mark.parametrize(("policy", "dtype"), [("official", torch.float32), ("radioactive", torch.float64)])
+@pytest.mark.parametrize("side", [98, 110, 214])
+def test_points_are_cut_off_in_the_precision_of_published_code(policy: str, dtype: torch.dtype, side: int) -> None:
+    """The middle of such a slice comes a little before a pixel in one precision, and on it in the other."""
+    model = ScribblePromptUNet(policy=policy)  # type: ignore[arg-type]
+    for n, expected in enumerate((torch.arange(side, dtype=dtype) * (SIDE / side)).int().tolist()):
+        drawn = model.channels(item([(n, n, 1)], shape=(side, side), embedding=np.zeros((SIDE, SIDE))))
+        assert np.argwhere(drawn[2]).tolist() == [[expected, expected]]
+
+
 def test_the_later_point_on_a_pixel_counts() -> None:
     near = [(4, 4, 1), (5, 5, 0), (100, 100, 0), (101, 101, 1)]
     drawn = ScribblePromptUNet().channels(item(near, shape=(512, 512), embedding=np.zeros((SIDE, SIDE))))

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from intrabench.models.base import Answer, Failure, Predictor, Request
+from intrabench.models.base import Answer, Failure, Predictor, Request, Runtime
 from intrabench.models.parts.slice_model import SliceItem, SliceModel, SliceResult
 from intrabench.play.lockstep import play
 from intrabench.play.session import Session
 from intrabench.prompters.combined import make_prompter
-from intrabench.prompts import Prompts, Turn, turns_by_round
+from intrabench.prompts import Click, Prompts, Turn, points, turns_by_round
 from intrabench.protocols import protocol
 from intrabench.volume import Volume
 from tests.conftest import make_target
@@ -210,3 +210,65 @@ def test_kept_prompts_have_all_slices_decoded_again_and_dropped_ones_only_new_sl
     first, second = (Step.of(turns[0].prompts).slices for turns in list(turns_by_round(session.turns).values())[1:])
     assert len(dropped.asked) == 11
     assert dropped.asked[9:] == [True, second == first]  # a mask only where the round before predicted the slice
+
+
+def click(z: int, label: int = 1, actions: tuple[Click, ...] = (Click(),), afresh: bool = False) -> Turn:
+    return Turn(points([(z, 10 + z, 12 - label)], label), actions, afresh)
+
+
+FREE = ()
+MIXED = [  # turns, and what is decoded turn by turn or round by round: slice, whether it has a mask prompt, labels
+    (click(1), [(1, False, [1])], [(1, False, [1])]),
+    (click(2, actions=FREE), [(2, False, [1])], [(2, False, [1])]),
+    (click(1, label=0), [(1, True, [1, 0])], [(1, True, [0, 1]), (2, True, [1])]),
+    (click(3, actions=FREE), [(3, False, [1])], [(3, False, [1])]),
+    (click(2, afresh=True), [(2, True, [1])], [(2, True, [1])]),
+    (click(1, actions=FREE), [(1, True, [1])], [(1, False, [1])]),
+    (click(3), [(3, True, [1])], [(1, True, [1]), (2, True, [1]), (3, False, [1])]),
+    (click(3, label=0, actions=FREE), [(3, True, [1, 0])], [(3, False, [0, 1])]),
+    (click(2, label=0), [(2, True, [1, 0])], [(1, True, [1]), (2, True, [0, 1]), (3, True, [0, 1])]),
+]
+
+
+class Noting(Small):
+    """It notes what each slice was asked with; the first pixel of a slice is its number."""
+
+    def __init__(self, by_round: bool, batch: str) -> None:
+        super().__init__()
+        self.predicts_all, self.runtime = by_round, Runtime(batch=batch)
+        self.noted: list[tuple[int, bool, list[int]]] = []
+        self.kinds: set[int] = set()  # how many kinds of items there were in a batch
+
+    def decode(self, items: Sequence[SliceItem]) -> list[SliceResult]:
+        self.kinds.add(len({self.alike(len(i.points), i.box is not None, i.previous is not None) for i in items}))
+        self.noted += [(int(i.embedding[0, 0]), i.previous is not None, i.points[:, 2].tolist()) for i in items]
+        return super().decode(items)
+
+
+def answered(image: Predictor, *requests: Request) -> list[Answer]:
+    found = image.segment(requests)
+    assert all(isinstance(answer, Answer) for answer in found), found
+    return found  # type: ignore[return-value]
+
+
+def plain(answer: Answer) -> Any:
+    return answer.valid, answer.update.to_array(SHAPE).tolist(), {z: a.tolist() for z, a in answer.memory.items()}
+
+
+@pytest.mark.parametrize("by_round", [False, True])
+def test_free_and_paid_turns_in_any_order(by_round: bool, scan: tuple[Volume, Logits]) -> None:
+    array = scan[0].array.copy()
+    array[:, 0, 0] = np.arange(len(array))
+    fixed, auto = Noting(by_round, "fixed"), Noting(by_round, "auto")
+    turns, memory, shared = tuple(turn for turn, *_ in MIXED), None, None
+    with fixed.open(Volume.from_canonical(array)) as alone, auto.open(Volume.from_canonical(array)) as company:
+        for count, (_, *expected) in enumerate(MIXED, start=1):
+            fixed.noted.clear()
+            (answer,) = answered(alone, Request("a", turns[:count], memory=memory))
+            assert sorted(fixed.noted) == expected[by_round]
+            (lost,) = answered(alone, Request("a", turns[:count]))
+            other = Request("b", (click(2), click(4)))
+            together, _ = answered(company, Request("a", turns[:count], memory=shared), other)
+            assert plain(answer) == plain(lost) == plain(together)
+            memory, shared = answer.memory, together.memory
+    assert fixed.kinds == auto.kinds == {1}
