@@ -175,6 +175,23 @@ def test_a_session_ends_when_no_error_can_be_reached(truth: np.ndarray) -> None:
         assert 0.7 < session.rows[-1]["dice"] < 1
 
 
+@pytest.mark.parametrize("spec", ["click_volume", "click_slice", "click_center", "click_deepest", "scribble"])
+def test_of_a_target_that_cannot_be_reached_only_wrong_voxels_are_corrected(truth: np.ndarray, spec: str) -> None:
+    beside: Box = (5, 14, 15, 6, 19, 20)  # the block that the model answers there is wrong, and out of the target
+
+    class Beside(Cropped):
+        def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
+            return [Answer(answer.update.within(beside), reach=beside) for answer in super().segment(requests)]
+
+    prompter = intrabench.prompter(f"box_interp:n=3+{spec}:reachable=true")
+    session = Session("k", make_target(truth), prompter, TAKES, protocol("overlap@1"), rounds=3)
+    play([session], Beside(truth))
+    assert len(corrections(session)) == 3
+    for turn in corrections(session):
+        assert outside(turn, beside) == []
+        assert {_label(turn) if turn.prompts.scribbles else int(turn.prompts.points[0, 3])} == {0}
+
+
 def test_alone_a_reachable_correction_begins_anywhere(truth: np.ndarray) -> None:
     sessions = [played(truth, "click_volume:reachable=true", seed=seed) for seed in range(6)]
     firsts = [session._state.given[0] for session in sessions]
