@@ -183,10 +183,14 @@ def read_rows(root: Path) -> pl.DataFrame:
     return rows.filter((pl.col("target") != WHOLE_CASE) | pl.col("status").is_in(FAILED))
 
 
-def with_patients(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with the `patient` that the newest row of their case names; if none does, the case is the patient."""
+def with_patients(rows: pl.DataFrame, *others: pl.DataFrame) -> pl.DataFrame:
+    """The rows with the `patient` that the newest row of their case names; if none does, the case is the patient.
+
+    others: rows that may name patients, too.
+    """
     where = ["dataset", "case"]
-    known = rows.drop_nulls("patient").group_by(where).agg(pl.col("patient").sort_by("written_at").last())
+    named = pl.concat([one.select(*where, "patient", "written_at").drop_nulls("patient") for one in (rows, *others)])
+    known = named.group_by(where).agg(pl.col("patient").sort_by("written_at", "patient").last())
     found = rows.drop("patient").join(known, on=where, how="left", maintain_order="left")
     return found.with_columns(pl.coalesce("patient", "case")).select(rows.columns)
 

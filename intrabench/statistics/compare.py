@@ -91,9 +91,7 @@ def compare(a: pl.DataFrame, b: pl.DataFrame, settings: Settings | None = None) 
         IntraBenchError: a side has several lines, or there is no common unit.
     """
     settings = settings or Settings()
-    both = with_patients(pl.concat([a.with_columns(_side=0), b.with_columns(_side=1)], how="diagonal"))
-    a, b = (both.filter(_side=side).drop("_side") for side in (0, 1))
-    values_a, values_b = _values(a, "A", settings), _values(b, "B", settings)
+    values_a, values_b = _values(with_patients(a, b), "A", settings), _values(with_patients(b, a), "B", settings)
     units = _differences(values_a, values_b, settings)
     if units.is_empty():
         raise IntraBenchError("the two lines have no target and seed in common; run both on the same data and seeds")

@@ -137,6 +137,15 @@ def test_two_failures_are_a_tie_and_one_enters_no_mean() -> None:
     assert any("3 infinite" in told for told in found.describe())
 
 
+def test_a_patient_with_infinite_differences_of_both_signs_is_a_tie() -> None:
+    def line(*values: float) -> pl.DataFrame:
+        return rows(*({"patient": str(n // 2), "case": str(n), "hd95_mm": value} for n, value in enumerate(values)))
+
+    a, b = line(9.0, 9.0, 8.0, 8.0, math.inf, 1.0), line(1.0, 1.0, 1.0, 1.0, 1.0, math.inf)
+    row = compare(a, b, Settings("hd95")).datasets.row(0, named=True)
+    assert (row["rank_biserial"], row["p"]) == (1.0, 0.5)  # of two patients
+
+
 def test_equal_lines_differ_by_nothing() -> None:
     found = compare(line([0.3] * 9), line([0.3] * 9, model="b"))
     row = found.datasets.row(0, named=True)
