@@ -18,6 +18,7 @@ Array = NDArray[np.float64]
 
 LEVEL = 0.95
 _TINY = 1e-12
+_LEAST = 1e-60  # the fourth power of smaller influences would be 0
 _DIGITS = 12  # rounded, so that a draw that equals the value is not above or below it
 
 
@@ -77,7 +78,7 @@ def tail(parts: Sequence[Jackknife], level: float = LEVEL) -> tuple[Array, Array
 
 def _differ(part: Jackknife) -> NDArray[np.bool_]:
     """(lines) Whether patients differ by more than rounding."""
-    least = np.maximum(_TINY * np.abs(np.nan_to_num(part.value)), 1e-100)
+    least = np.maximum(_TINY * np.abs(np.nan_to_num(part.value)), _LEAST)
     return np.asarray((np.abs(part.influence) > least).any(axis=0))
 
 

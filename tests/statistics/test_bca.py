@@ -76,10 +76,24 @@ def test_the_influence_of_a_patient_is_what_changes_without_it(how: object) -> N
         assert found.influence[patient, 0] == pytest.approx((value(scored) - without) * 6 / 7)
 
 
-def test_equal_and_infinite_values_have_no_skewness() -> None:
-    for values in (np.full(6, 0.7), np.array([1, 2, 3, 4, 5, math.inf])):
-        (quantile,), (acceleration,) = tail([part(values)])
-        assert (quantile, acceleration) == (pytest.approx(math.sqrt(6 / 5) * stats.t.ppf(0.975, 5)), 0)
+@pytest.mark.parametrize(
+    "values", [[0.7] * 6, [0] * 5 + [1e-90], [1, 2, 3, 4, 5, math.inf]], ids=["equal", "tiny", "infinite"]
+)
+def test_values_without_a_variance_have_no_skewness(values: list[float]) -> None:
+    (quantile,), (acceleration,) = tail([part(np.array(values))])
+    assert (quantile, acceleration) == (pytest.approx(math.sqrt(6 / 5) * stats.t.ppf(0.975, 5)), 0)
+
+
+def test_an_average_with_an_infinite_value_has_no_skewness() -> None:
+    (quantile,), (acceleration,) = tail([part(np.array([1, 2, 3, 4, 5, math.inf])), part(RANDOM.beta(2, 0.5, 6))])
+    assert (quantile, acceleration) == (pytest.approx(math.sqrt(6 / 5) * stats.t.ppf(0.975, 10)), 0)
+
+
+def test_draws_equal_to_the_value_are_half_below_it() -> None:
+    draws = np.linspace(-1, 1, 2001)
+    draws[np.abs(draws) < 0.6] = 1e-15  # 0, but for rounding
+    low, high = bca(draws[:, None], [part(np.array([-1.0, -1, -1, 1, 1, 1]))])
+    assert -low[0] == pytest.approx(high[0])
 
 
 def test_fewer_than_six_patients_have_no_interval_however_many_scans() -> None:

@@ -111,6 +111,14 @@ def test_few_patients_give_no_interval(cases: int) -> None:
     assert found.tau is None
 
 
+def test_ranks_of_few_patients_have_wide_tails() -> None:
+    """Of six patients one is for `a`; it is drawn four times, and `a` is best, in 0.9 % of draws."""
+    values = {"a": [0.5] * 6, "b": [0.6] * 5 + [0.43]}
+    made = [{"model": m, "case": str(case), "dice": v} for m, all_ in values.items() for case, v in enumerate(all_)]
+    found = ranking(scores(rows(*made)), BY, PROTOCOL)
+    assert found.table.select("model", "rank", "low", "high").rows() == [("b", 1, 1, 2), ("a", 2, 1, 2)]
+
+
 def test_less_is_better_for_distances_and_infinite_ones_are_last() -> None:
     given = [("a", [2.0, 3.0]), ("b", [1.0, 1.0]), ("c", [math.inf, 1.0]), ("d", [math.inf, 9.0])]
     made = [{"model": m, "case": str(case), "hd95_mm": v} for m, values in given for case, v in enumerate(values * 3)]
