@@ -31,9 +31,8 @@ class Berkeley(PhotoSet):
     source = RemoteFile(
         "Berkeley.zip", (f"{FBRS}/Berkeley.zip", "gdrive:1yStolKW8AnS5rYm3VhgnID_XReNCXbEJ"), page=PAGE, about_mb=7
     )
+    images, masks, coding = "images", "masks", "channel0"
 
     def patient(self, case: str) -> str:
         """The photograph; the archive calls copies for further objects ``189011a``, ``189011b``."""
         return case.rstrip("ab")
-
-    images, masks, coding = "images", "masks", "channel0"

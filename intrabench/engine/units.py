@@ -112,7 +112,7 @@ class Unit:
             "dataset": self.dataset.short_spec,
             "dataset_version": version_of(self.dataset),
             "case": self.case,
-            "patient": self.patient or self.case,
+            "patient": self.patient,
             "target": info.id if info else WHOLE_CASE,
             "label": info.label if info else "",
             "instance": info.instance if info else -1,
