@@ -84,20 +84,21 @@ class SAM2Video(Sam2Choice, CropModel):
         Raises:
             ValueError: a prompt lies outside of the volume.
         """
-        given, past = [turn.prompts for turn in request.given], request.memory
+        given = [turn.prompts for turn in request.given]
         prompts = {z: self._prompt(given, z, image.volume.shape) for z in request.turns[-1].prompts.slices()}
+        if not prompts:
+            return Answer(request.mask, memory=request.memory)
         slices, height, width = image.volume.shape
         with self.computing():
-            if prompts or past is None:
-                past = play_round(
-                    self.network,
-                    partial(self._features, image),
-                    slices,
-                    prompts,
-                    past,
-                    fill_area=self.fill_holes,
-                    corrections_condition=self.corrections == "conditioning",
-                )
+            past = play_round(
+                self.network,
+                partial(self._features, image),
+                slices,
+                prompts,
+                request.memory,
+                fill_area=self.fill_holes,
+                corrections_condition=self.corrections == "conditioning",
+            )
             masks = [self._mask(past[z].logits, z, (height, width)) for z in range(slices)]
         return Answer(Mask.union(masks), memory=past)
 

@@ -112,10 +112,20 @@ def test_a_round_begins_with_what_the_last_one_left(opened: Any, calls: list[Any
 
 def test_a_turn_without_prompts_changes_nothing(opened: Any, calls: list[Any]) -> None:
     (first,) = answers(opened, [request("a", points([(0, 5, 5)]))])
-    (second,) = answers(opened, [request("a", points([(0, 5, 5)]), Prompts(), memory=first.memory)])
+    turns = Turn(points([(0, 5, 5)])), Turn(Prompts(), afresh=True)
+    (second,) = answers(opened, [Request("a", turns, first.update, memory=first.memory)])
     assert len(calls) == 1
     assert second.memory is first.memory
-    assert np.array_equal(first.update.array, second.update.array)
+    assert second.update is first.update
+
+
+def test_a_first_turn_without_prompts_has_an_empty_answer(opened: Any, calls: list[Any]) -> None:
+    (first,) = answers(opened, [request("a", Prompts())])
+    assert not first.update.any()
+    answers(opened, [request("a", Prompts(), points([(0, 5, 5)]))])
+    ((prompts, past, _),) = calls
+    assert sorted(prompts) == [0]
+    assert past is None
 
 
 def test_beginning_afresh_forgets_prompts_but_not_the_last_answer(opened: Any, calls: list[Any]) -> None:
