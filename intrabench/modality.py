@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 _CT = re.compile(r"(?<!\bno )(?<!\bnon )(?<!\bnot )\b(ct|cta|cbct|cect|ncct|ldct|hrct|computed tomography)\b")
 _OTHER = re.compile(
-    r"\b(mri?|mra|magnetic resonance|t[12]\w*|flair|dwi|adc|swi|pet|pt|spect|nm|us|ultrasound|x ray|xray|cr|dx|mg|xa|"
-    r"natural|rgb|photo\w*|microscopy|endoscopy|dermoscopy|fundus)\b"
+    r"\b(mri?|mra|magnetic resonance|t[12]\w*|flair|dwi|adc|swi|pet|pt|spect|nm|us|ultrasound|x ?ray(?! ct| computed)|"
+    r"cr|dx|mg|xa|natural|rgb|photo\w*|microscopy|endoscopy|dermoscopy|fundus)\b"
 )
 _ENOUGH = 1_000_000
 """Voxels that are looked at."""
@@ -32,10 +32,10 @@ def in_hounsfield(array: NDArray[Any]) -> bool | None:
     """Whether the values of ``(z, y, x)`` look like Hounsfield units; False: they cannot be, None: it is not clear.
 
     Looks like them: values begin near -1000, as air does (one lower value may pad the image), and most of what is
-    denser than lung lies between fat and soft tissue, -200 to 300. A crop without air is not clear. Channels, 8-bit
-    values, values without negative ones and values from a range below 100 cannot be Hounsfield units.
+    denser than lung lies between fat and soft tissue, -200 to 300. A crop without air is not clear. Channels,
+    values without negative ones and values from a range below 100 cannot be Hounsfield units.
     """
-    if array.ndim != 3 or array.dtype.itemsize == 1:
+    if array.ndim != 3:
         return False
     low, high = float(array.min()), float(array.max())
     if low >= 0 or high - low < 100:

@@ -104,8 +104,11 @@ class Volume:
 
     @cached_property
     def is_ct(self) -> bool:
-        """Whether this is CT: as `modality` states or, if that does not say, as the values look."""
-        stated = states_ct(self.modality)
+        """Whether this is CT: as `modality` states or, if that does not say, as the values look.
+
+        8-bit values are not: such a CT was windowed before it was stored.
+        """
+        stated = states_ct(self.modality) and self.array.dtype != np.uint8
         return in_hounsfield(self.array) is True if stated is None else stated
 
     @cached_property

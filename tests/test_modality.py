@@ -17,10 +17,13 @@ from intrabench.volume import Volume
             (told, True)
             for told in ("CT", "ct", "CT, no contrast", "non-contrast CT", "low-dose CT", "CT_abdomen", "CBCT")
         ],
-        *[(told, True) for told in ("Computed Tomography", "CTA", "synthetic, CT-like intensities")],
+        *[
+            (told, True)
+            for told in ("Computed Tomography", "X-ray computed tomography", "CTA", "synthetic, CT-like intensities")
+        ],
         *[
             (told, False)
-            for told in ("MR, T2-weighted", "mri", "T1ce", "FLAIR", "PT", "PET", "natural RGB", "X-ray", "US")
+            for told in ("MR, T2-weighted", "mri", "T1ce", "FLAIR", "PT", "PET", "natural RGB", "X-ray, chest", "US")
         ],
         *[(told, None) for told in ("", "PET/CT", "non-CT", "nonCT", "OT", "zscore", "channel_0", "CT1", "unknown")],
     ],
@@ -42,6 +45,12 @@ def padded(value: int) -> np.ndarray:
     scan = body()
     scan[:, :8] = value
     return scan
+
+
+def with_some(value: int) -> np.ndarray:
+    """Such units, but for one voxel in twenty, which is `value` and a random number up to 500 more."""
+    rng, scan = np.random.default_rng(0), body()
+    return np.where(rng.random(scan.shape) < 0.05, value + rng.integers(0, 500, scan.shape), scan)
 
 
 @pytest.mark.parametrize(
@@ -96,6 +105,9 @@ def test_values_that_cannot_be_hounsfield_units(array: np.ndarray) -> None:
         body(air=0, fat=0.3),  # a crop without air: fat and soft tissue could be anything
         body().clip(-160, 240),
         np.array([[[-3000, -3000, 0]]]),
+        body(air=0.985, fat=0.003, bone=0.002),  # almost nothing but air
+        with_some(-2000),  # air is not the lowest value
+        with_some(5000),  # denser than 12 bits can say
     ],
 )
 def test_values_that_may_be_anything(array: np.ndarray) -> None:
@@ -108,6 +120,7 @@ def test_a_volume_is_ct_as_stated_else_as_it_looks() -> None:
     assert stated == {"": True, "CT": True, "MR": False, "PET/CT": True}
     assert not Volume(body() + 1024, grid).is_ct
     assert Volume(body() + 1024, grid, "ct").is_ct
+    assert not Volume(body().clip(0, 255).astype(np.uint8), grid, "CT").is_ct  # no longer in Hounsfield units
 
 
 def test_the_phantom_has_hounsfield_units() -> None:

@@ -184,14 +184,17 @@ def _about_image(volume: Volume, notes: Sequence[str]) -> list[str]:
 def _about_modality(array: Array, modality: str, place: str) -> list[str]:
     """What is missing in the stated modality, and what contradicts it; `place` is where the user can state it."""
     stated, looks = states_ct(modality), in_hounsfield(array)
+    if array.dtype == np.uint8:  # models take 8-bit images as they are, unless they are said to be no CT
+        return []
     if stated and looks is False:
-        return [f"values from {array.min():g} to {array.max():g} are no Hounsfield units, which models expect of CT"]
+        what = f"the modality is {modality}, but the values cannot be Hounsfield units"
+        return [f"{what}, which models expect of CT; convert them, or correct the modality in {place}"]
     if looks and stated is False:
         what = f"the modality is {modality}, but the values look like Hounsfield units"
         return [f'{what}; if this is CT, write modality = "CT" in {place}']
-    if stated is not None or array.dtype == np.uint8:  # nothing depends on the modality of 8-bit images
+    if stated is not None:
         return []
-    what = f"{modality} is not a known modality" if modality else "no modality is stated"
+    what = f"the modality {modality} does not say whether this is CT" if modality else "no modality is stated"
     if looks:
         return [f'{what}, and the values look like Hounsfield units; write modality = "CT" in {place}']
     return [f'{what}; some models treat CT in another way, so write modality = "CT", "MR" or another in {place}']

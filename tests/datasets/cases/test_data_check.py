@@ -116,7 +116,10 @@ def test_what_is_suspicious_about_cases(tmp_path: Path) -> None:
         "dark": {"liver.1: 100% of the voxels have the image's lowest value, as if outside of it"},
         "empty": {"the case has no target, so nothing can be segmented"},
         "metres": {"a spacing of 0.003 x 0.001 x 0.001 mm is unusual; is it in millimetres?"},
-        "positive": {"values from 0 to 1499 are no Hounsfield units, which models expect of CT"},
+        "positive": {
+            "the modality is CT, but the values cannot be Hounsfield units, which models expect of CT; convert them, "
+            "or correct the modality in dataset.toml"
+        },
         "tilted": {"the axes are not at right angles (gantry tilt?)"},
     }
     assert "warning: dark, metres, positive and 1 more: tumour.1: 1 of 2 components have fewer than 5 voxels" in lines
@@ -137,13 +140,21 @@ def test_what_is_suspicious_about_cases(tmp_path: Path) -> None:
             1024,
             'no modality is stated; some models treat CT in another way, so write modality = "CT", "MR" or another',
         ),
-        ("zscore", 0, "zscore is not a known modality, and the values look like Hounsfield units; write modality"),
+        (
+            "zscore",
+            0,
+            "the modality zscore does not say whether this is CT, and the values look like Hounsfield units; write",
+        ),
         (
             "MR",
             0,
             'the modality is MR, but the values look like Hounsfield units; if this is CT, write modality = "CT" in',
         ),
-        ("ct", 1024, "are no Hounsfield units, which models expect of CT"),
+        (
+            "ct",
+            1024,
+            "the modality is ct, but the values cannot be Hounsfield units, which models expect of CT; convert",
+        ),
         ("CT", 0, ""),
         ("MR", 1024, ""),
     ],
@@ -157,6 +168,23 @@ def test_the_modality_is_asked_for_and_held_against_the_values(
     about = [line for line in look(root)[1] if "modality" in line or "Hounsfield" in line]
     assert len(about) == bool(told)
     assert all(told in line for line in about)
+
+
+def test_values_of_several_scans_are_warned_of_once(tmp_path: Path) -> None:
+    root = pair(pair(tmp_path / "lab", "c1"), "c2", seed=1)
+    for number in (1, 2):
+        save(root / "images" / f"c{number}.nii.gz", body(shape=SHAPE) + 1024 * number)
+    (root / "dataset.toml").write_text('modality = "CT"')
+    (about,) = [line for line in look(root)[1] if "Hounsfield" in line]
+    assert about.startswith("warning: c1, c2: the modality is CT, but the values cannot be")
+
+
+def test_scans_of_8_bits_are_taken_as_they_are(tmp_path: Path) -> None:
+    root = pair(tmp_path / "lab")
+    save(root / "images" / "c1.nii.gz", body(shape=SHAPE).clip(0, 255).astype(np.uint8))
+    for stated in ("", "CT", "MR"):
+        (root / "dataset.toml").write_text(f'modality = "{stated}"')
+        assert [line for line in look(root)[1] if "modality is" in line or "Hounsfield" in line] == []
 
 
 def test_what_is_suspicious_about_the_whole(tmp_path: Path) -> None:
