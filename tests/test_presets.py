@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -39,7 +40,7 @@ def test_a_preset_is_the_published_configuration(preset: str) -> None:
     entry = weights.get(str(model.weights))
     assert (model.short_spec, entry.file, "hanseg" in entry.trained_on) == RESOLVED[preset]
     assert model.spec == intrabench.model(PRESETS[preset]).spec == intrabench.model(RESOLVED[preset][0]).spec
-    assert made_spec(preset) == model.short_spec
+    assert made_spec(preset) == model.short_spec == PRESETS[preset]
 
 
 def test_there_are_seven() -> None:
@@ -52,10 +53,10 @@ def test_there_are_seven() -> None:
         ("paper:", "there is no model 'paper:'; the paper has paper:sam, paper:sam2, paper:medsam, paper:sammed2d, "),
         ("paper", "there is no model 'paper'; the paper has paper:sam, "),
         ("paper:foo", "there is no model 'paper:foo'; the paper has paper:sam, "),
-        ("paper:sma", "there is no model 'paper:sma', did you mean 'sam'?; the paper has paper:sam, "),
+        ("paper:sma", "there is no model 'paper:sma'; the paper has paper:sam, "),
         (
             "paper:sam,size=b",
-            "'paper:sam,size=b': paper:sam takes no parameters; write sam:size=h,policy=radioactive with other values "
+            "'paper:sam,size=b': paper:sam takes no parameters; write sam:policy=radioactive,size=h with other values "
             "instead",
         ),
         ("paper:size=b", "there is no model 'paper:size=b'; the paper has "),
@@ -155,13 +156,25 @@ def test_the_command_line(say: Callable[..., Said]) -> None:
     assert said.out.startswith("segvol:policy=radioactive (random weights): ")
 
 
+def test_only_files_that_one_command_can_get_are_asked_for_at_once() -> None:
+    """LiteMedSAM's come with its package, and what brings weights of its own lacks none."""
+    huge, medsam, lite = map(intrabench.model, ("paper:sam", "medsam", "litemedsam"))
+    weights.check_present([huge, lite])
+    with pytest.raises(IntraBenchError, match="the weights of 2 models are missing; run: intrabench weights get sam_v"):
+        weights.check_present([huge, lite, medsam])
+    usual = medsam.runtime
+    for own in ({"random": True}, {"weights": Path("mine.pth")}):
+        medsam.runtime = replace(usual, **own)
+        weights.check_present([huge, medsam])
+
+
 def test_presets_are_listed_described_and_completed(say: Callable[..., Said]) -> None:
     from intrabench.cli.options import completes
 
     listed = say("list", "models").out.partition("\nPresets:\n")[2].splitlines()
     assert [line.split()[0] for line in listed[:7]] == list(RESOLVED)
     lines = say("info", "paper:sam2").out.splitlines()
-    assert lines[0] == "paper:sam2 is sam2:size=l,release=2.0,policy=radioactive, as in the IntRaBench paper"
+    assert lines[0] == "paper:sam2 is sam2:policy=radioactive,size=l,release=2.0, as in the IntRaBench paper"
     assert "weights id: sam2_l" in lines
     lines = say("info", "intrabench@1").out.splitlines()
     first = lines.index("models (run without --model):") + 1
@@ -173,7 +186,10 @@ def test_presets_are_listed_described_and_completed(say: Callable[..., Said]) ->
 def test_weights_are_found_by_the_model_that_takes_them(say: Callable[..., Said]) -> None:
     for name in ("paper:sam2", "sam2:size=l,release=2.0"):
         assert say("weights", "path", name).err.startswith("error: the weights sam2_l are missing")
-    assert say("weights", "get", "paper:sma").err.startswith("error: there is no model 'paper:sma', did you mean 'sam'")
+    for name in ("sam", "sam:size=b"):
+        assert say("weights", "path", name).err.startswith("error: the weights sam_vit_b are missing")
+    assert say("weights", "path", "sma").err.startswith("error: there are no weights 'sma'")
+    assert say("weights", "get", "paper:sma").err.startswith("error: there is no model 'paper:sma'; the paper has")
     assert say("weights", "get", "box_fill:").err.startswith("error: 'box_fill:' is not a valid spec")
     assert say("weights", "get", "random_walker:derived=all").err.startswith("error: model random_walker:derived=all h")
     assert say("weights", "verify", "paper:medsam").err.startswith("paper:medsam: the weights medsam are missing")

@@ -21,22 +21,21 @@ def weights_list(json: Json = False) -> None:
     show(weights.listing(), json)
 
 
-NAMES = "Ids of weights, or models with their parameters, e.g. sam_vit_h, sam:size=h or paper:sam."
+NAMES = "Ids of weights or models, e.g. sam_vit_h, sam:size=h or paper:sam."
 
 
 def weights_id(name: str) -> str:
-    """The id of weights that were asked for by their id, or by a model with parameters (``sam:size=h``, ``paper:sam``).
+    """The id of weights that were asked for by their id, or by a model (``sam``, ``sam:size=h``, ``paper:sam``).
 
     Raises:
         IntraBenchError: there is nothing of this name, or the model has no weights.
     """
-    from intrabench.models.weights.registry import get
+    from intrabench import registry
+    from intrabench.models.weights.registry import entries, get
 
-    if ":" not in name:
+    if name in entries() or not (":" in name or name in registry.entries("models")):
         return get(name).id
-    from intrabench.registry import make
-
-    found = make("models", name).weights
+    found = registry.make("models", name).weights
     if found is None:
         raise IntraBenchError(f"model {name} has no weights; `intrabench weights list` shows all")
     return found

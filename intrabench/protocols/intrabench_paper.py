@@ -128,12 +128,12 @@ _TABLE_6 = (
 ROWS = (*_TABLE_2, *_TABLE_3, *_TABLE_4, *_TABLE_5, *_TABLE_6)
 
 MODELS = {
-    "SAM": "sam:size=h,policy=radioactive",
-    "SAM2": "sam2:size=l,release=2.0,policy=radioactive",
+    "SAM": "sam:policy=radioactive,size=h",
+    "SAM2": "sam2:policy=radioactive,size=l,release=2.0",
     "MedSam": "medsam:policy=radioactive",
     "SamMed 2D": "sammed2d:policy=radioactive",
     "SamMed 3D": "sammed3d:policy=radioactive",
     "SamMed 3D Turbo": "sammed3d_turbo:policy=radioactive",
     "SegVol": "segvol:policy=radioactive",
 }
-"""Its models by their printed names, each with the size and the steps of the published code."""
+"""Its models by their printed names, each with the size and the steps of the published code, as results name it."""

@@ -64,7 +64,7 @@ def test_the_same_configuration_is_set_beside_the_published() -> None:
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_rows_of_a_preset_are_compared(preset: str) -> None:
-    """What rows call the model is what the tables know, whatever the order of its parameters."""
+    """What rows call the model is what the tables know."""
     model = registry.make("models", preset).short_spec
     published = reference().filter(model=PRESETS[preset], round=0, paper="D5").drop_nulls()
     both, others = beside(cells(model=model, prompter=published["prompter"][0]))
@@ -84,7 +84,7 @@ def test_rows_of_a_preset_are_compared(preset: str) -> None:
     ],
 )
 def test_another_configuration_is_not_compared(ran: dict[str, str], name: str) -> None:
-    missing = f"{name} is not compared, because the paper has sam:size=h,policy=radioactive"
+    missing = f"not compared: {name}; the paper has {HUGE}"
     run = "; run: intrabench run --protocol intrabench@1 --model paper:sam"
     with pytest.raises(IntraBenchError) as error:
         beside(pl.concat([cells(**ran), cells(**ran, dataset="rider_lung")]))
@@ -94,6 +94,20 @@ def test_another_configuration_is_not_compared(ran: dict[str, str], name: str) -
     assert others == [missing]  # the published one was run on that data set
     _, others = beside(pl.concat([cells(**ran), cells(**ran, dataset="rider_lung"), cells()]))
     assert others == [f"{missing}{run} --dataset rider_lung"]
+    _, others = beside(pl.concat([cells(**ran), cells(prompter="box_slice")]))
+    assert others == [f"{missing}{run} --dataset lnq"]  # the published one was run there, but not with this row
+
+
+def test_one_sentence_for_all_that_is_not_compared_with_a_model_of_the_paper() -> None:
+    ran = [
+        cells(model=model, dataset=name) for model, name in (("sam2", "lnq"), ("sam:size=h", "lnq"), ("sam", "pengwin"))
+    ]
+    _, others = beside(pl.concat([*ran, cells()]))
+    run = "run: intrabench run --protocol intrabench@1 --model"
+    assert others == [
+        f"not compared: sam, sam:size=h; the paper has {HUGE}; {run} paper:sam --dataset pengwin",
+        f"not compared: sam2; the paper has {PRESETS['paper:sam2']}; {run} paper:sam2 --dataset lnq",
+    ]
 
 
 def test_the_release_belongs_to_the_configuration() -> None:
@@ -103,8 +117,7 @@ def test_the_release_belongs_to_the_configuration() -> None:
     assert both["model"].to_list() == ["sam2:policy=radioactive,size=l,release=2.0"]
     assert both["published"].to_list() == pytest.approx([0.6906])
     assert others == [
-        "sam2:policy=radioactive,size=l is not compared, because the paper has sam2:size=l,release=2.0,"
-        "policy=radioactive"
+        "not compared: sam2:policy=radioactive,size=l; the paper has sam2:policy=radioactive,size=l,release=2.0"
     ]
 
 

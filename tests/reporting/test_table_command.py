@@ -86,13 +86,21 @@ def test_ours_beside_the_paper(table: Callable[..., Said]) -> None:
     assert said.err == ""
 
 
+def test_other_protocols_are_not_mixed_into_a_comparison_with_the_paper(table: Callable[..., Said]) -> None:
+    early = rows({"dice": 0.5}, dataset="lnq", model=MEDSAM, **PAPER | {"protocol": "overlap@1", "stop": "dice=0.5"})
+    store = Store(Path("intrabench-results"), "other")
+    store.write_part([{k: v for k, v in row.items() if v is not None} for row in early.to_dicts()], [])
+    said = table("--reference", "paper")
+    assert (said.code, "cannot be combined" in said.err) == (2, True)
+
+
 def test_the_table_says_what_the_paper_has_instead(table: Callable[..., Said]) -> None:
     plain = rows({"dice": 0.5}, dataset="lnq", model="medsam", **PAPER)
     store = Store(Path("intrabench-results"), "other")
     store.write_part([{k: v for k, v in row.items() if v is not None} for row in plain.to_dicts()], [])
     said = table("--reference", "paper")
     assert (said.code, said.out.count("3B Inter")) == (0, 1)
-    assert said.err == "medsam is not compared, because the paper has medsam:policy=radioactive\n"
+    assert said.err == "not compared: medsam; the paper has medsam:policy=radioactive\n"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from intrabench.models.weights.registry import REGISTERED
 from intrabench.protocols.intrabench_paper import MODELS, ROWS
 from intrabench.protocols.presets import PAPER, PRESETS
 from intrabench.results import labels
-from intrabench.specs import nearest, ordered, parse
+from intrabench.specs import nearest, parse
 
 PAPERS = {PAPER: Path(__file__).parent / "intrabench_paper.csv"}
 """Files by the name for ``--reference``; each states the source of its numbers."""
@@ -47,7 +47,7 @@ def beside(table: pl.DataFrame, name: str = "paper") -> tuple[pl.DataFrame, list
     """Our cells (``prompter``, ``model``, ``round``, ``dataset``, ``value``) for which there are published numbers.
 
     Only the published configuration of a model is compared: its size, release, steps and weights. Also gives a sentence
-    for each model of which the paper has another configuration.
+    for each published configuration that other ones of ours stand beside.
 
     Raises:
         IntraBenchError: there are no published numbers for the table.
@@ -59,8 +59,7 @@ def beside(table: pl.DataFrame, name: str = "paper") -> tuple[pl.DataFrame, list
     )
     theirs = reference(name).with_columns(_family=pl.col("model").map_elements(_family, pl.String))
     both = ours.join(theirs.rename({"model": "_published"}), on=["prompter", "_family", "round", "paper"], how="inner")
-    same = pl.col("model").map_elements(ordered, pl.String) == pl.col("_published").map_elements(ordered, pl.String)
-    same &= pl.col("weights") == REGISTERED
+    same = (pl.col("model") == pl.col("_published")) & (pl.col("weights") == REGISTERED)
     found = both.filter(same)
     others = _others(both.filter(~same), found)
     if found.is_empty():
@@ -79,15 +78,15 @@ def _family(spec: str) -> str:
 
 
 def _others(cells: pl.DataFrame, found: pl.DataFrame) -> list[str]:
-    """A sentence for each model that the paper has in another configuration; it says how to get what is not `found`."""
-    presets = {spec: preset for preset, spec in PRESETS.items()}
-    lacking = cells.join(found, on=["_published", "dataset"], how="anti")
+    """A sentence for each published configuration of which we have others; it says how to get what is not `found`."""
+    lacking = cells.join(found, on=["_published", "prompter", "dataset"], how="anti")
     sentences = []
-    for model, published in cells.select(labels.MODEL, "_published").unique().sort("model").iter_rows():
+    for preset, published in PRESETS.items():
+        models = cells.filter(_published=published).select(labels.MODEL)["model"].unique().sort()
         sets = lacking.filter(_published=published)["dataset"].unique().sort()
-        options = [f"--model {presets[published]}", *(f"--dataset {one}" for one in sets)]
+        options = [f"--model {preset}", *(f"--dataset {one}" for one in sets)]
         run = f"; run: intrabench run --protocol intrabench@1 {' '.join(options)}" if len(sets) else ""
-        sentences.append(f"{model} is not compared, because the paper has {published}{run}")
+        sentences += [f"not compared: {', '.join(models)}; the paper has {published}{run}"] if len(models) else []
     return sentences
 
 
