@@ -164,6 +164,13 @@ def test_ct_is_windowed_and_other_scans_are_not() -> None:
     assert np.array_equal(mr, np.floor((np.clip(array[1], low, high) - low) / (high - low) * 255))
 
 
+def test_a_scan_of_no_stated_modality_is_noted_unless_it_does_not_matter() -> None:
+    scan = Volume.from_canonical(np.linspace(0, 900, 60).reshape(3, 4, 5))
+    for model in ("litemedsam", "medsam"):
+        assert make("models", model).notes(scan) == ("assumed no CT",)
+        assert make("models", f"{model}:intensity=slice").notes(scan) == ()
+
+
 def test_specs_choose_the_intensity_policy() -> None:
     volume = Volume.from_canonical(np.linspace(-1000, 1000, 60).reshape(3, 4, 5).astype(np.float32))
     image = make("models", "litemedsam:intensity=ct_soft").slice_images(volume)(1)

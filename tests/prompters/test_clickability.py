@@ -16,7 +16,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.prompters.base import Clock, Refinement, User
 from intrabench.prompters.click_deepest import ClickDeepest
-from intrabench.prompters.clickability import ClickabilityClick
+from intrabench.prompters.clickability import ClickabilityClick, _rgb
 from intrabench.prompts import Turn, points
 from intrabench.registry import _click_model, click_model
 from intrabench.target import Target
@@ -259,3 +259,14 @@ def test_all_draw_from_their_own_streams() -> None:
     }
     assert len(found) == 4
     assert points([[0, 0, 0]]).points.tolist() == [[0, 0, 0, 1]]
+
+
+def test_models_of_clicks_see_ct_in_its_window_stated_or_not() -> None:
+    image = np.full((2, 40, 40), -1000, np.int16)
+    image[:, 5:, 5:] = 40
+    for modality in ("", "low-dose CT"):
+        volume = replace(Volume.from_canonical(image), modality=modality)
+        user = User(make_target(image == 40), "d", 0, volume)
+        assert set(np.unique(_rgb(user, 0))) == {0, 127}
+    user = User(make_target(image == 40), "d", 0, replace(volume, modality="MR"))
+    assert 127 not in _rgb(user, 0)

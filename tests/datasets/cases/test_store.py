@@ -437,3 +437,14 @@ def test_grid_of_the_index(tmp_path: Path) -> None:
     grid = store.prepare(given(volume), "one", tmp_path).grid
     assert grid.same_as(Grid((8, 9, 10), AFFINE))
     np.testing.assert_array_equal(grid.canonical_affine, volume.affine)
+
+
+def test_cases_stored_without_a_modality_have_that_of_the_card(data: Path) -> None:
+    """As by earlier versions of IntraBench."""
+    dataset = Phantom(shape=(16, 32, 32))
+    store.prepare(dataset, "case-1")
+    (path,) = data.glob("cases/*/*/case.json")
+    stored = json.loads(path.read_text())
+    assert stored.pop("modality") == Phantom.card.modality
+    path.write_text(json.dumps(stored))
+    assert store.open_case(dataset, "case-1").volume.modality == Phantom.card.modality
