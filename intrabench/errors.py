@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import traceback
+from contextlib import ContextDecorator
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 
@@ -19,6 +21,30 @@ class WrongType(IntraBenchError):
     """A method gave something of the wrong type; the message names it, what it gave and what was expected."""
 
 
+class Quit(Exception):
+    """Code of others, such as a plug-in, tried to end the whole program; see `foreign`."""
+
+
+class foreign(ContextDecorator):
+    """Around every call of code that others wrote: a model, a prompter, a data set, a metric, or the import of one.
+
+    What such code raises to end the whole program, as `sys.exit` does, becomes `Quit`, which is an exception like any
+    other, so that only its session or command fails. Ctrl-C is the user's own. Never yield inside of it: a generator
+    that is closed looks the same as code that raises GeneratorExit.
+    """
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if error is not None and not isinstance(error, Exception | KeyboardInterrupt):
+            raise Quit(f"{error!r} would have ended the program; raise an ordinary exception").with_traceback(at)
+
+
+def is_foreign(error: Exception) -> bool:
+    """Whether an exception came through code of the user's own, or is `Quit`."""
+    return isinstance(error, Quit) or bool(_place(error))
+
+
 def in_words(error: Exception) -> str:
     """What went wrong, in one line: our own messages as they are, others after the name of their exception.
 
@@ -27,6 +53,8 @@ def in_words(error: Exception) -> str:
     text = " ".join(str(error).split())
     if text and isinstance(error, IntraBenchError):
         return text
+    if isinstance(error, Quit):
+        return text + _place(error)
     return (f"{type(error).__name__}: {text}" if text else type(error).__name__) + _place(error)
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
-from intrabench.errors import RECORDED, IntraBenchError, in_words
+from intrabench.errors import RECORDED, IntraBenchError, foreign, in_words
 from intrabench.sources import hash_of, sources_of
 
 
@@ -36,7 +36,8 @@ def import_file(path: Path) -> ModuleType:
     setattr(module, RECORDED, source)
     sys.modules[name] = module  # dataclasses look their module up there
     try:
-        exec(compile(sources[""], str(path), "exec", dont_inherit=True), vars(module))
+        with foreign():
+            exec(compile(sources[""], str(path), "exec", dont_inherit=True), vars(module))
     except Exception as error:  # a user's file may fail in any way
         del sys.modules[name]
         raise IntraBenchError(f"{path} cannot be imported ({in_words(error)}); repair it") from error

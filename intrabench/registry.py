@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from intrabench import specs
 from intrabench.contract import Room, check_class, check_source, kind_of, likely_base, room_of, written_name
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.loading import import_file
 from intrabench.workspace import current
 
@@ -279,10 +279,11 @@ def _checked(room: Room, entry: Entry) -> type[Any]:
 
 def _load_point(point: importlib.metadata.EntryPoint, origin: str) -> Any:
     try:
-        return point.load()
+        with foreign():
+            return point.load()
     except Exception as error:  # the package's own code may raise anything
         raise IntraBenchError(
-            f"{point.value} of {origin} cannot be imported ({type(error).__name__}: {error}); repair or uninstall it"
+            f"{point.value} of {origin} cannot be imported ({in_words(error)}); repair or uninstall it"
         ) from error
 
 

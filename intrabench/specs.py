@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, field, fields
 from typing import Any, TypeVar, get_type_hints
 
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.values import read
 
 T = TypeVar("T")
@@ -73,9 +73,14 @@ def build(cls: type[T], arguments: Mapping[str, str], spec: str) -> T:
                 f"{spec!r}: {one.name} has no default; give it one in class {cls.__name__}, or write {write}"
             )
     try:
-        return cls(**values)
+        with foreign():
+            return cls(**values)
+    except IntraBenchError:
+        raise
     except (ValueError, TypeError) as error:
         raise IntraBenchError(f"{spec!r}: {error}") from error
+    except Exception as error:  # the class's own code may raise anything
+        raise IntraBenchError(f"{spec!r} cannot be made ({in_words(error)}); repair it") from error
 
 
 def spec_of(obj: Any) -> str:

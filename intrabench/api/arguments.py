@@ -8,7 +8,7 @@ from functools import wraps
 from types import SimpleNamespace
 from typing import Any, ParamSpec, TypeVar, get_type_hints
 
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, Quit, foreign, in_words
 from intrabench.specs import nearest
 from intrabench.values import expected, is_a, unfit
 
@@ -29,7 +29,11 @@ def named(function: Callable[P, R]) -> Callable[P, R]:
             signature.bind(*args, **kwargs)
         except TypeError as error:
             raise IntraBenchError(f"{function.__name__}: {error}; options are {', '.join(known)}") from error
-        return function(*args, **kwargs)
+        try:
+            with foreign():
+                return function(*args, **kwargs)
+        except Quit as error:
+            raise IntraBenchError(in_words(error)) from error
 
     return call
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from intrabench import registry, specs
 from intrabench.contract import Room
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, foreign
 from intrabench.protocols import PROTOCOLS, Protocol
 from intrabench.protocols.presets import PRESETS
 from intrabench.protocols.row import Row
@@ -143,7 +143,8 @@ def datasets() -> list[dict[str, Any]]:
 def _count(dataset: Dataset) -> int:
     """The number of cases; 0 if unknown, before a download or because the data set fails."""
     try:
-        return len(dataset.cases())
+        with foreign():
+            return len(dataset.cases())
     except Exception:  # the data set's own code may raise anything
         return 0
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from intrabench import __version__
 from intrabench.cli import options
@@ -17,9 +18,20 @@ from intrabench.cli.results import add_results
 from intrabench.cli.run import add_runs
 from intrabench.cli.shared import Json, Plugins, add_plugins, flag, listing, problems, show_names, show_table
 from intrabench.cli.weights import weights_app
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, foreign, in_words, is_foreign
+
+
+class Commands(TyperGroup):
+    """The commands; what a plug-in raises to end the program does not pass for their own end."""
+
+    @foreign()
+    def invoke(self, ctx: Any) -> Any:
+        """Parse and run the command."""
+        return super().invoke(ctx)
+
 
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -97,7 +109,9 @@ def main() -> NoReturn:
     """Entry point: 0 ok, 1 some units failed or the run was interrupted, 2 usage."""
     try:
         app()
-    except IntraBenchError as error:
-        print(f"error: {error}", file=sys.stderr)
+    except Exception as error:
+        if not isinstance(error, IntraBenchError) and not is_foreign(error):
+            raise
+        print(f"error: {in_words(error)}", file=sys.stderr)
         sys.exit(2)
     sys.exit(0)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from intrabench import specs
-from intrabench.errors import IntraBenchError, WrongType, in_words, kind
+from intrabench.errors import IntraBenchError, WrongType, foreign, in_words, kind
 from intrabench.fetch.archive import member_names, open_members
 from intrabench.fetch.remote import RemoteFile
 from intrabench.fetch.source import Source
@@ -209,7 +209,8 @@ def patient_of(dataset: Dataset, case: str) -> str:
         IntraBenchError: `patient` failed, or returned something else (WrongType).
     """
     try:
-        found: Any = dataset.patient(case)
+        with foreign():
+            found: Any = dataset.patient(case)
     except IntraBenchError:
         raise
     except Exception as error:  # the data set's own code may raise anything

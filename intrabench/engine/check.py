@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from intrabench.datasets.base import Files
 from intrabench.datasets.phantom import Phantom
 from intrabench.engine.environment import memory_mb
-from intrabench.errors import IntraBenchError, in_words
+from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, open_image
 from intrabench.play.lockstep import ask
@@ -49,7 +50,8 @@ def check(model: Model) -> Iterator[Finding]:
     """Yield findings one by one. The model must have its runtime; what it raises becomes a finding that is not ok."""
     started = time.perf_counter()
     try:
-        model.load()
+        with foreign():
+            model.load()
     except IntraBenchError:
         raise
     except Exception as error:  # the model's own code may raise anything
@@ -69,11 +71,17 @@ def check(model: Model) -> Iterator[Finding]:
     told: set[str] = set()
     for part in parts:
         try:
-            yield from part(model, volume, targets)
+            yield from _guarded(part(model, volume, targets))
         except Exception as error:  # the other checks still run
             message = in_words(error)
             yield Finding(part.__name__.strip("_").replace("_", " "), False, AGAIN if message in told else message)
             told.add(message)
+
+
+def _guarded(findings: Iterator[Finding]) -> Iterator[Finding]:
+    step = foreign()(partial(next, findings, None))
+    while (finding := step()) is not None:
+        yield finding
 
 
 def prompt(kind: PromptKind, target: Target) -> Prompts:

@@ -21,7 +21,7 @@ from intrabench.datasets.cases import store as cases
 from intrabench.engine.environment import versions, versions_hash
 from intrabench.engine.hardware import commit, hardware
 from intrabench.engine.options import DEFAULTS, Options
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, foreign
 from intrabench.fetch.checksum import noted
 from intrabench.models.weights import registry as weights
 from intrabench.results.runs import FINISHED, LOCK, unfinished, without_home, work_of
@@ -129,7 +129,7 @@ def _datasets(job: Job) -> list[dict[str, Any]]:
     prepared: dict[str, list[Any]] = {dataset.spec: [] for dataset in job.datasets}
     with suppress(IntraBenchError):  # errors in --cases were reported already
         for dataset, case in job.selected():
-            with suppress(Exception):  # damaged cases have a failed row
+            with suppress(Exception), foreign():  # damaged cases have a failed row
                 if index := cases.index(dataset, case):
                     hashes = [target.content_hash for target in index.targets]
                     prepared[dataset.spec].append([case, index.image_hash, hashes])

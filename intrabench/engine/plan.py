@@ -14,7 +14,7 @@ from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.job import Job
 from intrabench.engine.progress import Reporter
 from intrabench.engine.units import Runner, Unit
-from intrabench.errors import in_words
+from intrabench.errors import foreign, in_words
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,8 @@ def _fetch_lists(job: Job, reporter: Reporter) -> None:
     """Download the archives that define the cases of a data set."""
     for dataset in job.datasets:
         try:
-            dataset.cases()
+            with foreign():
+                dataset.cases()
         except NotFetched:
             fetch_shared(dataset, reporter.watch)
         except Exception:  # `select_cases` reports the error
@@ -89,10 +90,11 @@ def _fetch_lists(job: Job, reporter: Reporter) -> None:
 def _prepare(dataset: Dataset, case: str, reporter: Reporter) -> tuple[CaseIndex | None, str]:
     """The index of a case, or None and the reason."""
     try:
-        if cases.index(dataset, case) is None:
-            for source in cases.to_download(dataset, [case]):
-                reporter.say(f"{dataset.short_spec}: needs {source.title} ({source.megabytes:.1f} MB)")
-        index = cases.prepare(dataset, case, watch=reporter.watch)
+        with foreign():
+            if cases.index(dataset, case) is None:
+                for source in cases.to_download(dataset, [case]):
+                    reporter.say(f"{dataset.short_spec}: needs {source.title} ({source.megabytes:.1f} MB)")
+            index = cases.prepare(dataset, case, watch=reporter.watch)
     except Exception as error:  # a damaged file must not stop the other cases
         problem = in_words(error)
         reporter.say(f"{dataset.short_spec}, case {case}: {problem}")

@@ -16,7 +16,7 @@ from intrabench.engine.plan import Group
 from intrabench.engine.progress import Reporter
 from intrabench.engine.rows import RowWriter
 from intrabench.engine.units import Unit
-from intrabench.errors import IntraBenchError, NotApplicable
+from intrabench.errors import IntraBenchError, NotApplicable, foreign, in_words
 from intrabench.models.base import Failure, Predictor, failure_of
 from intrabench.play.lockstep import play, waves
 from intrabench.play.session import Session
@@ -58,15 +58,17 @@ class Player:
         """Open the image once and play the units in waves."""
         if not units:
             return
-        with ExitStack() as stack:
+        stack = ExitStack()
+        try:
             started = time.perf_counter()
             try:
-                stored = self._opened(group)
-                volume = stored.volume  # read here, once
-                if volume.array.ndim > 3 and group.runner.model.grey_only:
-                    raise NotApplicable("the model takes one grey value per voxel, this image has channels")
-                targets = {target.id: target for target in stored.targets(_ids(units))}
-                image = stack.enter_context(group.runner.open(volume))
+                with foreign():
+                    stored = self._opened(group)
+                    volume = stored.volume  # read here, once
+                    if volume.array.ndim > 3 and group.runner.model.grey_only:
+                        raise NotApplicable("the model takes one grey value per voxel, this image has channels")
+                    targets = {target.id: target for target in stored.targets(_ids(units))}
+                    image = stack.enter_context(group.runner.open(volume))
             except NotApplicable as reason:
                 self.writer.not_applicable(units, str(reason))
                 return
@@ -77,6 +79,16 @@ class Player:
                 self._fail(group, units, failure_of(error, started))
                 return
             self.play_waves(units, targets, image, volume)
+        finally:
+            self._close(group, stack)
+
+    def _close(self, group: Group, stack: ExitStack) -> None:
+        """Close the image; its rows are kept already."""
+        try:
+            with foreign():
+                stack.close()
+        except Exception as error:  # the model's own code may raise anything
+            self.reporter.say(f"{_who(group)}: closing the image failed ({in_words(error)})")
 
     def _opened(self, group: Group) -> StoredCase:
         """The case of a group; groups of one image follow each other, so it is read once."""
@@ -87,7 +99,7 @@ class Player:
 
     def _fail(self, group: Group, units: Sequence[Unit], failure: Failure) -> None:
         """Rows for units whose image could not be opened."""
-        self.reporter.say(f"{group.dataset.short_spec}, case {group.case}, {group.runner.label}: {failure.message}")
+        self.reporter.say(f"{_who(group)}: {failure.message}")
         self.writer.failed([(unit, failure.status, failure.message) for unit in units])
 
     def play_waves(
@@ -117,6 +129,10 @@ class Player:
             keep_masks=job.save_masks,
             metrics=job.metrics,
         )
+
+
+def _who(group: Group) -> str:
+    return f"{group.dataset.short_spec}, case {group.case}, {group.runner.label}"
 
 
 def _ids(units: Sequence[Unit]) -> list[str]:

@@ -13,7 +13,7 @@ from intrabench.datasets.cases.stored_case import StoredCase
 from intrabench.engine.job import Job
 from intrabench.engine.make_job import make_job
 from intrabench.engine.options import Options
-from intrabench.errors import IntraBenchError, in_words
+from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.models.base import Model, open_image
 from intrabench.pictures import Picture
 from intrabench.play.lockstep import play
@@ -76,7 +76,8 @@ def _first(job: Job, target: Target, volume: Volume) -> Prompts:
     prompter = job.prompters[0]
     user = User(target, job.datasets[0].short_spec, job.seeds[0], volume, prompter.spec)
     try:
-        turn = next(dialogue(prompter, user), None)
+        with foreign():
+            turn = next(dialogue(prompter, user), None)
     except Exception as error:  # the prompter's own code may raise anything
         raise IntraBenchError(f"prompter {prompter.spec} failed ({in_words(error)}); repair it") from error
     if turn is None:
@@ -128,7 +129,7 @@ def played(
         keep_masks=True,
     )
     try:
-        with open_image(model, volume) as image:
+        with foreign(), open_image(model, volume) as image:
             play([session], image)
     except IntraBenchError:
         raise

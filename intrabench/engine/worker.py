@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, foreign
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, Runtime, failure_of, open_image
 from intrabench.play.lockstep import ask
 from intrabench.volume import Grid, Volume
@@ -57,7 +57,11 @@ class Worker:
 
     def open(self, array: Path, grid: Grid, modality: str) -> None:
         """Open an image whose voxels are in a file mapped by both processes; the previous one is closed."""
-        self._opened.close()
+        try:
+            with foreign():
+                self._opened.close()
+        except Exception:  # of the previous image, whose rows are kept already
+            traceback.print_exc()
         self.memories.clear()
         self._opened = ExitStack()
         volume = Volume(np.load(array, mmap_mode="r"), grid, modality)
@@ -92,7 +96,8 @@ def serve(connection: Connection) -> None:
 
 def _answered(worker: Worker, kind: str, content: Mapping[str, Any]) -> tuple[str, Any]:
     try:
-        return "ok", worker.answer(kind, content)
+        with foreign():
+            return "ok", worker.answer(kind, content)
     except IntraBenchError as error:
         return "error", str(error)
     except Exception as error:  # the model may raise anything; the other process decides what it means

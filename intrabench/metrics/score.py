@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 
-from intrabench.errors import in_words
+from intrabench.errors import foreign, in_words
 from intrabench.mask import Mask
 from intrabench.metrics.base import Metric
 from intrabench.metrics.mask_pair import MaskPair
@@ -40,7 +40,8 @@ def score(target: Target, answer: Mask, metrics: Sequence[Metric], image: Volume
     found = Scores(counts.dice, {**voxels, "dice": counts.dice, "iou": counts.iou})
     for metric in metrics:
         try:
-            found.columns[metric.column] = _checked(metric.measure(pair))
+            with foreign():
+                found.columns[metric.column] = _checked(metric.measure(pair))
         except Exception as error:  # the metric's own code may raise anything
             found.columns[metric.column] = None
             found.problems[metric.column] = in_words(error)

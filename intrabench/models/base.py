@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from intrabench.errors import WrongType, in_words, kind
+from intrabench.errors import WrongType, foreign, in_words, kind
 from intrabench.mask import Box, Mask, Region
 from intrabench.prompts import Abilities, Derived, PromptKind, Turn, counting
 from intrabench.specs import short_spec_of, spec_of
@@ -254,7 +254,8 @@ class _OneByOne(Predictor):
     def _guarded(self, request: Request) -> Answer | Failure:
         started = time.perf_counter()
         try:
-            answer = checked(self.model.segment_one(self.volume, request), f"{self.model.name}.segment_one")
+            with foreign():
+                answer = checked(self.model.segment_one(self.volume, request), f"{self.model.name}.segment_one")
             return replace(answer, seconds=time.perf_counter() - started)
         except Exception as error:  # becomes a row with a status; the run goes on
             return failure_of(error, started)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from intrabench.errors import WrongType, kind
+from intrabench.errors import WrongType, foreign, kind
 from intrabench.models.base import Answer, Failure, Predictor, Request, checked, failure_of
 from intrabench.play.session import Session
 
@@ -25,7 +25,8 @@ def ask(image: Predictor, requests: Sequence[Request]) -> list[Answer | Failure]
     """One answer for each request, of the right types. A model that raises fails these requests, not the run."""
     started, method = time.perf_counter(), f"{type(image).__name__}.segment"
     try:
-        answers = image.segment(requests)
+        with foreign():
+            answers = image.segment(requests)
         if not isinstance(answers, Sequence) or len(answers) != len(requests):
             got = f"{kind(answers)} of {len(answers)}" if isinstance(answers, Sequence) else kind(answers)
             raise WrongType(f"{method} returned {got}, expected a list with one Answer or Failure for each request")

@@ -6,11 +6,12 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from intrabench.effort import Effort, effort_of_round
-from intrabench.errors import NotApplicable, WrongType, in_words
+from intrabench.errors import NotApplicable, WrongType, foreign, in_words
 from intrabench.mask import Mask
 from intrabench.metrics.base import Metric
 from intrabench.metrics.known import of_protocol
@@ -167,10 +168,11 @@ class Session:
         """The user's next turn. Meanwhile, the clock shows the round that a turn with actions would begin."""
         self._clock.round = 0 if self._round is None else self._number + 1
         try:
-            if self._dialogue is None:
-                self._dialogue = dialogue(self._prompter, self._user)
-                return next(self._dialogue)
-            return self._dialogue.send(self._state.mask)
+            with foreign():
+                if self._dialogue is None:
+                    self._dialogue = dialogue(self._prompter, self._user)
+                    return next(self._dialogue)
+                return self._dialogue.send(self._state.mask)
         except StopIteration:
             return None
         except Exception:
@@ -204,6 +206,8 @@ class Session:
         self.problems.update(scores.problems.items())
         more = self._number < self.rounds and not last
         reached = more and (too_much or scores.dice >= self.protocol.stop.dice)
+        if reached or not more:
+            self._close_dialogue()  # what it raises is the failure of this round
         status = "stopped" if reached else "ok" if state.mask.any() else "empty"
         error = "; ".join(f"metric {column}: {reason}" for column, reason in scores.problems.items())
         self._write_row(status, error, scores.columns, ended=last or reached)
@@ -246,5 +250,10 @@ class Session:
     def _finish(self) -> None:
         self.request, self._ended = None, True
         self._state.memory = None  # logits of many sessions would fill the memory
+        with suppress(Exception):  # the failure of a round that failed already
+            self._close_dialogue()
+
+    @foreign()
+    def _close_dialogue(self) -> None:
         if self._dialogue is not None:
             self._dialogue.close()

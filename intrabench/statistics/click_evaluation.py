@@ -11,7 +11,7 @@ from intrabench.clickability.base import Clickability
 from intrabench.clickability.click_metrics import BOOTSTRAPS, ClickMetrics, click_metrics
 from intrabench.clickability.clicked_images import ClickedImage
 from intrabench.clickability.clicks_csv import RealClicks
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.randomness import stream
 from intrabench.statistics.aggregate import aggregation
 from intrabench.statistics.resample import AVERAGE, intervals
@@ -93,13 +93,15 @@ def _row(
         )
     random = stream("click_metrics", seed, entry.dataset, entry.full_stem)
     try:
-        found = click_metrics(clickability.probability(image, target, error), target, entry.clicks, random, bootstraps)
+        with foreign():
+            probability = clickability.probability(image, target, error)
+        found = click_metrics(probability, target, entry.clicks, random, bootstraps)
     except IntraBenchError:
         raise
     except Exception as problem:  # the model's own code may raise anything
         raise IntraBenchError(
-            f"{clickability.name} cannot be compared with the clicks of {entry.full_stem} ({problem}); fix the model "
-            "or leave out this entry"
+            f"{clickability.name} cannot be compared with the clicks of {entry.full_stem} ({in_words(problem)}); "
+            "fix the model or leave out this entry"
         ) from problem
     who = {"dataset": entry.dataset, "full_stem": entry.full_stem, "image_stem": entry.image_stem}
     who |= {"click_type": entry.click_type}

@@ -15,7 +15,7 @@ from intrabench.datasets.cases import store
 from intrabench.datasets.cases.stored_case import image_hash
 from intrabench.datasets.folder.folder import Folder
 from intrabench.datasets.folder.rules import FILE
-from intrabench.errors import in_words
+from intrabench.errors import foreign, in_words
 from intrabench.mask import box_slices
 from intrabench.modality import in_hounsfield, states_ct
 from intrabench.target import Target
@@ -63,9 +63,11 @@ def look_at(dataset: Dataset, cases: Iterable[str]) -> Iterator[CaseFound]:
     """Load cases one after the other, one in memory at a time; a case that cannot be loaded has a `problem`."""
     for case in cases:
         try:
-            yield _found(dataset, case)
+            with foreign():
+                found = _found(dataset, case)
         except Exception as error:  # a damaged file must not stop the other cases
-            yield CaseFound(case, problem=in_words(error))
+            found = CaseFound(case, problem=in_words(error))
+        yield found
 
 
 def warnings_of(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:

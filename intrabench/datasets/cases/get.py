@@ -10,7 +10,7 @@ from intrabench.atomic import CannotWrite, writing
 from intrabench.datasets.base import Dataset, Files, Watch
 from intrabench.datasets.cases import store
 from intrabench.datasets.cases.stored_case import CaseIndex
-from intrabench.errors import IntraBenchError, in_words
+from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.fetch.download import DownloadError, ask_for_space
 
 PATIENCE = 5
@@ -61,7 +61,8 @@ def get(
 
 def _telling(work: Callable[[], CaseIndex]) -> CaseIndex | IntraBenchError:
     try:
-        return work()
+        with foreign():
+            return work()
     except IntraBenchError as error:
         return error
     except Exception as error:  # a damaged file must not stop the other cases

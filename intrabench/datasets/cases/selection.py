@@ -10,7 +10,7 @@ from pathlib import Path
 
 from intrabench.datasets.base import Dataset, cases_of
 from intrabench.datasets.cases.stored_case import CaseIndex
-from intrabench.errors import IntraBenchError, in_words
+from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.specs import nearest
 from intrabench.target import TargetInfo
 
@@ -34,7 +34,8 @@ def select_cases(dataset: Dataset, wanted: Sequence[str]) -> list[str]:
         IntraBenchError: an entry of `wanted` matches nothing.
     """
     try:
-        names = list(cases_of(dataset))
+        with foreign():
+            names = list(cases_of(dataset))
     except IntraBenchError:
         raise
     except Exception as error:  # the data set's own code may raise anything

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from intrabench.errors import foreign
 from intrabench.models.base import failure_of
 
 Item = TypeVar("Item")
@@ -34,7 +35,8 @@ def _run(call: Call[Item, Result], items: Sequence[Item], pad_to: int) -> list[O
     padded = [*items, *[items[-1]] * (pad_to - len(items))]
     started = time.perf_counter()
     try:
-        results = call(padded)
+        with foreign():
+            results = call(padded)
     except Exception as error:  # exceptions of networks and bad prompts become failed rows
         failure = error.with_traceback(None)  # its frames would keep the batch's memory
     else:

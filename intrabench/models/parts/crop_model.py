@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.errors import foreign
 from intrabench.models.base import Answer, Failure, Predictor, Request, checked, failure_of
 from intrabench.models.parts.embeddings import EmbeddingStore, Key, opened
 from intrabench.models.parts.network_model import NetworkModel
@@ -70,9 +71,10 @@ class OpenCrops(Predictor):
     def _guarded(self, request: Request) -> Answer | Failure:
         started, self._encode_seconds = time.perf_counter(), 0.0
         try:
-            if self.model.feeds_back:
-                request = replace(request, memory=memory_of(request, self._one))
-            answer = self._one(request)
+            with foreign():
+                if self.model.feeds_back:
+                    request = replace(request, memory=memory_of(request, self._one))
+                answer = self._one(request)
         except Exception as error:  # a row with a status instead of a lost run
             return failure_of(error, started)
         seconds = time.perf_counter() - started - self._encode_seconds

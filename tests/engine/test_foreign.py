@@ -1,0 +1,258 @@
+"""Code of the user's own that tries to end the program: its session or its command fails, and nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import intrabench
+from intrabench.engine.check import check
+from intrabench.engine.options import Options
+from intrabench.engine.runners import make_runner
+from intrabench.errors import IntraBenchError, Quit, foreign, in_words
+from tests.conftest import Said
+
+pytestmark = pytest.mark.usefixtures("data")
+Say = Callable[..., Said]
+
+SMALL = "phantom:shape=16x32x32,instances=2"
+
+PLUGIN = """
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from intrabench.datasets.base import Dataset
+from intrabench.datasets.phantom import Phantom
+from intrabench.metrics.dice import Dice
+from intrabench.models.base import Answer, Predictor
+from intrabench.models.box_fill import BoxFill
+from intrabench.prompters.box_slice import BoxSlice
+
+class Stop(BaseException):
+    pass
+
+def end(where):
+    if where == PLACE:
+        raise HOW
+
+end("import")
+
+@dataclass(eq=False)
+class Leaving(BoxFill):
+    name = "leaving"
+
+    def __post_init__(self):
+        end("model")
+
+    def load(self):
+        end("load")
+
+    @property
+    def covers(self):
+        end("covers")
+        return "all"
+
+    @contextmanager
+    def open(self, volume):
+        end("open")
+        with super().open(volume) as image:
+            yield image
+        end("close")
+
+    def segment_one(self, volume, request):
+        end("segment")
+        return super().segment_one(volume, request)
+
+@dataclass(frozen=True)
+class Walking(BoxSlice):
+    name = "walking"
+
+    def interact(self, user):
+        end("interact")
+        try:
+            yield from super().interact(user)
+            yield from super().interact(user)
+        finally:
+            end("ending")
+
+@dataclass(frozen=True)
+class Fading(Phantom):
+    name = "fading"
+    shape: tuple[int, int, int] = (16, 32, 32)
+    instances: int = 2
+
+    def cases(self):
+        end("cases")
+        return super().cases()
+
+    def load(self, case, files):
+        end("data")
+        return super().load(case, files)
+
+@dataclass(frozen=True)
+class Lost(Dice):
+    name = "lost"
+
+    def measure(self, pair):
+        end("metric")
+        return super().measure(pair)
+"""
+
+
+def plugin(place: str, how: str = "SystemExit(0)") -> str:
+    """A plug-in that ends the program at one place."""
+    Path("mine.py").write_text(PLUGIN.replace("PLACE", repr(place)).replace("HOW", how))
+    return "mine.py"
+
+
+def run(say: Say, *more: str, model: str = "leaving") -> Said:
+    """A run of the plug-in's classes, and of a model that ships."""
+    words = ["--model", model, "--model", "box_fill", "--prompter", "walking", "--dataset", "fading"]
+    return say("run", "--plugin", "mine.py", *words, "--protocol", "overlap@1", "--out", "out", *more)
+
+
+def rows() -> pl.DataFrame:
+    return pl.concat([pl.read_parquet(part) for part in Path("out/rows").iterdir()], how="diagonal")
+
+
+HOWS = ["SystemExit(0)", "GeneratorExit()", "Stop('now')"]
+
+
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("place", ["open", "segment"])
+def test_a_model_that_ends_the_program_fails_alone(say: Say, place: str, how: str) -> None:
+    plugin(place, how)
+    assert run(say).code == 1
+    found = {(row["model"], row["status"]) for row in rows().to_dicts()}
+    assert found == {("leaving", "error"), ("box_fill", "ok")}
+    failed = rows().filter(pl.col("status") == "error")["error"].unique().to_list()
+    sentence = f"{how} would have ended the program; raise an ordinary exception, in line "
+    assert len(failed) == 1
+    assert sentence in failed[0]
+    assert failed[0].endswith(" of mine.py")
+
+
+@pytest.mark.parametrize(
+    ("place", "how"),
+    [*((place, how) for place in ("interact", "ending") for how in HOWS if (place, how) != ("ending", HOWS[1]))],
+)  # a generator may end by GeneratorExit when it is closed
+def test_a_prompter_that_ends_the_program_is_an_error_of_its_sessions(say: Say, place: str, how: str) -> None:
+    plugin(place, how)
+    assert run(say).code == 1
+    assert set(rows()["status"]) == {"error"}
+    assert all(error.startswith(f"prompter: {how} would have ended") for error in rows()["error"])
+    assert set(rows()["dice"]) == {0.0}
+
+
+def test_a_data_set_that_ends_the_program_is_a_failed_case(say: Say) -> None:
+    plugin("data")
+    assert run(say, "--dataset", SMALL).code == 1
+    found = {(row["dataset"].partition(":")[0], row["target"] == "*", row["status"]) for row in rows().to_dicts()}
+    assert found == {("fading", True, "error"), ("phantom", False, "ok")}
+
+
+def test_a_metric_that_ends_the_program_has_no_value(say: Say) -> None:
+    plugin("metric")
+    said = run(say, "--metric", "lost")
+    assert set(rows()["status"]) == {"ok"}
+    assert set(rows()["lost"]) == {None}
+    assert "SystemExit(0) would have ended the program" in said.err
+
+
+def test_a_model_that_ends_the_program_when_it_is_closed_is_named(say: Say) -> None:
+    plugin("close")
+    said = run(say)
+    assert "case case-1, leaving: closing the image failed (SystemExit(0) would have ended" in said.out + said.err
+    assert {(row["model"], row["status"]) for row in rows().to_dicts()} == {("leaving", "ok"), ("box_fill", "ok")}
+
+
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("place", ["import", "model", "cases"])
+def test_before_the_first_session_it_is_one_sentence(say: Say, place: str, how: str) -> None:
+    plugin(place, how)
+    said = run(say)
+    assert said.code == 2
+    (line,) = said.err.strip().splitlines()
+    assert line.startswith("error: ")
+    assert f"{how} would have ended the program" in line
+    assert " of mine.py" in line
+
+
+@pytest.mark.parametrize(
+    ("place", "words", "code"),
+    [
+        ("load", ("check", "leaving"), 1),
+        ("open", ("check", "leaving"), 1),
+        ("segment", ("check", "leaving"), 1),
+        ("model", ("check", "leaving"), 2),
+        ("interact", ("preview", "--prompter", "walking", "--dataset", SMALL), 2),
+        ("open", ("preview", "--prompter", "box_slice", "--dataset", SMALL, "--model", "leaving"), 2),
+        ("segment", ("preview", "--prompter", "box_slice", "--dataset", SMALL, "--model", "leaving"), 2),
+        ("import", ("list", "models"), 2),
+        ("covers", ("info", "leaving"), 2),
+        ("cases", ("data", "list", "fading"), 2),
+        ("data", ("data", "check", "fading"), 1),
+        ("data", ("data", "get", "fading"), 1),
+    ],
+)
+def test_every_command_ends_with_its_own_exit_code(say: Say, place: str, words: tuple[str, ...], code: int) -> None:
+    said = say(*words, "--plugin", plugin(place))
+    assert "SystemExit(0) would have ended the program" in said.out + said.err
+    assert said.code == code
+
+
+def test_other_exceptions_of_a_property_are_a_sentence_too(say: Say) -> None:
+    plugin("covers", "KeyError('nothing')")
+    said = say("info", "leaving", "--plugin", "mine.py")
+    assert said.code == 2
+    assert said.err.startswith("error: KeyError: 'nothing', in line ")
+
+
+def test_a_program_of_the_users_goes_on() -> None:
+    with pytest.raises(IntraBenchError, match=r"SystemExit\(0\) would have ended the program"):
+        intrabench.run(model="leaving", prompter="walking", dataset=SMALL, out="out", plugin=[plugin("model")])
+
+
+@pytest.mark.parametrize("place", ["load", "open", "segment", "close"])
+def test_in_another_interpreter(say: Say, place: str) -> None:
+    plugin(place)
+    said = run(say, "--python", sys.executable)
+    assert "SystemExit(0) would have ended the program" in said.err + said.out or place == "close"
+    assert said.code == {"load": 2, "open": 1, "segment": 1, "close": 0}[place]
+
+
+def test_ctrl_c_is_the_users_own() -> None:
+    plugin("segment", "KeyboardInterrupt()")
+    with pytest.raises(KeyboardInterrupt):
+        list(check(make_runner(Options(model=["leaving"], plugin=[Path("mine.py")])).model))
+
+
+def test_check_can_be_left_early() -> None:
+    plugin("nowhere")
+    findings = check(make_runner(Options(model=["leaving"], plugin=[Path("mine.py")])).model)
+    assert [next(findings).ok, next(findings).ok] == [True, True]
+    findings.close()  # type: ignore[attr-defined]
+
+
+def test_the_words_name_what_was_raised() -> None:
+    with suppress(KeyError), foreign():
+        raise KeyError
+    with pytest.raises(Quit) as raised, foreign():
+        raise SystemExit("done")
+    assert in_words(raised.value) == "SystemExit('done') would have ended the program; raise an ordinary exception"
+
+
+def test_the_program_itself_ends_with_the_code_of_the_sentence(tmp_path: Path) -> None:
+    Path("mine.py").write_text("raise SystemExit(0)\n\nclass A:\n    name = 'a'\n")
+    words = ["-m", "intrabench", "list", "models", "--plugin", "mine.py"]
+    package = str(Path(intrabench.__file__).parents[1])
+    ended = subprocess.run([sys.executable, *words], env={"PYTHONPATH": package}, capture_output=True, text=True)
+    assert ended.returncode == 2
+    assert "mine.py cannot be imported (SystemExit(0) would have ended the program" in ended.stderr
