@@ -165,24 +165,40 @@ def merge(sources: str | Path | Iterable[str | Path], out: str | Path, *, newest
 
 
 @typed
-def verify(out: Folder = None, *, sample: int = 20, seed: int = 0, plugin: Plugins = ()) -> list[Verdict]:
+def verify(
+    out: Folder = None,
+    *,
+    sample: int = 20,
+    seed: int = 0,
+    plugin: Plugins = (),
+    python: str | Path | None = None,
+    trust: bool = False,
+) -> list[Verdict]:
     """Play random finished sessions again and compare; nothing is downloaded.
 
+    python: an interpreter for the sessions of runs that used one. trust: whether to execute the plug-ins and
+    interpreters that the folder names; without it, sessions that need them are ``unknown``.
     Models, prompters and data sets that were objects are found as long as the Python session lasts.
 
     Returns:
         A verdict for each session; those that differ have ``found`` "differs".
     """
+    from intrabench.engine.verify import Trust
     from intrabench.engine.verify import verify as verdicts
 
     _add(plugin)
-    return list(verdicts(_folder(out), sample, seed))
+    given = Trust(_paths(plugin), None if python is None else Path(python), trust)
+    return list(verdicts(_folder(out), sample, seed, given))
 
 
 def _add(plugin: Plugins) -> None:
     from intrabench import registry
 
-    registry.add_plugins(map(Path, [plugin] if isinstance(plugin, str | Path) else plugin))
+    registry.add_plugins(_paths(plugin))
+
+
+def _paths(plugin: Plugins) -> list[Path]:
+    return [Path(path) for path in ([plugin] if isinstance(plugin, str | Path) else plugin)]
 
 
 def _folder(out: Folder) -> Path:

@@ -97,13 +97,21 @@ def verify(
     sample: Annotated[int, typer.Option("--sample", help="Number of sessions.")] = 20,
     seed: Annotated[int, typer.Option("--seed", help="Chooses them.")] = 0,
     plugin: Plugins = [],  # noqa: B006
+    python: Annotated[
+        Path | None, typer.Option("--python", help="Interpreter for the sessions of runs with --python.")
+    ] = None,
+    trust: Annotated[
+        bool, flag("--trust", help="Execute the plug-ins and interpreters that the folder names.")
+    ] = False,
 ) -> None:
     """Compute random finished sessions again and compare them. Exit code 1: some differ, or none could be verified.
 
-    Rows of training-free models must be equal; those of networks up to 0.001 Dice or one voxel. Nothing is downloaded.
+    Rows of training-free models must be equal; those of networks up to 0.001 Dice or one voxel. Nothing is downloaded,
+    and no code is executed that only the folder names, unless you --trust it.
     """
     from collections import Counter
 
+    from intrabench.engine.verify import Trust
     from intrabench.engine.verify import verify as verdicts
     from intrabench.workspace import results_folder
 
@@ -111,7 +119,7 @@ def verify(
     folder = results_folder(results)
     words = {"equal": "ok", "rounding": "ok, up to rounding", "differs": "DIFFERS", "unknown": "cannot be verified"}
     counts: Counter[str] = Counter()
-    for verdict in verdicts(folder, sample, seed):
+    for verdict in verdicts(folder, sample, seed, Trust(plugin, python, trust)):
         counts[verdict.found] += 1
         typer.echo(f"{words[verdict.found]:<18}  {verdict.message}")
     typer.echo(", ".join(f"{counts[found]} {word}" for found, word in words.items() if counts[found]))

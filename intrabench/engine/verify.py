@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from intrabench import registry
+from intrabench import registry, specs
 from intrabench.datasets.cases import store as cases
 from intrabench.engine.environment import versions, versions_hash
 from intrabench.engine.local import execute
@@ -35,10 +35,24 @@ class Verdict:
     message: str
 
 
-def verify(results: Path, sample: int = 20, seed: int = 0) -> Iterator[Verdict]:
+@dataclass(frozen=True)
+class Trust:
+    """What a replay may execute, apart from what is installed and the classes of the workspace.
+
+    A results folder may be somebody else's, so the plug-ins and the interpreter that its records name count only if the
+    user says so: by naming them (plugin, python), or by trusting the folder.
+    """
+
+    plugin: Sequence[Path] = ()
+    python: Path | None = None
+    folder: bool = False
+
+
+def verify(results: Path, sample: int = 20, seed: int = 0, trust: Trust = Trust()) -> Iterator[Verdict]:
     """Play random finished sessions again, with the code of normal runs, into a temporary folder.
 
-    Nothing is downloaded. A session that differs but was computed with other package versions is `unknown`.
+    Nothing is downloaded. A session that differs but was computed with other package versions is `unknown`, and so is
+    one that needs code that only the folder names.
 
     Raises:
         IntraBenchError: there is nothing to verify.
@@ -52,10 +66,10 @@ def verify(results: Path, sample: int = 20, seed: int = 0) -> Iterator[Verdict]:
     if not names:
         raise IntraBenchError(f"{results} has no finished sessions; `intrabench run` computes some")
     for name in random.Random(seed).sample(names, min(sample, len(names))):
-        yield _verdict(results, rows.filter(pl.col("session") == name))
+        yield _verdict(results, rows.filter(pl.col("session") == name), trust)
 
 
-def _verdict(results: Path, stored: pl.DataFrame) -> Verdict:
+def _verdict(results: Path, stored: pl.DataFrame, trust: Trust) -> Verdict:
     """Play one session again; `stored` has its rows."""
     row = stored.row(-1, named=True)
     session, name = row["session"], who(row)
@@ -63,12 +77,12 @@ def _verdict(results: Path, stored: pl.DataFrame) -> Verdict:
         reason = "it is of an older version of intrabench, in which sessions are defined differently; run it again"
         return Verdict(session, "unknown", f"{name}: {reason}")
     try:
-        options = _options(results, stored)
+        options = _options(results, stored, trust)
         with TemporaryDirectory(prefix="intrabench-verify-") as folder:
             execute(options, Path(folder), Silent())
             played = read_rows(Path(folder))
     except IntraBenchError as error:
-        return Verdict(session, "unknown", f"{name}: {error}")
+        return Verdict(session, "unknown", f"{name}: {error}{_not_loaded(results, row, trust)}")
     again = played.filter(pl.col("session") == session).sort("round")
     if again.is_empty():
         return Verdict(session, "unknown", f"{name}: {_why_another(row, played)}")
@@ -77,21 +91,35 @@ def _verdict(results: Path, stored: pl.DataFrame) -> Verdict:
     return _compared(stored, again, read_record(results, row["run_id"]).get("versions", {}))
 
 
-def _options(results: Path, stored: pl.DataFrame) -> Options:
+def _options(results: Path, stored: pl.DataFrame, trust: Trust) -> Options:
     """The options of a job of this one session, with the largest number of rounds of any run.
 
     Raises:
-        IntraBenchError: its data set is not available.
+        IntraBenchError: its data set is not available, or it needs a file that only the folder names.
     """
     row = stored.row(-1, named=True)
     given = read_record(results, row["run_id"]).get("options", {})
     asked = [read_record(results, run).get("rounds", 0) for run in stored["run_id"].unique()]
-    plugins = [path for path in map(Path, map(at_home, given.get("plugin", []))) if path.is_file()]
-    registry.add_plugins(plugins)  # its classes may be registered from elsewhere
+    named = [path for path in map(Path, map(at_home, given.get("plugin", []))) if path.is_file()]
+    plugins = [*trust.plugin, *(named if trust.folder else ())]
+    registry.add_plugins(plugins)
+    python = Path(at_home(given["python"])) if given.get("python") else None
+    if python is not None and not trust.folder:
+        if trust.python is None:
+            raise IntraBenchError(
+                f"its run used the interpreter {given['python']}, which only {results} names; give one by --python, or "
+                "--trust the folder"
+            )
+        python = trust.python
     dataset = dataset_of(results, row)
     if cases.index(dataset, row["case"]) is None and cases.to_download(dataset, [row["case"]]):
         raise IntraBenchError(f"its scan is missing; `intrabench data get {dataset.argument}` downloads it")
     weights = {RANDOM: Path(RANDOM), BY_HAND: Path(at_home(str(given.get("weights"))))}
+    if row["weights"] == BY_HAND and not trust.folder and not _ships(row["model"]):
+        raise IntraBenchError(
+            f"your class would read the weights {given.get('weights')}, which only {results} names and which may run "
+            "code; --trust the folder"
+        )
     return Options(
         model=[row["model"]],
         dataset=[dataset.argument],
@@ -109,8 +137,26 @@ def _options(results: Path, stored: pl.DataFrame) -> Options:
         batch=given.get("batch", "fixed"),
         weights=weights.get(row["weights"]),
         compile=given.get("compile", False),
-        python=Path(at_home(given["python"])) if given.get("python") else None,
+        python=python,
         plugin=plugins,
+    )
+
+
+def _ships(model: str) -> bool:
+    """Whether a model is IntraBench's own; these read weights without running code from them."""
+    return registry.find("models", specs.parse(model)[0]).origin == "intrabench"
+
+
+def _not_loaded(results: Path, row: Mapping[str, Any], trust: Trust) -> str:
+    """The end of a sentence: the plug-ins of the run that were left out and may be what is missing."""
+    known = [path.resolve() for path in trust.plugin]
+    named = read_record(results, row["run_id"]).get("options", {}).get("plugin", [])
+    named = [path for path in named if Path(at_home(path)).resolve() not in known]
+    if trust.folder or not named:
+        return ""
+    return (
+        f"; not loaded: {', '.join(named)}, which the run loaded and only {results} names; give your copy by --plugin, "
+        "or --trust the folder"
     )
 
 

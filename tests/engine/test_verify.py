@@ -19,7 +19,7 @@ from intrabench import registry
 from intrabench.cli.results import add_results
 from intrabench.datasets.cases import store as cases
 from intrabench.engine import environment
-from intrabench.engine.verify import Verdict, verify
+from intrabench.engine.verify import Trust, Verdict, verify
 from intrabench.errors import IntraBenchError
 from intrabench.results.store import read_rows
 
@@ -168,11 +168,14 @@ def test_weights_brought_by_hand_are_found_where_the_run_had_them() -> None:
 
     torch.save(Net().state_dict(), "mine.pth")
     run(model="tiny", prompter="points_slice:n=2", plugin=[NETWORK], weights=Path("mine.pth"))
-    assert found() == {"equal": 2}
+    assert found() == {"unknown": 2}
+    assert "would read the weights mine.pth, which only out names and which may run" in only(sample=1).message
+    trusted = Trust(folder=True)
+    assert found(trust=trusted) == {"equal": 2}
     torch.save(Net().state_dict(), "mine.pth")
-    assert "it is a different session now: weights_sha256 was" in only(sample=1).message
+    assert "it is a different session now: weights_sha256 was" in only(sample=1, trust=trusted).message
     Path("mine.pth").unlink()
-    assert "--weights mine.pth is not a file" in only(sample=1).message
+    assert "--weights mine.pth is not a file" in only(sample=1, trust=trusted).message
 
 
 def test_models_of_files_are_found_by_the_run_and_are_unknown_without() -> None:

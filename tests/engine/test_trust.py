@@ -1,0 +1,157 @@
+"""Results of somebody else are safe to look at: no code is executed that only they name."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import intrabench
+from intrabench import registry
+from tests.conftest import Said
+
+pytestmark = pytest.mark.usefixtures("data")
+Say = Callable[..., Said]
+
+PLUGIN = """
+from dataclasses import dataclass
+from pathlib import Path
+
+from intrabench.models.box_fill import BoxFill
+
+with Path("executed").open("a") as log:
+    log.write("plug-in ")
+
+
+@dataclass(eq=False)
+class Theirs(BoxFill):
+    name = "theirs"
+"""
+PYTHON = f"""#!/bin/sh
+printf 'interpreter ' >> executed
+exec {sys.executable} "$@"
+"""
+
+
+def executed() -> set[str]:
+    """What was executed since this was last asked."""
+    log = Path("executed")
+    found = set(log.read_text().split()) if log.exists() else set()
+    log.unlink(missing_ok=True)
+    return found
+
+
+def forget() -> None:
+    """As in another process."""
+    for room in registry._plugins.values():
+        room.clear()
+    for name in [name for name in sys.modules if name.startswith("intrabench_files.")]:
+        del sys.modules[name]
+    executed()
+
+
+@pytest.fixture
+def theirs() -> Path:
+    """A folder of results that names a plug-in, merged from another."""
+    Path("theirs.py").write_text(PLUGIN)
+    options = {"dataset": "phantom:shape=16x32x32,instances=1", "targets": "blob.1", "save_masks": True}
+    intrabench.run(model="theirs", prompter="box_slice", plugin="theirs.py", out="first", **options)
+    intrabench.merge("first", "merged")
+    forget()
+    return Path("merged")
+
+
+@pytest.fixture
+def interpreter() -> Path:
+    """A folder of results that names an interpreter."""
+    options = {"dataset": "phantom:shape=16x32x32,instances=1", "targets": "blob.1"}
+    intrabench.run(model="box_fill", prompter="box_slice", out="remote", **options)
+    (record,) = Path("remote/runs").iterdir()
+    content = json.loads(record.read_text())
+    content["options"]["python"] = str(Path("python").resolve())
+    record.write_text(json.dumps(content))
+    Path("python").write_text(PYTHON)
+    Path("python").chmod(0o755)
+    return Path("remote")
+
+
+def test_verify_loads_no_plug_in_that_only_the_folder_names(say: Say, theirs: Path) -> None:
+    said = say("verify", "merged")
+    assert executed() == set()
+    assert said.code == 1
+    assert "cannot be verified" in said.out
+    assert "there is no model 'theirs'" in said.out
+    sentence = (
+        "; not loaded: theirs.py, which the run loaded and only merged names; give your copy by --plugin, or --trust"
+    )
+    assert sentence in said.out
+    (verdict,) = intrabench.verify(theirs)
+    assert (verdict.found, sentence in verdict.message, executed()) == ("unknown", True, set())
+
+
+@pytest.mark.parametrize("word", [("--plugin", "theirs.py"), ("--trust",)])
+def test_verify_loads_what_the_user_names_or_trusts(say: Say, theirs: Path, word: tuple[str, ...]) -> None:
+    said = say("verify", "merged", *word)
+    assert (said.code, executed()) == (0, {"plug-in"})
+    assert said.out.startswith("ok ")
+
+
+def test_the_same_in_python(theirs: Path) -> None:
+    assert [verdict.found for verdict in intrabench.verify(theirs, trust=True)] == ["equal"]
+    forget()
+    assert [verdict.found for verdict in intrabench.verify(theirs, plugin="theirs.py")] == ["equal"]
+
+
+def test_verify_starts_no_interpreter_that_only_the_folder_names(say: Say, interpreter: Path) -> None:
+    said = say("verify", "remote")
+    assert (said.code, executed()) == (1, set())
+    assert "/python, which only remote names; give one by --python, or --trust" in said.out
+    assert [verdict.found for verdict in intrabench.verify(interpreter)] == ["unknown"]
+    assert executed() == set()
+
+
+@pytest.mark.parametrize(("words", "started"), [(("--trust",), {"interpreter"}), (("--python", sys.executable), set())])
+def test_verify_starts_what_the_user_names_or_trusts(
+    say: Say, interpreter: Path, words: tuple[str, ...], started: set[str]
+) -> None:
+    said = say("verify", "remote", *words)
+    assert (said.code, executed()) == (0, started)
+    assert said.out.startswith("ok ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("table", "--out", "merged"),
+        ("compare", "first", "merged"),
+        ("report", "report.html", "--out", "merged"),
+        ("figures", "drawn", "--out", "merged"),
+        ("export", "rows", "rows.csv", "--out", "merged"),
+        ("export", "masks", "masks", "--out", "merged"),
+        ("merge", "first", "merged", "--out", "both"),
+        (
+            "run",
+            "--dry-run",
+            "--model",
+            "box_fill",
+            "--prompter",
+            "box_slice",
+            "--dataset",
+            "phantom",
+            "--out",
+            "merged",
+        ),
+    ],
+)
+def test_no_other_command_executes_what_a_folder_names(say: Say, theirs: Path, words: tuple[str, ...]) -> None:
+    for record in [*theirs.glob("runs/*.json"), *Path("first/runs").glob("*.json")]:
+        content = json.loads(record.read_text())
+        content["options"]["python"] = str(Path("python").resolve())
+        record.write_text(json.dumps(content))
+    Path("python").write_text(PYTHON)
+    Path("python").chmod(0o755)
+    assert say(*words).code == 0
+    assert executed() == set()
