@@ -26,7 +26,9 @@ from intrabench.models.base import Answer, Failure, Predictor, Request, Runtime
 from intrabench.volume import Volume
 
 _BOOTSTRAP = """
-import importlib.util, sys
+import sys
+sys.path = [folder for folder in sys.path if folder]
+import importlib.util
 spec = importlib.util.spec_from_file_location("intrabench", sys.argv[2], submodule_search_locations=[sys.argv[3]])
 package = importlib.util.module_from_spec(spec)
 sys.modules["intrabench"] = package
@@ -34,7 +36,9 @@ spec.loader.exec_module(package)
 from intrabench.engine.worker import main
 main(sys.argv[1])
 """
-"""Imports this copy of the package by its path; a search path would also expose its neighbours."""
+"""Imports this copy of the package by its path; a search path would also expose its neighbours.
+
+As for the command `intrabench`, no module comes from the current folder, which may be one of results."""
 
 START_SECONDS = 120.0
 PATIENCE = 2

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from intrabench.values import is_a
+
 FINISHED = "finished"
 """The state of a finished run; others are running, interrupted, or failed with the type of the error."""
 
@@ -21,14 +23,31 @@ _RENAMED |= {"memory_mb": "memory", "plugins": "plugin"}
 _PASSING = ("device", "batch", "memory", "compile", "cache_embeddings", "python", "plugin")
 """The options in those records that do not determine the sessions of a run."""
 
+_TYPES: dict[str, Any] = {
+    **{"state": str, "started": str, "ended": str | None, "rounds": int},
+    **{"options": dict, "work": dict, "versions": dict, "hardware": dict, "weights": list[dict[str, Any]]},
+}
+_TYPES_OF_OPTIONS: dict[str, Any] = {
+    **{"dataset": list[str], "plugin": list[str], "python": str | None, "weights": str | None},
+    **{"batch": str, "compile": bool},
+}
+"""What readers rely on; a record may be damaged, or written by anybody."""
+
 
 def read_record(root: Path, run_id: str) -> dict[str, Any]:
-    """The record of a run; empty if there is none or it cannot be read."""
+    """The record of a run; empty if there is none, it cannot be read, or its entries are of wrong types."""
     try:
         record = json.loads((root / "runs" / f"{run_id}.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
-    return _upgraded(record) if isinstance(record, dict) else {}
+    if not isinstance(record, dict) or not _fit(_TYPES, record):
+        return {}
+    record = _upgraded(record)
+    return record if _fit(_TYPES_OF_OPTIONS, record.get("options", {})) else {}
+
+
+def _fit(types: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+    return all(is_a(types[name], value) for name, value in found.items() if name in types)
 
 
 def read_records(root: Path) -> list[dict[str, Any]]:

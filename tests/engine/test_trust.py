@@ -117,6 +117,7 @@ def test_verify_starts_no_interpreter_that_only_the_folder_names(say: Say, inter
 def test_verify_starts_what_the_user_names_or_trusts(
     say: Say, interpreter: Path, words: tuple[str, ...], started: set[str]
 ) -> None:
+    Path("numpy.py").write_text("from pathlib import Path\nPath('executed').write_text('numpy')\n")
     said = say("verify", "remote", *words)
     assert (said.code, executed()) == (0, started)
     assert said.out.startswith("ok ")
@@ -155,3 +156,26 @@ def test_no_other_command_executes_what_a_folder_names(say: Say, theirs: Path, w
     Path("python").chmod(0o755)
     assert say(*words).code == 0
     assert executed() == set()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"options": 1},
+        {"options": {"plugin": "theirs.py"}},
+        {"options": {"plugin": [None]}},
+        {"options": {"python": 1}},
+        {"options": {"weights": ["x"]}},
+        {"options": {"dataset": {"a": 1}}},
+        {"rounds": "many"},
+        {"started": 7},
+    ],
+)
+def test_a_record_with_wrong_types_counts_as_none(say: Say, theirs: Path, changed: dict[str, object]) -> None:
+    for record in theirs.glob("runs/*.json"):
+        record.write_text(json.dumps({**json.loads(record.read_text()), **changed}))
+    for words in (("verify", "merged"), ("verify", "merged", "--trust")):
+        said = say(*words)
+        assert (said.code, executed()) == (1, set())
+        assert "there is no model 'theirs'" in said.out
+    assert say("table", "--out", "merged").code == 0
