@@ -55,8 +55,12 @@ def in_words(error: Exception) -> str:
         return text
     if isinstance(error, Quit):
         return text + _place(error)
+    if isinstance(error, ValueError) and "read-only" in text:  # numpy and Cython refuse to write
+        text = f"{READ_ONLY} ({text})"
     return (f"{type(error).__name__}: {text}" if text else type(error).__name__) + _place(error)
 
+
+READ_ONLY = "a scan, a mask or prompts, which all share, cannot be written into; copy the array first, array.copy()"
 
 RECORDED = "__intrabench_source__"
 """Where a module that was imported from a user's file keeps the hash of its source, as it was then."""

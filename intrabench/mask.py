@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.frozen import frozen
+
+THRESHOLD = "apply a threshold first, such as probabilities > 0.5"
 Index = tuple[int, int, int]
 Box = tuple[int, int, int, int, int, int]
 """Half-open: ``z0, y0, x0, z1, y1, x1``."""
@@ -25,10 +28,16 @@ class Region:
 
 @dataclass(frozen=True, eq=False)
 class Mask:
-    """A boolean array ``(z, y, x)`` that begins at the voxel `start`; outside of it is background."""
+    """A boolean array ``(z, y, x)`` that begins at the voxel `start`; outside of it is background.
+
+    Many share a mask, so its array cannot be written into.
+    """
 
     start: Index
     array: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "array", frozen(self.array))
 
     @classmethod
     def empty(cls) -> Mask:
@@ -37,9 +46,15 @@ class Mask:
 
     @classmethod
     def of(cls, array: NDArray[np.generic], start: Sequence[int] = (0, 0, 0)) -> Mask:
-        """The tight mask of the nonzero voxels of `array`, whose first voxel lies at `start`."""
+        """The tight mask of the nonzero voxels of `array`, whose first voxel lies at `start`.
+
+        Raises:
+            ValueError: the array has not three axes, or holds floats other than 0 and 1, such as probabilities or NaN.
+        """
         if array.ndim != 3:
             raise ValueError(f"a mask has three axes (z, y, x), but the array has the shape {array.shape}")
+        if array.dtype.kind not in "biu" and not ((array == 0) | (array == 1)).all():
+            raise ValueError(f"a mask is true or false, but the array holds other {array.dtype}; {THRESHOLD}")
         inside = array.astype(bool, copy=False)
         planes = _any(inside, (1, 2))
         if not planes.any():
@@ -89,7 +104,7 @@ class Mask:
     @cached_property
     def occupied_slices(self) -> NDArray[np.intp]:
         """Indices z of the axial slices with foreground, ascending."""
-        return np.flatnonzero(self.array.any(axis=(1, 2))) + self.start[0]
+        return frozen(np.flatnonzero(self.array.any(axis=(1, 2))) + self.start[0])
 
     def any(self) -> bool:
         """Whether there is foreground at all."""

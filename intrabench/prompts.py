@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.frozen import frozen
 from intrabench.mask import Box
 
 PromptKind = Literal["point", "box2d", "box3d", "scribble", "lasso"]
@@ -39,19 +40,22 @@ class Abilities:
 
 
 @dataclass(frozen=True, eq=False)
-class Scribble:
-    """A stroke: voxels ``z, y, x`` in drawing order, label 1 (target) or 0 (background)."""
-
+class _Stroke:
     points: Ints
     label: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "points", _rows(self.points, 3, "a point of a stroke is z, y, x"))
 
 
 @dataclass(frozen=True, eq=False)
-class Lasso:
-    """A closed outline in one axial slice: corners ``z, y, x`` in drawing order, label 1 or 0."""
+class Scribble(_Stroke):
+    """A stroke: voxels ``z, y, x`` in drawing order, label 1 (target) or 0 (background)."""
 
-    points: Ints
-    label: int = 1
+
+@dataclass(frozen=True, eq=False)
+class Lasso(_Stroke):
+    """A closed outline in one axial slice: corners ``z, y, x`` in drawing order, label 1 or 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,10 +76,10 @@ class Prompts:
     clicked: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "points", np.asarray(self.points, dtype=np.int64).reshape(-1, 4))
-        object.__setattr__(self, "boxes2d", np.asarray(self.boxes2d, dtype=np.int64).reshape(-1, 5))
+        object.__setattr__(self, "points", _rows(self.points, 4, "a point is z, y, x, label"))
+        object.__setattr__(self, "boxes2d", _rows(self.boxes2d, 5, _BOX2D))
         if self.box3d is not None:
-            object.__setattr__(self, "box3d", np.asarray(self.box3d, dtype=np.int64).reshape(6))
+            object.__setattr__(self, "box3d", _rows(self.box3d, 6, _BOX3D).reshape(6))
         object.__setattr__(self, "drawn", _flags(self.drawn, len(self.boxes2d), "drawn", "2D box"))
         object.__setattr__(self, "clicked", _flags(self.clicked, len(self.points), "clicked", "point"))
 
@@ -164,7 +168,7 @@ def _flags(given: Any, count: int, name: str, what: str) -> NDArray[np.bool_]:
     flags = np.ones(count, dtype=bool) if given is None else np.asarray(given, dtype=bool)
     if flags.shape != (count,):
         raise ValueError(f"{name} has the shape {flags.shape}; expected one flag per {what} ({count})")
-    return flags
+    return frozen(flags)
 
 
 @dataclass(frozen=True)
@@ -263,17 +267,38 @@ def boxes(by_slice: Mapping[int, Sequence[int]], drawn: Sequence[int] | None = N
     """Prompts of 2D boxes ``{z: (y0, x0, y1, x1)}``; `drawn` lists the slices whose box the hand drew (None: all)."""
     rows = [(z, *_rows(box, 4, "a 2D box is y0, x0, y1, x1")[0]) for z, box in by_slice.items()]
     flags = None if drawn is None else [z in set(drawn) for z in by_slice]
-    return Prompts(boxes2d=np.asarray(rows, dtype=np.int64).reshape(-1, 5), drawn=flags)  # type: ignore[arg-type]
+    return Prompts(boxes2d=np.asarray(rows).reshape(-1, 5), drawn=flags)  # type: ignore[arg-type]
 
 
 def box3d(box: Box) -> Prompts:
     """Prompts of one 3D box."""
-    return Prompts(box3d=_rows(box, 6, "a 3D box is z0, y0, x0, z1, y1, x1")[0])
+    return Prompts(box3d=_rows(box, 6, _BOX3D)[0])
+
+
+_BOX2D = "a 2D box is z, y0, x0, y1, x1"
+_BOX3D = "a 3D box is z0, y0, x0, z1, y1, x1"
+_LARGEST = 2**53
+"""No voxel index is as large; floats beyond it are no longer exact."""
 
 
 def _rows(values: Any, width: int, meaning: str) -> Ints:
-    """Values as rows of `width` numbers."""
-    found = np.asarray(values, dtype=np.int64)
-    if found.size and found.shape[-1] != width:
-        raise ValueError(f"{meaning}, but {found.shape[-1]} numbers were given")
-    return found.reshape(-1, width)
+    """Values as rows of `width` whole numbers, which cannot be written into.
+
+    Raises:
+        ValueError: rows of another width, or values that are not whole numbers, such as NaN.
+    """
+    found = np.asarray(values)
+    if found.size and found.shape[-1:] != (width,):
+        given = f"{found.shape[-1]} numbers were" if found.ndim else "one number was"
+        raise ValueError(f"{meaning}, but {given} given")
+    if found.size and found.dtype.kind not in "iu":
+        whole = found.dtype.kind == "f" and (np.abs(found) < _LARGEST) & (found == np.rint(found))
+        if not np.all(whole):
+            raise ValueError(f"{meaning} in whole voxels, but {_first_wrong(found, whole)} was given; round it first")
+    return frozen(found.astype(np.int64).reshape(-1, width))
+
+
+def _first_wrong(found: NDArray[Any], whole: Any) -> str:
+    """The first value that is no whole number, for messages."""
+    wrong = found[~whole] if isinstance(whole, np.ndarray) else found.ravel()
+    return str(wrong[0])[:40]

@@ -17,6 +17,7 @@ from nibabel.orientations import apply_orientation, axcodes2ornt, inv_ornt_aff, 
 from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
+from intrabench.frozen import frozen
 from intrabench.modality import in_hounsfield, states_ct
 
 Array = NDArray[Any]
@@ -38,6 +39,7 @@ class Grid:
             raise IntraBenchError("the affine must be a finite 4 x 4 matrix; repair the header of the image")
         if abs(np.linalg.det(self.affine[:3, :3])) < 1e-9:
             raise IntraBenchError("the affine is singular, so voxels have no volume; repair the header of the image")
+        object.__setattr__(self, "affine", frozen(self.affine))
 
     def same_as(self, other: Grid) -> bool:
         """Whether both grids have the same shape and, to a thousandth of a millimetre, the same affine."""
@@ -59,7 +61,7 @@ class Grid:
     @cached_property
     def canonical_affine(self) -> NDArray[np.float64]:
         """Affine of the canonical array: index ``(z, y, x)`` to RAS millimetres."""
-        return np.asarray(self.affine @ inv_ornt_aff(self._to_canonical, self.shape), dtype=np.float64)
+        return frozen(np.asarray(self.affine @ inv_ornt_aff(self._to_canonical, self.shape), dtype=np.float64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +69,16 @@ class Volume:
     """A scan: array ``(z, y, x)`` or ``(z, y, x, channel)``; indices grow towards Superior, Anterior, Right.
 
     `grid` is the grid of the original file, to which results can be converted back. `modality` comes from the data
-    set's card or from DICOM (``CT``, ``MR, T1-weighted``, ...) and is empty if unknown.
+    set's card or from DICOM (``CT``, ``MR, T1-weighted``, ...) and is empty if unknown. All models and prompters share
+    a volume, so its array cannot be written into.
     """
 
     array: Array
     grid: Grid
     modality: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "array", frozen(self.array))
 
     @classmethod
     def from_file_order(cls, array: Array, affine: Array) -> Volume:

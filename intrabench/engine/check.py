@@ -68,7 +68,7 @@ def check(model: Model) -> Iterator[Finding]:
         _prompt_outside,
         _memory,
     ]
-    told: set[str] = set()
+    told, before = set[str](), volume.array.copy()
     for part in parts:
         try:
             yield from _guarded(part(model, volume, targets))
@@ -76,6 +76,8 @@ def check(model: Model) -> Iterator[Finding]:
             message = in_words(error)
             yield Finding(part.__name__.strip("_").replace("_", " "), False, AGAIN if message in told else message)
             told.add(message)
+    kept = np.array_equal(before, volume.array)  # numpy refuses to write there, other libraries may not
+    yield Finding("scan", kept, "unchanged" if kept else "it changed the scan, which all models share; copy it first")
 
 
 def _guarded(findings: Iterator[Finding]) -> Iterator[Finding]:

@@ -156,7 +156,7 @@ class _OneImage(Predictor):
         self.session, self.shape = session, volume.shape
         self._last: tuple[str, tuple[Turn, ...], Mask] | None = None
         with _quiet():
-            session.set_image(volume.array[None])
+            session.set_image(volume.array[None].copy())  # torch warns of arrays that cannot be written into
             session.preprocess_future.result()  # else it would print and fail later, in the background
             session.set_target_buffer(np.zeros(self.shape, dtype=np.uint8))
 

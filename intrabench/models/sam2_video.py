@@ -108,7 +108,7 @@ class SAM2Video(Sam2Choice, CropModel):
 
     def _features(self, image: OpenCrops, z: int) -> torch.Tensor:
         embedding = image.embedding(z, lambda: self.frame(image.prepared(z)))
-        return torch.from_numpy(embedding).to(self.runtime.device)
+        return torch.from_numpy(np.array(embedding)).to(self.runtime.device)
 
     def _prompt(self, given: list[Prompts], z: int, shape: tuple[int, int, int]) -> SlicePrompt:
         """What counts on a slice: the last box, then all points."""

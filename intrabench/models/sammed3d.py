@@ -104,7 +104,7 @@ class SAMMed3D(CropModel):
         return crop.paste((full > threshold).cpu().numpy())
 
     def _tensor(self, array: NDArray[Any]) -> torch.Tensor:
-        return torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32)).to(self.runtime.device)
+        return torch.from_numpy(np.array(array, dtype=np.float32, order="C")).to(self.runtime.device)
 
 
 @dataclass(eq=False)

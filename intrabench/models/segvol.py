@@ -87,7 +87,7 @@ class SegVol(CropModel):
         def encode(key: Box | None, window: torch.Tensor) -> torch.Tensor:
             name = "frame" if key is None else "_".join(map(str, key))
             embedding = image.embedding(name, lambda: window[0, 0].numpy())
-            return torch.from_numpy(embedding[None]).to(self.runtime.device)
+            return torch.from_numpy(np.array(embedding[None])).to(self.runtime.device)
 
         prompts = Prompts.of(image.prepared, points, None if box is None else box.tolist())
         generator = torch.Generator().manual_seed(1 if self.policy == "radioactive" else 0)

@@ -18,6 +18,7 @@ from intrabench.metrics.known import of_protocol
 from intrabench.metrics.score import score
 from intrabench.models.base import Answer, Failure, Request
 from intrabench.play.adapt import PROPAGATION, adapt, outside, refuse
+from intrabench.play.door import check_answer, check_free, check_prompts
 from intrabench.prompters.base import Clock, Prompter, Turns, User, dialogue
 from intrabench.prompts import Abilities, Action, Turn, counting
 from intrabench.protocols import Protocol
@@ -49,6 +50,7 @@ class Round:
     actions: tuple[Action, ...]
     timings: Timings = field(default_factory=Timings)
     adapted: set[str] = field(default_factory=set)
+    free: int = 0  # turns without actions
 
 
 @dataclass
@@ -118,6 +120,7 @@ class Session:
             self._end(answer.status, answer.message)
             return
         try:
+            check_answer(answer, self.target.shape)
             self._round.timings.add(answer)
             self._state.mask = self._state.mask.overwrite(answer.update, answer.valid)
             self._state.memory, self._clock.reach = answer.memory, answer.reach
@@ -171,8 +174,14 @@ class Session:
             with foreign():
                 if self._dialogue is None:
                     self._dialogue = dialogue(self._prompter, self._user)
-                    return next(self._dialogue)
-                return self._dialogue.send(self._state.mask)
+                    turn = next(self._dialogue)
+                else:
+                    turn = self._dialogue.send(self._state.mask)
+            check_prompts(turn.prompts, self.target.shape)
+            if self._round is not None and not turn.actions:
+                self._round.free += 1
+                check_free(self._round.free, self.target.shape[0])
+            return turn
         except StopIteration:
             return None
         except Exception:

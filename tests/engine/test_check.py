@@ -21,7 +21,7 @@ from tests import broken_models as models
 from tests.conftest import Said
 
 RAS, LPI, AIL = "prompt box3d", "file in LPI, 5x1x1.5 mm", "file in AIL, 5x1x1.5 mm"
-ALL = ["load", RAS, "determinism", "time", "batch", "feedback", LPI, AIL, "prompt outside", "memory"]
+ALL = ["load", RAS, "determinism", "time", "batch", "feedback", LPI, AIL, "prompt outside", "memory", "scan"]
 
 
 def findings(model: Model) -> dict[str, Finding]:
@@ -159,7 +159,7 @@ def test_the_command_ends_with_0_1_or_2(say: Callable[..., Said], monkeypatch: p
     monkeypatch.setenv("INTRABENCH_WEIGHTS", "nothing")
     sound = say("check", "box_fill")
     assert (sound.code, sound.err) == (0, "")
-    assert [line[:40].split("  ")[0].strip() for line in sound.out.splitlines() if line[:3] != "   "] == ["ok"] * 10
+    assert [line[:40].split("  ")[0].strip() for line in sound.out.splitlines() if line[:3] != "   "] == ["ok"] * 11
     assert "ok      prompt box2d                     changes the answer; " in sound.out
     deaf = say("check", "deaf", "--plugin", "deaf.py")
     assert (deaf.code, deaf.err) == (1, "")

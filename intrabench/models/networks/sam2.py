@@ -108,7 +108,7 @@ def prepare(image: NDArray[np.uint8]) -> Tensor:
 
     From 0 to 1, resized to a square whatever its shape was, normalised by mean and deviation of ImageNet.
     """
-    pixels = torch.from_numpy(np.ascontiguousarray(image)).to(torch.float32) / 255
+    pixels = torch.from_numpy(np.array(image, order="C")).to(torch.float32) / 255
     channels = pixels[None] if pixels.ndim == 2 else pixels.permute(2, 0, 1)
     square = functional.interpolate(channels[None], (SIDE, SIDE), mode="bilinear", align_corners=False, antialias=True)
     return normalised(square[0])

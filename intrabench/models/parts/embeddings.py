@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from intrabench.atomic import atomically
 from intrabench.errors import IntraBenchError
+from intrabench.frozen import frozen
 from intrabench.models.base import Model, Predictor
 from intrabench.models.weights.registry import identity
 from intrabench.versions import version_of
@@ -107,7 +108,7 @@ class EmbeddingStore:
             raise KeyError(key)
         embedding = self._read(self._path(key))
         self._remember(key, embedding)
-        return embedding
+        return frozen(embedding)
 
     def close(self) -> None:
         """Release everything except the files of a permanent folder."""
@@ -118,7 +119,7 @@ class EmbeddingStore:
             self._temporary = None
 
     def _remember(self, key: Key, embedding: Floats) -> None:
-        self._recent[key] = embedding
+        self._recent[key] = frozen(embedding)  # sessions share it
         self._held += embedding.nbytes
         while self._held > self._room:
             oldest, evicted = self._recent.popitem(last=False)

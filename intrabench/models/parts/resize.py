@@ -100,7 +100,7 @@ def _torch(mode: str, antialias: bool) -> Callable[[Array, tuple[int, int]], Arr
         import torch
         from torch.nn import functional
 
-        batch = torch.from_numpy(np.ascontiguousarray(image, dtype=np.float32))[None, None]
+        batch = torch.from_numpy(np.array(image, dtype=np.float32, order="C"))[None, None]
         resized = functional.interpolate(batch, shape, mode=mode, align_corners=False, antialias=antialias)
         result: Array = resized[0, 0].numpy()
         return result

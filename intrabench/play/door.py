@@ -1,0 +1,132 @@
+"""What comes into a session is checked here, once: the turns of the prompter and the answers of the model.
+
+Nothing here looks at more voxels than the prompts name, so a check costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from intrabench.errors import IntraBenchError, kind
+from intrabench.mask import THRESHOLD, Index
+from intrabench.models.base import Answer
+from intrabench.prompts import Ints, Prompts
+
+
+class Refused(IntraBenchError):
+    """A turn or an answer that cannot be right; the message says what is wrong with it."""
+
+
+FREE = 20
+"""With two per slice, the turns without actions that a round may have: a propagation takes one per slice at most."""
+
+
+def check_free(number: int, depth: int) -> None:
+    """Refuse the next turn without actions if the round has had `number` of them in a volume of `depth` slices."""
+    if number > 2 * depth + FREE:
+        raise Refused(f"it gave {number} turns without actions in one round and would go on; end it or give actions")
+
+
+def check_prompts(prompts: Prompts, shape: Index) -> None:
+    """Refuse prompts that no hand can give in a volume of `shape` ``(z, y, x)``.
+
+    All must lie inside, labels are 0 or 1, and boxes have voxels; but a derived 2D box may have none, for interpolation
+    can close it.
+
+    Raises:
+        Refused: the first prompt that is wrong, and how.
+    """
+    _voxels("point", prompts.points[:, :3], shape)
+    _labels("point", prompts.points[:, 3])
+    z, low, high = prompts.boxes2d[:, :1], prompts.boxes2d[:, 1:3], prompts.boxes2d[:, 3:]
+    least = np.where(np.asarray(prompts.drawn), 1, 0)[:, None]
+    _boxes("2D box", prompts.boxes2d, np.hstack([z, low]), np.hstack([z + 1, high]), shape, np.hstack([least] * 3))
+    if prompts.box3d is not None:
+        box = prompts.box3d[None]
+        _boxes("3D box", box, box[:, :3], box[:, 3:], shape, np.ones((1, 3)))
+    for name, strokes in (("scribble", prompts.scribbles), ("lasso", prompts.lassos)):
+        for stroke in strokes:
+            if len(stroke.points) == 0:
+                raise Refused(f"a {name} has no points; leave it out")
+            _voxels(f"{name} with the point", stroke.points, shape)
+            _labels(name, np.asarray(stroke.label).reshape(1))
+    for lasso in prompts.lassos:
+        if len(np.unique(lasso.points[:, 0])) > 1:
+            raise Refused(f"a lasso has corners on the slices {_listed(np.unique(lasso.points[:, 0]))}, expected one")
+
+
+def check_answer(answer: Answer, shape: Index) -> None:
+    """Refuse an answer that is no boolean mask inside a volume of `shape` ``(z, y, x)``, or valid outside of it.
+
+    Raises:
+        Refused: what is wrong with it, and what to write.
+    """
+    start, array, valid = answer.update.start, answer.update.array, answer.valid
+    if not isinstance(array, np.ndarray) or array.ndim != 3:
+        got = f"an array of the shape {array.shape}" if isinstance(array, np.ndarray) else kind(array)
+        raise Refused(f"its mask is {got}, expected an array with three axes (z, y, x)")
+    if array.dtype != bool:
+        raise Refused(f"its mask holds {array.dtype}, expected true or false; {THRESHOLD}")
+    if not _whole(start, 3):
+        raise Refused(f"its mask starts at {_said(start)}, expected three whole numbers (z, y, x)")
+    if array.size and not _inside(answer.update.box, shape):
+        raise Refused(f"its mask fills the box {_listed(answer.update.box)}, outside of {_volume(shape)}; cut it off")
+    if valid.slices is not None:
+        slices = valid.slices
+        if not isinstance(slices, (tuple, list, range)) or not all(_whole((z,), 1) for z in slices):
+            raise Refused(f"it is valid on the slices {_said(slices)}, expected whole numbers, as in (3, 4)")
+        if outside := [z for z in slices if not 0 <= z < shape[0]]:
+            raise Refused(f"it is valid on slice {outside[0]}, outside of {_volume(shape)}; leave it out")
+    if valid.box is not None and not (_whole(valid.box, 6) and _inside(valid.box, shape)):
+        raise Refused(
+            f"it is valid in the box {_said(valid.box)}, expected a half-open box z0, y0, x0, z1, y1, x1 inside "
+            f"{_volume(shape)}"
+        )
+    if answer.reach is not None and any(answer.reach[axis] > answer.reach[axis + 3] for axis in range(3)):
+        raise Refused(f"its reach is the box {_listed(answer.reach)}, whose end lies before its beginning")
+
+
+def _voxels(what: str, voxels: Ints, shape: Index) -> None:
+    outside = ((voxels < 0) | (voxels >= shape)).any(axis=1)
+    if outside.any():
+        raise Refused(f"a {what} ({_listed(voxels[outside][0])}) lies outside of {_volume(shape)}; clip it")
+
+
+def _labels(what: str, labels: Any) -> None:
+    wrong = ~np.isin(labels, (0, 1))
+    if wrong.any():
+        raise Refused(f"a {what} has the label {_said(labels[wrong][0])}, expected 1 (target) or 0 (background)")
+
+
+def _boxes(what: str, boxes: Ints, low: Ints, high: Ints, shape: Index, least: Any) -> None:
+    """Boxes with corners `low` and `high`, rows ``z, y, x``, of at least `least` voxels along each axis."""
+    small = (high - low < least).any(axis=1)
+    if small.any():
+        raise Refused(f"a {what} ({_listed(boxes[small][0])}) has no voxel: its end must lie behind its beginning")
+    outside = ((low < 0) | (high > shape)).any(axis=1)
+    if outside.any():
+        raise Refused(f"a {what} ({_listed(boxes[outside][0])}) reaches outside of {_volume(shape)}; clip it")
+
+
+def _whole(values: Any, count: int) -> bool:
+    whole = isinstance(values, tuple) and all(isinstance(value, (int, np.integer)) for value in values)
+    return whole and len(values) == count
+
+
+def _inside(box: Any, shape: Index) -> bool:
+    return all(0 <= box[axis] <= box[axis + 3] <= shape[axis] for axis in range(3))
+
+
+def _volume(shape: Index) -> str:
+    return f"the volume of {' x '.join(str(n) for n in shape)} voxels (z, y, x)"
+
+
+def _listed(values: Any) -> str:
+    return ", ".join(str(int(value)) for value in values)
+
+
+def _said(value: Any) -> str:
+    """A value of any type, in few characters."""
+    return repr(value if not isinstance(value, np.generic) else value.item())[:60]
