@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from intrabench.mask import Box, Mask, box_slices, grow, intersection
+from intrabench.names import one_line
 from intrabench.prompts import Lasso, Prompts, Scribble
 from intrabench.target import Target
 from intrabench.volume import Volume
@@ -155,7 +156,7 @@ def _grey(volume: Volume, box: Box) -> NDArray[np.uint8]:
 
 def _sheet(tiles: Sequence[Image.Image], lines: Sequence[str]) -> Image.Image:
     """The lines, and below them the tiles, four in a row; a tile of another size begins a new row."""
-    lines = [line.replace(" ", "  ") for line in lines]  # a space of the built-in font is too narrow to be seen
+    lines = [one_line(line).replace(" ", "  ") for line in lines]  # the built-in font's space is too narrow to be seen
     head, pen = _LINE * len(lines) + 6, ImageDraw.Draw(Image.new("RGB", (1, 1)))
     places, x, y, row = list[tuple[int, int]](), 0, head, 0
     for before, tile in zip([tiles[0], *tiles], tiles, strict=False):

@@ -11,16 +11,16 @@ if TYPE_CHECKING:
 
 def print_frame(frame: pl.DataFrame, title: str = "") -> None:
     """Print a frame as a table for people."""
-    from rich.console import Console as RichConsole
     from rich.table import Table
 
+    from intrabench.engine.progress import plain_console
+    from intrabench.names import one_line
     from intrabench.reporting.formats import texts
 
     table = Table(title=title or None, title_justify="left", header_style="bold")
     for name in frame.columns:
-        table.add_column(name, justify="right" if frame[name].dtype.is_numeric() else "left", overflow="fold")
+        table.add_column(one_line(name), justify="right" if frame[name].dtype.is_numeric() else "left", overflow="fold")
     for row in zip(*(texts(frame[name].to_list()) for name in frame.columns), strict=True):
         table.add_row(*row)
     # a pipe has no width; tables must not be cut there
-    console = RichConsole(width=None if sys.stdout.isatty() else 200)
-    console.print(table)
+    plain_console(width=None if sys.stdout.isatty() else 200).print(table)

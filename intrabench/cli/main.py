@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -19,6 +20,7 @@ from intrabench.cli.run import add_runs
 from intrabench.cli.shared import Json, Plugins, add_plugins, flag, listing, problems, show_names, show_table
 from intrabench.cli.weights import weights_app
 from intrabench.errors import IntraBenchError, foreign, in_words, is_foreign
+from intrabench.names import check_utf8
 
 
 class Commands(TyperGroup):
@@ -107,7 +109,12 @@ add_results(app)
 
 def main() -> NoReturn:
     """Entry point: 0 ok, 1 some units failed or the run was interrupted, 2 usage."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal without some letters ends no run
     try:
+        for word in sys.argv[1:]:
+            check_utf8(word, "the argument")
         app()
     except Exception as error:
         if not isinstance(error, IntraBenchError) and not is_foreign(error):

@@ -98,7 +98,7 @@ class Examples(Sequence[Example]):
         """A hash of the entries and their clicks."""
         digest = hashlib.sha256()
         for entry in self._entries:
-            digest.update(f"{entry.dataset} {entry.full_stem} {entry.clicks.tolist()}".encode())
+            digest.update(f"{entry.dataset} {entry.full_stem} {entry.clicks.tolist()}".encode(errors="surrogateescape"))
         return digest.hexdigest()[:16]
 
     def __len__(self) -> int:

@@ -15,6 +15,7 @@ from intrabench.fetch.archive import member_names, open_members
 from intrabench.fetch.remote import RemoteFile
 from intrabench.fetch.source import Source
 from intrabench.fetch.transfer import DownloadError, Progress
+from intrabench.names import check_utf8
 from intrabench.target import Target
 from intrabench.volume import Volume
 from intrabench.workspace import data_root
@@ -199,6 +200,9 @@ def cases_of(dataset: Dataset) -> tuple[str, ...]:
     if wrong or not many:
         got = f"{kind(found)} with {kind(wrong[0])}" if many else kind(found)
         raise WrongType(f"{dataset.name}.cases returned {got}, expected a tuple of names, such as ('case-1', 'case-2')")
+    for case in found:
+        if not check_utf8(case, f"case of data set {dataset.name}:"):
+            raise WrongType(f"{dataset.name}.cases returned a name without letters, expected names such as 'case-1'")
     return tuple(found)
 
 
@@ -220,7 +224,7 @@ def patient_of(dataset: Dataset, case: str) -> str:
     if not isinstance(found, str) or not found:
         got = "an empty text" if found == "" else kind(found)
         raise WrongType(f"{dataset.name}.patient returned {got} for case {case}, expected a name, such as {case!r}")
-    return found
+    return check_utf8(found, f"{dataset.name}.patient of case {case}:")
 
 
 def load_case(dataset: Dataset, case: str, files: Files) -> tuple[Volume, Sequence[Target]]:

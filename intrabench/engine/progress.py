@@ -53,11 +53,16 @@ def reporting(progress: bool | None = True) -> AbstractContextManager[Reporter]:
     return nullcontext(Silent())
 
 
-def in_notebook() -> bool:
-    """Whether this is Jupyter or Colab."""
+def plain_console(**options: Any) -> Any:
+    """A console of rich that prints all text as it is: brackets and colons in names are no markup."""
     from rich.console import Console as RichConsole
 
-    return "IPython" in sys.modules and RichConsole().is_jupyter
+    return RichConsole(markup=False, emoji=False, highlight=False, **options)
+
+
+def in_notebook() -> bool:
+    """Whether this is Jupyter or Colab."""
+    return "IPython" in sys.modules and plain_console().is_jupyter
 
 
 def _has_bars() -> bool:
@@ -90,7 +95,7 @@ class Console:
     def say(self, text: str) -> None:
         """One plain line, above the bar if there is one."""
         if self._progress is not None:
-            self._progress.console.print(text, highlight=False, markup=False)
+            self._progress.console.print(text)
         else:
             _print(text)
 
@@ -106,12 +111,11 @@ class Console:
         self._started = self._spoke = time.monotonic()
         self.say(f"{total} sessions, {done} of them already finished" if done else f"{total} sessions")
         if self._live and done < total:
-            from rich.console import Console as RichConsole
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
             failed = TextColumn("{task.fields[failed]} failed")
             columns = (TextColumn("sessions"), BarColumn(), MofNCompleteColumn(), failed, TimeRemainingColumn())
-            self._progress = Progress(*columns, console=RichConsole(stderr=True))
+            self._progress = Progress(*columns, console=plain_console(stderr=True))
             self._task = self._progress.add_task("sessions", total=total, completed=done, failed=0)
             self._progress.start()
 
@@ -135,11 +139,11 @@ class Downloads:
 
     def __enter__(self) -> Downloads:
         if _has_bars():
-            from rich.console import Console as RichConsole
             from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-            columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-            self._bars = Progress(*columns, console=RichConsole(stderr=True))
+            name = TextColumn("{task.description}", markup=False)
+            columns = (name, BarColumn(), DownloadColumn(), TransferSpeedColumn())
+            self._bars = Progress(*columns, console=plain_console(stderr=True))
             self._bars.start()
         return self
 
@@ -150,7 +154,7 @@ class Downloads:
     def say(self, text: str) -> None:
         """One plain line, above the bars if there are any."""
         if self._bars is not None:
-            self._bars.console.print(text, highlight=False, markup=False)
+            self._bars.console.print(text)
         else:
             _print(text)
 

@@ -67,7 +67,7 @@ def write_figures(
 
 
 def _style() -> Any:
-    """Small type, no frames; text in SVG and PDF stays text."""
+    """Small type, no frames; text in SVG and PDF stays text, and dollars in names are no formulas."""
     try:
         from matplotlib import rc_context
     except ImportError as error:
@@ -81,6 +81,7 @@ def _style() -> Any:
             "legend.frameon": False,
             "lines.markersize": 4,
             "figure.constrained_layout.use": True,
+            "text.parse_math": False,
             "svg.fonttype": "none",
             "svg.hashsalt": "intrabench",
             "pdf.fonttype": 42,

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import polars as pl
 
 from intrabench.errors import IntraBenchError
+from intrabench.names import one_line
 from intrabench.specs import nearest
 
-_TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"} | {
-    letter: f"\\{letter}" for letter in "&%$#_{}"
+_TEX = {
+    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
+    **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"},  # without them, old fonts print others
+    **{letter: f"\\{letter}" for letter in "&%$#_{}"},
+    **{letter: f"{{{letter}}}" for letter in "[]*"},  # else a row that begins with them continues the command before
 }
+
+_MARKDOWN = re.compile(r"[\\|*<\[\]`~&$]|(?<!\w)_|_(?!\w)")
+"""What Markdown would not print; an underscore within a word it does."""
 
 
 def formatted(frame: pl.DataFrame, format: str) -> str:
@@ -32,7 +40,7 @@ def check_format(format: str) -> None:
 
 
 def texts(values: list[Any]) -> list[str]:
-    """The texts of one column, with one decimal for large numbers and three for scores."""
+    """The texts of one column, each one line, with one decimal for large numbers and three for scores."""
     numbers = [value for value in values if isinstance(value, float) and math.isfinite(value)]
     top = max(numbers, default=0)
     decimals = 0 if top > 1 and all(value.is_integer() for value in numbers) else 1 if top >= 10 else 3
@@ -40,7 +48,7 @@ def texts(values: list[Any]) -> list[str]:
     def text(value: Any) -> str:
         if value is None:
             return "-"
-        return f"{value:.{decimals}f}" if isinstance(value, float) else str(value)
+        return f"{value:.{decimals}f}" if isinstance(value, float) else one_line(str(value))
 
     return [text(value) for value in values]
 
@@ -51,11 +59,11 @@ def _csv(frame: pl.DataFrame) -> str:
 
 def _markdown(frame: pl.DataFrame) -> str:
     def escaped(text: str) -> str:
-        return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
+        return _MARKDOWN.sub(r"\\\g<0>", text)
 
     rule = ["---:" if numeric else "---" for numeric in _numeric(frame)]
     lines = [
-        [escaped(name) for name in frame.columns],
+        [escaped(name) for name in _heads(frame)],
         rule,
         *([escaped(text) for text in line] for line in _lines(frame)),
     ]
@@ -71,14 +79,14 @@ def _latex(frame: pl.DataFrame) -> str:
 
     kinds = "".join("r" if numeric else "l" for numeric in _numeric(frame))
     body = [line(cells) for cells in _lines(frame)]
-    parts = [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", line(frame.columns), r"\midrule", *body, r"\bottomrule"]
+    parts = [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", line(_heads(frame)), r"\midrule", *body, r"\bottomrule"]
     return "\n".join([*parts, r"\end{tabular}"]) + "\n"
 
 
 def _html(frame: pl.DataFrame) -> str:
     kinds = [' class="number"' if numeric else "" for numeric in _numeric(frame)]
     head = "".join(
-        f'<th scope="col"{kind}>{html.escape(name)}</th>' for name, kind in zip(frame.columns, kinds, strict=True)
+        f'<th scope="col"{kind}>{html.escape(name)}</th>' for name, kind in zip(_heads(frame), kinds, strict=True)
     )
     body = "\n".join(
         "<tr>"
@@ -99,6 +107,10 @@ FORMATS: Mapping[str, Callable[[pl.DataFrame], str]] = {
 
 def _numeric(frame: pl.DataFrame) -> list[bool]:
     return [kind.is_numeric() for kind in frame.dtypes]
+
+
+def _heads(frame: pl.DataFrame) -> list[str]:
+    return [one_line(name) for name in frame.columns]
 
 
 def _lines(frame: pl.DataFrame) -> list[list[str]]:

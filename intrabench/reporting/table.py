@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
+from polars.selectors import by_name
 
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import row_names
 from intrabench.reporting.reference import beside
 from intrabench.results import labels
 from intrabench.results.current import current
-from intrabench.results.store import read_rows
+from intrabench.results.store import SCHEMA, read_rows
 from intrabench.specs import nearest
 from intrabench.statistics.aggregate import AGGREGATIONS, COUNTS, Aggregation, aggregate, aggregation
 from intrabench.statistics.matched import MATCHED, matched_scores
@@ -27,6 +28,9 @@ PRINTED = pl.struct("protocol", "prompter").map_elements(
 """A prompter's text in tables; rows of published tables are shown by their names."""
 
 EFFORT = ("interactions", "dof", "seconds_human")
+
+_TAKEN = {*SCHEMA, *COUNTS, "sessions", "failed", "not_applicable", "average", "human s", "n/a"}
+"""Columns that tables have besides those of data sets, labels, ..."""
 
 
 @dataclass(frozen=True)
@@ -222,8 +226,20 @@ def seen_in_training(rows: pl.DataFrame) -> list[str]:
 def _pivot(found: pl.DataFrame, layout: Layout, scored: pl.DataFrame) -> pl.DataFrame:
     """One column per value of `layout.columns`, and their average if none is missing."""
     heads = [value for value in scored[layout.columns].unique().sort().to_list() if value not in ("", None)]
-    columns = [pl.col("value").filter(pl.col(layout.columns) == head).first().alias(str(head)) for head in heads]
-    wide = found.group_by(list(layout.by)).agg(columns)
-    names = [str(head) for head in heads]
-    complete = pl.all_horizontal(pl.col(name).is_not_null() for name in names)
-    return wide.with_columns(average=pl.when(complete).then(pl.mean_horizontal(names)))
+    names = _headings(list(map(str, heads)), layout.columns)
+    values = [pl.col("value").filter(pl.col(layout.columns) == head).first() for head in heads]
+    wide = found.group_by(list(layout.by)).agg(one.alias(name) for one, name in zip(values, names, strict=True))
+    columns = [by_name(name) for name in names]  # pl.col would take "*" and "^...$" for patterns
+    complete = pl.all_horizontal(column.is_not_null() for column in columns)
+    return wide.with_columns(average=pl.when(complete).then(pl.mean_horizontal(columns)))
+
+
+def _headings(names: Sequence[str], what: str) -> list[str]:
+    """The names as columns; one that another column of tables has, such as ``average``, says what it is a name of."""
+    found = []
+    for name in names:
+        heading = name
+        while heading in _TAKEN or (heading != name and heading in names):
+            heading = f"{what} {heading}"
+        found.append(heading)
+    return found

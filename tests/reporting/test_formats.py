@@ -11,9 +11,9 @@ from intrabench.reporting.formats import FORMATS, formatted
 FRAME = pl.DataFrame({"model": ["a_b|c", "<&>"], "n": [1, 20], "dice": [0.51239, None]})
 EXPECTED = {
     "csv": "model,n,dice\na_b|c,1,0.51239\n<&>,20,\n",
-    "markdown": "| model | n | dice |\n| --- | ---: | ---: |\n| a_b\\|c | 1 | 0.512 |\n| <&> | 20 | - |\n",
+    "markdown": "| model | n | dice |\n| --- | ---: | ---: |\n| a_b\\|c | 1 | 0.512 |\n| \\<\\&> | 20 | - |\n",
     "latex": "\\begin{tabular}{lrr}\n\\toprule\nmodel & n & dice \\\\\n\\midrule\n"
-    "a\\_b|c & 1 & 0.512 \\\\\n<\\&> & 20 & - \\\\\n\\bottomrule\n\\end{tabular}\n",
+    "a\\_b\\textbar{}c & 1 & 0.512 \\\\\n\\textless{}\\&\\textgreater{} & 20 & - \\\\\n\\bottomrule\n\\end{tabular}\n",
     "html": '<table>\n<thead><tr><th scope="col">model</th><th scope="col" class="number">n</th>'
     '<th scope="col" class="number">dice</th></tr></thead>\n<tbody>\n'
     '<tr><td>a_b|c</td><td class="number">1</td><td class="number">0.512</td></tr>\n'

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import fnmatch
+import glob
 import operator
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from intrabench.datasets.base import Dataset, cases_of
@@ -46,18 +47,21 @@ def select_cases(dataset: Dataset, wanted: Sequence[str]) -> list[str]:
         raise IntraBenchError(f"data set {dataset.short_spec} has no cases; check its parameters and files")
     if not wanted:
         return names
-    chosen = {case for pattern in _from_files(wanted) for case in _cases(dataset, names, pattern)}
+    chosen = {case for pattern in _from_files(wanted, names) for case in _cases(dataset, names, pattern)}
     return [name for name in names if name in chosen]
 
 
 def select_targets(index: CaseIndex, wanted: Sequence[str]) -> list[TargetInfo]:
     """The selected targets of a case (all if `wanted` is empty).
 
+    A pattern that is an id or label of the case means only that, also if it has characters of globs, ``lesion [left]``.
+
     wanted: globs of ids (``label.instance``) or labels, of which any must match; and bounds such as ``ml>=1``,
     ``voxels<500`` or ``slices>5``, which must all hold.
     """
     ml = float(index.spacing_mm[0] * index.spacing_mm[1] * index.spacing_mm[2]) / 1000
-    return [info for info in index.targets if _is_wanted(info, ml, wanted)]
+    exact = {name for info in index.targets for name in (info.id, info.label)}.intersection(wanted)
+    return [info for info in index.targets if _is_wanted(info, ml, wanted, exact)]
 
 
 def check_targets(indexes: Iterable[CaseIndex], wanted: Sequence[str]) -> None:
@@ -72,30 +76,33 @@ def check_targets(indexes: Iterable[CaseIndex], wanted: Sequence[str]) -> None:
             )
 
 
-def _is_wanted(info: TargetInfo, ml_per_voxel: float, wanted: Sequence[str]) -> bool:
+def _is_wanted(info: TargetInfo, ml_per_voxel: float, wanted: Sequence[str], exact: Collection[str]) -> bool:
+    names = info.id, info.label
     sizes = {"ml": info.voxels * ml_per_voxel, "voxels": info.voxels, "slices": info.slices}
     globs = []
     for pattern in wanted:
-        if bound := _BOUND.fullmatch(pattern):
+        if pattern in exact:
+            globs.append(glob.escape(pattern))
+        elif bound := _BOUND.fullmatch(pattern):
             size, compare, value = bound.groups()
             if not _COMPARE[compare](sizes[size], float(value)):
                 return False
         else:
             globs.append(pattern)
-    return not globs or any(_fits(name, glob) for glob in globs for name in (info.id, info.label))
+    return not globs or any(fnmatch.fnmatchcase(name, one) for one in globs for name in names)
 
 
-def _from_files(wanted: Sequence[str]) -> list[str]:
+def _from_files(wanted: Sequence[str], names: Sequence[str]) -> list[str]:
     found = []
     for pattern in wanted:
-        if not pattern.startswith("@"):
+        if not pattern.startswith("@") or pattern in names:
             found.append(pattern)
             continue
         try:
             lines = Path(pattern[1:]).read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise IntraBenchError(f"--cases {pattern} is not a text file; give one with a case per line") from error
-        kept = [line.partition("#")[0].strip() for line in lines]
+        kept = [line if line in names else line.partition("#")[0].strip() for line in lines]
         found += [line for line in kept if line]
     if not found:
         raise IntraBenchError(f"--cases {' '.join(wanted)} names no case; write one case per line")
@@ -116,14 +123,10 @@ def _cases(dataset: Dataset, names: Sequence[str], pattern: str) -> Sequence[str
                 f"it has {', '.join(subsets)}"
             )
         return list(subsets[value])
-    found = [name for name in names if _fits(name, pattern)]
+    found = [pattern] if pattern in names else [name for name in names if fnmatch.fnmatchcase(name, pattern)]
     if not found:
         raise IntraBenchError(
             f"--cases: data set {dataset.name} has no case that matches {pattern!r}{nearest(pattern, names)}; "
             f"it has {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}"
         )
     return found
-
-
-def _fits(name: str, pattern: str) -> bool:
-    return name == pattern or fnmatch.fnmatchcase(name, pattern)

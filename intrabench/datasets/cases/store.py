@@ -10,13 +10,13 @@ import shutil
 from collections.abc import Collection, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from urllib.parse import quote
 
 from intrabench.atomic import writing
 from intrabench.datasets.base import Dataset, Files, Watch, cases_of, load_case
 from intrabench.datasets.cases.stored_case import CaseIndex, StoredCase, read_index, write_case
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.source import Source
+from intrabench.names import file_name
 from intrabench.specs import nearest
 from intrabench.versions import version_of
 from intrabench.workspace import data_root
@@ -29,7 +29,7 @@ def index(dataset: Dataset, case: str, root: Path | None = None) -> CaseIndex | 
         IntraBenchError: the index is damaged.
     """
     found = read_index(_folder(dataset, case, root), _remedy(dataset))
-    if found is None:
+    if found is None or found.case != case:  # where file names know no case, A and a share a folder
         return None
     files = dataset.local_files(case)
     now, named = _state(files), {str(path.resolve()) for path in files}
@@ -183,14 +183,11 @@ def _home(dataset: Dataset, root: Path | None) -> Path:
     key = f"{dataset.name}-{dataset.version}"
     if fields(dataset):
         key += "-" + hashlib.sha256(dataset.spec.encode()).hexdigest()[:8]
-    return (root or data_root()) / "cases" / key
+    return (root or data_root()) / "cases" / file_name(key)
 
 
 def _folder(dataset: Dataset, case: str, root: Path | None) -> Path:
-    name = quote(case, safe=" ()+,=@[]")
-    if name.startswith("."):  # names with a dot are for locks and unfinished cases
-        name = "%2E" + name[1:]
-    return _home(dataset, root) / name
+    return _home(dataset, root) / file_name(case)  # never with a dot in front, as locks and unfinished cases are
 
 
 def _remedy(dataset: Dataset) -> str:

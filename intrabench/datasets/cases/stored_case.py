@@ -15,6 +15,7 @@ import numpy as np
 
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Box, Mask, intersection
+from intrabench.names import check_utf8
 from intrabench.specs import nearest
 from intrabench.target import Target, TargetInfo
 from intrabench.volume import Array, Grid, Volume, check_intensities, write_nifti
@@ -211,6 +212,8 @@ def _fitted(case: str, volume: Volume, targets: Sequence[Target]) -> list[Target
     whole: Box = (0, 0, 0, *volume.shape)
     fitted: dict[str, Target] = {}
     for target in targets:
+        if not check_utf8(target.label, f"case {case} has a label that cannot be stored:"):
+            raise IntraBenchError(f"case {case} has a target whose label has no letters; name it")
         mask = Mask.of(target.mask.array, target.mask.start)
         if not mask.any():
             raise IntraBenchError(f"target {target.id} of case {case} has no voxels; omit it in `load`")

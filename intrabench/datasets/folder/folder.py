@@ -73,7 +73,8 @@ class Folder(Dataset):
     def spec(self) -> str:
         """`short_spec` with a hash of the path, so that the store keeps two folders with the same name apart."""
         place = f"{self.path.resolve()} {Path(self.label).resolve() if self.label else ''}"
-        return f"{self.name}:channel={self.channel},place={hashlib.sha256(place.encode()).hexdigest()[:8]}"
+        digest = hashlib.sha256(place.encode(errors="surrogateescape")).hexdigest()
+        return f"{self.name}:channel={self.channel},place={digest[:8]}"
 
     @property
     def argument(self) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from intrabench.datasets.convert.photo_pairs import SUFFIXES as PICTURES
+from intrabench.names import check_utf8, one_line
 
 VOLUMES = (".nii", ".nii.gz", ".mgz", ".mgh", ".hdr", ".nrrd", ".nhdr", ".mha", ".mhd")
 NPZ = ".npz"
@@ -28,8 +29,15 @@ class Pair:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """The images, label maps and pictures in a folder, sorted and without hidden files."""
-    return sorted(path for path in folder.iterdir() if ending(path) and path.is_file() and path.name[0] != ".")
+    """The images, label maps and pictures in a folder, sorted and without hidden files.
+
+    Raises:
+        IntraBenchError: a name is not UTF-8, so that results could not hold it.
+    """
+    found = sorted(path for path in folder.iterdir() if ending(path) and path.is_file() and path.name[0] != ".")
+    for path in found:
+        check_utf8(path.name, f"{one_line(str(folder))} has a file whose name cannot be stored:")
+    return found
 
 
 def ending(path: Path) -> str:

@@ -15,6 +15,7 @@ import polars as pl
 from intrabench.atomic import atomically
 from intrabench.datasets.base import Dataset
 from intrabench.errors import IntraBenchError
+from intrabench.names import one_line
 from intrabench.reporting.page import credits, facts, tables
 from intrabench.reporting.page.chosen import chosen
 from intrabench.reporting.page.clicking import click_grid
@@ -206,7 +207,8 @@ def _render(content: Mapping[str, Any]) -> str:
 
     loader = PackageLoader("intrabench.reporting", "page")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
-    environment.filters["breakable"] = lambda text: Markup(_BREAKS.sub(r"\1<wbr>", str(escape(text))))
+    environment.filters["one_line"] = one_line
+    environment.filters["breakable"] = lambda text: Markup(_BREAKS.sub(r"\1<wbr>", str(escape(one_line(str(text))))))
     page = environment.get_template("page.html.jinja")
     here = files("intrabench.reporting.page")
     names = ("page.css", "page.js", "curves.js", "plane.js", "viewer.js")

@@ -198,7 +198,7 @@ def test_names_of_cases_stay_inside_the_store(tmp_path: Path) -> None:
     for case in dataset.cases():
         assert store.prepare(dataset, case, tmp_path / "root").case == case
     folders = sorted(path.name for path in (tmp_path / "root" / "cases" / "given-1").iterdir() if path.is_dir())
-    assert folders == ["%2E.", "%2Ehidden", "a%2Fb", "one", "scan 2"]
+    assert folders == ["%2E%2E", "%2Ehidden", "a%2Fb", "one", "scan 2"]
     assert {path.name for path in tmp_path.iterdir()} <= {"root", "cwd"}
     with pytest.raises(IntraBenchError, match="has no case 'onee', did you mean 'one'"):
         store.prepare(dataset, "onee", tmp_path)

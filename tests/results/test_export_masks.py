@@ -1,0 +1,97 @@
+"""Masks as NIfTI files: one file for each, whatever cases, targets and data sets are called."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import intrabench
+from intrabench import Dataset, DatasetCard, Target, Volume, targets_of
+from intrabench.results.export import export
+from intrabench.results.store import read_rows
+from intrabench.volume import read_image
+from tests.conftest import Said
+
+Say = Callable[..., Said]
+CASES = ("p 1", "p_1", "..", "a/b", "A/b", "x" * 300, "é")
+LABELS = ("lesion [left]", "lesion [right]", "[/left]", "a|b,c+d:e", 'quo"te$x$', "new\nline", "Lesion [left]")
+
+
+@dataclass(frozen=True)
+class Awkward(Dataset):
+    name = "awkward"
+    version = "1"
+    card = DatasetCard("Awkward names", "CT")
+
+    def cases(self) -> tuple[str, ...]:
+        return CASES
+
+    def load(self, case: str, files: intrabench.Files) -> tuple[Volume, list[Target]]:
+        labels = np.zeros((4, 8, 40), np.uint8)
+        for value in range(1, 8):
+            labels[1:3, 2 : 3 + CASES.index(case) % 4, 4 * value : 4 * value + 2] = value
+        volume = Volume.from_canonical(labels.astype(np.int16), (1.0, 1.0, 1.0))
+        names = {number: (label, 1) for number, label in enumerate(LABELS, start=1)}
+        return volume, targets_of(labels, names, case, volume.spacing_mm)
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with ``data`` and ``results``: awkward names, with all masks."""
+    folder = tmp_path_factory.mktemp("names")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("INTRABENCH_DATA", str(folder / "data"))
+        intrabench.run(["box_fill"], ["box_slice"], Awkward, save_masks=True, out=folder / "results", progress=False)
+    return folder
+
+
+@pytest.fixture
+def results(played: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("INTRABENCH_DATA", str(played / "data"))
+    return played / "results"
+
+
+def test_every_mask_has_its_own_file_inside_the_folder(results: Path, tmp_path: Path) -> None:
+    rows = read_rows(results)
+    folder = tmp_path / "deep" / "nii"
+    assert rows["status"].unique().to_list() == ["ok"]
+    assert export(results, folder) == rows.height == len(CASES) * len(LABELS)
+    files = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*.nii.gz"))
+    assert len({str(path).casefold() for path in files}) == len(files) == rows.height  # also where A and a are one
+    assert {path.parts[:3] for path in files} == {("deep", "nii", "awkward")}
+    assert folder / "awkward/p_1/lesion [left].1__box_fill__box_slice__seed0_round0.nii.gz" in folder.rglob("*")
+
+
+def test_an_exported_mask_is_that_of_its_case_and_label(results: Path, tmp_path: Path) -> None:
+    export(results, tmp_path)
+    for case, quoted in (("p 1", "p 1"), ("p_1", "p_1"), ("..", "%2E%2E"), ("a/b", "a%2Fb")):
+        file = tmp_path / "awkward" / quoted / "[%2Fleft].1__box_fill__box_slice__seed0_round0.nii.gz"
+        row = read_rows(results).filter((pl.col("case") == case) & (pl.col("label") == "[/left]"))
+        found = np.argwhere(read_image(file).array)
+        assert len(found) == row["pred_voxels"].item() > 0
+        assert set(found[:, 2].tolist()) == {12, 13}  # the third label
+
+
+def test_what_is_stored_comes_back(results: Path) -> None:
+    rows = read_rows(results)
+    assert set(rows["case"]) == set(CASES)
+    assert set(rows["label"]) == set(LABELS)
+
+
+@pytest.mark.parametrize("format", ["text", "csv", "html"])
+def test_tables_print_every_name_as_it_is(
+    results: Path, say: Say, monkeypatch: pytest.MonkeyPatch, format: str
+) -> None:
+    said = say("table", "--columns", "label", "--by", "case", "--out", str(results), "--format", format)
+    assert said.code == 0
+    text = html.unescape(said.out)
+    for name in ("p 1", "p_1", "..", "a/b", "A/b", "é"):
+        assert name in text
+    for label in ("[left]", "[right]", "[/left]", "a|b,c+d:e", "$x$"):
+        assert label in text.replace(chr(10), "")
