@@ -202,7 +202,7 @@ def cases_of(dataset: Dataset) -> tuple[str, ...]:
         raise WrongType(f"{dataset.name}.cases returned {got}, expected a tuple of names, such as ('case-1', 'case-2')")
     for case in found:
         if not check_utf8(case, f"case of data set {dataset.name}:"):
-            raise WrongType(f"{dataset.name}.cases returned a name without letters, expected names such as 'case-1'")
+            raise WrongType(f"{dataset.name}.cases returned an empty name, expected names such as 'case-1'")
     return tuple(found)
 
 

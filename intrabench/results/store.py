@@ -20,6 +20,7 @@ import polars as pl
 from intrabench.atomic import atomically
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
+from intrabench.names import check_utf8
 from intrabench.results.upgrade import UPGRADED, upgraded
 from intrabench.target import WHOLE_CASE
 
@@ -102,6 +103,7 @@ class Store:
         """Create the folder. The result of `record` is written with the first part; `parts` counts the parts."""
         self.root, self.run_id, self._record, self.parts = root, run_id, record, 0
         self._seen: dict[str, pl.DataFrame] = {}
+        check_utf8(str(root), "the results folder")  # polars writes to no other path
         try:
             for folder in ("rows", "turns", "runs", "locks"):
                 (root / folder).mkdir(parents=True, exist_ok=True)

@@ -29,3 +29,19 @@ def test_formats(format: str) -> None:
 def test_an_unknown_format() -> None:
     with pytest.raises(IntraBenchError, match="there is no format 'markdwon', did you mean 'markdown'"):
         formatted(FRAME, "markdwon")
+
+
+@pytest.mark.parametrize(
+    ("name", "markdown", "latex"),
+    [
+        ("lesion [left]", "lesion \\[left\\]", "lesion {[}left{]}"),
+        ("<b>*x*</b>", "\\<b>\\*x\\*\\</b>", "\\textless{}b\\textgreater{}{*}x{*}\\textless{}/b\\textgreater{}"),
+        ("_a_b_ $x$", "\\_a_b\\_ \\$x\\$", "\\_a\\_b\\_ \\$x\\$"),
+        ("two\nlines", "two\\\\nlines", "two\\textbackslash{}nlines"),
+        ("`a` & ~b~", "\\`a\\` \\& \\~b\\~", "`a` \\& \\textasciitilde{}b\\textasciitilde{}"),
+    ],
+)
+def test_names_mean_nothing_in_other_languages(name: str, markdown: str, latex: str) -> None:
+    frame = pl.DataFrame({name: [name]})
+    assert formatted(frame, "markdown") == f"| {markdown} |\n| --- |\n| {markdown} |\n"
+    assert formatted(frame, "latex").splitlines()[2:5] == [f"{latex} \\\\", "\\midrule", f"{latex} \\\\"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +14,11 @@ import polars as pl
 import pytest
 
 import intrabench
-from intrabench import Dataset, DatasetCard, Target, Volume, targets_of
+from intrabench import Dataset, DatasetCard, Target, Volume, registry, targets_of
+from intrabench.datasets.cases import store
+from intrabench.datasets.cases.selection import select_targets
+from intrabench.names import one_line
+from intrabench.reporting.page.page import write_report
 from intrabench.results.export import export
 from intrabench.results.store import read_rows
 from intrabench.volume import read_image
@@ -54,6 +60,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def results(played: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("INTRABENCH_DATA", str(played / "data"))
+    registry.introduce("datasets", Awkward)
     return played / "results"
 
 
@@ -70,7 +77,7 @@ def test_every_mask_has_its_own_file_inside_the_folder(results: Path, tmp_path: 
 
 def test_an_exported_mask_is_that_of_its_case_and_label(results: Path, tmp_path: Path) -> None:
     export(results, tmp_path)
-    for case, quoted in (("p 1", "p 1"), ("p_1", "p_1"), ("..", "%2E%2E"), ("a/b", "a%2Fb")):
+    for case, quoted in (("p 1", "p 1"), ("p_1", "p_1"), ("..", "%2E%2E"), ("é", "%C3%A9")):
         file = tmp_path / "awkward" / quoted / "[%2Fleft].1__box_fill__box_slice__seed0_round0.nii.gz"
         row = read_rows(results).filter((pl.col("case") == case) & (pl.col("label") == "[/left]"))
         found = np.argwhere(read_image(file).array)
@@ -95,3 +102,22 @@ def test_tables_print_every_name_as_it_is(
         assert name in text
     for label in ("[left]", "[right]", "[/left]", "a|b,c+d:e", "$x$"):
         assert label in text.replace(chr(10), "")
+
+
+def test_the_report_holds_every_name(results: Path, tmp_path: Path) -> None:
+    write_report(results, tmp_path / "report.html", targets=100)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    listed = re.findall("<option[^>]*>[^<]*: (.*?) \\(mean Dice", page)
+    expected = {f"{one_line(case)}, {one_line(label)}.1" for case in CASES for label in LABELS}
+    assert {html.unescape(entry) for entry in listed} == expected
+    stored = [json.loads(found) for found in re.findall("<script[^>]*id=view\\d+>(.*?)</script>", page, re.DOTALL)]
+    assert {(view["case"], view["target"]) for view in stored} == {(c, f"{one}.1") for c in CASES for one in LABELS}
+
+
+@pytest.mark.parametrize("label", [*LABELS, "lesion *"])
+def test_a_label_chooses_its_target(results: Path, label: str) -> None:
+    index = store.index(Awkward(), "p 1")
+    expected = [one for one in LABELS if one == label or (label == "lesion *" and one.startswith("lesion"))]
+    assert [info.label for info in select_targets(index, [label])] == expected
+    if label in LABELS:
+        assert [info.label for info in select_targets(index, [f"{label}.1"])] == expected

@@ -213,7 +213,7 @@ def _fitted(case: str, volume: Volume, targets: Sequence[Target]) -> list[Target
     fitted: dict[str, Target] = {}
     for target in targets:
         if not check_utf8(target.label, f"case {case} has a label that cannot be stored:"):
-            raise IntraBenchError(f"case {case} has a target whose label has no letters; name it")
+            raise IntraBenchError(f"case {case} has a target with an empty label; name it")
         mask = Mask.of(target.mask.array, target.mask.start)
         if not mask.any():
             raise IntraBenchError(f"target {target.id} of case {case} has no voxels; omit it in `load`")

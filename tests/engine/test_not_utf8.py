@@ -1,0 +1,88 @@
+"""Names on Linux that are not UTF-8: one sentence names the file, and nothing ends in a traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import intrabench
+from intrabench import Dataset, DatasetCard, IntraBenchError, Target, Volume, targets_of
+from intrabench.errors import FailedSessions
+from intrabench.results.store import Store
+from tests.conftest import Said
+from tests.datasets.folder.made import pair
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names"),
+    pytest.mark.usefixtures("data"),
+]
+BAD = "caf\udce9"
+
+
+@dataclass(frozen=True)
+class Mine(Dataset):
+    name = "mine"
+    version = "1"
+    card = DatasetCard("Mine", "CT")
+    case: str = "one"
+    label: str = "liver"
+
+    def cases(self) -> tuple[str, ...]:
+        return (self.case,)
+
+    def load(self, case: str, files: intrabench.Files) -> tuple[Volume, list[Target]]:
+        labels = np.zeros((4, 8, 8), np.uint8)
+        labels[1:3, 2:5, 2:5] = 1
+        volume = Volume.from_canonical(labels.astype(np.int16), (1.0, 1.0, 1.0))
+        return volume, targets_of(labels, {1: (self.label, 1)}, case, volume.spacing_mm)
+
+
+@pytest.mark.parametrize("command", ["check", "run"])
+def test_a_file_is_named(say: Callable[..., Said], tmp_path: Path, command: str) -> None:
+    root = pair(tmp_path / "d", BAD)
+    run = ("run", "--model", "box_fill", "--prompter", "box_slice", "--dataset")
+    said = say(*(("data", "check") if command == "check" else run), str(root))
+    assert said.code == 2
+    assert "has a file whose name cannot be stored: 'caf\\udce9" in said.err
+    assert said.err.endswith("is not UTF-8; rename it\n")
+
+
+def test_an_argument_is_named(say: Callable[..., Said]) -> None:
+    said = say("run", "--model", "box_fill", "--prompter", "box_slice", "--dataset", BAD)
+    assert (said.code, said.err) == (2, "error: the argument 'caf\\udce9' is not UTF-8; rename it\n")
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"case": BAD}, r"case of data set mine: 'caf\\udce9' is not UTF-8"),
+        ({"case": ""}, "mine.cases returned an empty name"),
+    ],
+)
+def test_names_of_cases_are_refused(given: dict[str, str], sentence: str) -> None:
+    with pytest.raises(IntraBenchError, match=sentence):
+        intrabench.run("box_fill", "box_slice", Mine(**given), progress=False)
+
+
+@pytest.mark.parametrize(("label", "sentence"), [(BAD, "'caf\\udce9' is not UTF-8"), ("", "has a target with an empty label")])
+def test_a_label_fails_its_case_alone(label: str, sentence: str) -> None:
+    with pytest.warns(FailedSessions):
+        found = intrabench.run("box_fill", "box_slice", Mine(label=label), progress=False)
+    assert sentence in found.rows()["error"].item()
+
+
+def test_a_results_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(IntraBenchError, match=r"the results folder '.*caf\\udce9' is not UTF-8; rename it"):
+        Store(tmp_path / BAD, "run")
+
+
+def test_a_folder_around_the_data_may_have_any_name(tmp_path: Path) -> None:
+    root = pair(tmp_path / BAD / "d", "one")
+    found = intrabench.run("box_fill", "box_slice", os.fspath(root), progress=False)
+    assert found.rows()["status"].unique().to_list() == ["ok"]
