@@ -63,11 +63,12 @@ def measure(path: str) -> None:
     """Print the seconds of each statistic of the rows in a file, and the peak memory."""
     from intrabench.engine.environment import peak_memory_mb
     from intrabench.reporting.table import effort_table
+    from intrabench.results.current import IDENTITY
     from intrabench.statistics.aggregate import AGGREGATIONS, aggregate
     from intrabench.statistics.curves import auc, curve
     from intrabench.statistics.ranking import ranking
     from intrabench.statistics.resample import intervals
-    from intrabench.statistics.scores import IDENTITY, scores
+    from intrabench.statistics.scores import scores
     from intrabench.statistics.steps import steps
 
     how = AGGREGATIONS["protocol"]

@@ -30,14 +30,20 @@ def export_rows(
     file: Annotated[Path, typer.Argument(help="FILE.csv, FILE.parquet or FILE.jsonl")],
     out: Out = None,
     turns: Annotated[bool, flag("--turns", help="Also write the prompts of all turns, to FILE.turns.csv.")] = False,
+    all: Annotated[bool, flag("--all", help="Also sessions that later ones replaced.")] = False,
 ) -> None:
-    """Write the rows as CSV, Parquet or JSON lines, one per session and round."""
+    """Write the rows as CSV, Parquet or JSON lines, one per session and round, of the sessions that count in tables."""
     from intrabench.results.export_rows import export_rows as write
     from intrabench.workspace import results_folder
 
     folder = results_folder(out)
-    for path, count in write(folder, file, turns=turns).items():
+    written, left_out = write(folder, file, turns=turns, all=all)
+    for path, count in written.items():
         typer.echo(f"wrote {count} lines to {path}")
+    for notice in left_out:
+        typer.echo(notice, err=True)
+    if left_out:
+        typer.echo("--all writes these, too", err=True)
     tell_damage(folder)
 
 

@@ -13,7 +13,7 @@ from intrabench.engine.environment import peak_gpu_mb, peak_memory_mb, versions_
 from intrabench.engine.progress import Reporter
 from intrabench.engine.units import Unit
 from intrabench.play.session import Session
-from intrabench.results.current import current
+from intrabench.results.current import current, newest_plays
 from intrabench.results.store import FAILED, Store, read_rows
 
 MOST_FAILURES = 10
@@ -125,13 +125,14 @@ class RowWriter:
         self._write([_bare_row(unit, "not_applicable", "mended", dice=None) for unit in units])
 
     def renewed(self, units: Sequence[Unit]) -> None:
-        """Write sessions of this run again that other versions have replaced since, as after an edit that was undone.
+        """Write sessions of this run again that others have replaced since, as after an edit that was undone.
 
-        So the code of the latest run is what tables show, whether its sessions were computed now or earlier. A row of
-        each case that is now known to be of another patient is also written again; it decides for the whole case.
+        So the code and the data of the latest run are what tables show, whether its sessions were computed now or
+        earlier. A row of each case that is now known to be of another patient is also written again; it decides for the
+        whole case.
         """
         rows = read_rows(self.store.root)
-        counting, _ = current(rows)
+        counting = newest_plays(current(rows)[0], apart=["metrics"])
         patients = pl.DataFrame({"session": [unit.key for unit in units], "_now": [unit.patient for unit in units]})
         ours = rows.join(patients, on="session")
         replaced = ours.join(counting, on=["session", "metrics"], how="anti", nulls_equal=True)

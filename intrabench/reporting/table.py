@@ -13,13 +13,13 @@ from intrabench.errors import IntraBenchError
 from intrabench.protocols import row_names
 from intrabench.reporting.reference import beside
 from intrabench.results import labels
-from intrabench.results.current import current
+from intrabench.results.current import IDENTITY, MODEL, PROTOCOL, current
 from intrabench.results.store import SCHEMA, read_rows
 from intrabench.specs import nearest
 from intrabench.statistics.aggregate import AGGREGATIONS, COUNTS, Aggregation, aggregate, aggregation
 from intrabench.statistics.matched import MATCHED, matched_scores
 from intrabench.statistics.measures import described, measured, scored_by, summary
-from intrabench.statistics.scores import IDENTITY, MODEL, PROTOCOL, FailurePolicy, scores
+from intrabench.statistics.scores import FailurePolicy, scores
 from intrabench.statistics.soundness import check_mixable
 
 PRINTED = pl.struct("protocol", "prompter").map_elements(

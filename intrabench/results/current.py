@@ -1,4 +1,4 @@
-"""Keep only sessions computed with the newest code of their model, prompter and data set, and scores likewise."""
+"""Which sessions count: the newest of each target, by the newest code of model, prompter and data set."""
 
 from __future__ import annotations
 
@@ -6,11 +6,20 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from intrabench.results.store import ALWAYS
+from intrabench.results.store import ALWAYS, metric_columns
 from intrabench.specs import split
 
 VERSIONS = {"model": "model_version", "prompter": "prompter_version", "dataset": "dataset_version"}
 """Columns of names, with their columns of versions."""
+
+PROTOCOL, MODEL = ("protocol", "stop"), ("model", "weights", "weights_sha256")
+"""The columns of the protocol and of the model; `intrabench.results.labels` makes one text of each."""
+
+IDENTITY = (*PROTOCOL, "prompter", *MODEL, "dtype", "strict")
+"""Columns that tell lines of a table apart; only the newest versions of a line count (`current`)."""
+
+_SAME = (*IDENTITY, *VERSIONS.values(), "dataset", "case", "target", "seed")
+"""Columns that sessions share which differ only in what was played: in the image, the target or the metrics."""
 
 
 def current(rows: pl.DataFrame, by: Sequence[str] = ()) -> tuple[pl.DataFrame, list[str]]:
@@ -31,6 +40,34 @@ def current(rows: pl.DataFrame, by: Sequence[str] = ()) -> tuple[pl.DataFrame, l
             sessions, are = ("session", "is") if count == 1 else ("sessions", "are")
             notes.append(f"{count} older {sessions} of {who} {are} left out: its code has changed since")
     return kept, notes
+
+
+def newest_plays(rows: pl.DataFrame, column: str = "dice", apart: Sequence[str] = ()) -> pl.DataFrame:
+    """The rows of each target's newest session, of those in which the metric of `column` was measured, if any was.
+
+    A target is played several times if its image, mask or modality changed, or with other metrics. apart: further
+    columns that tell sessions apart.
+    """
+    same = (*_SAME, *apart)
+    if column not in ALWAYS:
+        lacks = ~(pl.lit(" ") + pl.col("metrics")).str.contains(f" {column}@", literal=True)
+        rows = rows.with_columns(_lacks=lacks.fill_null(False))  # older versions did not store what they measured
+        rows = rows.filter(pl.col("_lacks") == pl.col("_lacks").min().over(same)).drop("_lacks")
+    rows = rows.with_columns(_played=pl.col("written_at").max().over("session"))
+    return rows.filter(pl.col("_played") == pl.col("_played").max().over(same)).drop("_played")
+
+
+def counting(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """`current` rows of the sessions that are the newest of their target for some metric, and what is left out."""
+    rows, notes = current(rows)
+    columns = [*ALWAYS[:1], *metric_columns(rows)]
+    newest = pl.concat([newest_plays(rows, column).select("session") for column in columns]).unique()
+    left = rows.join(newest, on="session", how="anti")
+    for where, count in left.group_by("dataset").agg(pl.col("session").n_unique()).sort("dataset").iter_rows():
+        one, many = "session on {} is left out: its target was", "sessions on {} are left out: their targets were"
+        what = one if count == 1 else many
+        notes.append(f"{count} older {what.format(where)} played again since")
+    return rows.join(newest, on="session", how="semi", maintain_order="left"), notes
 
 
 def _older(rows: pl.DataFrame, name: str, version: str) -> pl.DataFrame:

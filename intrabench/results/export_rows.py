@@ -11,6 +11,7 @@ import polars as pl
 from intrabench.atomic import atomically, writing
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import PROTOCOLS
+from intrabench.results.current import counting
 from intrabench.results.store import read_rows, read_turns
 
 _WRITERS: dict[str, Callable[[pl.DataFrame, Path], Any]] = {
@@ -20,12 +21,17 @@ _WRITERS: dict[str, Callable[[pl.DataFrame, Path], Any]] = {
 }
 
 
-def export_rows(results: Path, file: Path, *, turns: bool = False) -> dict[Path, int]:
-    """Write the current rows of a results folder to ``FILE.csv``, ``.parquet`` or ``.jsonl``; how many went where.
+def export_rows(
+    results: Path, file: Path, *, turns: bool = False, all: bool = False
+) -> tuple[dict[Path, int], list[str]]:
+    """Write the rows of a results folder that count to ``FILE.csv``, ``.parquet`` or ``.jsonl``.
 
     Rows of older versions get the ids of their metrics from their protocol. CSV writes infinite distances
     as ``inf``; JSON has no such number and gets ``null``. turns: also write what the users gave, to ``FILE.turns.csv``
-    and so on.
+    and so on. all: also write the sessions that later ones replaced, which tables leave out.
+
+    Returns:
+        How many lines went where, and a sentence for each kind of sessions that are left out.
 
     Raises:
         IntraBenchError: there are no rows, or the file cannot be written or has an unknown ending.
@@ -37,16 +43,18 @@ def export_rows(results: Path, file: Path, *, turns: bool = False) -> dict[Path,
         raise IntraBenchError(
             f"{results} has no results; `intrabench run` computes some, or give another folder with --out"
         )
+    rows, left_out = (rows, []) if all else counting(rows)
     metrics = {id: " ".join(preset.metrics) for id, preset in PROTOCOLS.items()}
     measured = pl.col("protocol").replace_strict(metrics, default="", return_dtype=pl.String)
     rows = rows.with_columns(metrics=pl.coalesce("metrics", measured))
     order = ("dataset", "case", "target", "model", "prompter", "seed", "session", "round")
     written = {file: rows.sort(order)}
     if turns:
-        written[file.with_suffix(f".turns{file.suffix}")] = read_turns(results).sort("session", "turn")
+        given = read_turns(results, rows["session"].unique().to_list())
+        written[file.with_suffix(f".turns{file.suffix}")] = given.sort("session", "turn")
     for path, frame in written.items():
         _write(frame, path)
-    return {path: len(frame) for path, frame in written.items()}
+    return {path: len(frame) for path, frame in written.items()}, left_out
 
 
 def _write(frame: pl.DataFrame, path: Path) -> None:

@@ -9,10 +9,11 @@ import polars as pl
 import polars.selectors as cs
 
 from intrabench.errors import IntraBenchError
+from intrabench.results.current import IDENTITY
 from intrabench.specs import parse, quoted, split
 from intrabench.statistics.measures import described, measured
 from intrabench.statistics.robustness import Robustness, auc_robustness, noc_robustness, nof_robustness
-from intrabench.statistics.scores import IDENTITY, FailurePolicy
+from intrabench.statistics.scores import FailurePolicy
 from intrabench.target import WHOLE_CASE
 
 _CLICKER, _BASELINE = "clickability", "click_deepest"

@@ -17,10 +17,10 @@ from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.metrics.parts.overlap import Overlap
+from intrabench.results.current import IDENTITY
 from intrabench.results.origin import dataset_of
 from intrabench.results.store import FAILED, read_masks
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
-from intrabench.statistics.scores import IDENTITY
 
 MATCHED = Aggregation(
     "matched",

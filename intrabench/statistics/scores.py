@@ -13,14 +13,8 @@ import polars as pl
 from intrabench.errors import IntraBenchError
 from intrabench.metrics import known
 from intrabench.metrics.base import Best, Metric
-from intrabench.results.current import VERSIONS
+from intrabench.results.current import newest_plays
 from intrabench.results.store import ALWAYS, FAILED, metric_columns
-
-PROTOCOL, MODEL = ("protocol", "stop"), ("model", "weights", "weights_sha256")
-"""The columns of the protocol and of the model; `intrabench.results.labels` makes one text of each."""
-
-IDENTITY = (*PROTOCOL, "prompter", *MODEL, "dtype", "strict")
-"""Columns that tell lines of a table apart; only the newest versions of a line count (`intrabench.results.current`)."""
 
 UNIT = ("dataset", "case", "label", "target", "seed")
 """Columns that pair the sessions of two lines: the same target with the same random numbers."""
@@ -96,16 +90,9 @@ def states(rows: pl.DataFrame, round: int | None = None, column: str = "dice") -
     if rows.is_empty():
         until = "" if round is None else f" up to round {round}; give --round 0 or more"
         raise IntraBenchError(f"there are no rows{until}")
-    rows = rows.with_columns(
-        machine_s=MACHINE.sum().over("session"), _played=pl.col("written_at").max().over("session")
-    )
-    same = [*IDENTITY, *VERSIONS.values(), "dataset", "case", "target", "seed"]
-    if column not in (*ALWAYS, MachineTime.column):
-        lacks = ~(pl.lit(" ") + pl.col("metrics")).str.contains(f" {column}@", literal=True)
-        rows = rows.with_columns(_lacks=lacks.fill_null(False))  # older versions did not store what they measured
-        rows = rows.filter(pl.col("_lacks") == pl.col("_lacks").min().over(same)).drop("_lacks")
-    rows = rows.filter(pl.col("_played") == pl.col("_played").max().over(same))
-    last = rows.filter(pl.col("round") == pl.col("round").max().over("session")).drop("_played")
+    rows = newest_plays(rows, ALWAYS[0] if column == MachineTime.column else column)
+    rows = rows.with_columns(machine_s=MACHINE.sum().over("session"))
+    last = rows.filter(pl.col("round") == pl.col("round").max().over("session"))
     return last.with_columns(pl.coalesce("patient", "case"))
 
 

@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 
 import intrabench
+from intrabench.results.current import counting
+from intrabench.results.store import read_rows
 from tests.datasets.folder.made import SHAPE, labels, save
 
 pytest.importorskip("cv2")
@@ -46,3 +48,17 @@ def test_strict_wants_the_modality(lab: Path) -> None:
     assert rows["status"].to_list() == ["not_applicable"]
     assert rows["error"].to_list() == ["--strict forbids the adaptation assumed CT"]
     assert run(lab, "grabcut", strict=True)["status"].to_list() == ["ok"]  # which does not depend on it
+
+
+def test_tables_show_the_sessions_of_the_latest_run_also_if_it_computed_nothing(lab: Path) -> None:
+    """The modality is changed and changed back: what was computed first is the newest again."""
+    first = run(lab)
+    (lab / "dataset.toml").write_text('modality = "MR"')
+    assert run(lab)["session"].to_list() != first["session"].to_list()
+    (lab / "dataset.toml").unlink()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("intrabench.engine.player.play", None)
+        assert run(lab)["session"].to_list() == first["session"].to_list()
+    rows, told = counting(read_rows(Path("out")))
+    assert rows["session"].to_list() == first["session"].to_list()
+    assert told == ["1 older session on lab is left out: its target was played again since"]

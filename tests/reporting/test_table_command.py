@@ -10,9 +10,10 @@ import pytest
 
 from intrabench.reporting.annotated import annotated_table
 from intrabench.reporting.table import Layout, effort_table
+from intrabench.results.current import IDENTITY
 from intrabench.results.store import Store
 from intrabench.statistics.resample import intervals
-from intrabench.statistics.scores import IDENTITY, scores
+from intrabench.statistics.scores import scores
 from tests.conftest import Said
 from tests.results.made import rows
 

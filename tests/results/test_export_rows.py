@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -14,6 +15,7 @@ import intrabench
 from intrabench.errors import IntraBenchError
 from intrabench.results.export_rows import export_rows
 from intrabench.results.store import SCHEMA, Store, read_rows, read_turns
+from tests.conftest import Said
 from tests.results.made import rows
 
 RESULTS, ENDINGS = Path("results"), ["csv", "parquet", "jsonl"]
@@ -22,9 +24,10 @@ RESULTS, ENDINGS = Path("results"), ["csv", "parquet", "jsonl"]
 def stored(*given: dict[str, object], **shared: object) -> pl.DataFrame:
     """A store of such rows, and they as they must come out."""
     made = rows(*given, **shared)
-    store = Store(RESULTS, "run")
+    store = Store(RESULTS, f"run{len(list(RESULTS.glob('rows/*')))}")
     turns = [{"session": name, "round": 0, "turn": 0, "given": '{"a": "b, c"}'} for name in made["session"]]
-    store.write_part(made.drop("run_id", "written_at").to_dicts(), turns)
+    values = made.drop("run_id", "written_at").to_dicts()
+    store.write_part([{name: value for name, value in row.items() if value is not None} for row in values], turns)
     return read_rows(RESULTS)
 
 
@@ -42,7 +45,7 @@ def test_every_value_comes_back(ending: str) -> None:
     third = {"case": "b", "dice": 1 / 3, "error": 'said "no", twice', "status": "error", "hd95_mm": None}
     expected = stored(third, {"case": "a", "dice": 0.1 + 0.2, "hd95_mm": 2.5, "seed": 2**40})
     file = Path(f"some/new/rows.{ending}")
-    assert export_rows(RESULTS, file) == {file: 2}
+    assert export_rows(RESULTS, file) == ({file: 2}, [])
     found = read(file)
     assert [list(row) for row in found] == [[*SCHEMA, "nsd_2mm", "hd95_mm"]] * 2
     assert [row["case"] for row in found] == ["a", "b"]
@@ -66,7 +69,7 @@ def test_infinite_distances() -> None:
 def test_turns_go_beside(ending: str) -> None:
     expected = stored({"case": "a"}, {"case": "b"})
     beside = Path(f"rows.turns.{ending}")
-    assert export_rows(RESULTS, Path(f"rows.{ending}"), turns=True) == {Path(f"rows.{ending}"): 2, beside: 2}
+    assert export_rows(RESULTS, Path(f"rows.{ending}"), turns=True) == ({Path(f"rows.{ending}"): 2, beside: 2}, [])
     assert [row["given"] for row in read(beside)] == ['{"a": "b, c"}'] * 2
     assert {row["session"] for row in read(beside)} == set(expected["session"])
 
@@ -96,6 +99,37 @@ def test_equal_stores_give_equal_bytes() -> None:
             export_rows(RESULTS, Path(f"{name}.{ending}"))
     for ending in ENDINGS:
         assert Path(f"one.{ending}").read_bytes() == Path(f"two.{ending}").read_bytes()
+
+
+def test_sessions_that_others_replaced_are_left_out_as_in_tables(say: Callable[..., Said]) -> None:
+    """An edited model, and a target that was played again with another modality: only the later sessions count."""
+    stored({"model": "edited", "model_version": "1.aa"}, {"session": "before", "dice": 0.25})
+    stored({"model": "edited", "model_version": "1.bb"}, {"session": "after", "dice": 0.5}, {"case": "2", "dice": 1.0})
+    said = say("export", "rows", "rows.csv", "--turns", "--out", str(RESULTS))
+    assert said.code == 0
+    assert said.err.splitlines() == [
+        "1 older session of edited is left out: its code has changed since",
+        "1 older session on d is left out: its target was played again since",
+        "--all writes these, too",
+    ]
+    kept = read(Path("rows.csv"))
+    assert [(row["model"], row["case"], row["dice"]) for row in kept] == [
+        ("edited", "1", ""),
+        ("m", "1", "0.5"),
+        ("m", "2", "1.0"),
+    ]
+    assert {row["session"] for row in read(Path("rows.turns.csv"))} == {row["session"] for row in kept}
+    table = intrabench.table(RESULTS, by="model")
+    assert dict(zip(table["model"], table["d"], strict=True))["m"] == 0.75
+    said = say("export", "rows", "all.csv", "--turns", "--all", "--out", str(RESULTS))
+    assert (said.code, said.err) == (0, "")
+    assert [len(read(Path(name))) for name in ("all.csv", "all.turns.csv")] == [5, 5]
+
+
+def test_a_session_counts_if_it_alone_has_a_metric() -> None:
+    stored({"session": "more"})
+    stored({"session": "newer", "metrics": "dice@1 iou@1 nsd_2mm@1", "hd95_mm": None})
+    assert export_rows(RESULTS, Path("rows.csv")) == ({Path("rows.csv"): 2}, [])
 
 
 def test_what_cannot_be_exported_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

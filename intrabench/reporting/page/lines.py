@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from intrabench.reporting.table import PRINTED
+from intrabench.results.current import IDENTITY
 from intrabench.results.labels import MODEL, PROTOCOL
-from intrabench.statistics.scores import IDENTITY
 
 
 def with_lines(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

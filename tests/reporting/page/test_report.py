@@ -14,10 +14,11 @@ from intrabench.errors import IntraBenchError
 from intrabench.reporting.page.commands import command
 from intrabench.reporting.page.lines import lines_of
 from intrabench.reporting.table import effort_table
+from intrabench.results.current import IDENTITY
 from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.ranking import ranking
 from intrabench.statistics.resample import intervals
-from intrabench.statistics.scores import IDENTITY, scores
+from intrabench.statistics.scores import scores
 from tests.reporting.page.page_of import report, store
 from tests.results.made import curve, rows
 
