@@ -78,6 +78,11 @@ def _place(error: Exception) -> str:
     return place
 
 
+def several(count: int, what: str) -> str:
+    """A number of things: ``1 case``, ``2 cases``."""
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
 def kind(value: Any) -> str:
     """What a value is, for messages: ``None``, ``the class Click``, or the name of its type."""
     if value is None:

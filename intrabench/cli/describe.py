@@ -157,7 +157,7 @@ def data_size(megabytes: float) -> str:
 
 
 def targets_of(spec: str) -> list[dict[str, Any]]:
-    """Cases and targets of a data set, one line each; also cases that are not downloaded yet."""
+    """Cases and targets of a data set, one line each; also cases that are not stored yet."""
     from intrabench.datasets.cases import store
     from intrabench.datasets.cases.selection import select_cases
 
@@ -166,7 +166,8 @@ def targets_of(spec: str) -> list[dict[str, Any]]:
     for case in select_cases(dataset, []):
         index = store.index(dataset, case)
         if index is None:
-            rows.append({"case": case, "target": f"not downloaded yet; run: intrabench data get {spec}"})
+            lacks = f"not {store.lacks(dataset, case)} yet; run: intrabench data get {spec}"
+            rows.append({"case": case, "target": lacks})
         else:
             rows += [
                 {"case": case, "target": info.id, "voxels": info.voxels, "slices": info.slices}

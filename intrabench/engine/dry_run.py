@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from intrabench.datasets.cases.selection import check_targets
 from intrabench.engine.job import Job
 from intrabench.engine.make_job import make_run
 from intrabench.engine.options import Options
+from intrabench.errors import several
 from intrabench.results.store import finished_sessions
 
 
@@ -30,7 +32,7 @@ def _described(job: Job, folder: Path) -> list[str]:
         chosen[dataset].append(case)
     lines = [line for dataset, names in chosen.items() for line in _data(dataset, names)]
     indexes = {(dataset, case): cases.index(dataset, case) for dataset, case in job.selected()}
-    unknown = sum(index is None for index in indexes.values())
+    unknown = [where for where, index in indexes.items() if index is None]
     if not unknown:
         check_targets([index for index in indexes.values() if index], job.targets)
     done = finished_sessions(folder, job.rounds) if folder.is_dir() else set()
@@ -44,12 +46,24 @@ def _described(job: Job, folder: Path) -> list[str]:
         ]
         here = sum(key in done for key in keys)
         total, finished = total + len(keys), finished + here
-        lines.append(f"{runner.label}: {len(keys)} sessions on {runner.device}, {here} finished")
-    lines.append(f"total: {total} sessions, {finished} finished, {total - finished} to do; results in {folder}")
-    if unknown:
-        lines.append(
-            f"{unknown} cases are not downloaded yet, so their targets are not counted; see `intrabench data get`"
-        )
+        each = len(job.prompters_for(runner.model)) * len(job.seeds)
+        more = f", and {each} for each selected target of {several(len(unknown), 'further case')}" if unknown else ""
+        lines.append(f"{runner.label}: {several(len(keys), 'session')} on {runner.device}, {here} finished{more}")
+    least = "at least " if unknown else ""
+    lines.append(
+        f"total: {least}{several(total, 'session')}, {finished} finished, {total - finished} to do; results in {folder}"
+    )
+    return lines + _uncounted(unknown)
+
+
+def _uncounted(unknown: Sequence[tuple[Dataset, str]]) -> list[str]:
+    """A line for each data set with cases whose targets are unknown, and what these need first."""
+    needs = Counter((dataset.argument, cases.lacks(dataset, case)) for dataset, case in unknown)
+    lines = []
+    for (argument, needed), count in needs.items():
+        are = f"{several(count, 'case')} of {argument} {'is' if count == 1 else 'are'}"
+        how = f"`intrabench data get {argument}` or the run does that"
+        lines.append(f"{are} not {needed} yet, so the targets are not known; {how}")
     return lines
 
 
@@ -63,5 +77,5 @@ def _data(dataset: Dataset, selected: Sequence[str]) -> list[str]:
     own = [source for source in missing if source not in dataset.sources()]
     if own:
         gigabytes = sum(source.megabytes for source in own) / 1000
-        lines.append(f"{dataset.short_spec}: up to {gigabytes:.1f} GB to download for {len(selected)} cases")
+        lines.append(f"{dataset.short_spec}: up to {gigabytes:.1f} GB to download for {several(len(selected), 'case')}")
     return lines

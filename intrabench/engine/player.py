@@ -18,6 +18,7 @@ from intrabench.engine.rows import RowWriter
 from intrabench.engine.units import Unit
 from intrabench.errors import IntraBenchError, NotApplicable, foreign, in_words
 from intrabench.models.base import Failure, Predictor, failure_of
+from intrabench.play.adapt import refuse
 from intrabench.play.lockstep import play, waves
 from intrabench.play.session import Session
 from intrabench.target import Target
@@ -67,6 +68,8 @@ class Player:
                     volume = stored.volume  # read here, once
                     if volume.array.ndim > 3 and group.runner.model.grey_only:
                         raise NotApplicable("the model takes one grey value per voxel, this image has channels")
+                    if self.job.strict:  # before the image is encoded
+                        refuse(group.runner.model.notes(volume))
                     targets = {target.id: target for target in stored.targets(_ids(units))}
                     image = stack.enter_context(group.runner.open(volume))
             except NotApplicable as reason:

@@ -12,6 +12,7 @@ import polars as pl
 from intrabench.engine.environment import peak_gpu_mb, peak_memory_mb, versions_hash
 from intrabench.engine.progress import Reporter
 from intrabench.engine.units import Unit
+from intrabench.errors import several
 from intrabench.play.session import Session
 from intrabench.results.current import current, newest_plays
 from intrabench.results.store import FAILED, Store, read_rows
@@ -50,23 +51,21 @@ class Summary:
         found = [(column, count, reason) for (column, reason), count in self.unmeasured.most_common(MOST_FAILURES)]
         known = self.measured.keys() | {column for column, _ in self.unmeasured}
         found += [(name, count, "measure returned None") for name, count in self.undefined.items() if name not in known]
-        return [f"metric {column} has no value in {_sessions(count)}: {reason}" for column, count, reason in found]
+        return [
+            f"metric {column} has no value in {several(count, 'session')}: {reason}" for column, count, reason in found
+        ]
 
     @property
     def not_applicable(self) -> list[str]:
         """A line for each reason why sessions do not apply."""
         shown = self.inapplicable.most_common(MOST_FAILURES)
-        return [f"{_sessions(count)} not applicable: {reason}" for reason, count in shown]
-
-
-def _sessions(count: int) -> str:
-    return f"{count} session{'s' if count > 1 else ''}"
+        return [f"{several(count, 'session')} not applicable: {reason}" for reason, count in shown]
 
 
 def counted(failures: Counter[str]) -> list[str]:
     """Lines that name each distinct failure once, the most frequent first, with the number of its sessions."""
     shown = failures.most_common(MOST_FAILURES)
-    lines = [f"{_sessions(count)}: {failure}" for failure, count in shown]
+    lines = [f"{several(count, 'session')}: {failure}" for failure, count in shown]
     if more := len(failures) - len(shown):
         lines.append(f"{more} more kinds of failures are in the column error of the results")
     return lines

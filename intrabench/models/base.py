@@ -157,6 +157,13 @@ class Model(ABC):
         """
         return False
 
+    def notes(self, volume: Volume) -> tuple[str, ...]:
+        """What it has to assume about a scan, such as ``("assumed CT",)``; with ``--strict`` it then does not open it.
+
+        Rows show what its answers note (`Answer.notes`), which `SliceModel` copies from here.
+        """
+        return ()
+
     def load(self) -> None:  # noqa: B027
         """Load the weights now instead of with the first image; refuses a file that does not fit."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, several
 from intrabench.metrics.base import merit
 from intrabench.results.store import with_patients
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
@@ -97,7 +97,7 @@ def compare(a: pl.DataFrame, b: pl.DataFrame, settings: Settings | None = None) 
         raise IntraBenchError("the two lines have no target and seed in common; run both on the same data and seeds")
     datasets = _per_dataset(units, settings)
     warnings = [
-        f"{row['dataset']}: {row['patients']} patient{'s' * (row['patients'] != 1)}; too few for a conclusion"
+        f"{row['dataset']}: {several(row['patients'], 'patient')}; too few for a conclusion"
         for row in datasets.filter(pl.col("patients") < FEW, pl.col("dataset") != AVERAGE).iter_rows(named=True)
     ]
     return Comparison(

@@ -106,7 +106,13 @@ def test_run_table_export_and_the_second_run(say: Callable[..., Said]) -> None:
 
 def test_dry_run_counts_and_computes_nothing(say: Callable[..., Said]) -> None:
     words = ["run", "-m", "box_fill", "-p", "box_slice", "-d", PHANTOM, "--seed", "0", "--seed", "1", "--dry-run"]
-    assert "1 cases are not downloaded yet" in say(*words).out
+    spec = intrabench.dataset(PHANTOM).argument
+    assert say(*words).out.splitlines() == [
+        "box_fill: 0 sessions on cpu, 0 finished, and 2 for each selected target of 1 further case",
+        f"total: at least 0 sessions, 0 finished, 0 to do; results in {Path.cwd() / 'intrabench-results'}",
+        f"1 case of {spec} is not converted yet, so the targets are not known; `intrabench data get {spec}` or the run "
+        "does that",
+    ]
     assert say("data", "get", PHANTOM).code == 0
     assert "box_fill: 4 sessions on cpu, 0 finished" in say(*words).out
     assert not Path("intrabench-results").exists()
@@ -114,11 +120,12 @@ def test_dry_run_counts_and_computes_nothing(say: Callable[..., Said]) -> None:
     assert "total: 4 sessions, 4 finished, 0 to do" in say(*words).out
     download = say("run", "-m", "box_fill", "-p", "box_slice", "--dry-run")
     assert "tptbox-1.1.0-py3-none-any.whl, 8.8 MB, to download" in download.out
+    assert "\n1 case of spine_ct is not downloaded yet, so the targets are not known; `intrabench" in download.out
     assert "using spine_ct" in download.err
 
 
 def test_data_commands(say: Callable[..., Said], data: Path) -> None:
-    assert "not downloaded yet; run: intrabench data get" in say("data", "list", PHANTOM).out
+    assert "not converted yet; run: intrabench data get" in say("data", "list", PHANTOM).out
     assert say("data", "verify", PHANTOM).code == 1
     assert "2 targets" in say("data", "get", PHANTOM).out
     rows = json.loads(say("data", "list", PHANTOM, "--json").out)

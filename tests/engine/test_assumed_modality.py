@@ -43,9 +43,12 @@ def test_rows_say_what_was_assumed_until_it_is_stated(lab: Path) -> None:
         assert stated["session"].to_list() != assumed["session"].to_list()
 
 
-def test_strict_wants_the_modality(lab: Path) -> None:
-    rows = run(lab, strict=True)
-    assert rows["status"].to_list() == ["not_applicable"]
+def test_strict_wants_the_modality(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("intrabench.models.base.Model.open", None)  # nothing is opened to be refused
+        patch.setattr("intrabench.models.parts.slice_model.SliceModel.open", None)
+        rows = run(lab, strict=True)
+    assert rows.select("status", "adapted", "interactions").rows() == [("not_applicable", "", 0.0)]
     assert rows["error"].to_list() == ["--strict forbids the adaptation assumed CT"]
     assert run(lab, "grabcut", strict=True)["status"].to_list() == ["ok"]  # which does not depend on it
 

@@ -119,7 +119,7 @@ def test_what_counts_is_what_the_model_takes(truth: np.ndarray) -> None:
 
 def test_strict_refuses_prompts_outside(truth: np.ndarray) -> None:
     last = played(truth, f"{BEGINS}+click_volume", seed=1, strict=True).rows[-1]
-    assert (last["status"], last["adapted"]) == ("not_applicable", "outside crop")
+    assert (last["status"], last["adapted"]) == ("not_applicable", "")
     assert last["error"] == "--strict forbids the adaptation outside crop"
 
 

@@ -15,7 +15,7 @@ from intrabench.datasets.cases import store
 from intrabench.datasets.cases.stored_case import image_hash
 from intrabench.datasets.folder.folder import Folder
 from intrabench.datasets.folder.rules import FILE
-from intrabench.errors import foreign, in_words
+from intrabench.errors import foreign, in_words, several
 from intrabench.mask import box_slices
 from intrabench.modality import in_hounsfield, states_ct
 from intrabench.target import Target
@@ -120,7 +120,7 @@ def closing(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
     lost = sum(bool(one.problem) for one in found)
     unusable = f", {lost} of them cannot be used" if lost else ""
     patients = len({patient_of(dataset, one.case) for one in found})
-    of = "" if patients == len(found) else f" of {patients} patient{'s' * (patients != 1)}"
+    of = "" if patients == len(found) else f" of {several(patients, 'patient')}"
     lines = [f"cases: {len(found)}{of}{unusable}; targets: {sum(map(len, sizes.values()))}"]
     lines += [f"  {label}: {len(all_)}, {min(all_)} to {max(all_)} voxels" for label, all_ in sorted(sizes.items())]
     about: dict[str, list[str]] = {}

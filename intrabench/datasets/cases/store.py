@@ -84,6 +84,11 @@ def to_download(dataset: Dataset, cases: Sequence[str] = (), root: Path | None =
     return [source for source in dict.fromkeys(listed) if not source.is_here(downloads)]
 
 
+def lacks(dataset: Dataset, case: str, root: Path | None = None) -> str:
+    """What a case without an index needs first: to be ``downloaded``, or only to be ``converted``."""
+    return "downloaded" if to_download(dataset, [case], root) else "converted"
+
+
 def stored_cases(dataset: Dataset, root: Path | None = None) -> int:
     """The number of cases of a data set in the store; no case is read."""
     return sum(1 for _ in _home(dataset, root).glob("[!.]*/case.json"))

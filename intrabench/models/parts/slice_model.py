@@ -89,10 +89,6 @@ class SliceModel(Model):
         """The largest batch for ``batch="auto"``."""
         return 32
 
-    def notes(self, volume: Volume) -> tuple[str, ...]:
-        """What has to be assumed about a scan, such as ``("assumed CT",)``; rows show it in `adapted`."""
-        return ()
-
     @abstractmethod
     def slice_images(self, volume: Volume) -> Callable[[int], NDArray[Any]]:
         """The function from z to what the network sees of that slice; called once for each opened image."""
