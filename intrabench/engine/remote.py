@@ -7,34 +7,35 @@ or not one is installed there.
 from __future__ import annotations
 
 import os
-import secrets
+import shutil
+import signal
+import socket
 import subprocess
 import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from multiprocessing.connection import Listener
+from multiprocessing.connection import Connection
+from multiprocessing.reduction import send_handle
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-import numpy as np
-
-from intrabench.engine.worker import KEY
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Answer, Failure, Predictor, Request, Runtime
-from intrabench.volume import Volume
+from intrabench.temporary import sweep
+from intrabench.volume import Array, Volume
 
 _BOOTSTRAP = """
 import sys
 sys.path = [folder for folder in sys.path if folder]
 import importlib.util
-spec = importlib.util.spec_from_file_location("intrabench", sys.argv[2], submodule_search_locations=[sys.argv[3]])
+spec = importlib.util.spec_from_file_location("intrabench", sys.argv[1], submodule_search_locations=[sys.argv[2]])
 package = importlib.util.module_from_spec(spec)
 sys.modules["intrabench"] = package
 spec.loader.exec_module(package)
 from intrabench.engine.worker import main
-main(sys.argv[1])
+main(int(sys.argv[3]), int(sys.argv[4]))
 """
 """Imports this copy of the package by its path; a search path would also expose its neighbours.
 
@@ -56,9 +57,11 @@ class RemoteModel:
     """
 
     def __init__(self, python: Path, spec: str, runtime: Runtime, plugins: Sequence[Path] = ()) -> None:
-        self.python, self._loading = python, {"spec": spec, "runtime": runtime, "plugins": tuple(plugins)}
+        self.python = python
+        self._loading: dict[str, Any] = {"spec": spec, "runtime": runtime, "plugins": tuple(plugins)}
         self._process: subprocess.Popen[bytes] | None = None
-        self._connection: Any = None
+        self._connection: Connection | None = None
+        self._lifeline: IO[bytes] | None = None  # open as long as this process lives; see `ends_with`
         self._said: Any = None  # a file for its output; an unread pipe would block it
         self.generation = 0
         """The number of the process, counted from 1."""
@@ -78,16 +81,15 @@ class RemoteModel:
     @contextmanager
     def open(self, volume: Volume) -> Iterator[Predictor]:
         """Open one image in the other process; its voxels are shared, not sent."""
-        memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
-        with tempfile.TemporaryDirectory(prefix="intrabench-", dir=memory) as folder:
-            path = Path(folder) / "volume.npy"
-            np.save(path, volume.array)
-            image = RemotePredictor(self, {"array": path, "grid": volume.grid, "modality": volume.modality})
+        array = volume.array
+        with _shared(array) as voxels:
+            like = {"dtype": array.dtype.str, "shape": array.shape, "grid": volume.grid, "modality": volume.modality}
+            image = RemotePredictor(self, voxels, like)
             image.open()
             yield image
 
-    def ask(self, kind: str, **content: Any) -> Any:
-        """Send a message and wait for its answer; the process is started if it is not running.
+    def ask(self, kind: str, file: IO[bytes] | None = None, **content: Any) -> Any:
+        """Send a message, perhaps with a file, and wait for its answer; the process is started if it is not running.
 
         Raises:
             IntraBenchError: the process reported an error.
@@ -98,8 +100,12 @@ class RemoteModel:
             self._start()
             if kind != "load":
                 self.ask("load", **self._loading)
+        assert self._connection is not None
+        assert self._process is not None
         try:
             self._connection.send((kind, content))
+            if file is not None:
+                send_handle(self._connection, file.fileno(), self._process.pid)
             self._connection.poll(None)  # Ctrl-C ends this, but not a read: polars has the system restart those
             said, answer = self._connection.recv()
         except (EOFError, OSError) as error:
@@ -120,45 +126,51 @@ class RemoteModel:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        if self._said is not None:
-            self._said.close()
-        self._connection = self._process = self._said = None
+            _end_group(self._process)
+        for file in (self._said, self._lifeline):
+            if file is not None:
+                file.close()
+        self._connection = self._process = self._said = self._lifeline = None
 
     def _start(self) -> None:
         import intrabench
 
         package = Path(intrabench.__file__)
-        key = secrets.token_bytes(32)
-        with Listener(authkey=key) as listener:
-            command = [str(self.python), "-c", _BOOTSTRAP, str(listener.address), str(package), str(package.parent)]
-            self._said = tempfile.TemporaryFile()  # noqa: SIM115
-            try:
-                self._process = subprocess.Popen(
-                    command,
-                    env={**os.environ, KEY: key.hex()},
-                    stdin=subprocess.DEVNULL,
-                    stdout=self._said,
-                    stderr=self._said,
-                    start_new_session=True,  # Ctrl-C goes to this process, which closes the connection
-                )
-            except OSError as error:
-                raise IntraBenchError(
-                    f"--python {self.python} cannot be started ({error.strerror}); give the path of an interpreter, "
-                    "such as ENV/bin/python"
-                ) from error
-            self._connection = self._accepted(listener)
+        ours, theirs = socket.socketpair()
+        their_end, lifeline = os.pipe()
+        self._connection, self._lifeline = Connection(ours.detach()), os.fdopen(lifeline, "wb")
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115
+        inherited = theirs.fileno(), their_end
+        command = [str(self.python), "-c", _BOOTSTRAP, str(package), str(package.parent), *map(str, inherited)]
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=self._said,
+                stderr=self._said,
+                pass_fds=inherited,
+                start_new_session=True,  # Ctrl-C goes to this process, which closes the connection
+            )
+        except OSError as error:
+            self.close()
+            raise IntraBenchError(
+                f"--python {self.python} cannot be started ({error.strerror}); give the path of an interpreter, "
+                "such as ENV/bin/python"
+            ) from error
+        finally:
+            theirs.close()
+            os.close(their_end)
+        self._greeted()
         self.generation += 1
+        sweep()
 
-    def _accepted(self, listener: Listener) -> Any:
-        """The connection of the new process, unless it ends before it calls."""
-        assert self._process is not None
-        waiting: Any = listener._listener._socket  # type: ignore[attr-defined]
-        waiting.settimeout(0.2)
-        for _ in range(int(START_SECONDS / 0.2)):
-            with suppress(TimeoutError):
-                return listener.accept()
-            if self._process.poll() is not None:
-                break
+    def _greeted(self) -> None:
+        """Wait for the first word of the new process."""
+        assert self._connection is not None
+        with suppress(EOFError, OSError):
+            if self._connection.poll(START_SECONDS):
+                self._connection.recv()
+                return
         raise IntraBenchError(
             f"--python {self.python} cannot run intrabench ({self._ended()}); install the missing packages there"
         )
@@ -174,6 +186,9 @@ class RemoteModel:
             process.kill()
             process.wait()
         code = process.returncode
+        _end_group(process)
+        if self._lifeline is not None:
+            self._lifeline.close()
         with self._said as file:
             file.seek(0)
             said = file.read().decode(errors="replace").strip().splitlines()
@@ -184,13 +199,13 @@ class RemoteModel:
 class RemotePredictor(Predictor):
     """An image that is opened in the other process."""
 
-    def __init__(self, model: RemoteModel, image: dict[str, Any]) -> None:
-        self.model, self._image, self._forgotten = model, image, list[int]()
+    def __init__(self, model: RemoteModel, voxels: IO[bytes], like: dict[str, Any]) -> None:
+        self.model, self._voxels, self._like, self._forgotten = model, voxels, like, list[int]()
         self._generation = 0
 
     def open(self) -> None:
         """Open the image there."""
-        self.model.ask("open", **self._image)
+        self.model.ask("open", self._voxels, **self._like)
         self._generation = self.model.generation
         self._forgotten.clear()
 
@@ -243,3 +258,22 @@ class Remembered:
 
     def __init__(self, generation: int, number: int) -> None:
         self.generation, self.number = generation, number
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """End what a process that ended has started."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+@contextmanager
+def _shared(array: Array) -> Iterator[IO[bytes]]:
+    """A file with the voxels of an array, in memory if there is room.
+
+    It has no name, so that nothing is left of it however the processes end.
+    """
+    memory = Path("/dev/shm")
+    roomy = memory.is_dir() and shutil.disk_usage(memory).free > array.nbytes
+    with tempfile.TemporaryFile(dir=memory if roomy else None) as file:
+        array.tofile(file)
+        yield file

@@ -6,7 +6,6 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import polars as pl
@@ -24,6 +23,7 @@ from intrabench.results.differences import describe, differences, who
 from intrabench.results.origin import dataset_of
 from intrabench.results.runs import at_home, read_record
 from intrabench.results.store import FAILED, read_rows
+from intrabench.temporary import temporary_folder
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,9 @@ def _verdict(results: Path, stored: pl.DataFrame, trust: Trust) -> Verdict:
         return Verdict(session, "unknown", f"{name}: {reason}")
     try:
         options = _options(results, stored, trust)
-        with TemporaryDirectory(prefix="intrabench-verify-") as folder:
-            execute(options, Path(folder), Silent())
-            played = read_rows(Path(folder))
+        with temporary_folder() as folder:
+            execute(options, folder, Silent())
+            played = read_rows(folder)
     except IntraBenchError as error:
         return Verdict(session, "unknown", f"{name}: {error}{_not_loaded(results, row, trust)}")
     again = played.filter(pl.col("session") == session).sort("round")

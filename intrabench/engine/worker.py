@@ -6,13 +6,18 @@ It receives messages ``(kind, content)`` one by one and answers each with ``("ok
 
 from __future__ import annotations
 
+import fcntl
 import os
+import select
+import signal
+import sys
 import traceback
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from itertools import count
-from multiprocessing.connection import Client, Connection
+from multiprocessing.connection import Connection
+from multiprocessing.reduction import recv_handle
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +27,6 @@ from intrabench.errors import IntraBenchError, foreign
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, Runtime, failure_of, open_image
 from intrabench.play.lockstep import ask
 from intrabench.volume import Grid, Volume
-
-KEY = "INTRABENCH_WORKER_KEY"
-"""Environment variable with the secret that both ends share."""
 
 
 class Worker:
@@ -55,8 +57,8 @@ class Worker:
         self.model.load()
         return identity(self.model)
 
-    def open(self, array: Path, grid: Grid, modality: str) -> None:
-        """Open an image whose voxels are in a file mapped by both processes; the previous one is closed."""
+    def open(self, file: int, dtype: str, shape: tuple[int, ...], grid: Grid, modality: str) -> None:
+        """Open an image whose voxels are in a file, given by its descriptor; the previous image is closed."""
         try:
             with foreign():
                 self._opened.close()
@@ -64,7 +66,8 @@ class Worker:
             traceback.print_exc()
         self.memories.clear()
         self._opened = ExitStack()
-        volume = Volume(np.load(array, mmap_mode="r"), grid, modality)
+        with os.fdopen(file, "rb") as voxels:
+            volume = Volume(np.memmap(voxels, dtype, "r", shape=shape), grid, modality)
         self.image = self._opened.enter_context(open_image(self.model, volume))
 
     def segment(self, requests: list[Request], forgotten: list[int]) -> list[Answer | Failure]:
@@ -86,12 +89,13 @@ class Worker:
 def serve(connection: Connection) -> None:
     """Answer messages until the connection is closed."""
     worker = Worker()
-    while True:
-        try:
+    with suppress(EOFError, OSError):
+        connection.send(("ok", None))
+        while True:
             kind, content = connection.recv()
-        except (EOFError, OSError):
-            return
-        connection.send(_answered(worker, kind, content))
+            if kind == "open":
+                content["file"] = recv_handle(connection)
+            connection.send(_answered(worker, kind, content))
 
 
 def _answered(worker: Worker, kind: str, content: Mapping[str, Any]) -> tuple[str, Any]:
@@ -106,7 +110,20 @@ def _answered(worker: Worker, kind: str, content: Mapping[str, Any]) -> tuple[st
         return failure.status, failure.message.partition(": ")[2] if failure.status == "oom" else failure.message
 
 
-def main(address: str) -> None:
-    """Connect to the process that started this one."""
-    with Client(address, authkey=bytes.fromhex(os.environ.pop(KEY))) as connection:
-        serve(connection)
+def ends_with(lifeline: int) -> None:
+    """End this process and its children when the other end of a pipe is closed, as it is when its owner dies.
+
+    The system sends the signal, so that it also ends a computation that lets no other Python code run.
+    """
+    if sys.platform != "linux":  # elsewhere SIGIO is ignored unless it is handled
+        signal.signal(signal.SIGIO, lambda *_: os._exit(1))
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpgrp())
+    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
+    if select.select([lifeline], [], [], 0)[0]:  # it was closed before
+        os._exit(1)
+
+
+def main(connection: int, lifeline: int) -> None:
+    """Serve the process that started this one, by the descriptors that it handed down."""
+    ends_with(lifeline)
+    serve(Connection(connection))

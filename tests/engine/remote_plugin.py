@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+import subprocess
+import sys
 import time
 import weakref
 from collections.abc import Iterator, Sequence
@@ -48,14 +51,19 @@ class Killer(VolumeModel):
 
 @dataclass(eq=False)
 class Sleeping(VolumeModel):
-    """Takes its time."""
+    """Takes its time, asleep or (busy) in a computation that lets no other Python code run; so does its child."""
 
     name = "sleeping"
     accepts = frozenset({"box3d"})
+    busy: bool = False
 
     def segment_one(self, volume: Volume, request: Request) -> Answer:
-        note("asleep", request.session)
-        time.sleep(60)
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+        note("asleep", f"{os.getpid()} {child.pid}")
+        if self.busy:
+            re.match("(a+)+$", "a" * 32 + "b")
+        else:
+            time.sleep(60)
         return Answer(Mask.empty())
 
 

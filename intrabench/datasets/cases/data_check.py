@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import nibabel as nib
 import numpy as np
@@ -19,6 +17,7 @@ from intrabench.errors import foreign, in_words, several
 from intrabench.mask import box_slices
 from intrabench.modality import in_hounsfield, states_ct
 from intrabench.target import Target
+from intrabench.temporary import temporary_folder
 from intrabench.volume import Array, Volume
 
 TINY = 5
@@ -157,8 +156,8 @@ def _found(dataset: Dataset, case: str) -> CaseFound:
 def _read(dataset: Dataset, case: str) -> tuple[Volume, Sequence[Target], Sequence[str]]:
     if isinstance(dataset, Folder):
         return dataset.read(case)
-    with TemporaryDirectory() as folder:
-        return *load_case(dataset, case, Files(store.downloads_of(), Path(folder) / "unpacked")), ()
+    with temporary_folder() as folder:
+        return *load_case(dataset, case, Files(store.downloads_of(), folder / "unpacked")), ()
 
 
 def _counted(target: Target) -> TargetFound:

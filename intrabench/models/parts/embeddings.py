@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,8 +63,9 @@ def content_key(array: NDArray[Any], *made_by: str) -> str:
 class EmbeddingStore:
     """Embeddings by slice or crop. The most recently used are in memory, up to `memory_mb`; others are read from files.
 
-    Without `folder` the files are temporary and vanish on closing. A `folder`, which must belong to one image and one
-    encoder (see `content_key`), keeps all embeddings, so that a later run finds them. `encoded` counts what was put.
+    Without `folder` they are in one file that has no name, so that nothing is left of it. A `folder`, which must belong
+    to one image and one encoder (see `content_key`), keeps all embeddings, so that a later run finds them. `encoded`
+    counts what was put.
     """
 
     def __init__(self, memory_mb: float, folder: Path | None = None) -> None:
@@ -72,7 +74,8 @@ class EmbeddingStore:
         self._held = 0
         self._recent: OrderedDict[Key, Floats] = OrderedDict()
         self._kept = folder
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._spilled: IO[bytes] | None = None
+        self._places: dict[Key, int] = {}  # in the file without a name, in bytes
 
     def __enter__(self) -> EmbeddingStore:
         return self
@@ -106,7 +109,7 @@ class EmbeddingStore:
             return self._recent[key]
         if not self._written(key):
             raise KeyError(key)
-        embedding = self._read(self._path(key))
+        embedding = self._read(key)
         self._remember(key, embedding)
         return frozen(embedding)
 
@@ -114,9 +117,10 @@ class EmbeddingStore:
         """Release everything except the files of a permanent folder."""
         self._recent.clear()
         self._held = 0
-        if self._temporary is not None:
-            self._temporary.cleanup()
-            self._temporary = None
+        self._places.clear()
+        if self._spilled is not None:
+            self._spilled.close()
+            self._spilled = None
 
     def _remember(self, key: Key, embedding: Floats) -> None:
         self._recent[key] = frozen(embedding)  # sessions share it
@@ -128,28 +132,38 @@ class EmbeddingStore:
                 self._write(oldest, evicted)
 
     def _written(self, key: Key) -> bool:
-        return (self._kept is not None or self._temporary is not None) and self._path(key).exists()
-
-    def _path(self, key: Key) -> Path:
-        if self._kept is not None:
-            return self._kept / f"{key}.npy"
-        if self._temporary is None:
-            self._temporary = tempfile.TemporaryDirectory(prefix="intrabench-embeddings-")
-        return Path(self._temporary.name) / f"{key}.npy"
+        return key in self._places if self._kept is None else (self._kept / f"{key}.npy").exists()
 
     def _write(self, key: Key, embedding: Floats) -> None:
-        path = self._path(key)
+        place = Path(tempfile.gettempdir()) if self._kept is None else self._kept / f"{key}.npy"
         try:
-            with atomically(path) as part, part.open("wb") as file:
-                np.save(file, embedding, allow_pickle=False)
+            if self._kept is None:
+                self._spill(key, embedding)
+            else:
+                with atomically(place) as part, part.open("wb") as file:
+                    np.save(file, embedding, allow_pickle=False)
         except OSError as error:
             raise IntraBenchError(
-                f"{path} cannot be written ({error.strerror}); free some space there or increase --memory"
+                f"{place} cannot be written ({error.strerror}); free some space there or increase --memory"
             ) from error
 
-    def _read(self, path: Path) -> Floats:
+    def _spill(self, key: Key, embedding: Floats) -> None:
+        if self._spilled is None:
+            self._spilled = tempfile.TemporaryFile()  # noqa: SIM115
+        place = self._spilled.seek(0, os.SEEK_END)
+        np.save(self._spilled, embedding, allow_pickle=False)
+        self._spilled.flush()
+        self._places[key] = place
+
+    def _read(self, key: Key) -> Floats:
+        if self._kept is None:
+            assert self._spilled is not None
+            self._spilled.seek(self._places[key])
+            embedding: Floats = np.load(self._spilled, allow_pickle=False)
+            return embedding
+        path = self._kept / f"{key}.npy"
         try:
-            embedding: Floats = np.load(path, allow_pickle=False)
+            embedding = np.load(path, allow_pickle=False)
         except (OSError, ValueError, EOFError) as error:
             path.unlink(missing_ok=True)
             raise IntraBenchError(f"{path} was damaged and has been deleted; run again to encode it again") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -47,18 +48,24 @@ def test_memory_is_bounded_and_the_oldest_goes_first(embeddings: list[np.ndarray
         assert store._held == 2 * embeddings[0].nbytes
 
 
-def test_temporary_files_vanish(embeddings: list[np.ndarray]) -> None:
+def test_temporary_files_have_no_name_that_could_be_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embeddings: list[np.ndarray]
+) -> None:
+    place = tmp_path / "tmp"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
     with EmbeddingStore(0) as store:
         store.put(5, embeddings[0])
-        folder = store._path(5).parent
-        assert [path.name for path in folder.iterdir()] == ["5.npy"]
-    assert not folder.exists()
+        assert list(place.iterdir()) == []
+        assert np.array_equal(store.get(5), embeddings[0])
+        assert store._spilled is not None
+    assert store._spilled is None
 
 
 def test_enough_memory_writes_no_file(embeddings: list[np.ndarray]) -> None:
     with EmbeddingStore(100) as store:
         store.put(5, embeddings[0])
-        assert store._temporary is None
+        assert store._spilled is None
 
 
 def test_a_kept_folder_serves_the_next_store(tmp_path: Path, embeddings: list[np.ndarray]) -> None:
