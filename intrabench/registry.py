@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from intrabench import specs
 from intrabench.contract import Room, check_class, check_source, kind_of, likely_base, room_of, written_name
+from intrabench.documents import regular
 from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.loading import import_file
 from intrabench.workspace import current
@@ -186,7 +187,8 @@ def add_plugins(paths: Iterable[Path]) -> None:
 def add_plugin(path: Path) -> list[tuple[Room, str]]:
     """Register the classes in the user's file; returns their rooms and names."""
     if not path.is_file():
-        raise IntraBenchError(f"--plugin {path} does not exist; give the path of a Python file")
+        what = "is no file" if path.exists() else "does not exist"
+        raise IntraBenchError(f"--plugin {path} {what}; give the path of a Python file")
     workspace = current()
     if workspace is not None and path.resolve().parent in [(workspace.root / room).resolve() for room in ROOMS]:
         return []  # known already
@@ -290,7 +292,7 @@ def _load_point(point: importlib.metadata.EntryPoint, origin: str) -> Any:
 def _scan(path: Path, origin: str, load: Callable[[], Any]) -> Iterator[Entry]:
     """The classes of a file, read without running it."""
     try:
-        state = path.stat()
+        state = regular(path).stat()
         found = _classes(path, state.st_mtime_ns, state.st_size)
     except OSError as error:
         raise IntraBenchError(f"{path} cannot be read ({error.strerror}); repair it or move it away") from error
@@ -302,13 +304,15 @@ def _scan(path: Path, origin: str, load: Callable[[], Any]) -> Iterator[Entry]:
 def _classes(path: Path, mtime_ns: int, size: int) -> list[tuple[str, str, str, str]]:
     """Name, summary, class and kind of each top-level class that has a name; a file is read again once it changes."""
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"), path.name)
-    except (SyntaxError, ValueError) as error:
-        raise IntraBenchError(f"{path} is not valid Python ({error}); repair it or move it away") from error
-    if Path(__file__).parent not in path.parents:
-        check_source(tree, path)
-    named = [(node, written_name(node)) for node in tree.body if isinstance(node, ast.ClassDef)]
-    return [(name, _first_line(ast.get_docstring(node)), node.name, kind_of(node)) for node, name in named if name]
+        tree = ast.parse(path.read_bytes(), path.name)
+        if Path(__file__).parent not in path.parents:
+            check_source(tree, path)
+        named = [(node, written_name(node)) for node in tree.body if isinstance(node, ast.ClassDef)]
+        return [(name, _first_line(ast.get_docstring(node)), node.name, kind_of(node)) for node, name in named if name]
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the latter of code nested too deep
+        raise IntraBenchError(
+            f"{path} is not valid Python ({str(error) or 'it is nested too deep'}); repair it or move it away"
+        ) from error
 
 
 def _attribute(load: Callable[[], Any], name: str) -> type[Any]:

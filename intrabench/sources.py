@@ -45,7 +45,7 @@ def _imports(source: bytes, package: str) -> tuple[str, ...]:
     """The modules that a source may import, anywhere in it; also names that are no modules."""
     try:
         tree = ast.parse(source)
-    except (SyntaxError, ValueError):  # importing it says what is wrong
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # importing it says what is wrong
         return ()
     names: set[str] = set()
     for node in ast.walk(tree):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType, UnionType
@@ -59,6 +59,8 @@ def is_a(hint: Any, value: Any) -> bool:
         return any(is_a(part, value) for part in parts)
     if origin is type:
         return isinstance(value, type) and issubclass(value, parts[0])
+    if origin is not None and issubclass(origin, Mapping):
+        return isinstance(value, origin) and all(is_a(parts[0], key) and is_a(parts[1], value[key]) for key in value)
     if origin is not None and issubclass(origin, Iterable):
         several = isinstance(value, origin) and not isinstance(value, str | bytes)
         return several and (isinstance(value, Iterator) or all(is_a(parts[0], one) for one in value))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from intrabench.documents import read_toml
 from intrabench.errors import IntraBenchError
 from intrabench.specs import nearest
 
@@ -23,7 +23,7 @@ results = "results"
 PARTS = ("clickability", "datasets", "metrics", "models", "prompters", "results/README.md")
 """What else a new workspace holds; pyproject.toml puts them into the wheel."""
 
-_KEYS = {"results"}
+_KEYS = {"results": str}
 
 
 @dataclass(frozen=True)
@@ -39,16 +39,13 @@ def current() -> Workspace | None:
     file = Path.cwd() / FILE
     if not file.is_file():
         return None
-    try:
-        settings = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise IntraBenchError(f"{file} is not valid TOML ({error}); repair it") from error
+    settings = read_toml(file, _KEYS)
     for key in settings:
         if key not in _KEYS:
             raise IntraBenchError(
                 f"{file}: there is no setting {key!r}{nearest(key, _KEYS)}; the settings are {sorted(_KEYS)}"
             )
-    return Workspace(file.parent, file.parent / str(settings.get("results", "results")))
+    return Workspace(file.parent, file.parent / settings.get("results", "results"))
 
 
 def results_folder(out: Path | None = None) -> Path:

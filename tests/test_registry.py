@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -179,3 +180,46 @@ def test_listing_imports_neither_torch_nor_a_model(words: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_is_no_plug_in_in_a_folder_is_named_or_passed_over_and_never_waited_for() -> None:
+    make_workspace()
+    os.mkfifo("prompters/pipe.py")
+    Path("prompters/folder.py").mkdir()
+    Path("prompters/device.py").symlink_to("/dev/zero")
+    Path("prompters/gone.py").symlink_to("user@host.1234")
+    Path("prompters/loop.py").symlink_to("loop.py")
+    Path("prompters/.#mine.py").symlink_to("user@host.1234")  # a lock of emacs
+    for name in (".mine.py.swp", "mine.py~", "#mine.py#", "mine.pyc"):
+        Path("prompters", name).write_bytes(b"\0")
+    Path("prompters/__pycache__").mkdir()
+    Path("prompters/deep.py").write_text("(" * 100_000)
+    Path("prompters/chain.py").write_text(f"class A({'a.' * 100_000}b): ...")
+    Path("prompters/zeros.py").write_bytes(b"\0" * 9)
+    assert "mine" in registry.entries("prompters")
+    wrong = {
+        "chain.py": "is not valid Python (maximum recursion depth exceeded",
+        "deep.py": "is not valid Python (too many nested parentheses",
+        "device.py": "is a pipe, a socket or a device, expected a file; move it away",
+        "folder.py": "is a folder, expected a file; move it away",
+        "gone.py": "cannot be read (No such file or directory)",
+        "loop.py": "cannot be read (Too many levels of symbolic links)",
+        "pipe.py": "is a pipe, a socket or a device, expected a file; move it away",
+        "zeros.py": "is not valid Python (source code string cannot contain null bytes",
+    }
+    assert len(registry.problems("prompters")) == len(wrong)
+    for sentence, (name, about) in zip(registry.problems("prompters"), wrong.items(), strict=True):
+        assert f"{name} {about}" in sentence
+    with pytest.raises(IntraBenchError, match=r"--plugin prompters/pipe\.py is no file; give the path of a Python"):
+        registry.add_plugins([Path("prompters/pipe.py")])
+
+
+def test_a_plug_in_may_say_how_it_is_encoded() -> None:
+    make_workspace()
+    source = MINE.format(name="other").replace("My own", "Mes propres déplacées")
+    Path("prompters/latin.py").write_bytes(b"# -*- coding: latin-1 -*-\n" + source.encode("latin-1"))
+    Path("prompters/marked.py").write_text(MINE.format(name="marked"), encoding="utf-8-sig")
+    assert registry.problems("prompters") == []
+    assert registry.entries("prompters")["other"].summary == "Mes propres déplacées boxes."
+    assert intrabench.prompter("other").spec == "other"
+    assert intrabench.prompter("marked").spec == "marked"

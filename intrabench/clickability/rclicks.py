@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.clickability.base import Bools, Clickability, Floats, Image, Spacing
+from intrabench.documents import Unreadable, read_json
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights import registry as weights
 from intrabench.specs import switch
@@ -111,8 +111,8 @@ class RClicks(Clickability):
         if self.size is not None or not self.weights or not note.exists():
             return self.size or SIZE
         try:
-            return int(json.loads(note.read_text("utf-8"))["settings"]["size"])
-        except (ValueError, KeyError, TypeError) as error:
+            return int(read_json(note, {"settings": dict[str, Any]})["settings"]["size"])
+        except (Unreadable, ValueError, KeyError, TypeError, OverflowError) as error:
             raise IntraBenchError(f"{note} is damaged; restore it or give rclicks:weights=PATH,size=PIXELS") from error
 
     @cached_property

@@ -6,8 +6,10 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import get_type_hints
 
 from intrabench.atomic import atomically
+from intrabench.documents import Unreadable, read_json
 from intrabench.errors import IntraBenchError
 
 
@@ -47,10 +49,10 @@ def noted(path: Path) -> Note | None:
         IntraBenchError: the note is damaged.
     """
     try:
-        return Note(**json.loads(note_of(path).read_text(encoding="utf-8")))
+        return Note(**read_json(note_of(path), get_type_hints(Note)))
     except FileNotFoundError:
         return None
-    except (ValueError, TypeError) as error:
+    except (Unreadable, TypeError) as error:
         raise IntraBenchError(f"{note_of(path)} is damaged; delete it if you trust {path.name}") from error
 
 

@@ -16,10 +16,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_type_hints
 from urllib.parse import urlencode
 
 from intrabench.atomic import writing
+from intrabench.documents import Unreadable, read_json_list
 from intrabench.fetch import places
 from intrabench.fetch.checksum import checksum_of
 from intrabench.fetch.download import DownloadError, ask_for_space, download, user_agent
@@ -107,8 +108,8 @@ class IdcSeries(Source):
             return []
         remedy = f"delete the folder {whole} and download it again"
         try:
-            known = [Object(**entry) for entry in json.loads((whole / INDEX).read_text(encoding="utf-8"))]
-        except (OSError, ValueError, TypeError):
+            known = [Object(**entry) for entry in read_json_list(whole / INDEX, get_type_hints(Object))]
+        except (OSError, Unreadable, TypeError):
             return [f"{whole / INDEX} is damaged; {remedy}"]
         return [
             f"{whole / one.name} is missing or differs from the published file; {remedy}"

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from intrabench.documents import Unreadable, read_json
 from intrabench.values import is_a
 
 FINISHED = "finished"
@@ -37,12 +38,9 @@ _TYPES_OF_OPTIONS: dict[str, Any] = {
 def read_record(root: Path, run_id: str) -> dict[str, Any]:
     """The record of a run; empty if there is none, it cannot be read, or its entries are of wrong types."""
     try:
-        record = json.loads((root / "runs" / f"{run_id}.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        record = _upgraded(read_json(root / "runs" / f"{run_id}.json", _TYPES))
+    except (OSError, Unreadable):
         return {}
-    if not isinstance(record, dict) or not _fit(_TYPES, record):
-        return {}
-    record = _upgraded(record)
     return record if _fit(_TYPES_OF_OPTIONS, record.get("options", {})) else {}
 
 

@@ -13,11 +13,13 @@ from typing import Any
 import nibabel as nib
 import numpy as np
 
+from intrabench.documents import read_json
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Box, Mask, intersection
 from intrabench.names import check_utf8
 from intrabench.specs import nearest
 from intrabench.target import Target, TargetInfo
+from intrabench.values import is_a
 from intrabench.volume import Array, Grid, Volume, check_intensities, write_nifti
 
 FORMAT = 1
@@ -165,17 +167,38 @@ def read_index(folder: Path, remedy: str) -> CaseIndex | None:
     """
     path = folder / INDEX
     try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
+        stored = read_json(path, _TYPES)
         if stored.pop("format") != FORMAT:
             return None
-        infos = tuple(TargetInfo(**{**entry, "box": tuple(entry["box"])}) for entry in stored.pop("targets"))
+        infos = tuple(_target_info(entry) for entry in stored.pop("targets"))
         for name in ("shape", "spacing_mm", "file_shape"):
             stored[name] = tuple(stored[name])
-        return CaseIndex(**{**stored, "affine": tuple(tuple(row) for row in stored["affine"]), "targets": infos})
+        index = CaseIndex(**{**stored, "affine": tuple(tuple(row) for row in stored["affine"]), "targets": infos})
+        if [len(index.shape), len(index.spacing_mm)] == [3, 3] and np.isfinite(index.spacing_mm).all() and index.grid:
+            return index
+        raise ValueError("its shape or spacing is not as it was written")
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, IntraBenchError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise damaged(path, remedy) from error
+
+
+_TYPES: dict[str, Any] = {
+    **{"format": int, "case": str, "image_hash": str, "version": str, "modality": str},
+    **{"shape": list[int], "file_shape": list[int], "spacing_mm": list[float], "affine": list[list[float]]},
+    **{"targets": list[dict[str, Any]], "sizes": dict[str, int], "inputs": dict[str, list[int]]},
+}
+"""The keys of ``case.json``, which may be damaged in any way."""
+_TYPES_OF_TARGETS: dict[str, Any] = {
+    **{"label": str, "content_hash": str, "box": list[int]},
+    **dict.fromkeys(("instance", "voxels", "slices"), int),
+}
+
+
+def _target_info(entry: Mapping[str, Any]) -> TargetInfo:
+    if not all(is_a(_TYPES_OF_TARGETS[name], value) for name, value in entry.items()) or len(entry["box"]) != 6:
+        raise ValueError("a target is not as it was written")
+    return TargetInfo(**{**entry, "box": tuple(entry["box"])})
 
 
 def damaged(path: Path, remedy: str) -> IntraBenchError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from intrabench.datasets.folder.pairing import Pair, files_in, stem
 from intrabench.datasets.folder.pairs import Pairs
 from intrabench.datasets.folder.rules import IGNORE
+from intrabench.documents import read_json
 from intrabench.errors import IntraBenchError
 
 FILE = "dataset.json"
@@ -29,7 +29,7 @@ def nnunet(path: Path, label: Path | None, channel: int) -> Pairs | None:
     described, images, labels = path / FILE, path / "imagesTr", path / "labelsTr"
     if label is not None or not described.is_file():
         return None
-    content = _read(described)
+    content = read_json(described, {})
     listed = content.get("dataset")
     if not isinstance(listed, dict) and not (images.is_dir() and labels.is_dir()):
         return None
@@ -44,16 +44,6 @@ def nnunet(path: Path, label: Path | None, channel: int) -> Pairs | None:
         notes=(f"of the channels {', '.join(channels)} only {channels[channel]} is used",) if len(channels) > 1 else (),
         more=(described,),
     )
-
-
-def _read(path: Path) -> Mapping[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise IntraBenchError(f"{path} is not valid JSON ({error}); repair it") from error
-    if not isinstance(content, dict):
-        raise IntraBenchError(f"{path} has no table of labels, as nnU-Net writes it; repair it")
-    return content
 
 
 def _channels(content: Mapping[str, Any], channel: int, path: Path) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import re
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from intrabench.datasets.convert.instances import Instances
 from intrabench.datasets.convert.photo import Coding
 from intrabench.datasets.convert.segments import Segment
+from intrabench.documents import read_toml
 from intrabench.errors import IntraBenchError
 from intrabench.specs import nearest
 
@@ -96,11 +96,9 @@ class Rules(_Table):
             IntraBenchError: the file is not TOML, a key is unknown, or a value does not fit.
         """
         try:
-            return cls.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+            return cls.model_validate(read_toml(path, {}))
         except FileNotFoundError:
             return cls()
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise IntraBenchError(f"{path} is not valid TOML ({error}); repair it") from error
         except ValidationError as error:
             raise IntraBenchError(f"{path}: {_problem(error)}") from error
 
