@@ -45,7 +45,7 @@ def contours(wheel: Path) -> tuple[Any, ...]:
     """What `filled` is called with when the structure set is read."""
     with tempfile.TemporaryDirectory() as folder:
         open_members(wheel, [name for name in member_names(wheel) if name.startswith(FOLDER)], Path(folder))
-        found = {series.modality: series for series in find_series(Path(folder))}
+        found = {series.modality: series for series in find_series(Path(folder))[0]}
         with patch.object(rtstruct, "filled", wraps=filled) as asked:
             rtstruct.read_rtstruct(found["RTSTRUCT"].paths[0], read_series(found["CT"].paths))
         return tuple(asked.call_args.args)

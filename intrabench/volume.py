@@ -46,6 +46,12 @@ class Grid:
         return self.shape == other.shape and bool(np.allclose(self.affine, other.affine, atol=1e-3))
 
     @cached_property
+    def skew_degrees(self) -> float:
+        """By how much the angle of two axes differs from a right one, at most."""
+        axes = self.affine[:3, :3] / np.linalg.norm(self.affine[:3, :3], axis=0)
+        return float(np.degrees(np.arcsin(min(1.0, np.abs(axes.T @ axes - np.eye(3)).max()))))
+
+    @cached_property
     def _to_canonical(self) -> Array:
         return ornt_transform(io_orientation(self.affine), _CANONICAL)
 
@@ -69,13 +75,15 @@ class Volume:
     """A scan: array ``(z, y, x)`` or ``(z, y, x, channel)``; indices grow towards Superior, Anterior, Right.
 
     `grid` is the grid of the original file, to which results can be converted back. `modality` comes from the data
-    set's card or from DICOM (``CT``, ``MR, T1-weighted``, ...) and is empty if unknown. All models and prompters share
-    a volume, so its array cannot be written into.
+    set's card or from DICOM (``CT``, ``MR, T1-weighted``, ...) and is empty if unknown. `notes` say what is unusual
+    about the case, one sentence each; runs and ``data check`` tell them. All models and prompters share a volume, so
+    its array cannot be written into.
     """
 
     array: Array
     grid: Grid
     modality: str = ""
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "array", frozen(self.array))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from intrabench import specs
+from intrabench.datasets.fitted import fitted
 from intrabench.errors import IntraBenchError, WrongType, foreign, in_words, kind
 from intrabench.fetch.archive import member_names, open_members
 from intrabench.fetch.remote import RemoteFile
@@ -228,10 +229,11 @@ def patient_of(dataset: Dataset, case: str) -> str:
 
 
 def load_case(dataset: Dataset, case: str, files: Files) -> tuple[Volume, Sequence[Target]]:
-    """The scan and the targets of one case.
+    """The scan and the targets of one case, as `fitted` makes them.
 
     Raises:
         WrongType: `load` returned something else.
+        IntraBenchError: scan and targets do not fit together.
     """
     found: Any = dataset.load(case, files)
     method = f"{dataset.name}.load"
@@ -249,7 +251,7 @@ def load_case(dataset: Dataset, case: str, files: Files) -> tuple[Volume, Sequen
     if wrong or not many:
         got = f"{kind(targets)} with {kind(wrong[0])}" if many else kind(targets)
         raise WrongType(f"{method} returned {got} for the targets, expected a list of Target, as from targets_of")
-    return volume, targets
+    return volume, fitted(dataset.short_spec, case, volume, targets)
 
 
 class NotFetched(IntraBenchError):

@@ -76,9 +76,16 @@ def test_targets_that_do_not_fit(tmp_path: Path) -> None:
     empty = replace(target, mask=Mask.empty())
     inside = replace(target, mask=Mask.of(np.ones((2, 2, 2))))
     for targets, why in [
-        ([target], r"cell\.1 of case one reaches from \(7, 0, 0\) to \(9, 2, 2\), beyond the image"),
-        ([empty], r"cell\.1 of case one has no voxels"),
-        ([inside, inside], r"case one has two targets cell\.1"),
+        (
+            [target],
+            r"set given, case one: target cell\.1 reaches from \(7, 0, 0\) to \(9, 2, 2\), beyond the image",
+        ),
+        ([replace(inside, ignore=target.mask)], r"target cell\.1 \(its ignore mask\) reaches from \(7, 0, 0\)"),
+        ([replace(inside, mask=Mask.of(np.ones((2, 2, 2)), (0, -1, 0)))], r"reaches from \(0, -1, 0\) to \(2, 1, 2\)"),
+        ([replace(inside, shape=(8, 10, 9))], r"was made for an image of shape \(8, 10, 9\), but the scan has the"),
+        ([replace(inside, mask=inside.mask.array)], r"target cell\.1 has ndarray as its mask, expected a Mask"),
+        ([empty], r"data set given, case one: target cell\.1 has no voxels"),
+        ([inside, inside], r"data set given, case one: there are two targets cell\.1"),
     ]:
         with pytest.raises(IntraBenchError, match=why):
             store.prepare(given(volume, *targets), "one", tmp_path)

@@ -71,7 +71,7 @@ def look_at(dataset: Dataset, cases: Iterable[str]) -> Iterator[CaseFound]:
 
 def warnings_of(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
     """Warnings about a data set as a whole: its layout, missing labels, cases with the same image."""
-    warnings = list(dataset.layout.notes) if isinstance(dataset, Folder) else []
+    warnings = list(notes_of(dataset))
     usable = [one for one in found if not one.problem]
     labels = {target.label for one in usable for target in one.targets}
     absent = [label for label in dataset.promised() if label not in labels] if isinstance(dataset, Folder) else []
@@ -122,21 +122,32 @@ def closing(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
     of = "" if patients == len(found) else f" of {several(patients, 'patient')}"
     lines = [f"cases: {len(found)}{of}{unusable}; targets: {sum(map(len, sizes.values()))}"]
     lines += [f"  {label}: {len(all_)}, {min(all_)} to {max(all_)} voxels" for label, all_ in sorted(sizes.items())]
-    about: dict[str, list[str]] = {}
-    for one in found:
-        for warning in one.warnings:
-            about.setdefault(warning, []).append(one.case)
-    for warning, cases in about.items():
-        more = f" and {len(cases) - 3} more" if len(cases) > 3 else ""
-        lines.append(f"warning: {', '.join(cases[:3])}{more}: {warning}")
+    lines += [f"warning: {line}" for line in once((one.case, warning) for one in found for warning in one.warnings)]
     return lines + [f"warning: {warning}" for warning in warnings_of(dataset, found)]
 
 
+def once(said: Iterable[tuple[str, str]]) -> list[str]:
+    """Lines with each sentence once, after the names of the cases that it is about; `said`: case and sentence."""
+    about: dict[str, list[str]] = {}
+    for case, sentence in said:
+        about.setdefault(sentence, []).append(case)
+    return [
+        f"{', '.join(cases[:3])}{f' and {len(cases) - 3} more' if len(cases) > 3 else ''}: {sentence}"
+        for sentence, cases in about.items()
+    ]
+
+
+def notes_of(dataset: Dataset) -> tuple[str, ...]:
+    """What is unusual about a data set as a whole, such as files that are left out, one sentence each."""
+    return dataset.layout.notes if isinstance(dataset, Folder) else ()
+
+
 def _found(dataset: Dataset, case: str) -> CaseFound:
-    volume, targets, notes = _read(dataset, case)
+    with temporary_folder() as folder:
+        volume, targets = load_case(dataset, case, Files(store.downloads_of(), folder / "unpacked"))
     counted = tuple(_counted(target) for target in targets)
     place = FILE if isinstance(dataset, Folder) else "its card"
-    warnings = [*notes, *_about_image(volume, notes)]
+    warnings = [*volume.notes, *_about_image(volume)]
     warnings += _about_modality(volume.array, dataset.card.modality or volume.modality, place)
     warnings += [] if targets else ["the case has no target, so nothing can be segmented"]
     lowest = volume.array.min()
@@ -153,13 +164,6 @@ def _found(dataset: Dataset, case: str) -> CaseFound:
     )
 
 
-def _read(dataset: Dataset, case: str) -> tuple[Volume, Sequence[Target], Sequence[str]]:
-    if isinstance(dataset, Folder):
-        return dataset.read(case)
-    with temporary_folder() as folder:
-        return *load_case(dataset, case, Files(store.downloads_of(), folder / "unpacked")), ()
-
-
 def _counted(target: Target) -> TargetFound:
     from scipy import ndimage
 
@@ -172,11 +176,8 @@ def _counted(target: Target) -> TargetFound:
     )
 
 
-def _about_image(volume: Volume, notes: Sequence[str]) -> list[str]:
+def _about_image(volume: Volume) -> list[str]:
     warnings = []
-    axes = volume.affine[:3, :3] / np.linalg.norm(volume.affine[:3, :3], axis=0)
-    if np.abs(axes.T @ axes - np.eye(3)).max() > 1e-3 and not any("tilt" in note for note in notes):
-        warnings.append("the axes are not at right angles (gantry tilt?)")
     if not all(_USUAL_MM[0] <= length <= _USUAL_MM[1] for length in volume.spacing_mm):
         warnings.append(f"a spacing of {_text(volume.spacing_mm)} mm is unusual; is it in millimetres?")
     return warnings

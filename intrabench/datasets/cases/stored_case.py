@@ -15,8 +15,7 @@ import numpy as np
 
 from intrabench.documents import read_json
 from intrabench.errors import IntraBenchError
-from intrabench.mask import Box, Mask, intersection
-from intrabench.names import check_utf8
+from intrabench.mask import Mask
 from intrabench.specs import nearest
 from intrabench.target import Target, TargetInfo
 from intrabench.values import is_a
@@ -33,7 +32,7 @@ class CaseIndex:
     shape and spacing_mm are canonical, ``(z, y, x)``; file_shape and affine (to RAS mm) are those of the original grid.
     sizes holds the bytes of the stored files, inputs the size and time of the user's files that they were made from.
     version: `version_of` the data set that made it; empty in cases that earlier versions of IntraBench stored.
-    modality: that of the data set's card, else of the file.
+    modality: that of the data set's card, else of the file. notes: what is unusual, one sentence each.
     """
 
     case: str
@@ -47,6 +46,7 @@ class CaseIndex:
     inputs: Mapping[str, Sequence[int]]
     version: str = ""
     modality: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def grid(self) -> Grid:
@@ -132,16 +132,15 @@ def write_case(
     inputs: Mapping[str, Sequence[int]],
     version: str = "",
 ) -> CaseIndex:
-    """Write a case into `folder`, the index last. inputs, version: as in the index.
+    """Write a case into `folder`, the index last. targets: as `load_case` gives them. inputs, version: as in the index.
 
     Raises:
-        IntraBenchError: no model can be measured on the image, or the targets do not fit it.
+        IntraBenchError: no model can be measured on the image.
     """
     volume = replace(volume, array=_storable(volume.array))
     check_intensities(volume.array, f"the image of case {case}")
-    fitted = _fitted(case, volume, targets)
     write_nifti(folder / IMAGE, volume.array, volume.grid)
-    np.savez_compressed(folder / TARGETS, **_bits(fitted))
+    np.savez_compressed(folder / TARGETS, **_bits(targets))
     index = CaseIndex(
         case,
         volume.shape,
@@ -149,11 +148,12 @@ def write_case(
         volume.grid.shape,
         tuple(tuple(row) for row in volume.grid.affine.tolist()),
         image_hash(volume),
-        tuple(target.info() for target in fitted),
+        tuple(target.info() for target in targets),
         {name: (folder / name).stat().st_size for name in (IMAGE, TARGETS)},
         inputs,
         version,
         volume.modality,
+        volume.notes,
     )
     (folder / INDEX).write_text(json.dumps({"format": FORMAT, **asdict(index)}, indent=1), encoding="utf-8")
     return index
@@ -173,6 +173,7 @@ def read_index(folder: Path, remedy: str) -> CaseIndex | None:
         infos = tuple(_target_info(entry) for entry in stored.pop("targets"))
         for name in ("shape", "spacing_mm", "file_shape"):
             stored[name] = tuple(stored[name])
+        stored["notes"] = tuple(stored.get("notes", ()))
         index = CaseIndex(**{**stored, "affine": tuple(tuple(row) for row in stored["affine"]), "targets": infos})
         if [len(index.shape), len(index.spacing_mm)] == [3, 3] and np.isfinite(index.spacing_mm).all() and index.grid:
             return index
@@ -186,7 +187,7 @@ def read_index(folder: Path, remedy: str) -> CaseIndex | None:
 _TYPES: dict[str, Any] = {
     **{"format": int, "case": str, "image_hash": str, "version": str, "modality": str},
     **{"shape": list[int], "file_shape": list[int], "spacing_mm": list[float], "affine": list[list[float]]},
-    **{"targets": list[dict[str, Any]], "sizes": dict[str, int], "inputs": dict[str, list[int]]},
+    **{"targets": list[dict[str, Any]], "sizes": dict[str, int], "inputs": dict[str, list[int]], "notes": list[str]},
 }
 """The keys of ``case.json``, which may be damaged in any way."""
 _TYPES_OF_TARGETS: dict[str, Any] = {
@@ -228,27 +229,6 @@ def _storable(array: Array) -> Array:
         dtype = np.dtype(np.int32 if fits else np.float32)
     with np.errstate(over="ignore"):  # values beyond float32 become infinite and are refused below
         return np.ascontiguousarray(array, dtype=dtype)
-
-
-def _fitted(case: str, volume: Volume, targets: Sequence[Target]) -> list[Target]:
-    """The targets with tight boxes and with the shape and spacing of their volume; refuses duplicate ids."""
-    whole: Box = (0, 0, 0, *volume.shape)
-    fitted: dict[str, Target] = {}
-    for target in targets:
-        if not check_utf8(target.label, f"case {case} has a label that cannot be stored:"):
-            raise IntraBenchError(f"case {case} has a target with an empty label; name it")
-        mask = Mask.of(target.mask.array, target.mask.start)
-        if not mask.any():
-            raise IntraBenchError(f"target {target.id} of case {case} has no voxels; omit it in `load`")
-        if intersection(mask.box, whole) != mask.box:
-            raise IntraBenchError(
-                f"target {target.id} of case {case} reaches from {mask.box[:3]} to {mask.box[3:]}, beyond the image of "
-                f"shape {volume.shape}; put image and targets on one grid"
-            )
-        if target.id in fitted:
-            raise IntraBenchError(f"case {case} has two targets {target.id}; number the instances of a label")
-        fitted[target.id] = replace(target, mask=mask, shape=volume.shape, spacing_mm=volume.spacing_mm)
-    return list(fitted.values())
 
 
 def _bits(targets: Sequence[Target]) -> dict[str, Any]:

@@ -44,6 +44,11 @@ class References:
         """The images that single frames or contours name; if none do, those that the whole file names."""
         return _values(dataset, _DRAWN_ON) or _values(dataset, _INSTANCES)
 
+    @staticmethod
+    def of_frame(frame: Any) -> frozenset[str]:
+        """The images that one frame of a SEG names."""
+        return _values(frame, (_DRAWN_ON[0].partition(".")[2],))
+
     @classmethod
     def of(cls, dataset: Any) -> References:
         """The references of a `pydicom.Dataset`."""

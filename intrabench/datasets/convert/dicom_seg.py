@@ -14,7 +14,7 @@ from intrabench.datasets.convert.dicom_plane import Plane, Vectors, frame_group
 from intrabench.datasets.convert.dicom_references import References
 from intrabench.datasets.convert.dicom_series import Series
 from intrabench.datasets.convert.dicom_stack import check_alike
-from intrabench.datasets.convert.resample import onto_grid
+from intrabench.datasets.convert.resample import onto_grid, outside
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError
 from intrabench.volume import Array, Grid
@@ -28,11 +28,12 @@ def read_seg(path: Path, series: Series) -> list[Segment]:
 
     Reads binary and fractional segmentations (threshold: half of the maximum); empty frames may be missing. Frames on a
     different grid than the images are resampled by nearest neighbour. Names and numbers are SegmentLabel and
-    SegmentNumber; segments without frames are left out. One segment is in memory at a time.
+    SegmentNumber; segments without frames are left out. Voxels outside of the images are cut off, which the segment
+    says (`Segment.lost`, `Segment.beside`). One segment is in memory at a time.
 
     Raises:
         IntraBenchError: the file is not a SEG, truncated, refused by highdicom, without segments, a label map, drawn
-            on other images or outside of these, or its frames do not form a regular grid.
+            on other images, or its frames do not form a regular grid.
     """
     seg, grid = _opened(path), series.volume.grid
     References.of(seg).check(path, series.uid, series.frame_of_reference, series.instances)
@@ -41,20 +42,45 @@ def read_seg(path: Path, series: Series) -> list[Segment]:
     affine = _affine(seg, planes, grid, path)
     slices = _slices(affine, planes, path)
     numbers = np.array([_number(seg, index, plane.name) for index, plane in enumerate(planes)])
-    segments, missed = [], 0
+    unknown, segments = _unknown(seg, series), []
     for item in seg.SegmentSequence:
         frames = np.flatnonzero(numbers == int(item.SegmentNumber))
         if len(frames):
             inside, start = _stacked(seg, frames, slices, path), affine.copy()
             start[:3, 3] += affine[:3, 2] * slices[frames].min()
-            mask = onto_grid(inside, start, grid)
-            missed += int(inside.any() and not mask.any())
-            segments.append(Segment(str(item.SegmentLabel), mask, int(item.SegmentNumber)))
-    if missed and missed == len(segments):
-        raise IntraBenchError(
-            f"{path} lies outside the images of the series {series.uid}; provide those it was drawn on"
-        )
+            name, number = str(item.SegmentLabel), int(item.SegmentNumber)
+            hidden = slices[frames[np.isin(frames, unknown)]] - slices[frames].min()
+            lost, beside = _outside(inside, start, hidden, series, f"{path}: {name}")
+            segments.append(Segment(name, onto_grid(inside, start, grid), number, lost, beside))
     return segments
+
+
+def _unknown(seg: Any, series: Series) -> list[int]:
+    """The frames that were drawn on images of the series that are not there."""
+    sources = [References.of_frame(frame) for frame in seg.PerFrameFunctionalGroupsSequence]
+    if not any(not source.isdisjoint(series.instances) for source in sources):
+        return []
+    return [index for index, source in enumerate(sources) if source and source.isdisjoint(series.instances)]
+
+
+def _outside(inside: Array, affine: Vectors, hidden: NDArray[np.intp], series: Series, name: str) -> tuple[str, str]:
+    """What of a segment lies in slices that the series lacks, and what lies beside the images, in words.
+
+    hidden: the slices of `inside` that were drawn on images that are not there.
+    """
+    grid = series.volume.grid
+    indices, axes = outside(inside, affine, grid)
+    along = np.linalg.inv(grid.affine)[2]
+    places = (np.outer(hidden, affine[:3, 2]) + affine[:3, 3]) @ along[:3] + along[3]
+    between = hidden[np.abs(places - np.rint(places)) > _NEAR]  # another acquisition may have an image at one place
+    drawn = np.flatnonzero(inside.any(axis=(0, 1)))
+    missing = np.union1d(indices[axes[:, 2], 2], np.intersect1d(between, drawn))
+    voxels, cut = int(inside[:, :, missing].sum()), int(np.count_nonzero(~axes[:, 2]))
+    lost = (
+        f"{name} was drawn on {len(drawn)} slices, of which the series {series.uid} lacks {len(missing)} ({voxels} of "
+        f"{int(inside.sum())} voxels)"
+    )
+    return lost if len(missing) else "", f"{name} has {cut} voxels beside the images, which are cut off" if cut else ""
 
 
 def _opened(path: Path) -> Any:

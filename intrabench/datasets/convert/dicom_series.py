@@ -13,7 +13,7 @@ from intrabench.datasets.convert.dicom_file import NotDicom, read_dataset, readi
 from intrabench.datasets.convert.dicom_pixels import assembled, check_grey, read_file, read_frame
 from intrabench.datasets.convert.dicom_plane import Plane
 from intrabench.datasets.convert.dicom_references import References
-from intrabench.datasets.convert.dicom_stack import stack
+from intrabench.datasets.convert.dicom_stack import Gaps, stack
 from intrabench.errors import IntraBenchError
 from intrabench.volume import Array, Volume, check_intensities
 
@@ -46,14 +46,13 @@ class FoundSeries:
 class Series:
     """A series as a volume whose file grid is ``(column, row, slice)``, with slices ordered along the normal.
 
-    instances: SOPInstanceUID to the index of the slice; empty for a multi-frame file. notes: what is unusual.
+    instances: SOPInstanceUID to the index of the slice; empty for a multi-frame file.
     """
 
     volume: Volume
     uid: str
     frame_of_reference: str
     instances: Mapping[str, int]
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,27 +64,36 @@ class _Slice:
     instance: str = ""
 
 
-def find_series(folder: Path) -> list[FoundSeries]:
+def find_series(folder: Path) -> tuple[list[FoundSeries], list[str]]:
     """All series in a folder and its subfolders, sorted by UID; only headers are read.
 
-    File names do not matter; DICOMDIR and files of other formats are skipped.
+    DICOMDIR and files of other formats are skipped. DICOM files with damaged headers, and ``.dcm`` files that are not
+    DICOM, are left out; the second result names them, one sentence each.
 
     Raises:
-        IntraBenchError: the folder does not exist, or the header of a DICOM file is damaged.
+        IntraBenchError: the folder does not exist.
     """
     if not folder.is_dir():
         raise IntraBenchError(f"{folder} is not a folder; give the folder that holds the DICOM files")
+    from pydicom.uid import MediaStorageDirectoryStorage
+
     grouped: dict[str, list[tuple[Path, Any]]] = {}
+    broken = []
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         try:
             header = read_dataset(path, *_FOUND)
-        except NotDicom:
+            if header.file_meta.get("MediaStorageSOPClassUID") == MediaStorageDirectoryStorage:
+                continue
+            for keyword in _IDENTITY[:2]:
+                required(header, keyword, path)
+        except IntraBenchError as error:
+            if not isinstance(error, NotDicom) or path.suffix.lower() == ".dcm":
+                broken.append(f"{error}; it is left out")
             continue
-        if "SOPInstanceUID" in header:  # a DICOMDIR has none
-            grouped.setdefault(str(header.get("SeriesInstanceUID", "")), []).append((path, header))
+        grouped.setdefault(str(header.SeriesInstanceUID), []).append((path, header))
     references = {uid: References.of(files[0][1]) for uid, files in sorted(grouped.items())}
     found = [_found(uid, grouped[uid], named) for uid, named in references.items()]
-    return [_referring(series, references[series.uid], found) for series in found]
+    return [_referring(series, references[series.uid], found) for series in found], broken
 
 
 def _found(uid: str, files: Sequence[tuple[Path, Any]], references: References) -> FoundSeries:
@@ -111,8 +119,10 @@ def _referring(series: FoundSeries, references: References, others: Sequence[Fou
     return replace(series, refers_to=tuple(sorted(references.series or holding)))
 
 
-def read_series(paths: Sequence[Path]) -> Series:
+def read_series(paths: Sequence[Path], gaps: Gaps = "refuse") -> Series:
     """Read the files of one series, in any order, or its one multi-frame file (Enhanced CT, MR or PET).
+
+    gaps: as for `stack`.
 
     Raises:
         IntraBenchError: there are no files, files of several series, duplicate instances, several multi-frame files,
@@ -125,16 +135,19 @@ def read_series(paths: Sequence[Path]) -> Series:
     first, name = files[0][1], f"the series in {paths[0].parent}"
     _check_identity(files, name)
     slices = _multi_frame(paths, name) if any(_FRAMES in header for _, header in files) else _single_frames(files)
-    stacked = stack([slice_.plane for slice_ in slices], name)
+    stacked = stack([slice_.plane for slice_ in slices], name, gaps)
     ordered = [slices[index] for index in stacked.order]
     array = assembled([slice_.read for slice_ in ordered], ordered[0].plane.shape)
     check_intensities(array, name)
     return Series(
-        replace(Volume.from_file_order(array, stacked.affine), modality=str(first.get("Modality", ""))),
+        replace(
+            Volume.from_file_order(array, stacked.affine),
+            modality=str(first.get("Modality", "")),
+            notes=stacked.notes,
+        ),
         str(first.SeriesInstanceUID),
         str(first.get("FrameOfReferenceUID", "")),
         {slice_.instance: place for place, slice_ in enumerate(ordered) if slice_.instance},
-        stacked.notes,
     )
 
 

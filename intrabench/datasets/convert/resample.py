@@ -40,6 +40,27 @@ def onto_grid(array: Array, affine: Floats, grid: Grid) -> Mask:
     return canonical_mask(inside, low, grid)
 
 
+def outside(array: Array, affine: Floats, grid: Grid) -> tuple[NDArray[np.intp], Inside]:
+    """The nonzero voxels of `array` (as for `onto_grid`) whose centres lie outside of `grid`.
+
+    Returns their indices ``(n, 3)``, and on which axes of `grid` each is outside ``(n, 3)``.
+    """
+    found = Mask.of(array)
+    back = np.linalg.inv(grid.affine) @ affine
+
+    def beyond(indices: NDArray[np.intp]) -> Inside:
+        there = np.round(indices @ back[:3, :3].T + back[:3, 3], _DIGITS)
+        return np.asarray((there < -0.5) | (there >= np.array(grid.shape) - 0.5))
+
+    low, high = np.reshape(found.box, (2, 3))
+    corners = np.stack(np.meshgrid(*np.stack([low, high - 1]).T), axis=-1).reshape(-1, 3)
+    if not found.any() or not beyond(corners).any():
+        return np.empty((0, 3), dtype=np.intp), np.empty((0, 3), dtype=bool)
+    indices = found.coordinates()
+    axes = beyond(indices)
+    return indices[axes.any(axis=1)], axes[axes.any(axis=1)]
+
+
 def canonical_mask(inside: Inside, start: Sequence[int] | NDArray[np.intp], grid: Grid) -> Mask:
     """The canonical mask of a box in file order, whose first voxel has the index `start` of `grid`."""
     corners = np.stack([np.asarray(start), np.asarray(start) + inside.shape - 1])

@@ -17,13 +17,12 @@ from intrabench.datasets.convert.resample import canonical_mask
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
-from intrabench.volume import Grid
 
 Floats = NDArray[np.float64]
 
 _CLOSED = ("CLOSED_PLANAR", "CLOSEDPLANAR_XOR")
 _FLAT = 0.1
-"""Tolerance for contours in a slice plane, as a fraction of the step between slices."""
+"""Tolerance for contours in a slice plane, as a fraction of the step between slices, and at the sides, in pixels."""
 
 
 def read_rtstruct(path: Path, series: Series) -> list[Segment]:
@@ -31,12 +30,12 @@ def read_rtstruct(path: Path, series: Series) -> list[Segment]:
 
     A voxel is inside if its centre is inside. A contour belongs to the nearest slice, and the contours of one slice are
     combined by the even-odd rule (holes, keyholes, islands). Points and open contours are left out, and so are regions
-    without closed contours. Contours are cut off at the sides of the volume. Names and numbers are ROIName and
-    ROINumber.
+    without closed contours. Contours outside of the volume are cut off, which the segment says (`Segment.lost`,
+    `Segment.beside`). Names and numbers are ROIName and ROINumber.
 
     Raises:
         IntraBenchError: the file is not a structure set, truncated or drawn on other images; its contours are not in
-            the planes of the slices, lie in several planes within one slice, or are outside of the volume.
+            the planes of the slices, or lie in several planes within one slice.
     """
     dataset = read_dataset(path)
     if dataset.get("Modality") != "RTSTRUCT":
@@ -54,7 +53,7 @@ def read_rtstruct(path: Path, series: Series) -> list[Segment]:
         region = f"{path}: the region {name or number}"
         closed = [points for contour in contours.get(number, ()) if len(points := _points(contour, region))]
         if closed:
-            segments.append(Segment(name, _mask(closed, series.volume.grid, region), number))
+            segments.append(Segment(name, *_read(closed, series, number, region)))
     return segments
 
 
@@ -68,27 +67,36 @@ def _points(contour: Any, region: str) -> Floats:
     return points * (-1, -1, 1)  # DICOM points to Left and Posterior
 
 
-def _mask(contours: Sequence[Floats], grid: Grid, region: str) -> Mask:
-    """The mask of one region; `contours`: vertices ``(n, 3)`` of closed contours in RAS mm."""
+def _read(contours: Sequence[Floats], series: Series, number: int, region: str) -> tuple[Mask, int, str, str]:
+    """The mask of one region, its number, and what is lost and beside; `contours`: vertices ``(n, 3)`` in RAS mm."""
+    grid = series.volume.grid
     to_voxels = np.linalg.inv(grid.affine)
     voxels = np.concatenate(contours) @ to_voxels[:3, :3].T + to_voxels[:3, 3]
     sizes = np.array([len(contour) for contour in contours])
-    slices = _slices(voxels[:, 2], sizes, grid.shape[2], region)
-    flat = voxels[:, :2]
+    slices = _slices(voxels[:, 2], sizes, region)
+    kept = (slices >= 0) & (slices < grid.shape[2])
+    lost = (
+        f"{region} has {np.count_nonzero(~kept)} of {len(kept)} contours more than half a step beyond the "
+        f"{grid.shape[2]} slices of the series {series.uid}"
+    )
+    lost = "" if kept.all() else lost
+    flat, sizes, slices = voxels[np.repeat(kept, sizes), :2], sizes[kept], slices[kept]
+    if not len(slices):
+        return Mask.empty(), number, lost, ""
     low = np.clip(np.floor(flat.min(axis=0)), 0, grid.shape[:2]).astype(int)
     high = np.clip(np.ceil(flat.max(axis=0)) + 1, 0, grid.shape[:2]).astype(int)
     if (low >= high).any():
-        raise IntraBenchError(
-            f"{region} lies outside the images of the series; provide the series that it was drawn on"
-        )
+        return Mask.empty(), number, lost, f"{region} lies outside the images of the series, so it is left out"
+    over = float(max((-0.5 - flat).max(), (flat - np.array(grid.shape[:2]) + 0.5).max()))
+    beside = f"{region} reaches up to {over:.1f} pixels beyond the sides of the images and is cut off there"
     first = int(slices.min())
     width, height = (int(extent) for extent in high - low)
     polygons = np.split(flat - low, sizes.cumsum()[:-1])
     inside = filled(polygons, slices - first, (width, height, int(np.ptp(slices)) + 1))
-    return canonical_mask(inside, (*low.tolist(), first), grid)
+    return canonical_mask(inside, (*low.tolist(), first), grid), number, lost, beside if over > _FLAT else ""
 
 
-def _slices(along: Floats, sizes: NDArray[np.intp], depth: int, region: str) -> NDArray[np.intp]:
+def _slices(along: Floats, sizes: NDArray[np.intp], region: str) -> NDArray[np.intp]:
     """The slice of each contour; `along`: the coordinates of all vertices on the slice axis, `sizes`: per contour."""
     starts = sizes.cumsum() - sizes
     lowest, highest = np.minimum.reduceat(along, starts), np.maximum.reduceat(along, starts)
@@ -99,12 +107,6 @@ def _slices(along: Floats, sizes: NDArray[np.intp], depth: int, region: str) -> 
             "planes of the slices; provide the series that it was drawn on"
         )
     slices = np.floor(np.round((lowest + highest) / 2, 3) + 0.5).astype(np.intp)  # rounded against float noise
-    outside = np.count_nonzero((slices < 0) | (slices >= depth))
-    if outside:
-        raise IntraBenchError(
-            f"{region} has {outside} of {len(slices)} contours more than half a step beyond the {depth} slices; "
-            "provide all slices of the series that it was drawn on"
-        )
     order = np.lexsort((lowest, slices))
     apart = (np.diff(lowest[order]) > _FLAT) & (np.diff(slices[order]) == 0)
     if apart.any():

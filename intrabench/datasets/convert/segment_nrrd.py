@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.datasets.convert.label_map import Box, boxes_of, whole
-from intrabench.datasets.convert.resample import onto_grid
+from intrabench.datasets.convert.resample import onto_grid, outside
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError, broken
 from intrabench.volume import Array, Grid
@@ -36,11 +36,7 @@ class Drawn:
 
     def beyond(self, grid: Grid) -> int:
         """The number of voxels whose centres lie outside of a grid."""
-        back = np.linalg.inv(grid.affine) @ self.affine
-        corners = np.stack(np.meshgrid(*((0, extent - 1) for extent in self.array.shape)), axis=-1).reshape(-1, 3)
-        if _inside(corners, back, grid).all():
-            return 0
-        return int(np.count_nonzero(~_inside(np.argwhere(self.array), back, grid)))
+        return len(outside(self.array, self.affine, grid)[0])
 
 
 def has_segments(path: Path) -> bool:
@@ -124,12 +120,6 @@ def _drawn(name: str, number: int, labels: Array, where: Box, affine: Affine, va
     moved = affine.copy()
     moved[:3, 3] += affine[:3, :3] @ [bound.start for bound in where]
     return Drawn(name, number, labels[where] == (number if value is None else value), moved)
-
-
-def _inside(indices: Array, back: Affine, grid: Grid) -> NDArray[np.bool_]:
-    """Which voxels (rows of indices) have their centres inside `grid`."""
-    found = np.round(indices @ back[:3, :3].T + back[:3, 3], 3)
-    return np.logical_and.reduce((found >= -0.5) & (found < np.array(grid.shape) - 0.5), axis=1)
 
 
 def _is_nifti(path: Path) -> bool:

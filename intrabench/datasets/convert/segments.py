@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from intrabench.datasets.convert.instances import Instances
+from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.target import Target
 from intrabench.volume import Volume
@@ -13,11 +15,42 @@ from intrabench.volume import Volume
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """One structure in a file: its name and number there, and its mask."""
+    """One structure in a file: its name and number there, and its mask.
+
+    lost: what of it lies in slices that the series lacks, and beside: what lies outside of the scan in other ways, one
+    sentence each; empty: nothing. The mask is without both.
+    """
 
     name: str
     mask: Mask
     number: int = 1
+    lost: str = ""
+    beside: str = ""
+
+
+Outside = Literal["refuse", "cut", "omit"]
+"""What happens to a structure of which a part lies in slices that the series lacks."""
+
+
+def settled(segments: Sequence[Segment], outside: Outside) -> tuple[list[Segment], list[str]]:
+    """The segments to use, and a note for each that is not whole. What lies beside the scan is always cut off.
+
+    Raises:
+        IntraBenchError: a segment is `lost` in part and `outside` is ``refuse``, or nothing is left of all segments.
+    """
+    lost = [segment.lost for segment in segments if segment.lost]
+    if lost and outside == "refuse":
+        more = f" (as do parts of {len(lost) - 1} more)" if len(lost) > 1 else ""
+        raise IntraBenchError(
+            f"{lost[0]}{more}; provide all slices of the series that it was drawn on, or write outside = "
+            '"cut" (use the rest) or "omit" (leave such structures out) in dataset.toml'
+        )
+    notes = [f"{sentence}; {'cut off' if outside == 'cut' else 'it is left out'}" for sentence in lost]
+    notes += [segment.beside for segment in segments if segment.beside]
+    kept = [segment for segment in segments if not segment.lost or outside == "cut"]
+    if notes and not any(segment.mask.any() for segment in kept):
+        raise IntraBenchError(f"{notes[0]}, and nothing else is left; provide the images that it was drawn on")
+    return kept, notes
 
 
 def targets_from(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from intrabench.datasets.base import Dataset, Files
@@ -14,7 +14,7 @@ from intrabench.datasets.convert.dicom_references import References
 from intrabench.datasets.convert.dicom_seg import read_seg
 from intrabench.datasets.convert.dicom_series import read_series
 from intrabench.datasets.convert.rtstruct import read_rtstruct
-from intrabench.datasets.convert.segments import Segment
+from intrabench.datasets.convert.segments import Segment, settled
 from intrabench.datasets.families.cohort import cohort
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.idc import IdcSeries
@@ -51,7 +51,10 @@ class IdcSet(Dataset):
         image = _image([series for series in pinned if series is not labels], references, path)
         files.fetch(image)
         series = read_series(one_acquisition(image.paths(files.downloads), References.drawn_on(contents)))
-        return series.volume, self.targets(READERS[labels.kind](path, series), case, series.volume)
+        # published labels are taken as far as there are images, and what is cut off is said
+        segments, notes = settled(READERS[labels.kind](path, series), "cut" if labels.kind == "SEG" else "refuse")
+        volume = replace(series.volume, notes=(*series.volume.notes, *notes))
+        return volume, self.targets(segments, case, volume)
 
     @abstractmethod
     def targets(self, segments: Sequence[Segment], case: str, volume: Volume) -> list[Target]:

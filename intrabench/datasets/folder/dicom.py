@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from intrabench.datasets.convert.dicom_acquisition import one_acquisition
 from intrabench.datasets.convert.dicom_file import read_dataset
@@ -43,22 +44,26 @@ class Dicom(Layout):
         image, drawn = self.series[case]
         contents = [read_dataset(path) for one in drawn for path in one.paths]
         drawn_on = {instance for content in contents for instance in References.drawn_on(content)}
-        series = read_series(one_acquisition(image.paths, drawn_on))
+        series = read_series(one_acquisition(image.paths, drawn_on), rules.gaps)
         segments = [segment for one in drawn for path in one.paths for segment in _READERS[one.modality](path, series)]
-        return Loaded(series.volume, segments, series.notes)
+        lacking = {instance for content in contents for instance in _lacking(content, image)}
+        note = f"the series lacks {len(lacking)} of the images that its segmentations name"
+        return Loaded(
+            replace(series.volume, notes=(*series.volume.notes, note)) if lacking else series.volume, segments
+        )
 
 
 def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:
     """The layout of a folder that contains DICOM files at any depth and under any names; None if there are none.
 
     Raises:
-        IntraBenchError: a file is damaged, or no segmentation belongs to any of the images.
+        IntraBenchError: no segmentation belongs to any of the images.
     """
     if label is not None or not path.is_dir() or not any(map(_is_dicom, path.rglob("*"))):
         return None
     if channel:
         raise IntraBenchError(f"{path} has DICOM series, which have no channels; omit channel={channel}")
-    found = find_series(path)
+    found, broken = find_series(path)
     images = [one for one in found if one.modality not in _READERS]
     drawn: dict[str, list[FoundSeries]] = {}
     strays = []
@@ -73,11 +78,13 @@ def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:
         raise IntraBenchError(
             f"{path} has {len(images)} DICOM image series and {len(strays)} SEG or RTSTRUCT, but none of these was "
             "drawn on any of the images; put images and their segmentations into this folder"
+            + "".join(f" ({problem})" for problem in broken[:1])
         )
     names = _names(used)
     series = {names[image.uid]: (image, drawn[image.uid]) for image in used}
     modalities = {image.modality for image in used}
     notes = [f"{one.paths[0]} was drawn on images that are not in this folder; it is left out" for one in strays]
+    notes += broken
     if len(images) > len(used):
         unused = len(images) - len(used)
         notes.append(f"{unused} of {len(images)} image series have no segmentation; they are left out")
@@ -94,6 +101,13 @@ def _is_dicom(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         return file.read(132).endswith(b"DICM")
+
+
+def _lacking(content: Any, image: FoundSeries) -> frozenset[str]:
+    """The images that a segmentation of this one series names and that are not there."""
+    references = References.of(content)
+    here = len(references.series) < 2 and not references.instances.isdisjoint(image.instances)
+    return references.instances - image.instances if here else frozenset()
 
 
 def _drawn_on(drawn: FoundSeries, images: Sequence[FoundSeries]) -> list[FoundSeries]:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from intrabench import specs
 from intrabench.datasets.base import Dataset, DatasetCard, Files
-from intrabench.datasets.convert.segments import targets_from
-from intrabench.datasets.folder.layout import Layout
+from intrabench.datasets.convert.segments import Segment, settled, targets_from
+from intrabench.datasets.convert.upright import LIMIT_DEGREES, check_upright, upright
+from intrabench.datasets.folder.layout import Layout, Loaded
 from intrabench.datasets.folder.recognise import recognise
 from intrabench.datasets.folder.rules import FILE, IGNORE, Rules
 from intrabench.errors import IntraBenchError
@@ -28,7 +29,7 @@ class Folder(Dataset):
     label: path of the labels, if the layout does not include them. channel: channel of the image to use, from 0.
     """
 
-    version = "1"
+    version = "2"
 
     path: Path
     label: str = ""
@@ -97,30 +98,37 @@ class Folder(Dataset):
         return *self.layout.local_files(case), *([rules] if rules.exists() else [])
 
     def load(self, case: str, files: Files) -> tuple[Volume, Sequence[Target]]:
-        """The scan and its targets."""
-        volume, targets, _ = self.read(case)
-        return volume, targets
-
-    def read(self, case: str) -> tuple[Volume, list[Target], list[str]]:
-        """The scan, its targets, and notes on what is unusual, one sentence each."""
+        """The scan, with notes on what is unusual, and its targets."""
         loaded = self.layout.load(case, self.rules)
-        notes, ignored, pieces = list(loaded.notes), [], []
-        for segment in loaded.segments:
-            title = segment.name or f"value {segment.number}"
-            named = self.rules.named(segment)
-            if named is None:
-                notes.append(f"{title} is left out because {FILE} does not list it under [labels]")
-                continue
-            label, rule = named
+        volume, segments = self._upright(case, loaded)
+        entries = {segment: entry for segment in segments if (entry := self.rules.named(segment))}
+        notes = [
+            f"{_title(segment)} is left out because {FILE} does not list it under [labels]"
+            for segment in segments
+            if segment not in entries
+        ]
+        kept, cut = settled(list(entries), self.rules.outside)
+        ignored: list[Mask] = []
+        pieces: list[tuple[str, Mask]] = []
+        for segment in kept:
+            label, rule = entries[segment]
             if label == IGNORE:
                 ignored.append(segment.mask)
                 continue
             if not segment.name and not self.rules.labels:
-                notes.append(f"{title} has no name; write one under [labels] in {FILE}")
+                notes.append(f"{_title(segment)} has no name; write one under [labels] in {FILE}")
             pieces += [(label, part) for part in ([segment.mask] if rule is None else rule.split(segment.mask))]
         ignore = Mask.union(ignored)
-        targets = targets_from(pieces, case, loaded.volume)
-        return loaded.volume, [replace(target, ignore=ignore) for target in targets], notes
+        volume = replace(volume, notes=(*volume.notes, *cut, *notes))
+        return volume, [replace(target, ignore=ignore) for target in targets_from(pieces, case, volume)]
+
+    def _upright(self, case: str, loaded: Loaded) -> tuple[Volume, Sequence[Segment]]:
+        """The scan and its segments with axes at right angles, or a refusal that names the option."""
+        if self.rules.shear == "resample" and loaded.volume.grid.skew_degrees > LIMIT_DEGREES:
+            return upright(loaded.volume, loaded.segments)
+        remedy = f'resample scan and labels to right angles, or write shear = "resample" in {FILE}'
+        check_upright(loaded.volume, f"case {case}", remedy)
+        return loaded.volume, loaded.segments
 
     def promised(self) -> tuple[str, ...]:
         """The labels named in ``dataset.toml`` or in the files, also those that do not occur."""
@@ -140,3 +148,7 @@ def open_folder(spec: str) -> Folder:
         raise IntraBenchError(f"{spec!r}: channels count from 0; give channel=0 or more")
     folder.cases()  # problems with the path are reported at once
     return folder
+
+
+def _title(segment: Segment) -> str:
+    return segment.name or f"value {segment.number}"

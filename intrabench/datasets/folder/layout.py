@@ -14,11 +14,10 @@ from intrabench.volume import Volume
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A case as read from its files: the scan, its segments, and notes on what is unusual, one sentence each."""
+    """A case as read from its files: the scan, with notes on what is unusual, and its segments."""
 
     volume: Volume
     segments: Sequence[Segment]
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +36,8 @@ def read_npz(image: Path, label: Path) -> Loaded:
         raise IntraBenchError(f"{image} has the spacing {spacing.tolist()}, expected three lengths in mm; correct it")
     check_intensities(imgs, str(image))
     x, y, z = (float(length) for length in spacing)
-    return Loaded(Volume.from_canonical(imgs, (z, y, x)), segments_of(whole(gts, str(label))), (_NOTE,))
+    volume = replace(Volume.from_canonical(imgs, (z, y, x)), notes=(_NOTE,))
+    return Loaded(volume, segments_of(whole(gts, str(label))))
 
 
 def _arrays(path: Path, *names: str) -> Sequence[Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,7 @@ def read_pair(image: Path, label: Path, channel: int, rules: Rules) -> Loaded:
     if ending(image) in PICTURES:
         return _read_picture(image, label, rules.coding)
     volume = _read_channel(image, channel)
-    segments, notes = _read_labels(label, volume.grid, rules.resample)
-    return Loaded(volume, segments, notes)
+    return Loaded(volume, _read_labels(label, volume.grid, rules.resample))
 
 
 def _read_picture(image: Path, label: Path, coding: Coding) -> Loaded:
@@ -69,7 +69,8 @@ def _read_channel(path: Path, channel: int) -> Volume:
         raise broken(path, error) from error
     array = array.astype(np.float32) if array.dtype == np.float64 else array
     check_intensities(array, str(path))
-    return Volume.from_file_order(array, image.affine)
+    note = f"the file has {channels} channels or time points, of which number {channel} (counted from 0) is used"
+    return replace(Volume.from_file_order(array, image.affine), notes=(note,))
 
 
 def _channels(path: Path) -> int:
@@ -82,30 +83,28 @@ def _channels(path: Path) -> int:
         return 1
 
 
-def _read_labels(path: Path, grid: Grid, resample: bool) -> tuple[list[Segment], tuple[str, ...]]:
+def _read_labels(path: Path, grid: Grid, resample: bool) -> list[Segment]:
     """Segments on the grid of their image. Files that name segments may cover a part of it; others need `resample`."""
     if has_segments(path):
         return _placed(path, drawn_in(path), grid, resample)
     if not resample:
-        return segments_of(whole(read_labels(path, grid), str(path))), ()
+        return segments_of(whole(read_labels(path, grid), str(path)))
     array, affine = read_grid_array(path)
     return _placed(path, cut_out(whole(array, str(path)), affine), grid, resample)
 
 
-def _placed(path: Path, drawn: Iterable[Drawn], grid: Grid, resample: bool) -> tuple[list[Segment], tuple[str, ...]]:
-    segments, notes = [], []
+def _placed(path: Path, drawn: Iterable[Drawn], grid: Grid, resample: bool) -> list[Segment]:
+    segments = []
     for segment in drawn:
         if not resample and not _on_lattice(segment, grid):
             raise IntraBenchError(
                 f"{path} lies on a different grid than its image, expected the same grid or a part of it; resample the "
                 "labels to the image, or write resample = true in dataset.toml to resample them by nearest neighbour"
             )
-        segments.append(segment.onto(grid))
-        beyond = segment.beyond(grid)
-        if beyond:
-            name = segment.name or f"value {segment.number}"
-            notes.append(f"{path.name}: {beyond} voxels of {name} lie outside of the image and are cut off")
-    return segments, tuple(notes)
+        beyond, name = segment.beyond(grid), segment.name or f"value {segment.number}"
+        beside = f"{path.name}: {beyond} voxels of {name} lie outside of the image and are cut off" if beyond else ""
+        segments.append(replace(segment.onto(grid), beside=beside))
+    return segments
 
 
 def _on_lattice(segment: Drawn, grid: Grid) -> bool:

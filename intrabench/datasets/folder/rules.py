@@ -10,9 +10,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
+from intrabench.datasets.convert.dicom_stack import Gaps
 from intrabench.datasets.convert.instances import Instances
 from intrabench.datasets.convert.photo import Coding
-from intrabench.datasets.convert.segments import Segment
+from intrabench.datasets.convert.segments import Outside, Segment
 from intrabench.documents import read_toml
 from intrabench.errors import IntraBenchError
 from intrabench.specs import nearest
@@ -65,8 +66,10 @@ class Rules(_Table):
     labels: maps values or names in the files, or globs of these, to labels. The first match counts; segments without a
     match are left out. Without this table, all segments are used under their names in the files. instances: the rule
     for labels that have no rule of their own. resample: resample labels on a different grid by nearest neighbour.
-    coding: how the pixels of mask pictures encode objects. patients: maps names of cases, in which ``*`` stands for any
-    text, to patients, in whose names ``*`` stands for what the first ``*`` matched; the first match counts.
+    outside: what happens to structures that were drawn on slices that a DICOM series lacks. gaps: what happens to a
+    DICOM series with uneven steps. shear: what happens to scans whose axes are not at right angles. coding: how the
+    pixels of mask pictures encode objects. patients: maps names of cases, in which ``*`` stands for any text, to
+    patients, in whose names ``*`` stands for what the first ``*`` matched; the first match counts.
     """
 
     name: str = Field(default="", pattern=r"^[\w.+-]*$")
@@ -75,6 +78,9 @@ class Rules(_Table):
     licence: str = ""
     citation: str = ""
     resample: bool = False
+    outside: Outside = "refuse"
+    gaps: Gaps = "refuse"
+    shear: Literal["refuse", "resample"] = "refuse"
     coding: Coding = "palette"
     instances: Rule = None
     labels: dict[str, Annotated[Entry, BeforeValidator(_as_entry)]] = {}

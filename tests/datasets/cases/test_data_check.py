@@ -120,9 +120,10 @@ def test_what_is_suspicious_about_cases(tmp_path: Path) -> None:
             "the modality is CT, but the values cannot be Hounsfield units, which models expect of CT; convert them, "
             "or correct the modality in dataset.toml"
         },
-        "tilted": {"the axes are not at right angles (gantry tilt?)"},
+        "tilted": set(),
     }
-    assert "warning: dark, metres, positive and 1 more: tumour.1: 1 of 2 components have fewer than 5 voxels" in lines
+    assert found[-1].problem.startswith("case tilted: the axes of the scan are 17.7 degrees off right angles")
+    assert "warning: dark, metres, positive: tumour.1: 1 of 2 components have fewer than 5 voxels" in lines
     assert "warning: orientation differs between cases, from LPS to RAS" in lines
     assert any(line.startswith("warning: spacing_mm differs between cases, from 0.003 x") for line in lines)
 
@@ -226,5 +227,16 @@ def test_notes_of_dicom(tmp_path: Path) -> None:
     tilted = write_ct(tmp_path / "d" / "ct", scan, step=(0, 0.5, 2))
     write_seg(tmp_path / "d" / "seg", tilted, {"Liver": labels().T == 1})
     (found,), _ = look(tmp_path / "d")
-    (note,) = found.warnings
-    assert note.startswith("slices are shifted against each other (gantry tilt) by 14.0 degrees")
+    assert found.problem == (
+        "case patient: the axes of the scan are 14.0 degrees off right angles (gantry tilt, or a registration in the "
+        "header), so volumes and distances in mm would be wrong; resample scan and labels to right angles, or write "
+        'shear = "resample" in dataset.toml'
+    )
+    (tmp_path / "d" / "dataset.toml").write_text('shear = "resample"')
+    (found,), _ = look(tmp_path / "d")
+    assert found.warnings == (
+        "slices are shifted against each other (gantry tilt) by 14.0 degrees",
+        "the axes were 14.0 degrees off right angles; scan and labels are resampled to right ones",
+    )
+    assert found.shape == (10, 23, 20)  # the last slice is shifted by 4.5 rows
+    assert found.targets[0].voxels == 144

@@ -26,7 +26,7 @@ from intrabench.target import Target, targets_of
 from intrabench.volume import Array, Grid, Volume, read_image, read_labels
 from intrabench.workspace import data_root
 
-AFFINE = np.array([[0, 0, -1.5, 40], [-0.5, 0, 0, 12.3], [0, 0.7, 0.05, -9], [0, 0, 0, 1.0]])
+AFFINE = np.array([[0, 0.04, -1.2, 40], [-0.5, 0, 0, 12.3], [0, 0.6, 0.08, -9], [0, 0, 0, 1.0]])
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def test_a_users_folder(tmp_path: Path) -> None:
     assert scene.volume.array.flags.c_contiguous
     assert scene.volume.grid.same_as(reference.grid)
     assert made.shape == scene.volume.shape == (9, 8, 10)
-    assert made.spacing_mm == scene.volume.spacing_mm == (0.7, 0.5, 1.5008)
+    assert made.spacing_mm == scene.volume.spacing_mm == (0.6013, 0.5, 1.2027)
     canonical = reference.grid.to_canonical(labels)
     for target, value in zip(scene.targets(), (1, 3, 7), strict=True):
         np.testing.assert_array_equal(target.mask.to_array(made.shape), canonical == value)
@@ -411,7 +411,7 @@ def test_loose_masks_become_tight(tmp_path: Path) -> None:
     volume = Volume.from_canonical(some_image())
     loose = np.zeros((4, 4, 4), dtype=bool)
     loose[1, 2, 3] = True
-    target = Target("one", "cell", 1, Mask((2, 2, 2), loose), (1, 1, 1), (9.0, 9.0, 9.0))
+    target = Target("one", "cell", 1, Mask((2, 2, 2), loose), volume.shape, (9.0, 9.0, 9.0))
     assert store.prepare(given(volume, target), "one", tmp_path).targets[0].box == (3, 4, 5, 4, 5, 6)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from intrabench.datasets.convert.dicom_seg import read_seg
 from intrabench.datasets.convert.dicom_series import Series, read_series
-from intrabench.datasets.convert.segments import Segment
+from intrabench.datasets.convert.segments import Segment, settled
 from intrabench.errors import IntraBenchError
 from tests.datasets.convert.dicom_files import (
     STACKS,
@@ -115,8 +115,38 @@ def test_another_series_in_the_same_frame_of_reference(tmp_path: Path, images: l
     assert read_seg(path, read_series(images))[0].mask.voxels == LOW.sum()
     far = write_ct(tmp_path / "far", STORED, origin=(500, 0, 0))
     path = write_seg(tmp_path / "seg", far, {"a": LOW})
-    with pytest.raises(IntraBenchError, match=r"seg lies outside the images of the series .*; provide those"):
-        read_seg(path, read_series(images))
+    (segment,) = read_seg(path, read_series(images))
+    assert (segment.mask.any(), segment.lost) == (False, "")
+    assert segment.beside == f"{path}: a has {LOW.sum()} voxels beside the images, which are cut off"
+    with pytest.raises(IntraBenchError, match=r"nothing else is left; provide the images that it was drawn on"):
+        settled([segment], "omit")
+
+
+@pytest.mark.parametrize(
+    ("kept", "slices", "cut"),
+    [(slice(3), 5, 2), (slice(2, 8), 5, 2), (slice(0, 8, 2), 5, 2), (slice(1, 8, 2), 5, 3)],
+    ids=["no last ones", "no first ones", "every second", "every other"],
+)
+def test_slices_that_the_series_lacks_are_told(
+    tmp_path: Path, images: list[Path], kept: slice, slices: int, cut: int
+) -> None:
+    path = write_seg(tmp_path / "seg", images, {"a": LOW, "in slice 2": LOW & (np.arange(8) == 2)[:, None, None]})
+    series = read_series(images[kept])
+    found = read_seg(path, series)
+    there = np.zeros(8, dtype=bool)
+    there[kept] = True
+    lost = int(LOW[~there].sum())
+    assert found[0].lost == (
+        f"{path}: a was drawn on {slices} slices, of which the series {series.uid} lacks {cut} ({lost} of "
+        f"{LOW.sum()} voxels)"
+    )
+    assert bool(found[1].lost) == (not there[2])
+
+
+def test_a_slice_that_no_segment_is_on_may_be_missing(tmp_path: Path, images: list[Path]) -> None:
+    path = write_seg(tmp_path / "seg", images, {"a": LOW})
+    (segment,) = read_seg(path, read_series(images[:5]))
+    assert (segment.lost, segment.beside, segment.mask.voxels) == ("", "", LOW.sum())
 
 
 @pytest.mark.parametrize("tags", [{}, UNNAMED], ids=["series", "frame"])

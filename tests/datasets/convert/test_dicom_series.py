@@ -58,7 +58,7 @@ def test_voxels_are_where_the_files_say(tmp_path: Path, orientation: tuple[float
         assert where(series, *index) == pytest.approx(place + (-10.1, 20.2, 3.3), abs=1e-4)
     assert sorted(series.volume.spacing_mm) == [0.7, 0.9, 2.5]
     assert series.instances == {uid(series.uid, index): index for index in range(6)}
-    assert (series.frame_of_reference, series.volume.modality, series.notes) == (uid("frame"), "CT", ())
+    assert (series.frame_of_reference, series.volume.modality, series.volume.notes) == (uid("frame"), "CT", ())
 
 
 def test_gantry_tilt_is_a_sheared_affine_and_told(tmp_path: Path) -> None:
@@ -66,9 +66,7 @@ def test_gantry_tilt_is_a_sheared_affine_and_told(tmp_path: Path) -> None:
     series = read_series(write_ct(tmp_path, STORED, step=step))
     assert series.volume.grid.affine[:3, 2] == pytest.approx(np.multiply(step, (-1, -1, 1)), abs=1e-5)
     assert np.array_equal(in_file_order(series), STORED.astype(int) - 1000)
-    assert series.notes == (
-        "slices are shifted against each other (gantry tilt) by 12.5 degrees; kept as a sheared affine",
-    )
+    assert series.volume.notes == ("slices are shifted against each other (gantry tilt) by 12.5 degrees",)
 
 
 @pytest.mark.parametrize("syntax", [RLELossless, JPEGLSLossless])
@@ -106,14 +104,14 @@ def test_values_beyond_int16_and_signed_ones(tmp_path: Path) -> None:
 
 def test_spacing_is_that_of_positions_not_of_thickness(tmp_path: Path) -> None:
     series = read_series(write_ct(tmp_path, STORED, SliceThickness=5))
-    assert (series.volume.spacing_mm, series.notes) == ((2.0, 1.0, 1.0), ())
+    assert (series.volume.spacing_mm, series.volume.notes) == ((2.0, 1.0, 1.0), ())
 
 
 def test_one_slice_takes_its_thickness(tmp_path: Path) -> None:
     path = write_ct(tmp_path, STORED)[2]
     series = read_series([path])
     assert (series.volume.spacing_mm, series.volume.shape) == ((2.0, 1.0, 1.0), (1, 13, 11))
-    assert series.notes == ("there is only one slice; its thickness is used as the spacing",)
+    assert series.volume.notes == ("there is only one slice; its thickness is used as the spacing",)
     assert read_series([change(path, SliceThickness=None, SpacingBetweenSlices=3)]).volume.spacing_mm[0] == 3
     with pytest.raises(
         IntraBenchError, match=r"neither SliceThickness nor SpacingBetweenSlices.*provide the other slices"
@@ -266,7 +264,7 @@ def test_series_are_found_whatever_their_files_are_called(tmp_path: Path) -> Non
     write_seg(tmp_path / "seg", first, masks, SeriesInstanceUID="1.2.3")
     square = np.array([[1, 1, 2], [3, 1, 2], [3, 3, 2]])
     write_rtstruct(tmp_path / "rt", second, {"a": [square]}, SeriesInstanceUID="1.2.4")
-    found = find_series(tmp_path)
+    found, _ = find_series(tmp_path)
     assert [(s.uid, s.modality, s.description, s.patient_id) for s in found] == [
         ("1.2.1", "CT", "thin", "one"),
         ("1.2.2", "CT", "", ""),
@@ -286,9 +284,9 @@ def test_references_to_single_images_are_resolved(tmp_path: Path) -> None:
     seg = write_seg(
         tmp_path / "seg", paths, {"a": STORED > 1000}, ReferencedSeriesSequence=None, SourceImageSequence=None
     )
-    assert {s.refers_to for s in find_series(tmp_path)} == {()}
+    assert {s.refers_to for s in find_series(tmp_path)[0]} == {()}
     change(seg, SourceImageSequence=images)
-    assert {s.modality: s.refers_to for s in find_series(tmp_path)} == {"CT": (), "SEG": ("1.2.1",)}
+    assert {s.modality: s.refers_to for s in find_series(tmp_path)[0]} == {"CT": (), "SEG": ("1.2.1",)}
 
 
 def test_a_folder_that_does_not_exist(tmp_path: Path) -> None:

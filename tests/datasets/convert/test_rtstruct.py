@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from intrabench.datasets.convert.dicom_series import Series, read_series
 from intrabench.datasets.convert.polygons import filled
 from intrabench.datasets.convert.rtstruct import read_rtstruct
-from intrabench.datasets.convert.segments import Segment
+from intrabench.datasets.convert.segments import Segment, settled
 from intrabench.errors import IntraBenchError
 from tests.datasets.convert.dicom_files import (
     STACKS,
@@ -169,6 +169,7 @@ def test_contours_are_cut_off_at_the_sides(tmp_path: Path, images: list[Path]) -
     expected = np.zeros(STORED.shape, dtype=bool)
     expected[2, :, :3] = True
     assert np.array_equal(in_file_order(segment, series), expected)
+    assert segment.beside.endswith("a reaches up to 30.5 pixels beyond the sides of the images and is cut off there")
 
 
 @pytest.mark.parametrize("geometry", ["POINT", "OPEN_PLANAR", "OPEN_NONPLANAR"])
@@ -210,11 +211,9 @@ def contour(data: Any) -> list[Any]:
 
 
 MISPLACED = {
-    "beyond": ([flat(4), flat(-1.1)], r"the region gtv has 1 of 2 contours more than half a step beyond the 8 slices"),
     "on thin slices": ([flat(4), flat(4.5)], r"the region gtv has contours in several planes within one slice"),
     "slanted": ([flat(4) + np.outer([1, 0, 0, 0], [0, 0, 0.5])], r"the region gtv has a contour that extends .* 0.2"),
     "sagittal": ([np.roll(flat(4), 1, axis=1)], r"the region gtv has a contour that extends over 2.0 steps"),
-    "beside": ([flat(4) + [100, 0, 0]], r"the region gtv lies outside the images"),
 }  # fmt: skip
 
 
@@ -225,6 +224,38 @@ def test_contours_that_belong_elsewhere(
     path = write_rtstruct(tmp_path / "rt", images, {"fine": [flat(4)], "gtv": contours})
     with pytest.raises(IntraBenchError, match=f"rt: {sentence}.*; provide .*drawn on$"):
         read_rtstruct(path, read_series(images))
+
+
+def test_regions_beyond_the_slices_and_beside_the_images(tmp_path: Path, images: list[Path]) -> None:
+    regions = {"fine": [flat(4)], "cut": [flat(4), flat(-1.1)], "gone": [flat(17)], "beside": [flat(4) + [100, 0, 0]]}
+    path = write_rtstruct(tmp_path / "rt", images, regions)
+    series = read_series(images)
+    found = {segment.name: segment for segment in read_rtstruct(path, series)}
+    assert {name: segment.mask.voxels for name, segment in found.items()} == {
+        "fine": 16,
+        "cut": 16,
+        "gone": 0,
+        "beside": 0,
+    }
+    beyond = f"contours more than half a step beyond the 8 slices of the series {series.uid}"
+    assert {name: segment.lost for name, segment in found.items()} == {
+        "fine": "",
+        "cut": f"{path}: the region cut has 1 of 2 {beyond}",
+        "gone": f"{path}: the region gone has 1 of 1 {beyond}",
+        "beside": "",
+    }
+    assert found["beside"].beside == (
+        f"{path}: the region beside lies outside the images of the series, so it is left out"
+    )
+    with pytest.raises(IntraBenchError, match=r'region cut has .* \(as do parts of 1 more\); .* outside = "cut"'):
+        settled(list(found.values()), "refuse")
+    for outside, names, voxels in (("cut", list(found), 32), ("omit", ["fine", "beside"], 16)):
+        kept, notes = settled(list(found.values()), outside)
+        assert [segment.name for segment in kept] == names
+        assert sum(segment.mask.voxels for segment in kept) == voxels
+        assert len(notes) == 3
+    with pytest.raises(IntraBenchError, match=r"region gone .*, and nothing else is left"):
+        settled([found["gone"]], "cut")
 
 
 BROKEN = r"cannot be read: it is truncated or damaged \(.+\); fetch or export it again"

@@ -11,12 +11,15 @@ import nibabel as nib
 import numpy as np
 
 from intrabench import registry
+from intrabench.datasets.base import Files
 from intrabench.datasets.cases import store
 from intrabench.volume import Grid
 
 AFFINE = np.array([[-1.0, 0, 0, 40], [0, -1.0, 0, 12], [0, 0, 2.5, -9], [0, 0, 0, 1]])
 """Of a file in LPS, spacing 1 x 1 x 2.5 mm."""
 SHAPE = (20, 18, 10)
+NO_FILES = Files(Path("none"), Path("none"))
+"""For `Dataset.load` of folders, which download nothing."""
 
 
 def image(seed: int = 0) -> np.ndarray:

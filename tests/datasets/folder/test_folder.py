@@ -14,7 +14,7 @@ from intrabench import registry
 from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from tests.conftest import Said
-from tests.datasets.folder.made import found, labels, nnunet, pair, same, save
+from tests.datasets.folder.made import NO_FILES, found, labels, nnunet, pair, same, save
 from tests.datasets.folder.test_layouts import dicom_folder
 
 pytestmark = pytest.mark.usefixtures("data")
@@ -45,7 +45,9 @@ def test_names_from_the_file(tmp_path: Path) -> None:
         "us",
     )
     assert same(found(root, "c1"), {"liver.1": DRAWN == 1, "cyst.1": DRAWN == 5})
-    assert dataset.read("c1")[2] == ["value 2 is left out because dataset.toml does not list it under [labels]"]
+    assert dataset.load("c1", NO_FILES)[0].notes == (
+        "value 2 is left out because dataset.toml does not list it under [labels]",
+    )
 
 
 def test_values_as_instances(tmp_path: Path) -> None:
@@ -56,7 +58,7 @@ def test_values_as_instances(tmp_path: Path) -> None:
 def test_names_of_the_files_are_matched_too_and_one_value_can_be_ignored(tmp_path: Path) -> None:
     root = rule(nnunet(tmp_path / "lab"), '[labels]\n"liv*" = "organ"\n2 = "ignore"\n')
     dataset = registry.make("datasets", str(root))
-    _, (target,), _ = dataset.read("case_000")
+    _, (target,) = dataset.load("case_000", NO_FILES)
     assert (target.id, target.ignore.voxels) == ("organ.1", 49)
 
 
@@ -75,7 +77,7 @@ def test_names_of_the_files_are_matched_too_and_one_value_can_be_ignored(tmp_pat
 )
 def test_what_an_instance_is(tmp_path: Path, text: str, instances: dict[str, int]) -> None:
     root = rule(pair(tmp_path / "lab"), text)
-    _, targets, _ = registry.make("datasets", str(root)).read("c1")
+    _, targets = registry.make("datasets", str(root)).load("c1", NO_FILES)
     counted = {label: [target.label.removeprefix("label_") for target in targets].count(label) for label in instances}
     assert counted == instances
     if "min_voxels = 2" in text:
@@ -206,7 +208,7 @@ def test_two_folders_of_one_name_are_kept_apart(tmp_path: Path, data: Path) -> N
     assert len(found(first, "c1")) == 3
     assert len(found(second, "c1")) == 1
     assert len(found(first, "c1")) == 3
-    assert len(list(data.glob("cases/lab-1-*/c1"))) == 2
+    assert len(list(data.glob("cases/lab-2-*/c1"))) == 2
 
 
 def test_what_changes_is_converted_anew(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from intrabench import registry
 from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from tests.datasets.convert.dicom_files import uid, write_ct, write_rtstruct, write_seg
-from tests.datasets.folder.made import AFFINE, SHAPE, found, image, labels, nnunet, pair, same, save
+from tests.datasets.folder.made import AFFINE, NO_FILES, SHAPE, found, image, labels, nnunet, pair, same, save
 
 pytestmark = pytest.mark.usefixtures("data")
 
@@ -27,7 +27,7 @@ PLAIN = {"label_1.1": DRAWN == 1, "label_2.1": DRAWN == 2, "label_5.1": DRAWN ==
 
 def load(spec: str | Path, case: str) -> None:
     """Read a case without converting it."""
-    registry.make("datasets", str(spec)).read(case)
+    registry.make("datasets", str(spec)).load(case, NO_FILES)
 
 
 def test_nnunet(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_cvpr_npz_with_labels_of_their_own(tmp_path: Path) -> None:
     np.savez(images / "a.npz", imgs=image().T, spacing=(1, 1, 1))
     np.savez(truth / "a.npz", gts=DRAWN.T)
     dataset = registry.make("datasets", f"{images}:label={truth}")
-    assert [target.id for target in dataset.read("a")[1]] == ["label_1.1", "label_2.1", "label_5.1"]
+    assert [target.id for target in dataset.load("a", NO_FILES)[1]] == ["label_1.1", "label_2.1", "label_5.1"]
     with pytest.raises(
         IntraBenchError, match=r"a.npz has no array 'gts', only imgs, spacing; give the files that contain"
     ):
@@ -407,5 +407,5 @@ def test_a_scaled_nifti_is_read_as_floats(tmp_path: Path) -> None:
     written = nib.Nifti1Image(np.stack([image(), image(1)], axis=-1).astype(np.int16), AFFINE)
     written.header.set_slope_inter(0.5, 3)
     nib.save(written, root / "images" / "c1.nii.gz")
-    volume = registry.make("datasets", f"{root}:channel=1").read("c1")[0]
+    volume = registry.make("datasets", f"{root}:channel=1").load("c1", NO_FILES)[0]
     assert volume.array.dtype == np.float32

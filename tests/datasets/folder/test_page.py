@@ -10,6 +10,7 @@ from pathlib import Path
 import intrabench
 from intrabench import registry
 from intrabench.datasets.folder.rules import Rules
+from tests.datasets.folder.made import NO_FILES
 
 PAGE = Path(intrabench.__file__).parents[1] / "docs" / "your_own_data.md"
 
@@ -31,7 +32,7 @@ def test_the_folder_and_the_rules_of_the_page(data: Path) -> None:
     assert set(re.findall(r"^(\w+) = ", toml.partition("[labels]")[0], re.MULTILINE)) < set(Rules.model_fields)
     dataset = registry.make("datasets", "scans")
     assert dataset.name == "liver_lab"
-    assert [target.id for target in dataset.read("patient1")[1]] == ["liver.1", "lesion.1", "lesion.2"]
+    assert [target.id for target in dataset.load("patient1", NO_FILES)[1]] == ["liver.1", "lesion.1", "lesion.2"]
 
 
 def test_the_commands_of_the_page_work_in_order(data: Path) -> None:

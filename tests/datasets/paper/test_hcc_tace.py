@@ -136,5 +136,5 @@ def test_broken_cases_do_not_stop_the_others(say: Say, commons: Commons, patient
     commons.pin("hcc_tace")
     said = say("data", "get", "hcc_tace")
     assert (said.code, said.out) == (1, "hcc_tace, case HCC_007: 4 targets\n")
-    assert "lies outside the images of the series" in said.err
+    assert "and nothing else is left; provide the images that it was drawn on" in said.err
     assert "cannot be read: it is truncated or damaged" in said.err

@@ -1,0 +1,64 @@
+"""The door of data sets: what every scan and its targets are checked for, whoever made them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from intrabench.datasets.convert.upright import check_upright
+from intrabench.errors import IntraBenchError, WrongType, kind
+from intrabench.mask import Box, Mask, intersection
+from intrabench.names import check_utf8
+from intrabench.target import Target
+from intrabench.volume import Volume
+
+
+def fitted(dataset: str, case: str, volume: Volume, targets: Sequence[Target]) -> list[Target]:
+    """The targets with tight boxes and with the spacing of their volume.
+
+    dataset: its spec, for messages.
+
+    Raises:
+        WrongType: a target has no `Mask`.
+        IntraBenchError: the axes of the scan are not at right angles; a target is empty, on another grid or outside of
+            the scan, or shares its id with another one.
+    """
+    where = f"data set {dataset}, case {case}"
+    check_upright(volume, where, "resample scan and labels to right angles")
+    found: dict[str, Target] = {}
+    for target in targets:
+        one = _fitted(where, volume, target)
+        if one.id in found:
+            raise IntraBenchError(f"{where}: there are two targets {one.id}; number the instances of a label")
+        found[one.id] = one
+    return list(found.values())
+
+
+def _fitted(where: str, volume: Volume, target: Target) -> Target:
+    if not check_utf8(target.label, f"{where}: there is a label that cannot be stored:"):
+        raise IntraBenchError(f"{where}: there is a target with an empty label; name it")
+    name = f"{where}: target {target.id}"
+    mask, ignore = _inside(target.mask, "mask", name, volume), _inside(target.ignore, "ignore", name, volume)
+    if not mask.any():
+        raise IntraBenchError(f"{name} has no voxels; omit it in `load`")
+    if tuple(target.shape) != volume.shape:
+        raise IntraBenchError(
+            f"{name} was made for an image of shape {tuple(target.shape)}, but the scan has the shape {volume.shape}; "
+            "put image and targets on one grid"
+        )
+    return replace(target, mask=mask, ignore=ignore, shape=volume.shape, spacing_mm=volume.spacing_mm)
+
+
+def _inside(mask: Any, field: str, name: str, volume: Volume) -> Mask:
+    """The tight mask, which lies in the volume."""
+    if not isinstance(mask, Mask):
+        raise WrongType(f"{name} has {kind(mask)} as its {field}, expected a Mask, as from Mask.of(array)")
+    tight = Mask.of(mask.array, mask.start)
+    whole: Box = (0, 0, 0, *volume.shape)
+    if tight.any() and intersection(tight.box, whole) != tight.box:
+        raise IntraBenchError(
+            f"{name}{' (its ignore mask)' if field == 'ignore' else ''} reaches from {tight.box[:3]} to "
+            f"{tight.box[3:]}, beyond the image of shape {volume.shape}; put image and targets on one grid"
+        )
+    return tight

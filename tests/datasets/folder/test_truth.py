@@ -1,0 +1,245 @@
+"""Truth that is cut, shifted or sheared: refused or told, by `data check` and by `run`; other cases go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import nibabel as nib
+import numpy as np
+import pytest
+
+from intrabench import registry
+from intrabench.datasets.cases import store
+from intrabench.results.store import read_rows
+from tests.conftest import Said
+from tests.datasets.convert.dicom_files import uid, write_ct, write_rtstruct, write_seg
+from tests.datasets.folder.made import SHAPE, image, labels, pair, save
+
+Say = Callable[..., Said]
+SCAN = (image().T + 1000).astype(np.uint16)  # 10 slices
+LIVER, TUMOUR = (labels() == 1).T, (labels() == 2).T  # on slices 1 to 4; 4 to 6 and 8
+
+
+def study(root: Path) -> list[Path]:
+    """Two patients with a SEG each; returns the slices of the second."""
+    for patient in ("p1", "p2"):
+        slices = write_ct(root / patient / "ct", SCAN, PatientID=patient, FrameOfReferenceUID=uid(patient))
+        write_seg(root / patient / "seg.dcm", slices, {"Liver": LIVER, "Tumour": TUMOUR})
+    return slices
+
+
+def both(say: Say, root: Path, *words: str) -> tuple[Said, Said]:
+    """What `data check` and `run` say."""
+    run = ("run", "--model", "box_fill", "--prompter", "box_slice", "--dataset", str(root), "--out", "out")
+    return say("data", "check", str(root), *words), say(*run, *words)
+
+
+def played() -> dict[tuple[str, str], str]:
+    """The status of each target."""
+    return {(row["case"], row["target"]): row["status"] for row in read_rows(Path("out")).iter_rows(named=True)}
+
+
+def taken(root: Path, case: str) -> dict[str, int]:
+    """The voxels of the targets of a case."""
+    dataset = registry.make("datasets", str(root))
+    return {info.id: info.voxels for info in store.prepare(dataset, case).targets}
+
+
+@pytest.mark.parametrize(
+    ("missing", "lost"),
+    [
+        (range(3), "Liver was drawn on 4 slices, of which the series SERIES lacks 2 (72 of 144 voxels)"),
+        (range(6, 10), "Tumour was drawn on 4 slices, of which the series SERIES lacks 2 (17 of 49 voxels)"),
+        (range(0, 10, 2), "Liver was drawn on 4 slices, of which the series SERIES lacks 2 (72 of 144 voxels)"),
+        ([2], "lacks 1 of its slices"),
+    ],
+    ids=["first", "last", "every second", "middle"],
+)
+def test_a_series_without_some_of_the_slices_of_its_seg(
+    tmp_path: Path, say: Say, missing: Sequence[int], lost: str
+) -> None:
+    slices = study(tmp_path / "d")
+    for index in missing:
+        slices[index].unlink()
+    said = lost.replace("SERIES", uid(tmp_path / "d" / "p2" / "ct"))
+    check, run = both(say, tmp_path / "d")
+    assert (check.code, run.code) == (1, 1)
+    assert said in check.out
+    assert said in run.err
+    assert "in dataset.toml" in check.out
+    assert played() == {("p1", "Liver.1"): "ok", ("p1", "Tumour.1"): "ok", ("p2", "*"): "error"}
+
+
+def test_the_rest_of_a_cut_structure_is_used_if_the_user_says_so(tmp_path: Path, say: Say) -> None:
+    for path in study(tmp_path / "d")[6:]:
+        path.unlink()
+    rules = tmp_path / "d" / "dataset.toml"
+    rules.write_text('outside = "cut"')
+    assert taken(tmp_path / "d", "p2") == {"Liver.1": 144, "Tumour.1": 32}
+    check, run = both(say, tmp_path / "d")
+    assert (check.code, run.code) == (0, 0)
+    for printed in (check.out, run.err):
+        assert "lacks 2 (17 of 49 voxels); cut off" in printed
+        assert "p2: the series lacks 4 of the images that its segmentations name" in printed
+    rules.write_text('outside = "omit"')
+    assert taken(tmp_path / "d", "p2") == {"Liver.1": 144}
+    assert "lacks 2 (17 of 49 voxels); it is left out" in both(say, tmp_path / "d")[1].err
+    rules.write_text('[labels]\nLiver = "liver"')  # what is not used needs no choice
+    assert taken(tmp_path / "d", "p2") == {"liver.1": 144}
+
+
+def test_the_longest_stretch_of_a_series_with_a_gap(tmp_path: Path, say: Say) -> None:
+    study(tmp_path / "d")[2].unlink()
+    (tmp_path / "d" / "dataset.toml").write_text('gaps = "longest"\noutside = "cut"')
+    assert taken(tmp_path / "d", "p2") == {"Liver.1": 72, "Tumour.1": 49}  # slices 3 to 9
+    stored = store.open_case(registry.make("datasets", str(tmp_path / "d")), "p2").volume
+    assert np.array_equal(stored.grid.from_canonical(stored.array), image()[:, :, 3:])
+    check, run = both(say, tmp_path / "d")
+    note = "p2: slices are at uneven distances; of 9, only the 7 from 6.00 to 18.00 mm along the normal are used"
+    assert (check.code, run.code) == (0, 0)
+    assert note in check.out
+    assert note in run.err
+
+
+def test_files_that_are_broken_or_belong_nowhere_are_told_by_runs(tmp_path: Path, say: Say) -> None:
+    root = tmp_path / "d"
+    slices = study(root)
+    stray = write_ct(tmp_path / "elsewhere", SCAN, FrameOfReferenceUID=uid("elsewhere"))
+    square = np.array([[1, 1, 2], [3, 1, 2], [3, 3, 2]])
+    write_rtstruct(root / "stray", stray, {"a": [square]})
+    broken = {"cut": slices[3].read_bytes()[:300], "odd": slices[3].read_bytes()[:132] + bytes(range(256))}
+    broken["empty.dcm"] = b""
+    for name, content in broken.items():
+        (root / name).write_bytes(content)
+    check, run = both(say, root)
+    assert (check.code, run.code) == (0, 0)
+    for printed in (check.out, run.err):
+        assert f"{root / 'stray'} was drawn on images that are not in this folder; it is left out" in printed
+        for name in broken:
+            (line,) = [line for line in printed.splitlines() if f"{root / name} " in line]
+            assert line.endswith("; it is left out")
+    assert len(played()) == 4
+
+
+def test_a_structure_set_beyond_its_series_does_not_hide_the_sound_ones(tmp_path: Path) -> None:
+    slices = write_ct(tmp_path / "d" / "ct", SCAN, PatientID="p1")
+    corners = np.array([[4.5, 4.5], [4.5, 9.5], [8.5, 9.5], [8.5, 4.5]])
+    inside = [np.column_stack([corners, np.full(4, 2.0 * z)]) for z in (2, 3)]
+    beyond = [np.column_stack([corners, np.full(4, 2.0 * z)]) for z in (9, 10)]
+    beside = [points + [300, 0, 0] for points in inside]
+    write_rtstruct(tmp_path / "d" / "rt", slices, {"GTV": inside, "Couch": beside})
+    assert taken(tmp_path / "d", "p1") == {"GTV.1": 40}
+    write_rtstruct(tmp_path / "d" / "rt", slices, {"GTV": inside, "Cord": beyond})
+    (tmp_path / "d" / "dataset.toml").write_text('outside = "omit"')
+    assert taken(tmp_path / "d", "p1") == {"GTV.1": 40}
+    (tmp_path / "d" / "dataset.toml").write_text('outside = "cut"')
+    assert taken(tmp_path / "d", "p1") == {"GTV.1": 40, "Cord.1": 20}
+
+
+def test_which_volume_of_a_file_with_four_axes_is_used(tmp_path: Path, say: Say) -> None:
+    root = pair(tmp_path / "lab")
+    save(root / "images" / "c1.nii.gz", np.stack([image(), image(1), image(2)], axis=3))
+    note = "c1: the file has 3 channels or time points, of which number 0 (counted from 0) is used"
+    check, run = both(say, root)
+    assert note in check.out
+    assert note in run.err
+    assert note in both(say, root)[1].err  # the stored case has it, too
+    assert "of which number 2 (counted from 0) is used" in say("data", "check", f"{root}:channel=2").out
+
+
+def sheared(root: Path) -> np.ndarray:
+    """A ball of radius 8 mm around the middle of a scan with sheared axes; returns the affine."""
+    affine = np.array([[1.0, 0.3, 1.4, 0], [0, 0.9, 0.8, 0], [0, 0, 1.1, 0], [0, 0, 0, 1]])
+    indices = np.stack(np.indices((40, 44, 30)), axis=-1)
+    places = indices @ affine[:3, :3].T
+    distance = np.linalg.norm(places - places[20, 22, 15], axis=-1)
+    save(root / "images" / "c1.nii.gz", (1000 - 10 * distance).astype(np.int16), affine)
+    save(root / "labels" / "c1.nii.gz", (distance < 8).astype(np.uint8), affine)
+    return affine
+
+
+def test_a_sheared_scan_is_refused(tmp_path: Path, say: Say) -> None:
+    sheared(tmp_path / "lab")
+    check, run = both(say, tmp_path / "lab")
+    assert (check.code, run.code) == (1, 1)
+    for printed in (check.out, run.err):
+        assert "case c1: the axes of the scan are 45.8 degrees off right angles" in printed
+        assert 'write shear = "resample" in dataset.toml' in printed
+
+
+def test_a_sheared_scan_is_resampled_if_the_user_says_so(tmp_path: Path) -> None:
+    """The ball has the volume of a ball, its size along each axis, and its image stays where it is."""
+    affine = sheared(tmp_path / "lab")
+    (tmp_path / "lab" / "dataset.toml").write_text('shear = "resample"')
+    dataset = registry.make("datasets", str(tmp_path / "lab"))
+    store.prepare(dataset, "c1")
+    stored = store.open_case(dataset, "c1")
+    (target,) = stored.targets()
+    volume = stored.volume
+    assert volume.grid.skew_degrees < 1e-6
+    assert target.volume_ml == pytest.approx(4 / 3 * np.pi * 0.8**3, rel=0.01)
+    low, high = np.reshape(target.mask.box, (2, 3))
+    assert (high - low) * volume.spacing_mm == pytest.approx([16, 16, 16], abs=1.2)
+    middle = (low + high - 1) / 2 @ volume.affine[:3, :3].T + volume.affine[:3, 3]
+    assert middle == pytest.approx(affine[:3, :3] @ [20, 22, 15], abs=0.6)
+    brightest = np.argwhere(volume.array == volume.array.max()).mean(axis=0)
+    assert brightest @ volume.affine[:3, :3].T + volume.affine[:3, 3] == pytest.approx(middle, abs=1.0)
+
+
+def test_gantry_tilt_keeps_slices_and_contours(tmp_path: Path) -> None:
+    """Slices shifted by whole pixels are shifted back without loss."""
+    slices = write_ct(tmp_path / "d" / "ct", SCAN, PatientID="p1", step=(0, 1, 2))
+    write_seg(tmp_path / "d" / "seg", slices, {"Liver": LIVER, "Tumour": TUMOUR})
+    (tmp_path / "d" / "dataset.toml").write_text('shear = "resample"')
+    assert taken(tmp_path / "d", "p1") == {"Liver.1": 144, "Tumour.1": 49}
+    volume = store.open_case(registry.make("datasets", str(tmp_path / "d")), "p1").volume
+    assert (volume.shape, volume.spacing_mm) == ((10, 27, 20), (2.0, 1.0, 1.0))
+    array = volume.grid.from_canonical(volume.array)
+    for z in range(10):
+        assert np.array_equal(array[:, z : z + 18, z], image()[:, :, z])
+
+
+def test_float_noise_and_oblique_affines_are_no_shear(tmp_path: Path, say: Say) -> None:
+    turn = np.array([[0.8, -0.36, 0.48], [0.6, 0.48, -0.64], [0, 0.8, 0.6]])
+    affine = np.eye(4)
+    affine[:3, :3] = turn * (1, 1, 2.5) + np.random.default_rng(0).normal(0, 1e-4, (3, 3))
+    for folder, array in (("images", image()), ("labels", labels())):
+        path = save(tmp_path / "lab" / folder / "c1.nii.gz", array, affine)
+        assert nib.load(path).shape == SHAPE
+    assert say("data", "check", str(tmp_path / "lab")).code == 0
+
+
+OUTSIDE = """
+from dataclasses import dataclass
+import numpy as np
+from intrabench import Dataset, DatasetCard, Mask, Target, Volume
+
+@dataclass(frozen=True)
+class Outside(Dataset):
+    name = "outside"
+    version = "1"
+    card = DatasetCard("Targets outside", "CT")
+
+    def cases(self):
+        return "fine", "outside"
+
+    def load(self, case, files):
+        volume = Volume.from_canonical(np.arange(1000).reshape(10, 10, 10))
+        start = (0, 0, 0) if case == "fine" else (0, 0, 8)
+        mask = Mask.of(np.ones((3, 3, 3), bool), start)
+        return volume, [Target(case, "cell", 1, mask, volume.shape, volume.spacing_mm)]
+"""
+
+
+def test_a_target_outside_of_its_scan_from_a_class(tmp_path: Path, say: Say) -> None:
+    (tmp_path / "outside.py").write_text(OUTSIDE)
+    words = ("--plugin", str(tmp_path / "outside.py"))
+    check = say("data", "check", "outside", *words)
+    run = say("run", "--model", "box_fill", "--prompter", "box_slice", "--dataset", "outside", "--out", "out", *words)
+    assert (check.code, run.code) == (1, 1)
+    for printed in (check.out, run.err):
+        assert (
+            "data set outside, case outside: target cell.1 reaches from (0, 0, 8) to (3, 3, 11), beyond the" in printed
+        )
+    assert played() == {("fine", "cell.1"): "ok", ("outside", "*"): "error"}
