@@ -94,6 +94,10 @@ class FailedSessions(UserWarning):
     """Some sessions of a run in Python failed; their rows have a status and the error."""
 
 
+class ChangedPatients(UserWarning):
+    """Stored rows are of other patients than before, because the data set says so now."""
+
+
 class PartialResults(UserWarning):
     """A table does not show everything that its results folder should have: the message says what is left out."""
 

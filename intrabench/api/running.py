@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from intrabench.api.arguments import named
-from intrabench.errors import FailedSessions
+from intrabench.errors import ChangedPatients, FailedSessions
 
 if TYPE_CHECKING:
     import polars as pl
@@ -78,6 +78,8 @@ def run(
     folder = results_folder(None if out is None else Path(out))
     with reporting(progress) as reporter:
         summary, last = execute(options, folder, reporter)
+    if summary.moved:
+        warnings.warn("\n".join(summary.moved), ChangedPatients, stacklevel=3)
     if lines := summary.valueless + counted(summary.failures):
         lines[:0] = [f"{summary.failed} of {summary.total} sessions failed"] if summary.failed else []
         warnings.warn("\n".join(lines), FailedSessions, stacklevel=3)

@@ -102,7 +102,7 @@ def _run(options: Options, out: Path | None) -> None:
         print_frame(readable(effort_table(rows)), Layout().heading())
         for warning in seen_in_training(rows):
             typer.echo(warning)
-    for line in summary.valueless + summary.not_applicable:
+    for line in summary.moved + summary.valueless + summary.not_applicable:
         typer.echo(line, err=True)
     option = f" --out {shlex.quote(str(out))}" if out else ""
     typer.echo(f"results in {folder}; `intrabench table{option}` shows all of them")

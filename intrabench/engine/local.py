@@ -54,6 +54,7 @@ class LocalRun:
     def run(self) -> Summary:
         """Play all missing sessions; finished ones are kept even if the run is interrupted."""
         plan, player, summary = make_plan(self.job, self.reporter), self.player, self.writer.summary
+        self.writer.tell_patients(plan.units)
         self.writer.mended(plan.whole)
         summary.keys = {unit.key for unit in plan.units}
         summary.total = len(plan.units)

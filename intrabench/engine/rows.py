@@ -25,9 +25,10 @@ MOST_FAILURES = 10
 class Summary:
     """The summary of a run.
 
-    failures: failed sessions by ``status: message``. inapplicable: sessions that do not apply by their reason.
-    unmeasured: sessions in which a metric failed, by its column and the reason. undefined, measured: sessions in which
-    a metric was None in every round, and those in which it was not, by its column.
+    failures: failed sessions by ``status: message``. inapplicable: sessions that do not apply by their reason. moved: a
+    sentence for each data set whose stored cases are of other patients now. unmeasured: sessions in which a metric
+    failed, by its column and the reason. undefined, measured: sessions in which a metric was None in every round, and
+    those in which it was not, by its column.
     """
 
     total: int = 0
@@ -35,6 +36,7 @@ class Summary:
     computed: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     inapplicable: Counter[str] = field(default_factory=Counter)
+    moved: list[str] = field(default_factory=list)
     unmeasured: Counter[tuple[str, str]] = field(default_factory=Counter)
     undefined: Counter[str] = field(default_factory=Counter)
     measured: Counter[str] = field(default_factory=Counter)
@@ -116,6 +118,20 @@ class RowWriter:
         self._write([_bare_row(unit, "not_applicable", reason, dice=None) for unit in units])
         self.summary.inapplicable[reason] += len(units)
         self._count(len(units), [])
+
+    def tell_patients(self, units: Sequence[Unit]) -> None:
+        """Note for the summary whether stored rows of these cases name other patients; the newest row will decide."""
+        now = {(unit.dataset.short_spec, unit.case): unit.patient for unit in units}
+        moved: dict[str, list[str]] = {}
+        for name, case, patient in read_rows(self.store.root).select("dataset", "case", "patient").unique().iter_rows():
+            if now.get((name, case), patient) != patient:
+                moved.setdefault(name, []).append(f"{case} was of {patient} and is of {now[name, case]}")
+        for name, changes in sorted(moved.items()):
+            more = f" and {len(changes) - 3} more" if len(changes) > 3 else ""
+            changed = f"{', '.join(sorted(changes)[:3])}{more}"
+            self.summary.moved.append(
+                f"{name}: patients have changed ({changed}); this counts for all stored rows of these cases"
+            )
 
     def mended(self, whole: Sequence[Unit]) -> None:
         """Revoke the stored failures of whole cases that could be prepared this time."""

@@ -77,8 +77,9 @@ def warnings_of(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
     absent = [label for label in dataset.promised() if label not in labels] if isinstance(dataset, Folder) else []
     warnings += [f"the label {label} occurs in no case" for label in absent]
     if isinstance(dataset, Folder):
+        never = "never counts; it fits no case, or an earlier line fits the same ones"
         unmatched = dataset.rules.unmatched(dataset.cases())
-        warnings += [f'"{key}" under [patients] in {FILE} is the name of no case' for key in unmatched]
+        warnings += [f'"{key}" under [patients] in {FILE} {never}' for key in unmatched]
     by_image: dict[str, list[str]] = {}
     for one in usable:
         by_image.setdefault(one.image_hash, []).append(one.case)
@@ -119,8 +120,9 @@ def closing(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
     lost = sum(bool(one.problem) for one in found)
     unusable = f", {lost} of them cannot be used" if lost else ""
     patients = len({patient_of(dataset, one.case) for one in found})
-    of = "" if patients == len(found) else f" of {several(patients, 'patient')}"
-    lines = [f"cases: {len(found)}{of}{unusable}; targets: {sum(map(len, sizes.values()))}"]
+    lines = [
+        f"cases: {len(found)} of {several(patients, 'patient')}{unusable}; targets: {sum(map(len, sizes.values()))}"
+    ]
     lines += [f"  {label}: {len(all_)}, {min(all_)} to {max(all_)} voxels" for label, all_ in sorted(sizes.items())]
     lines += [f"warning: {line}" for line in once((one.case, warning) for one in found for warning in one.warnings)]
     return lines + [f"warning: {warning}" for warning in warnings_of(dataset, found)]

@@ -140,13 +140,14 @@ def open_folder(spec: str) -> Folder:
     """The data set of ``PATH`` or ``PATH:label=PATH,channel=1``.
 
     Raises:
-        IntraBenchError: the path does not exist, no layout is recognised, or ``dataset.toml`` is invalid.
+        IntraBenchError: the path does not exist, no layout is recognised, or ``dataset.toml`` is invalid or
+            names cases that do not exist.
     """
     name, arguments = (spec, {}) if Path(spec).exists() else specs.parse(spec)
     folder = specs.build(Folder, {**arguments, "path": name}, spec)
     if folder.channel < 0:
         raise IntraBenchError(f"{spec!r}: channels count from 0; give channel=0 or more")
-    folder.cases()  # problems with the path are reported at once
+    folder.rules.check_patients(folder.cases(), folder._root / FILE)  # as problems with the path, reported at once
     return folder
 
 

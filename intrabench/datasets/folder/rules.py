@@ -88,8 +88,10 @@ class Rules(_Table):
 
     @field_validator("patients")
     @classmethod
-    def _check_stars(cls, given: dict[str, str]) -> dict[str, str]:
+    def _check_names(cls, given: dict[str, str]) -> dict[str, str]:
         for cases, patient in given.items():
+            if not patient.strip():
+                raise ValueError(f'"{cases}" has a blank name; write that of its patient')
             if "*" in patient and "*" not in cases:
                 raise ValueError(f'"{cases}" = "{patient}" has a * for the patient, but none for the cases')
         return given
@@ -113,8 +115,23 @@ class Rules(_Table):
         key, first = self._matched(case)
         return self.patients[key].replace("*", first) if key else ""
 
+    def check_patients(self, cases: Sequence[str], path: Path) -> None:
+        """Refuse a name under `patients` that no case has: its scan would silently be of another patient.
+
+        path: the file that the rules are from. A pattern may fit no case; `unmatched` tells.
+
+        Raises:
+            IntraBenchError: there is such a name.
+        """
+        for name in self.patients.keys() - set(cases):
+            if "*" not in name:
+                raise IntraBenchError(
+                    f"{path}: [patients] names {name!r}, which is no case{nearest(name, cases)}; correct or remove it; "
+                    f"the cases are {', '.join(cases[:8])}{' ...' if len(cases) > 8 else ''}"
+                )
+
     def unmatched(self, cases: Sequence[str]) -> list[str]:
-        """The keys of `patients` that name none of these cases."""
+        """The keys of `patients` that never count: they fit no case, or an earlier key fits the same ones."""
         used = {self._matched(case)[0] for case in cases}
         return [key for key in self.patients if key not in used]
 

@@ -49,7 +49,7 @@ def test_what_a_case_is(tmp_path: Path, data: Path) -> None:
         "  cyst.1            8 voxels       0.020 ml     2 slices    1 component",
     ]
     assert lines == [
-        "cases: 2; targets: 6",
+        "cases: 2 of 2 patients; targets: 6",
         "  cyst: 2, 8 to 8 voxels",
         "  liver: 2, 144 to 144 voxels",
         "  tumour: 2, 49 to 49 voxels",
@@ -61,7 +61,7 @@ def test_what_a_case_is(tmp_path: Path, data: Path) -> None:
 def test_a_data_set_that_is_no_folder() -> None:
     found, lines = look("phantom:shape=16x32x32")
     assert found[0].problem == ""
-    assert lines[0] == "cases: 1; targets: 3"
+    assert lines[0] == "cases: 1 of 1 patient; targets: 3"
     assert opening(registry.make("datasets", "phantom:shape=16x32x32")).startswith("phantom:shape=16x32x32, Synthetic")
 
 
@@ -84,7 +84,7 @@ def test_cases_that_cannot_be_used_do_not_stop_the_others(tmp_path: Path) -> Non
     assert "has no label of the same name" in said["lonely"]
     assert "voxels that are NaN or infinite" in said["nan"]
     assert "values that are not whole numbers" in said["parts"]
-    assert lines[0] == "cases: 7, 6 of them cannot be used; targets: 3"
+    assert lines[0] == "cases: 7 of 7 patients, 6 of them cannot be used; targets: 3"
     assert lines_of(found[0]) == [f"constant: CANNOT BE USED: {said['constant']}"]
 
 

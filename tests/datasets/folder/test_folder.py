@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,8 @@ import pytest
 import intrabench
 from intrabench import registry
 from intrabench.datasets.cases import store
-from intrabench.errors import IntraBenchError
+from intrabench.errors import ChangedPatients, IntraBenchError
+from intrabench.results.store import read_rows
 from tests.conftest import Said
 from tests.datasets.folder.made import NO_FILES, found, labels, nnunet, pair, same, save
 from tests.datasets.folder.test_layouts import dicom_folder
@@ -110,14 +112,17 @@ def test_patients_of_dicom_can_be_named(tmp_path: Path) -> None:
     assert [dataset.patient(case) for case in dataset.cases()] == ["first", "first", "p2"]
 
 
-def test_the_check_counts_patients_and_names_that_fit_no_case(tmp_path: Path, say: Callable[..., Said]) -> None:
+def test_the_check_counts_patients_and_lines_that_never_count(tmp_path: Path, say: Callable[..., Said]) -> None:
     root = tmp_path / "lab"
     for number, case in enumerate(("P01_a", "P01_b", "P02_a")):
         pair(root, case, number)
-    rule(root, '[patients]\n"P01_*" = "P01"\n"P1_*" = "P01"\n')
+    assert "cases: 3 of 3 patients; targets: 9\n" in say("data", "check", str(root)).out
+    rule(root, '[patients]\n"P1_*" = "P01"\n"P01_*" = "P01"\n"P01_a" = "P02"\n')
     told = say("data", "check", str(root)).out
     assert "cases: 3 of 2 patients; targets: 9\n" in told
-    assert 'warning: "P1_*" under [patients] in dataset.toml is the name of no case\n' in told
+    for key in ("P1_*", "P01_a"):
+        never = f'"{key}" under [patients] in dataset.toml never counts; it fits no case, or an earlier line fits'
+        assert f"warning: {never} the same ones\n" in told
 
 
 def test_patients_reach_rows_that_were_there_before(tmp_path: Path) -> None:
@@ -126,17 +131,33 @@ def test_patients_reach_rows_that_were_there_before(tmp_path: Path) -> None:
     assert before["patient"].to_list() == before["case"].to_list()
     parts = len(list(Path("r", "rows").glob("*.parquet")))
     rule(root, '[patients]\n"*_*" = "*"\n')
-    rows = intrabench.run("box_fill", "box_slice", root, out="r")
+    changed = (
+        "lab: patients have changed (P01_a was of P01_a and is of P01, P01_b was of P01_b and is of P01); this counts "
+        "for all stored rows of these cases"
+    )
+    with pytest.warns(ChangedPatients, match=f"^{re.escape(changed)}$"):
+        rows = intrabench.run("box_fill", "box_slice", root, out="r")
     assert set(rows["patient"]) == {"P01"}
     assert rows.drop("patient", "run_id", "written_at").equals(before.drop("patient", "run_id", "written_at"))
     intrabench.run("box_fill", "box_slice", root, out="r")
     assert len(list(Path("r", "rows").glob("*.parquet"))) == parts + 1  # one row per case, once
     (root / "dataset.toml").unlink()
-    assert (
-        intrabench.run("box_fill", "box_slice", root, out="r")
-        .drop("run_id", "written_at")
-        .equals(before.drop("run_id", "written_at"))
+    with pytest.warns(ChangedPatients, match="P01_a was of P01 and is of P01_a"):
+        again = intrabench.run("box_fill", "box_slice", root, out="r")
+    assert again.drop("run_id", "written_at").equals(before.drop("run_id", "written_at"))
+
+
+def test_another_model_tells_that_patients_changed(tmp_path: Path, say: Callable[..., Said]) -> None:
+    """Its rows are new, but the newest row of a case decides for all."""
+    root = pair(tmp_path / "lab", "P01_a")
+    words = ("-p", "box_slice", "-d", str(root), "--targets", "label_1", "--out", "r")
+    assert "patients" not in say("run", "-m", "box_fill", *words).err
+    rule(root, '[patients]\n"P01_a" = "Anna"\n')
+    told = (
+        "lab: patients have changed (P01_a was of P01_a and is of Anna); this counts for all stored rows of these cases"
     )
+    assert told in say("run", "-m", "random_walker", *words).err.splitlines()
+    assert set(read_rows(Path("r"))["patient"]) == {"Anna"}
 
 
 @pytest.mark.parametrize(
@@ -147,6 +168,8 @@ def test_patients_reach_rows_that_were_there_before(tmp_path: Path) -> None:
             r'dataset.toml: patients does not fit \("P01_a" = "\*" has a \* for the patient, but',
         ),
         ('[patients]\nP01_a = ""', r"dataset.toml: patients.P01_a does not fit \(String should have at least 1"),
+        ('[patients]\nc1 = " "', r'dataset.toml: patients does not fit \("c1" has a blank name; write that of its pat'),
+        ('[patients]\nc11 = "P"', r"names 'c11', which is no case, did you mean 'c1'\?; correct .* the cases are c1$"),
         ("[patients]\nP01_a = 1", r"dataset.toml: patients.P01_a does not fit \(Input should be a valid string"),
         ("name =", "is not valid TOML"),
         ('nmae = "x"', r"there is no key 'nmae', did you mean 'name'\?; choose from name, title"),
