@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -14,6 +13,7 @@ from intrabench import __version__
 from intrabench.cli import options
 from intrabench.cli.clickability import clickability_app
 from intrabench.cli.data import data_app
+from intrabench.cli.output import Output
 from intrabench.cli.report import add_reports
 from intrabench.cli.results import add_results
 from intrabench.cli.run import add_runs
@@ -108,17 +108,26 @@ add_results(app)
 
 
 def main() -> NoReturn:
-    """Entry point: 0 ok, 1 some units failed or the run was interrupted, 2 usage."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal without some letters ends no run
+    """Entry point: 0 ok, 1 some units failed or the run was interrupted, 2 usage, or output that cannot be written."""
+    output = Output()
+    code = _exit_code()
+    if problem := output.problem():
+        print(f"error: {problem}", file=sys.stderr)
+        code = code or 2
+    sys.exit(code)
+
+
+def _exit_code() -> Any:
+    """Run the command."""
     try:
         for word in sys.argv[1:]:
             check_utf8(word, "the argument")
         app()
+    except SystemExit as end:
+        return end.code
     except Exception as error:
         if not isinstance(error, IntraBenchError) and not is_foreign(error):
             raise
         print(f"error: {in_words(error)}", file=sys.stderr)
-        sys.exit(2)
-    sys.exit(0)
+        return 2
+    return 0
