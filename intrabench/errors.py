@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Callable
 from contextlib import ContextDecorator
 from pathlib import Path
 from types import TracebackType
@@ -37,7 +38,22 @@ class foreign(ContextDecorator):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if error is not None and not isinstance(error, Exception | KeyboardInterrupt):
-            raise Quit(f"{error!r} would have ended the program; raise an ordinary exception").with_traceback(at)
+            what = said(error, repr)[:200] or type(error).__name__
+            raise Quit(f"{what} would have ended the program; raise an ordinary exception").with_traceback(at)
+
+
+MOST = 2000
+"""Characters of what an exception says; more are cut off, for they would be repeated in every row."""
+
+
+def said(error: BaseException, how: Callable[[BaseException], str] = str) -> str:
+    """What an exception says, in one line; nothing if its own ``__str__`` fails."""
+    try:
+        with foreign():
+            text = " ".join(how(error).split())
+    except Exception:
+        return ""
+    return text if len(text) <= MOST else f"{text[: MOST - 4]} ..."
 
 
 def is_foreign(error: Exception) -> bool:
@@ -50,7 +66,7 @@ def in_words(error: Exception) -> str:
 
     An exception that was raised in a user's file, or below it, ends in the line of that file.
     """
-    text = " ".join(str(error).split())
+    text = said(error)
     if text and isinstance(error, IntraBenchError):
         return text
     if isinstance(error, Quit):

@@ -15,6 +15,10 @@ LONGEST = 200
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
 
 
+_TURNS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+"""They let a text be read backwards, ``gpj.exe``."""
+
+
 def file_name(*parts: str) -> str:
     """Names as one part of a path, ``A__B``: two differ whenever as many names differ, and none leaves its folder.
 
@@ -32,7 +36,10 @@ def file_name(*parts: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""The text, but control characters, line ends and bytes that are not UTF-8 as Python writes them, ``\n``."""
+    r"""The text, but what cannot be printed as Python writes it, ``\n``.
+
+    That is control characters, line ends, bytes that are not UTF-8, and marks that turn the direction of the rest.
+    """
     return text if text.isprintable() else "".join(map(_visible, text))
 
 
@@ -68,4 +75,5 @@ def _at(text: str, end: int) -> str:
 
 
 def _visible(letter: str) -> str:
-    return ascii(letter)[1:-1] if unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp") else letter
+    hidden = unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp") or letter in _TURNS
+    return ascii(letter)[1:-1] if hidden else letter

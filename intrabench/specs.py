@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, field, fields
 from typing import Any, TypeVar, get_type_hints
 
-from intrabench.errors import IntraBenchError, foreign, in_words
+from intrabench.errors import IntraBenchError, foreign, in_words, said
 from intrabench.values import read
 
 T = TypeVar("T")
@@ -78,7 +78,7 @@ def build(cls: type[T], arguments: Mapping[str, str], spec: str) -> T:
     except IntraBenchError:
         raise
     except (ValueError, TypeError) as error:
-        raise IntraBenchError(f"{spec!r}: {error}") from error
+        raise IntraBenchError(f"{spec!r}: {said(error) or type(error).__name__}") from error
     except Exception as error:  # the class's own code may raise anything
         raise IntraBenchError(f"{spec!r} cannot be made ({in_words(error)}); repair it") from error
 

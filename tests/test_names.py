@@ -69,6 +69,8 @@ def test_distinct_pairs_of_names_are_distinct_files(one: tuple[str, str], other:
 
 def test_one_line_shows_what_cannot_be_seen() -> None:
     assert one_line("lesion [left] é\\n | 肝") == "lesion [left] é\\n | 肝"
+    assert one_line("a\u202egpj.exe\u202c \u2066b\u2069") == "a\\u202egpj.exe\\u202c \\u2066b\\u2069"
+    assert one_line("\u200fשלום\u200d\U0001f468") == "\u200fשלום\u200d\U0001f468"  # scripts and emoji need these marks
     assert one_line("a\nb\tc\x1b[31m\x85\u2028\udce9") == "a\\nb\\tc\\x1b[31m\\x85\\u2028\\udce9"
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from intrabench.cli.console import echo
 from intrabench.cli.shared import Plugins, add_plugins
 from intrabench.errors import IntraBenchError
 
@@ -55,11 +56,11 @@ def clickability_evaluate(
     ]
     table = pl.concat(found).sort("dataset", "click_type", "metric", maintain_order=True)
     if format == "csv":
-        typer.echo(formatted(table, format), nl=False)
+        echo(*formatted(table, format).removesuffix("\n").split("\n"))
     elif format == "text":
         print_frame(wide(table), f"{len(entries)} entries of {clicks.name}; 95 % intervals over pictures")
     else:
-        typer.echo(formatted(wide(table), format), nl=False)
+        echo(*formatted(wide(table), format).removesuffix("\n").split("\n"))
 
 
 @clickability_app.command("train")
@@ -93,19 +94,19 @@ def clickability_train(
     device = pick_device(device, ("cpu", "cuda"))
     scenes, entries = _scenes(clicks, dataset, masks)
     learnt, kept = divided(entries, validation, seed)
-    typer.echo(f"{len(learnt)} entries for training, {len(kept)} for validation", err=True)
+    echo(f"{len(learnt)} entries for training, {len(kept)} for validation", err=True)
     settings = Settings(epochs, batch, lr, size, sigma, seed=seed, device=device, workers=workers)
     path = train(
         Examples(learnt, scenes),
         Examples(kept, scenes),
         folder,
         settings,
-        lambda e: typer.echo(
+        lambda e: echo(
             f"epoch {e.epoch}: loss {e.loss:.4f}, validation KLD {e.kld:.4f}, SIM {e.sim:.4f}, {e.seconds:.0f} s",
             err=True,
         ),
     )
-    typer.echo(f"{path}: use it as --prompter clickability:model={quoted(str(path))}")
+    echo(f"{path}: use it as --prompter clickability:model={quoted(str(path))}")
 
 
 def _scenes(clicks: Path, specs: list[str], masks: Path | None) -> tuple[ClickedImages, list[RealClicks]]:

@@ -1,12 +1,22 @@
-"""Tables for people."""
+"""Lines and tables for people."""
 
 from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING
 
+import typer
+
+from intrabench.names import one_line
+
 if TYPE_CHECKING:
     import polars as pl
+
+
+def echo(*lines: str, err: bool = False) -> None:
+    """Print lines; what a name or a message in them holds neither begins another line nor steers the terminal."""
+    for line in lines:
+        typer.echo("\t".join(map(one_line, line.split("\t"))), err=err)
 
 
 def print_frame(frame: pl.DataFrame, title: str = "") -> None:
@@ -14,7 +24,6 @@ def print_frame(frame: pl.DataFrame, title: str = "") -> None:
     from rich.table import Table
 
     from intrabench.engine.progress import plain_console
-    from intrabench.names import one_line
     from intrabench.reporting.formats import texts
 
     table = Table(title=title or None, title_justify="left", header_style="bold")

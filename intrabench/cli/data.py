@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from intrabench.cli.console import echo
 from intrabench.cli.shared import Cases, Json, Plugins, add_plugins, show, show_table
 from intrabench.errors import IntraBenchError
 
@@ -45,7 +46,7 @@ def data_get(
                         downloads.say(f"{name}, case {case}: {outcome}")
                         failed += 1
                     else:
-                        typer.echo(f"{name}, case {case}: {len(outcome.targets)} targets")
+                        echo(f"{name}, case {case}: {len(outcome.targets)} targets")
             except IntraBenchError as error:
                 downloads.say(f"{name}: {error}")
                 failed += 1
@@ -84,7 +85,7 @@ def data_urls(names: Names, cases: Cases = [], plugin: Plugins = []) -> None:  #
         if not sources or cases:
             sources += [source for case in select_cases(dataset, cases) for source in dataset.case_sources(case)]
         for source in sources:
-            typer.echo("\t".join([source.title, *source.urls()]))
+            echo("\t".join([source.title, *source.urls()]))
 
 
 @data_app.command("check")
@@ -103,15 +104,15 @@ def data_check(names: Names, cases: Cases = [], json: Json = False, root: Root =
         dataset = registry.make("datasets", name)
         found = []
         if not json:
-            typer.echo(opening(dataset))
+            echo(opening(dataset))
         for one in look_at(dataset, select_cases(dataset, cases)):
             found.append(one)
             if not json:
-                typer.echo("\n".join(lines_of(one)))
+                echo(*lines_of(one))
         if json:
             show([asdict(one) for one in found], json)
         else:
-            typer.echo("\n".join(closing(dataset, found)))
+            echo(*closing(dataset, found))
         unusable += sum(bool(one.problem) for one in found)
     if unusable:
         raise typer.Exit(1)
@@ -127,10 +128,10 @@ def data_verify(names: Names, root: Root = None, plugin: Plugins = []) -> None: 
     add_plugins(plugin)
     problems = [f"{name}: {text}" for name in names for text in store.verify(registry.make("datasets", name))]
     for problem in problems:
-        typer.echo(problem, err=True)
+        echo(problem, err=True)
     if problems:
         raise typer.Exit(1)
-    typer.echo(f"{', '.join(names)}: all files are intact")
+    echo(f"{', '.join(names)}: all files are intact")
 
 
 @data_app.command("remove")
@@ -147,7 +148,7 @@ def data_remove(names: Names, root: Root = None, plugin: Plugins = []) -> None: 
     for dataset in removed:
         others = [other for other in kept if other.name not in {one.name for one in removed}]
         shared = {source.place(downloads) for other in others for source in other.sources()}
-        typer.echo(f"{dataset.short_spec}: {store.remove(dataset, shared) / 1e6:.1f} MB freed")
+        echo(f"{dataset.short_spec}: {store.remove(dataset, shared) / 1e6:.1f} MB freed")
 
 
 def _use(root: Path | None) -> None:

@@ -83,12 +83,12 @@ def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
         model = registry.make("models", f"{entry.name}:{parameters}" if parameters else entry.name)
         lines += [
             "",
-            f"accepts: {', '.join(sorted(cls.accepts))}; works in {cls.dims}D; devices: {', '.join(cls.devices)}",
+            f"accepts: {', '.join(sorted(model.accepts))}; works in {model.dims}D; devices: {', '.join(model.devices)}",
             f"answers for: {model.covers}",
             f"takes its own last answer: {'yes' if model.feeds_back else 'no'}",
         ]
-        lines += [f"interpolated and other derived prompts (none or all): {model.derived}"] if cls.dims == 3 else []
-        lines += [f"needs: pip install 'intrabench[{cls.extra}]'"] if cls.extra else []
+        lines += [f"interpolated and other derived prompts (none or all): {model.derived}"] if model.dims == 3 else []
+        lines += [f"needs: pip install 'intrabench[{model.extra}]'"] if model.extra else []
         lines += _weights(model.weights) if model.weights else []
     if room == "metrics":
         metric = registry.make("metrics", f"{entry.name}:{parameters}" if parameters else entry.name)
@@ -96,7 +96,10 @@ def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
         facts |= {"best": metric.best, "failures count as": str(metric.worst), "needs": ", ".join(sorted(metric.needs))}
         lines += ["", *(f"{key}: {value}" for key, value in facts.items())]
     if room == "datasets":
-        lines += ["", *(f"{key}: {_flat(value)}" for key, value in asdict(cls.card).items())]
+        card = cls.card
+        if isinstance(card, property):  # of a data set whose parameters decide
+            card = registry.make("datasets", f"{entry.name}:{parameters}" if parameters else entry.name).card
+        lines += ["", *(f"{key}: {_flat(value)}" for key, value in asdict(card).items())]
     return "\n".join(lines)
 
 

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from intrabench import __version__
 from intrabench.cli import options
 from intrabench.cli.clickability import clickability_app
+from intrabench.cli.console import echo
 from intrabench.cli.data import data_app
 from intrabench.cli.output import Output
 from intrabench.cli.report import add_reports
@@ -24,12 +25,17 @@ from intrabench.names import check_utf8
 
 
 class Commands(TyperGroup):
-    """The commands; what a plug-in raises to end the program does not pass for their own end."""
+    """The commands; nothing that a plug-in raises passes for their own end, as EOFError and those of typer would."""
 
-    @foreign()
     def invoke(self, ctx: Any) -> Any:
         """Parse and run the command."""
-        return super().invoke(ctx)
+        try:
+            with foreign():
+                return super().invoke(ctx)
+        except Exception as error:
+            if is_foreign(error):
+                raise IntraBenchError(in_words(error)) from error
+            raise
 
 
 app = typer.Typer(
@@ -44,7 +50,7 @@ app.add_typer(weights_app, name="weights")
 
 def _version(asked: bool) -> None:
     if asked:
-        typer.echo(f"intrabench {__version__}")
+        echo(f"intrabench {__version__}")
         raise typer.Exit
 
 
@@ -77,7 +83,7 @@ def list_(
     else:
         show_names(listing(what, plugin), json)
     if wrong := problems(what):
-        typer.echo("\n".join(f"left out: {problem}" for problem in wrong), err=True)
+        echo(*(f"left out: {problem}" for problem in wrong), err=True)
         raise typer.Exit(1)
 
 
@@ -90,7 +96,7 @@ def info(
     from intrabench.cli.describe import describe
 
     add_plugins(plugin)
-    typer.echo(describe(name))
+    echo(*describe(name).split("\n"))
 
 
 @app.command()
@@ -99,7 +105,7 @@ def init(folder: Path) -> None:
     from intrabench.workspace import make_workspace
 
     make_workspace(folder)
-    typer.echo(f"made the workspace {folder}; now: cd {folder} && intrabench list prompters")
+    echo(f"made the workspace {folder}; now: cd {folder} && intrabench list prompters")
 
 
 add_runs(app)
@@ -112,7 +118,7 @@ def main() -> NoReturn:
     output = Output()
     code = _exit_code()
     if problem := output.problem():
-        print(f"error: {problem}", file=sys.stderr)
+        echo(f"error: {problem}", err=True)
         code = code or 2
     sys.exit(code)
 
@@ -125,9 +131,7 @@ def _exit_code() -> Any:
         app()
     except SystemExit as end:
         return end.code
-    except Exception as error:
-        if not isinstance(error, IntraBenchError) and not is_foreign(error):
-            raise
-        print(f"error: {in_words(error)}", file=sys.stderr)
+    except IntraBenchError as error:
+        echo(f"error: {in_words(error)}", err=True)
         return 2
     return 0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from intrabench.cli.console import echo
 from intrabench.cli.options import completes
 from intrabench.cli.results import Out, tell_damage
 from intrabench.cli.shared import Plugins, add_plugins, flag
@@ -66,7 +67,7 @@ def table(
     _show(found, "csv" if csv else format)
     for notice in [*found.left_out, is_partial(folder)]:
         if notice:
-            typer.echo(notice, err=True)
+            echo(notice, err=True)
     tell_damage(folder)
 
 
@@ -78,11 +79,11 @@ def _show(table: Table, format: str) -> None:
 
     frame = table.frame if format == "csv" else readable(table.frame)
     if format != "text":
-        typer.echo(formatted(frame, format), nl=False)
+        echo(*formatted(frame, format).removesuffix("\n").split("\n"))
         return
     print_frame(frame, table.heading)
     for warning in seen_in_training(table.rows):
-        typer.echo(warning)
+        echo(warning)
 
 
 def compare(
@@ -102,9 +103,9 @@ def compare(
 
     worse = False
     for head, found in api.compare(**given).items():
-        typer.echo("\n".join([f"== {head}", *found.describe(a, b)]))
+        echo(f"== {head}", *found.describe(a, b))
         if found.worse:
-            typer.echo(f"{b} is worse: the interval of the difference is below 0")
+            echo(f"{b} is worse: the interval of the difference is below 0")
         worse |= found.worse
     if worse:
         raise typer.Exit(1)
@@ -125,7 +126,7 @@ def report(
     from intrabench.workspace import results_folder
 
     api.report(**given)
-    typer.echo(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
+    echo(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
     tell_damage(results_folder(out))
 
 
@@ -139,5 +140,5 @@ def figures(
     from intrabench.workspace import results_folder
 
     for path in api.figures(folder, out, format=format):
-        typer.echo(f"wrote {path}")
+        echo(f"wrote {path}")
     tell_damage(results_folder(out))

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from intrabench.cli.console import echo
 from intrabench.cli.shared import Plugins, add_plugins, flag
 
 Out = Annotated[
@@ -39,11 +40,11 @@ def export_rows(
     folder = results_folder(out)
     written, left_out = write(folder, file, turns=turns, all=all)
     for path, count in written.items():
-        typer.echo(f"wrote {count} lines to {path}")
+        echo(f"wrote {count} lines to {path}")
     for notice in left_out:
-        typer.echo(notice, err=True)
+        echo(notice, err=True)
     if left_out:
-        typer.echo("--all writes these, too", err=True)
+        echo("--all writes these, too", err=True)
     tell_damage(folder)
 
 
@@ -58,7 +59,7 @@ def export_masks(
     from intrabench.results.export import export as write
     from intrabench.workspace import results_folder
 
-    typer.echo(f"wrote {write(results_folder(out), folder)} masks to {folder}")
+    echo(f"wrote {write(results_folder(out), folder)} masks to {folder}")
     tell_damage(results_folder(out))
 
 
@@ -83,13 +84,13 @@ def merge(
         ("damaged", merged.damaged),
     ):
         for line in lines[:LISTED]:
-            typer.echo(f"{head}: {line}", err=True)
+            echo(f"{head}: {line}", err=True)
         if len(lines) > LISTED:
-            typer.echo(f"{head}: {len(lines) - LISTED} more", err=True)
+            echo(f"{head}: {len(lines) - LISTED} more", err=True)
     if merged.conflicts and not newest:
-        typer.echo(f"nothing was copied to {out}; with --newest the newest results count", err=True)
+        echo(f"nothing was copied to {out}; with --newest the newest results count", err=True)
     else:
-        typer.echo(f"copied {merged.copied} files to {out}, {merged.skipped} existed already")
+        echo(f"copied {merged.copied} files to {out}, {merged.skipped} existed already")
     if merged.damaged or (merged.conflicts and not newest):
         raise typer.Exit(1)
 
@@ -127,8 +128,8 @@ def verify(
     counts: Counter[str] = Counter()
     for verdict in verdicts(folder, sample, seed, Trust(plugin, python, trust)):
         counts[verdict.found] += 1
-        typer.echo(f"{words[verdict.found]:<18}  {verdict.message}")
-    typer.echo(", ".join(f"{counts[found]} {word}" for found, word in words.items() if counts[found]))
+        echo(f"{words[verdict.found]:<18}  {verdict.message}")
+    echo(", ".join(f"{counts[found]} {word}" for found, word in words.items() if counts[found]))
     tell_damage(folder)
     if counts["differs"] or not counts["equal"] + counts["rounding"]:
         raise typer.Exit(1)
@@ -140,6 +141,6 @@ def tell_damage(folder: Path) -> None:
 
     damaged = damaged_parts(folder)
     for warning in damaged:
-        typer.echo(warning, err=True)
+        echo(warning, err=True)
     if damaged:
         raise typer.Exit(1)

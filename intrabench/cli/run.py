@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from intrabench.cli import options as o
+from intrabench.cli.console import echo
 from intrabench.cli.results import Out, tell_damage
 from intrabench.cli.shared import Cases, Plugins, Targets, flag
 
@@ -65,12 +66,12 @@ def run(
     options = _options(given, "out", "dry_run")
     if not dataset:
         notice = f"no --dataset given: using {DEFAULTS.dataset[0]}, three vertebrae in a small real CT"
-        typer.echo(notice, err=True)
+        echo(notice, err=True)
     if dry_run:
         from intrabench.engine.dry_run import describe
         from intrabench.workspace import results_folder
 
-        typer.echo("\n".join(describe(options, results_folder(out))))
+        echo(*describe(options, results_folder(out)))
     else:
         _run(options, out)
 
@@ -101,15 +102,15 @@ def _run(options: Options, out: Path | None) -> None:
     if not rows.is_empty():
         print_frame(readable(effort_table(rows)), Layout().heading())
         for warning in seen_in_training(rows):
-            typer.echo(warning)
+            echo(warning)
     for line in summary.moved + summary.valueless + summary.not_applicable:
-        typer.echo(line, err=True)
+        echo(line, err=True)
     option = f" --out {shlex.quote(str(out))}" if out else ""
-    typer.echo(f"results in {folder}; `intrabench table{option}` shows all of them")
+    echo(f"results in {folder}; `intrabench table{option}` shows all of them")
     if summary.failed:
         tell_failures(summary.failures)
         hint = f"{summary.failed} of {summary.total} sessions failed; run the same command to try them again"
-        typer.echo(hint, err=True)
+        echo(hint, err=True)
         raise typer.Exit(1)
     tell_damage(folder)
 
@@ -119,7 +120,7 @@ def tell_failures(failures: Counter[str]) -> None:
     from intrabench.engine.rows import counted
 
     for line in counted(failures):
-        typer.echo(line, err=True)
+        echo(line, err=True)
 
 
 def check(
@@ -140,7 +141,7 @@ def check(
     failed = False
     for finding in findings(make_runner(_options(given, "random_weights")).model):
         mark = {True: "ok", False: "FAILED", None: ""}[finding.ok]
-        typer.echo(f"{mark:<7} {finding.name:<32} {finding.message}")
+        echo(f"{mark:<7} {finding.name:<32} {finding.message}")
         failed |= finding.ok is False
     if failed:
         raise typer.Exit(1)
@@ -167,4 +168,4 @@ def preview(
     from intrabench.engine.preview import write
 
     for name, picture in pictures(_options(given, "case", "target", "out"), case, target):
-        typer.echo(f"wrote {write(picture, name, out)}")
+        echo(f"wrote {write(picture, name, out)}")

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from intrabench.cli.console import echo
 from intrabench.cli.options import published
 from intrabench.errors import IntraBenchError
 
@@ -84,9 +85,9 @@ def show_names(rows: Sequence[Mapping[str, str]], json: bool) -> None:
         groups.setdefault(_heading(row), []).append(row)
     for number, (heading, members) in enumerate(groups.items()):
         if len(groups) > 1:
-            typer.echo(f"{chr(10) * (number > 0)}{heading}")
+            echo(*[""] * (number > 0), heading)
         for row in members:
-            typer.echo(f"{row['name']:<{width}}  {row['summary']}")
+            echo(f"{row['name']:<{width}}  {row['summary']}")
 
 
 _KINDS = ("", "refinement", "modifier", "preset")
@@ -128,10 +129,8 @@ def show(rows: Sequence[Mapping[str, Any]], json: bool) -> None:
     if json:
         import json as writer
 
-        typer.echo(writer.dumps(rows, indent=1))
+        echo(*writer.dumps(rows, indent=1).split("\n"))
         return
     widths = [max(len(str(value)) for value in column) for column in zip(*(row.values() for row in rows), strict=True)]
     for row in rows:
-        typer.echo(
-            "  ".join(str(value).ljust(width) for value, width in zip(row.values(), widths, strict=True)).rstrip()
-        )
+        echo("  ".join(str(value).ljust(width) for value, width in zip(row.values(), widths, strict=True)).rstrip())

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from intrabench.cli.console import echo
 from intrabench.cli.shared import Json, show
 from intrabench.errors import IntraBenchError
 
@@ -51,7 +52,7 @@ def weights_get(names: Annotated[list[str], typer.Argument(help=NAMES)]) -> None
     known = {id: get(id) for id in map(weights_id, names)}
 
     def fetched(name: str) -> object:
-        typer.echo(f"{name}: licence {known[name].licence}", err=True)
+        echo(f"{name}: licence {known[name].licence}", err=True)
         with Downloads() as downloads, downloads.watch(known[name].file) as progress:
             return fetch(name, progress)
 
@@ -74,7 +75,7 @@ def weights_path(name: Annotated[str, typer.Argument(help="Id of weights, or a m
     """Print the local path of the verified file."""
     from intrabench.models.weights import registry as weights
 
-    typer.echo(weights.locate(weights_id(name)))
+    echo(str(weights.locate(weights_id(name))))
 
 
 def _each(names: Iterable[str], work: Callable[[str], object]) -> None:
@@ -82,9 +83,9 @@ def _each(names: Iterable[str], work: Callable[[str], object]) -> None:
     failed = False
     for name in names:
         try:
-            typer.echo(f"{name}: {work(name)}")
+            echo(f"{name}: {work(name)}")
         except IntraBenchError as error:
-            typer.echo(f"{name}: {error}", err=True)
+            echo(f"{name}: {error}", err=True)
             failed = True
     if failed:
         raise typer.Exit(1)

@@ -73,10 +73,10 @@ class Player:
                     targets = {target.id: target for target in stored.targets(_ids(units))}
                     image = stack.enter_context(group.runner.open(volume))
             except NotApplicable as reason:
-                self.writer.not_applicable(units, str(reason))
+                self.writer.not_applicable(units, in_words(reason))
                 return
             except IntraBenchError as error:
-                self._fail(group, units, Failure("error", str(error)))
+                self._fail(group, units, Failure("error", in_words(error)))
                 return
             except Exception as error:  # out of memory, a failing network: rows with a status, then the next image
                 self._fail(group, units, failure_of(error, started))

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from intrabench.fetch.transfer import Progress
+from intrabench.names import one_line
 
 
 class Reporter(Protocol):
@@ -72,7 +73,7 @@ def _has_bars() -> bool:
 
 def _print(text: str) -> None:
     """Print a line; in notebooks to stdout, because they show stderr in red."""
-    print(text, file=sys.stdout if in_notebook() else sys.stderr, flush=True)
+    print(one_line(text), file=sys.stdout if in_notebook() else sys.stderr, flush=True)
 
 
 class Console:
@@ -95,7 +96,7 @@ class Console:
     def say(self, text: str) -> None:
         """One plain line, above the bar if there is one."""
         if self._progress is not None:
-            self._progress.console.print(text)
+            self._progress.console.print(one_line(text))
         else:
             _print(text)
 
@@ -154,7 +155,7 @@ class Downloads:
     def say(self, text: str) -> None:
         """One plain line, above the bars if there are any."""
         if self._bars is not None:
-            self._bars.console.print(text)
+            self._bars.console.print(one_line(text))
         else:
             _print(text)
 
@@ -162,7 +163,7 @@ class Downloads:
     def watch(self, name: str) -> Iterator[Callable[[int, int | None], None]]:
         """Shows one file while the context lasts; several files may be downloaded at once."""
         if self._bars is not None:
-            task = self._bars.add_task(name, total=None)
+            task = self._bars.add_task(one_line(name), total=None)
             yield lambda done, total: self._bars.update(task, completed=done, total=total)
             self._bars.remove_task(task)
             return

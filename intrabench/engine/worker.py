@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from intrabench.errors import IntraBenchError, foreign
+from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, Runtime, failure_of, open_image
 from intrabench.play.lockstep import ask
 from intrabench.volume import Grid, Volume
@@ -103,7 +103,7 @@ def _answered(worker: Worker, kind: str, content: Mapping[str, Any]) -> tuple[st
         with foreign():
             return "ok", worker.answer(kind, content)
     except IntraBenchError as error:
-        return "error", str(error)
+        return "error", in_words(error)
     except Exception as error:  # the model may raise anything; the other process decides what it means
         traceback.print_exc()
         failure = failure_of(error, 0.0)

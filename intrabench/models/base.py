@@ -180,7 +180,7 @@ def failure_of(error: Exception, started: float) -> Failure:
         status = "oom"
     elif isinstance(error, TimeoutError):
         status = "timeout"
-    return Failure(status, in_words(error)[:500], time.perf_counter() - started)
+    return Failure(status, in_words(error), time.perf_counter() - started)
 
 
 @contextmanager

@@ -129,7 +129,7 @@ class Session:
             if self.strict:
                 refuse(notes)
         except NotApplicable as reason:
-            self._end("not_applicable", str(reason))
+            self._end("not_applicable", in_words(reason))
             return
         except Exception as error:  # a model of the user's own may answer anything
             self._end("error", f"model: {in_words(error)}")
@@ -140,9 +140,9 @@ class Session:
         try:
             self._next_turn()
         except NotApplicable as reason:
-            self._end("not_applicable", str(reason))
+            self._end("not_applicable", in_words(reason))
         except WrongType as error:
-            self._end("error", str(error))
+            self._end("error", in_words(error))
         except Exception as error:  # a prompter of the user's own may fail in any way
             self._end("error", f"prompter: {in_words(error)}")
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import polars as pl
 import pytest
 
-from intrabench.cli.console import print_frame
+import intrabench
+from intrabench.cli.console import echo, print_frame
 
 
 def test_decimals_follow_the_column(capsys: pytest.CaptureFixture[str]) -> None:
@@ -30,3 +34,16 @@ def test_a_name_of_several_lines_stays_one_row(capsys: pytest.CaptureFixture[str
     print_frame(pl.DataFrame({"label": ["a\nb", "\x1b[31mred", "bell\a"]}))
     rows = [line.strip("│ ") for line in capsys.readouterr().out.splitlines() if line.startswith("│")]
     assert rows == ["a\\nb", "\\x1b[31mred", "bell\\x07"]
+
+
+def test_lines_neither_grow_nor_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    echo("case a\nok  all", "\x1b]8;;http://x\x1b\\", "left\tright", "", err=True)
+    assert capsys.readouterr().err == "case a\\nok  all\n\\x1b]8;;http://x\\x1b\\\nleft\tright\n\n"
+
+
+def test_commands_print_in_no_other_way() -> None:
+    for path in (Path(intrabench.__file__).parent / "cli").glob("*.py"):
+        if path.name == "console.py":
+            continue
+        called = {ast.unparse(one.func) for one in ast.walk(ast.parse(path.read_text())) if isinstance(one, ast.Call)}
+        assert not called & {"print", "typer.echo", "typer.secho"}, path

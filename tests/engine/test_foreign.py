@@ -24,9 +24,12 @@ Say = Callable[..., Said]
 SMALL = "phantom:shape=16x32x32,instances=2"
 
 PLUGIN = """
+import errno
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
+
+import typer
 
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.phantom import Phantom
@@ -37,6 +40,18 @@ from intrabench.prompters.box_slice import BoxSlice
 
 class Stop(BaseException):
     pass
+
+class Mute(Exception):
+    def __str__(self):
+        raise ValueError
+
+class Leaver(BaseException):
+    def __repr__(self):
+        sys.exit(0)
+
+class Endless(BaseException):
+    def __repr__(self):
+        return "e" * 10**7
 
 def end(where):
     if where == PLACE:
@@ -58,6 +73,11 @@ class Leaving(BoxFill):
     def covers(self):
         end("covers")
         return "all"
+
+    @property
+    def abilities(self):
+        end("abilities")
+        return super().abilities
 
     @contextmanager
     def open(self, volume):
@@ -206,6 +226,73 @@ def test_every_command_ends_with_its_own_exit_code(say: Say, place: str, words: 
     said = say(*words, "--plugin", plugin(place))
     assert "SystemExit(0) would have ended the program" in said.out + said.err
     assert said.code == code
+
+
+ORDINARY = {
+    "EOFError()": "EOFError, in line ",
+    "BrokenPipeError(errno.EPIPE, 'x')": "BrokenPipeError: [Errno 32] x, in line ",
+    "typer.Exit(0)": "Exit: 0, in line ",
+    "typer.Abort()": "Abort, in line ",
+    "Mute()": "Mute, in line ",
+    "Leaver()": "Leaver would have ended the program; raise an ordinary exception, in line ",
+    "Endless()": "e" * 200 + " would have ended the program; raise an ordinary exception, in line ",
+}
+
+
+@pytest.mark.parametrize(("how", "sentence"), ORDINARY.items())
+def test_what_the_command_line_takes_for_an_end_of_its_own_is_a_sentence(say: Say, how: str, sentence: str) -> None:
+    plugin("abilities", how)
+    said = run(say)
+    assert (said.code, said.err[: len(sentence) + 7]) == (2, f"error: {sentence}")
+    assert len(said.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("how", ["Mute()", "Leaver()", "Endless()", "ValueError('e' * 10**7)", "EOFError()"])
+@pytest.mark.parametrize("place", ["segment", "interact", "data", "metric"])
+def test_an_exception_with_a_text_of_its_own_fails_its_session_alone(say: Say, place: str, how: str) -> None:
+    plugin(place, how)
+    said = run(say, "--dataset", SMALL, "--metric", "lost")
+    assert said.code == (0 if place == "metric" else 1)
+    errors = [error for error in rows()["error"] if error]
+    assert errors
+    assert all(len(error) < 2100 and " of mine.py" in error for error in errors)
+    assert len(said.err) < 10_000
+
+
+def test_a_text_that_steers_the_terminal_is_printed(say: Say) -> None:
+    plugin("segment", "ValueError('\\x1b[2J\\x07 a\\nok b\\u202ec')")
+    said = run(say)
+    assert "error: ValueError: \\x1b[2J\\x07 a ok b\\u202ec, in line" in said.err
+    assert "\x1b" not in said.out + said.err
+
+
+def test_an_error_of_ours_that_a_plug_in_raises_is_bounded(say: Say) -> None:
+    how = "__import__('intrabench').IntraBenchError('e' * 10**7)"
+    for place in ("open", "segment", "interact", "cases"):
+        plugin(place, how)
+        assert len(run(say, "--out", place).err) < 10_000
+    plugin("open", how.replace("IntraBenchError", "errors.NotApplicable"))
+    assert len(run(say, "--out", "not").err) < 10_000
+
+
+def test_info_asks_the_object_where_a_property_decides(say: Say) -> None:
+    properties = """
+    @property
+    def accepts(self):
+        return frozenset({"box3d"})
+
+    @property
+    def covers"""
+    Path("mine.py").write_text(
+        PLUGIN.replace("\n    @property\n    def covers", properties, 1)
+        .replace(
+            "    def cases(self)",
+            "    @property\n    def card(self):\n        return Phantom.card\n\n    def cases(self)",
+        )
+        .replace("PLACE", "''")
+    )
+    assert "accepts: box3d; works in 2D" in say("info", "leaving", "--plugin", "mine.py").out
+    assert "title: " in say("info", "fading", "--plugin", "mine.py").out
 
 
 def test_other_exceptions_of_a_property_are_a_sentence_too(say: Say) -> None:
