@@ -15,12 +15,12 @@ from urllib.request import url2pathname
 
 from intrabench.atomic import writing
 from intrabench.fetch.checksum import checksum_of
-from intrabench.fetch.transfer import DownloadError, Progress, Refused, Transfer, bytes_in
+from intrabench.fetch.transfer import LARGEST, DownloadError, Progress, Refused, Transfer, bytes_in
 
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["DownloadError", "Progress", "ask_for_space", "by_hand", "download", "user_agent"]
+__all__ = ["DownloadError", "Progress", "ask_for_space", "at_most", "by_hand", "download", "user_agent"]
 
 CHUNK = 1 << 20
 
@@ -31,6 +31,7 @@ def download(
     *,
     checksum: str = "",
     size: int | None = None,
+    most: int = LARGEST,
     client: httpx2.Client | None = None,
     progress: Progress | None = None,
 ) -> Path:
@@ -38,7 +39,8 @@ def download(
 
     What has arrived waits in ``<path>.part``, so that a broken transfer goes on where it stopped, in this run or the
     next; ``path`` itself appears only with the right ``checksum`` (``sha256:...`` or ``md5:...``; empty: nobody knows
-    it) and ``size`` (bytes), which is asked of the disk first. ``client`` brings certificates, proxies and credentials.
+    it) and ``size`` (bytes), which is asked of the disk first; if nobody knows it, no more than ``most`` bytes are
+    written. ``client`` brings certificates, proxies and credentials.
     Without a checksum it always starts again, because a part of an earlier transfer could not be verified.
     """
     part = path.with_name(path.name + ".part")
@@ -49,11 +51,11 @@ def download(
             part.unlink(missing_ok=True)
         left_over = bytes_in(part) > 0
         ask_for_space(path, (size or 0) - bytes_in(part))
-        _fill(part, url, path, size, client, progress)
+        _fill(part, url, path, size, most, client, progress)
         found = checksum_of(part, algorithm)
         if checksum not in (found, "") and left_over:  # an earlier run may have left a piece of something else
             part.unlink()
-            _fill(part, url, path, size, client, progress)
+            _fill(part, url, path, size, most, client, progress)
             found = checksum_of(part, algorithm)
         problem = _problem(part, found, checksum, size)
         if problem:
@@ -66,6 +68,11 @@ def download(
 def by_hand(path: Path) -> str:
     """The end of messages: what a user without a connection can do."""
     return f"put {path.name} into {path.parent}"
+
+
+def at_most(about_mb: float) -> int:
+    """The bytes to accept of a file whose size is known as about so many MB (0: not at all)."""
+    return int(2e6 * about_mb) + 10**6 if about_mb else LARGEST
 
 
 def user_agent() -> str:
@@ -97,19 +104,30 @@ def _problem(part: Path, found: str, checksum: str, size: int | None) -> str:
 
 
 def _fill(
-    part: Path, url: str, path: Path, size: int | None, client: httpx2.Client | None, progress: Progress | None
+    part: Path,
+    url: str,
+    path: Path,
+    size: int | None,
+    most: int,
+    client: httpx2.Client | None,
+    progress: Progress | None,
 ) -> None:
     """Complete ``part`` from ``url``."""
     if size and bytes_in(part) == size:
         return
     source = _local(url)
     if source is None:
-        transfer = Transfer(url, part, size, progress, {"User-Agent": user_agent()})
+        transfer = Transfer(url, part, size, most, progress, {"User-Agent": user_agent()})
         try:
             _over_http(transfer, client)
         except Refused as refused:
             remedy = by_hand(path) if refused.final else f"run again, or {by_hand(path)}"
             raise DownloadError(f"{path.name} could not be downloaded, {refused}: {remedy}.") from None
+    elif source.is_file() and source.stat().st_size > (most if size is None else size):
+        raise DownloadError(
+            f"{path.name} has {source.stat().st_size} bytes at its source, more than the published file: "
+            f"{by_hand(path)}."
+        )
     elif source.is_file():
         _copy(source, part, progress)
     else:

@@ -14,6 +14,7 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, get_type_hints
@@ -23,7 +24,7 @@ from intrabench.atomic import writing
 from intrabench.documents import Unreadable, read_json_list
 from intrabench.fetch import places
 from intrabench.fetch.checksum import checksum_of
-from intrabench.fetch.download import DownloadError, ask_for_space, download, user_agent
+from intrabench.fetch.download import DownloadError, ask_for_space, at_most, download, user_agent
 from intrabench.fetch.mirrors import Nowhere, first_that_works
 from intrabench.fetch.source import Source
 from intrabench.fetch.transfer import Progress, Refused, Transfer
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 CONNECTIONS = 8  # at once
 INDEX = "objects.json"
+PAGE = 16 * 10**6
+"""Bytes of a page of a bucket's list, which has up to 1000 entries."""
 
 
 @dataclass(frozen=True)
@@ -129,10 +132,14 @@ class IdcSeries(Source):
                 raise DownloadError(f"{self.title} could not be downloaded, {reasons}: try again later.") from None
 
     def _download(self, client: httpx2.Client, bucket: str, part: Path, progress: Progress | None) -> None:
-        objects = list(_listing(client, bucket, f"{self.uuid}/", part))
-        if len(objects) != self.files:
-            raise DownloadError(f"the bucket lists {len(objects)} files, but {self.files} were published")
+        listed = list(islice(_listing(client, bucket, f"{self.uuid}/", part), self.files + 1))
+        objects = list({one.key: one for one in listed}.values())
+        if not len(listed) == len(objects) == self.files:
+            more = "or more " if len(listed) > self.files else ""
+            raise DownloadError(f"the bucket lists {len(objects)} {more}files, but {self.files} were published")
         total, done, lock = sum(one.size for one in objects), 0, Lock()
+        if total > at_most(self.mb):
+            raise DownloadError(f"the bucket lists {total / 1e6:.0f} MB, but {self.mb:.0f} MB were published")
         ask_for_space(part, total - sum(path.stat().st_size for path in part.iterdir()))
 
         def one(found: Object) -> None:
@@ -180,7 +187,7 @@ def _listing(client: httpx2.Client, bucket: str, prefix: str, part: Path) -> Ite
             tag = etag.strip('"')
             yield Object(key, int(size), tag if re.fullmatch("[0-9a-f]{32}", tag) else "")
         token = page.findtext(f"{space}NextContinuationToken", "")
-        if page.findtext(f"{space}IsTruncated") != "true" or not token:
+        if page.findtext(f"{space}IsTruncated") != "true" or not token or page.find(f"{space}Contents") is None:
             return
 
 
@@ -188,7 +195,7 @@ def _page(client: httpx2.Client, address: str, path: Path) -> ElementTree.Elemen
     """One page of a bucket's list, by way of `path`, with the patience of any download."""
     path.unlink(missing_ok=True)  # a part of an older list is useless
     try:
-        Transfer(address, path).run(client)
+        Transfer(address, path, most=PAGE).run(client)
         return ElementTree.fromstring(path.read_bytes())
     except Refused as refused:
         raise DownloadError(f"{refused} for the list of files") from None

@@ -79,6 +79,7 @@ class PackageSource(Source):
                 settings = pip_settings()
                 with _client(settings, path) as client:
                     url = self._find(settings, client, path)
+                    client.event_hooks = {}
                     return download(url, path, checksum=self.checksum, size=self.size, client=client, progress=progress)
 
     def _checked(self, path: Path) -> Path:
@@ -95,8 +96,10 @@ class PackageSource(Source):
         import httpx2
         from unearth import PackageFinder
 
+        from intrabench.fetch.pages import bounded
+
         trouble: list[str] = []
-        client.event_hooks = {"response": [lambda response: trouble.extend(_refusal(response))]}
+        client.event_hooks = {"response": [lambda response: trouble.extend(_refusal(response)), bounded]}
         finder = PackageFinder(cast("Fetcher", client), ignore_compatibility=True)
         sources = [("find_links", place) for place in settings.find_links] + [("index", u) for u in settings.index_urls]
         for kind, place in sources:
@@ -135,7 +138,7 @@ def _client(settings: PipSettings, path: Path) -> PyPIClient:
             proxy=settings.proxy,
             timeout=settings.timeout,
             auth=MultiDomainBasicAuth(prompting=False, index_urls=settings.index_urls),
-            headers={"User-Agent": user_agent()},
+            headers={"User-Agent": user_agent(), "Accept-Encoding": "identity"},
             follow_redirects=True,
         )
     except (OSError, ValueError, ImportError, httpx2.InvalidURL) as error:

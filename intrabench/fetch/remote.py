@@ -8,7 +8,7 @@ from pathlib import Path
 
 from intrabench.atomic import writing
 from intrabench.fetch.checksum import checksum_of, note, noted
-from intrabench.fetch.download import DownloadError, by_hand, download
+from intrabench.fetch.download import DownloadError, at_most, by_hand, download
 from intrabench.fetch.mirrors import Nowhere, first_that_works
 from intrabench.fetch.places import url_of
 from intrabench.fetch.source import Source
@@ -24,7 +24,8 @@ class RemoteFile(Source):
     places: where programs may get it, mirrors after the first: ``https://...``, ``hf:owner/repository@revision/path``,
     ``gdrive:ID``. Without places, or if none works, a person downloads it from `page`, for the reason in `terms`.
     checksum: ``sha256:...`` or ``md5:...`` as published; if none is published, that of the first download counts.
-    about_mb: its size if the bytes are unknown. member_mb: the largest allowed size of an unpacked member.
+    about_mb: its size if the bytes are unknown; no more than twice as much is downloaded. member_mb: the largest
+    allowed size of an unpacked member.
     """
 
     filename: str
@@ -105,7 +106,9 @@ class RemoteFile(Source):
                 f"{self.filename} cannot be downloaded automatically{why}: get it from {self.page}, "
                 f"{by_hand(path)}, then run again."
             )
-        fetch = partial(download, path=path, checksum=self.checksum, size=self.size, progress=progress)
+        fetch = partial(
+            download, path=path, checksum=self.checksum, size=self.size, most=at_most(self.about_mb), progress=progress
+        )
         try:
             return first_that_works(self.places, lambda place: fetch(url_of(place)))
         except Nowhere as nowhere:

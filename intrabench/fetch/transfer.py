@@ -5,12 +5,14 @@ from __future__ import annotations
 import email.utils
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from intrabench.errors import IntraBenchError
+from intrabench.fetch.floor import SLOWEST, Watch
 from intrabench.fetch.places import confirmed, is_quota
 
 if TYPE_CHECKING:
@@ -23,9 +25,11 @@ TRIES = 4  # in a row without progress
 FIRST_PAUSE = 1.0  # seconds; doubled before each further try
 LONGEST_PAUSE = 60.0  # a server that asks for more patience in Retry-After is asked again after this
 TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
-SLOWEST = 1000.0  # bytes per second over a minute; below that a new connection is likely to be faster
-PATIENCE = 60.0  # seconds
 PAGE = 1 << 20  # bytes of a web page that are read
+REDIRECTS = 20
+RANGE = re.compile(r"bytes (?:(\d{1,18})-\d{1,18}|\*)/(\d{1,18}|\*)")
+LARGEST = 50 * 10**9
+"""Bytes of a file about whose size nobody says anything."""
 
 
 class DownloadError(IntraBenchError):
@@ -42,14 +46,20 @@ class Refused(Exception):
 
 @dataclass
 class Transfer:
-    """The state of one download; the bytes so far are in `part`."""
+    """The state of one download; the bytes so far are in `part`.
+
+    size: of the published file in bytes. most: bytes that are accepted if it is not known. Nothing is written beyond.
+    """
 
     url: str
     part: Path
     size: int | None = None
+    most: int = LARGEST
     progress: Progress | None = None
     headers: dict[str, str] = field(default_factory=dict)
     version: str | None = None  # of the file at the server, once known: ETag, or else Last-Modified
+    offered: int | None = None  # its size at the server, once known
+    arrived: int = 0  # bytes, over all attempts
 
     def run(self, client: httpx2.Client) -> None:
         """Try until the part is complete, resuming where the last attempt stopped.
@@ -59,13 +69,14 @@ class Transfer:
         """
         import httpx2
 
-        failures, furthest = 0, bytes_in(self.part)
+        failures, furthest, since = 0, bytes_in(self.part), time.monotonic()
         while True:
             pause = FIRST_PAUSE * 2**failures
+            watch = Watch(lambda: self.arrived)
             try:
-                with client.stream("GET", self.url, headers=self._asking(), follow_redirects=True) as response:
+                with watch, self._answer(client, watch) as response:
                     if response.status_code not in TRY_AGAIN:
-                        if self._receive(response):
+                        if self._receive(response) and not watch.cut:
                             return
                         reason = "the server sent only a part of it"
                     else:
@@ -73,12 +84,31 @@ class Transfer:
                         pause = _retry_after(response.headers.get("Retry-After"), pause)
             except (httpx2.HTTPError, httpx2.InvalidURL) as error:
                 reason = why(error)
-            done = bytes_in(self.part)
-            failures = 0 if done > furthest else failures + 1
-            furthest = max(furthest, done)
+            if watch.cut:
+                reason = f"the server sent less than {SLOWEST:.0f} bytes per second"
+            done, now = bytes_in(self.part), time.monotonic()
+            failures = 0 if done - furthest > SLOWEST * (now - since) else failures + 1
+            furthest, since = max(furthest, done), now
             if failures == TRIES:
                 raise Refused(reason, final=False)
             time.sleep(pause)
+
+    @contextmanager
+    def _answer(self, client: httpx2.Client, watch: Watch) -> Iterator[httpx2.Response]:
+        """The answer behind all redirections, whose own bodies are not read."""
+        asked: Any = client.build_request("GET", self.url, headers=self._asking(), extensions={"trace": watch.trace})
+        auth: dict[str, Any] = {}
+        for _ in range(REDIRECTS + 1):
+            response = client.send(asked, stream=True, follow_redirects=False, **auth)
+            watch.on(response.extensions.get("network_stream"))  # of an earlier request, perhaps
+            try:
+                if response.next_request is None:
+                    yield response
+                    return
+            finally:
+                response.close()
+            asked, auth = response.next_request, {"auth": None}  # redirections keep the credentials for the same host
+        raise Refused(f"the server redirects more than {REDIRECTS} times")
 
     def _asking(self) -> dict[str, str]:
         # identity: the bytes as they are published, or else neither the range nor the checksum would fit
@@ -92,20 +122,34 @@ class Transfer:
     def _receive(self, response: httpx2.Response) -> bool:
         """Store the content of one response; return whether the part is complete."""
         done, status = bytes_in(self.part), response.status_code
-        offered = re.fullmatch(r"bytes (?:(\d+)-\d+|\*)/(\d+|\*)", response.headers.get("Content-Range", ""))
+        offered = RANGE.fullmatch(response.headers.get("Content-Range", ""))
         start, whole = offered.groups() if offered else (None, None)
         if status == 416 and whole == str(done):
             return True
-        if status == 416 or (status == 206 and start != str(done)):  # our part is not the beginning of this file
+        if status == 416 or (status == 206 and not self._continues(start, whole)):
             self.part.unlink(missing_ok=True)
             return False
         if status not in (200, 206):
             raise Refused(f"the server answered HTTP {status}")
         if response.headers.get("Content-Type", "").startswith("text/html"):
             return self._page(response)
+        if self._packed(response):
+            raise Refused("the server sent it compressed")
         total = whole if status == 206 else response.headers.get("Content-Length")
         self.version = _strong(response.headers.get("ETag")) or response.headers.get("Last-Modified")
         return self._store(response, done if status == 206 else 0, int(total) if total and total.isdigit() else None)
+
+    def _continues(self, start: str | None, whole: str | None) -> bool:
+        """Whether a range is what our part lacks of the same file."""
+        known = self.size if self.size is not None else self.offered
+        return start == str(bytes_in(self.part)) and (
+            known is not None if whole == "*" else self.offered is None or whole == str(self.offered)
+        )
+
+    def _packed(self, response: httpx2.Response) -> bool:
+        """Whether the bytes are packed once more, against our wish; some servers only say so of archives."""
+        encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+        return encoding not in ("", "identity") and not self.part.name.removesuffix(".part").endswith((".gz", ".tgz"))
 
     def _page(self, response: httpx2.Response) -> bool:
         """Handle a web page instead of the file: follow Google Drive's warning, refuse all others."""
@@ -126,17 +170,18 @@ class Transfer:
     def _store(self, response: httpx2.Response, done: int, total: int | None) -> bool:
         if total is not None and self.size is not None and total != self.size:
             raise Refused(f"the server offers {total} bytes, but {self.size} were published")
-        total = total if total is not None else self.size
-        since, then = time.monotonic(), done
+        if total is not None and self.size is None and total > self.most:
+            raise Refused(f"the server offers {_mb(total)}, but it should have at most {_mb(self.most)}")
+        total = self.offered = total if total is not None else self.size
         with self.part.open("ab" if done else "wb") as file:
             for chunk in response.iter_raw():
+                if done + len(chunk) > (self.most if total is None else total):
+                    self.part.unlink()
+                    raise Refused(f"the server sent more than {_mb(self.most) if total is None else f'{total} bytes'}")
                 done += file.write(chunk)
+                self.arrived += len(chunk)
                 if self.progress:
                     self.progress(done, total)
-                if time.monotonic() - since > PATIENCE:
-                    if done - then < SLOWEST * PATIENCE:
-                        return False
-                    since, then = time.monotonic(), done
         return total is None or done >= total
 
 
@@ -151,6 +196,10 @@ def why(error: Exception) -> str:
     if isinstance(error, httpx2.ConnectError):
         return "the server could not be reached"
     return "the connection failed"
+
+
+def _mb(count: int) -> str:
+    return f"{count / 1e6:.0f} MB"
 
 
 def bytes_in(part: Path) -> int:
@@ -170,6 +219,6 @@ def _retry_after(value: str | None, otherwise: float) -> float:
         seconds = (
             float(value) if value.isdigit() else email.utils.parsedate_to_datetime(value).timestamp() - time.time()
         )
-    except ValueError:
+    except (ValueError, OverflowError):
         return otherwise
     return min(max(seconds, 0.0), LONGEST_PAUSE)

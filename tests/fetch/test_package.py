@@ -7,6 +7,7 @@ import hashlib
 import io
 import logging
 import os
+import re
 import tarfile
 import threading
 import zipfile
@@ -17,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from intrabench.errors import IntraBenchError
-from intrabench.fetch import pip_config
+from intrabench.fetch import pages, pip_config
 from intrabench.fetch.archive import open_members
 from intrabench.fetch.download import DownloadError
 from intrabench.fetch.package import PackageSource
@@ -377,3 +378,15 @@ def test_without_pip_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch, t
     )
     monkeypatch.setenv("PIP_NO_INDEX", "yes")
     assert pip_settings().index_urls == ()
+
+
+def test_a_page_of_an_index_that_never_ends_is_not_read(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = wheel()
+    index.offer((WHEEL, body))
+    monkeypatch.setattr(pages, "LONGEST", len(index.pages["/simple/some-data/"]))
+    assert source(WHEEL, body).fetch(tmp_path / "one").read_bytes() == body  # longer than a page may be
+    index.pages["/simple/some-data/"] += b" "
+    with pytest.raises(DownloadError, match=rf"has {re.escape(WHEEL)} \(a source could not be read\): put "):
+        source(WHEEL, body).fetch(tmp_path / "two")

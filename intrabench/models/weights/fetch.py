@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from intrabench.errors import IntraBenchError
-from intrabench.fetch.download import DownloadError, Progress, download
+from intrabench.fetch.download import DownloadError, Progress, at_most, download
 from intrabench.fetch.mirrors import Nowhere, first_that_works
 from intrabench.fetch.places import url_of
 from intrabench.models.weights.registry import Weights, find, folder, get, locate, record
@@ -35,7 +35,7 @@ def _from_any(entry: Weights, path: Path, progress: Progress | None) -> str:
     def fetch(source: str) -> None:
         try:
             for member, sha256 in (entry.members or {"": entry.sha256}).items():
-                _download(url_of(source, member), path / member, sha256, progress)
+                _download(entry, url_of(source, member), path / member, sha256, progress)
         except DownloadError as error:
             raise DownloadError(f"{url_of(source)}: {error}") from None
 
@@ -49,10 +49,11 @@ def _from_any(entry: Weights, path: Path, progress: Progress | None) -> str:
         ) from None
 
 
-def _download(url: str, path: Path, sha256: str, progress: Progress | None) -> None:
+def _download(entry: Weights, url: str, path: Path, sha256: str, progress: Progress | None) -> None:
     if path.exists():
         return
-    download(url, path, checksum=f"sha256:{sha256}" if sha256 else "", progress=progress)
+    checksum = f"sha256:{sha256}" if sha256 else ""
+    download(url, path, checksum=checksum, most=at_most(entry.megabytes), progress=progress)
     if not sha256 and not _is_weights(path):
         path.unlink()
         raise DownloadError(f"{path.name} is a web page or another file that is not a checkpoint")
