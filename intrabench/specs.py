@@ -59,7 +59,7 @@ def ordered(spec: str) -> str:
 def build(cls: type[T], arguments: Mapping[str, str], spec: str) -> T:
     """Make a dataclass from the strings of its spec, checked against the types of its fields."""
     known = {field.name for field in fields(cls) if field.init}  # type: ignore[arg-type]
-    hints = get_type_hints(cls, include_extras=True)
+    hints = types_of(cls)
     values: dict[str, Any] = {}
     for key, text in arguments.items():
         if key not in known:
@@ -81,6 +81,22 @@ def build(cls: type[T], arguments: Mapping[str, str], spec: str) -> T:
         raise IntraBenchError(f"{spec!r}: {said(error) or type(error).__name__}") from error
     except Exception as error:  # the class's own code may raise anything
         raise IntraBenchError(f"{spec!r} cannot be made ({in_words(error)}); repair it") from error
+
+
+def types_of(cls: type[Any]) -> dict[str, Any]:
+    """The types of the parameters of a dataclass.
+
+    Raises:
+        IntraBenchError: one cannot be evaluated.
+    """
+    try:
+        with foreign():
+            return get_type_hints(cls, include_extras=True)
+    except Exception as error:  # a class of the user's may name a type that it does not import
+        raise IntraBenchError(
+            f"class {cls.__name__}: the type of a parameter cannot be read ({in_words(error)}); import it, not only "
+            "under TYPE_CHECKING"
+        ) from error
 
 
 def spec_of(obj: Any) -> str:
@@ -108,10 +124,11 @@ def _named(obj: Any, arguments: str) -> str:
 
 
 def _write(parameters: Iterable[tuple[str, Any]]) -> str:
-    return ",".join(f"{key}={_text(value)}" for key, value in parameters)
+    return ",".join(f"{key}={written(value)}" for key, value in parameters)
 
 
-def _text(value: Any) -> str:
+def written(value: Any) -> str:
+    """A value as specs write it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):

@@ -53,7 +53,7 @@ def test_there_are_seven() -> None:
         ("paper:", "there is no model 'paper:'; the paper has paper:sam, paper:sam2, paper:medsam, paper:sammed2d, "),
         ("paper", "there is no model 'paper'; the paper has paper:sam, "),
         ("paper:foo", "there is no model 'paper:foo'; the paper has paper:sam, "),
-        ("paper:sma", "there is no model 'paper:sma'; the paper has paper:sam, "),
+        ("paper:sma", "there is no model 'paper:sma', did you mean 'paper:sam'?; the paper has paper:sam, "),
         (
             "paper:sam,size=b",
             "'paper:sam,size=b': paper:sam takes no parameters; write sam:policy=radioactive,size=h with other values "
@@ -177,6 +177,11 @@ def test_presets_are_listed_described_and_completed(say: Callable[..., Said]) ->
     assert lines[0] == "paper:sam2 is sam2:policy=radioactive,size=l,release=2.0, as in the IntRaBench paper"
     assert "weights id: sam2_l" in lines
     lines = say("info", "intrabench@1").out.splitlines()
+    assert lines[2:5] == [
+        "metrics: dice@1, iou@1, nsd_2mm@1",
+        "rounds of corrections: 5",
+        "stop rule: a perfect answer",
+    ]
     first = lines.index("models (run without --model):") + 1
     assert [tuple(line.split()) for line in lines[first : first + 7]] == list(PRESETS.items())
     assert [name for name, _ in completes("models")("paper:sam2")] == ["paper:sam2"]
@@ -189,7 +194,9 @@ def test_weights_are_found_by_the_model_that_takes_them(say: Callable[..., Said]
     for name in ("sam", "sam:size=b"):
         assert say("weights", "path", name).err.startswith("error: the weights sam_vit_b are missing")
     assert say("weights", "path", "sma").err.startswith("error: there are no weights 'sma'")
-    assert say("weights", "get", "paper:sma").err.startswith("error: there is no model 'paper:sma'; the paper has")
+    assert say("weights", "get", "paper:sma").err.startswith(
+        "error: there is no model 'paper:sma', did you mean 'paper:sam'?; the paper has paper:sam, "
+    )
     assert say("weights", "get", "box_fill:").err.startswith("error: 'box_fill:' is not a valid spec")
     assert say("weights", "get", "random_walker:derived=all").err.startswith("error: model random_walker:derived=all h")
     assert say("weights", "verify", "paper:medsam").err.startswith("paper:medsam: the weights medsam are missing")

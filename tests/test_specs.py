@@ -129,3 +129,14 @@ def test_what_a_parameter_takes_is_said_in_words(arguments: dict[str, str], sent
     with pytest.raises(IntraBenchError) as caught:
         build(Needy, arguments, "needy")
     assert str(caught.value) == sentence
+
+
+def test_a_type_that_the_class_does_not_import_is_one_sentence() -> None:
+    @dataclass(frozen=True)
+    class Mine:
+        name: ClassVar[str] = "mine"
+        size: "Unknown" = 1  # type: ignore[name-defined]  # noqa: F821, UP037
+
+    said = r"class Mine: the type of a parameter cannot be read \(NameError: .*import"
+    with pytest.raises(IntraBenchError, match=said):
+        build(Mine, {"size": "2"}, "mine:size=2")

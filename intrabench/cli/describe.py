@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from dataclasses import MISSING, asdict, fields
+from dataclasses import MISSING, Field, asdict, fields
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from intrabench import registry, specs
 from intrabench.contract import Room
 from intrabench.errors import IntraBenchError, foreign
-from intrabench.protocols import PROTOCOLS, Protocol
+from intrabench.protocols import PROTOCOLS, ROUNDS, Protocol
 from intrabench.protocols.presets import PRESETS
 from intrabench.protocols.row import Row
 from intrabench.specs import nearest
+from intrabench.values import expected
 
 if TYPE_CHECKING:
     from intrabench.datasets.base import Dataset
@@ -38,9 +39,10 @@ def describe(name: str) -> str:
 
 
 def _protocol(preset: Protocol) -> str:
-    facts = asdict(preset)
-    del facts["rows"], facts["models"]
-    lines = [f"{key}: {value}" for key, value in facts.items()]
+    rounds = f"{ROUNDS}, if a prompter corrects" if preset.rounds is None else preset.rounds
+    facts = {"id": preset.id, "summary": preset.summary, "metrics": ", ".join(preset.metrics)}
+    facts |= {"rounds of corrections": str(rounds), "stop rule": preset.stop.spec or "a perfect answer"}
+    lines = [f"{key}: {value}" for key, value in {**facts, "aggregation": preset.aggregation}.items()]
     return "\n".join([*lines, *_models(preset.models), *_rows(preset.rows)])
 
 
@@ -76,9 +78,8 @@ def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
     cls = entry.load()
     lines = [f"{entry.name} ({registry.ROOMS[room]}, from {entry.origin})", "", inspect.cleandoc(cls.__doc__ or ""), ""]
     lines += ["parameters:"] if fields(cls) else ["no parameters"]
-    for field in fields(cls):
-        default = "" if field.default is MISSING else f" = {field.default}"
-        lines.append(f"  {field.name}: {getattr(field.type, '__name__', field.type)}{default}")
+    types = specs.types_of(cls)
+    lines += [f"  {field.name}: {expected(types[field.name])}; {_default(field)}" for field in fields(cls)]
     if room == "models":
         model = registry.make("models", f"{entry.name}:{parameters}" if parameters else entry.name)
         lines += [
@@ -99,8 +100,15 @@ def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
         card = cls.card
         if isinstance(card, property):  # of a data set whose parameters decide
             card = registry.make("datasets", f"{entry.name}:{parameters}" if parameters else entry.name).card
-        lines += ["", *(f"{key}: {_flat(value)}" for key, value in asdict(card).items())]
+        lines += ["", *(f"{key}: {_flat(value)}" for key, value in asdict(card).items() if value)]
     return "\n".join(lines)
+
+
+def _default(parameter: Field[Any]) -> str:
+    """The value of a parameter that is not given, as specs write it."""
+    if parameter.default is not MISSING:
+        return f"default {specs.written(parameter.default) or 'empty'}"
+    return "has to be given" if parameter.default_factory is MISSING else "has a default"
 
 
 def _weights(name: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from intrabench.errors import IntraBenchError
 from intrabench.protocols.intrabench_paper import MODELS
-from intrabench.specs import parse
+from intrabench.specs import nearest, parse
 
 PAPER = "paper"
 
@@ -24,7 +24,9 @@ def resolved(spec: str) -> str:
     model, comma, _ = rest.partition(",")
     full = PRESETS.get(f"{PAPER}:{model.strip()}")
     if full is None:
-        raise IntraBenchError(f"there is no model {spec!r}; the paper has {', '.join(PRESETS)}")
+        near = nearest(model.strip(), [name.removeprefix(f"{PAPER}:") for name in PRESETS])
+        near = near.replace("'", f"'{PAPER}:", 1)
+        raise IntraBenchError(f"there is no model {spec!r}{near}; the paper has {', '.join(PRESETS)}")
     if comma:
         raise IntraBenchError(f"{spec!r}: {PAPER}:{model} takes no parameters; write {full} with other values instead")
     return full

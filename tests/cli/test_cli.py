@@ -45,16 +45,17 @@ def test_list_names_everything_and_json_is_the_same(say: Callable[..., Said]) ->
     )
 
 
-@pytest.mark.parametrize("name", ["box_interp", "box_fill", "litemedsam", "spine_ct", "phantom", "basic@1"])
+@pytest.mark.parametrize("name", ["box_interp", "box_fill", "sam2", "litemedsam", "spine_ct", "phantom", "basic@1"])
 def test_info(say: Callable[..., Said], name: str) -> None:
     said = say("info", name)
     assert said.code == 0
     words = {
-        "box_interp": "n: int = 3",
+        "box_interp": "  n: a whole number; default 3\n",
         "box_fill": "accepts: box2d, box3d",
+        "sam2": "  policy: official or radioactive; default official\n",
         "litemedsam": "pip install 'intrabench[litemedsam]'",
         "spine_ct": "licence: ",
-        "phantom": "noise: float",
+        "phantom": "  spacing: three numbers, for example 3x2x1; default 2.0x1.0x1.0\n",
         "basic@1": "aggregation: ",
     }
     assert words[name] in said.out

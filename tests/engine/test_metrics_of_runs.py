@@ -65,7 +65,7 @@ def test_a_metric_of_a_workspace_from_the_command_line(say: Callable[..., Said])
     Path("metrics").mkdir()
     Path("metrics/mine.py").write_text(MINE)
     assert "brightness  " in say("list", "metrics").out
-    assert "scale: float = 1.0" in say("info", "brightness").out
+    assert "  scale: a number; default 1\n" in say("info", "brightness").out
     said = say("run", *BOXES, "--metric", "brightness", "--metric", "brightness:scale=2", "--metric", "nsd")
     assert (said.code, said.err.splitlines()[-1][:26]) == (0, "2 of 2 sessions, 0 failed,")
     rows = read_rows(Path("results"))

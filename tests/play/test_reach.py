@@ -208,4 +208,8 @@ def test_a_reach_is_a_box(reach: Any) -> None:
 
 def test_a_reach_may_be_of_numbers_of_numpy() -> None:
     low = np.argmax(np.ones(3))
-    checked(Answer(Mask.empty(), reach=(low, 0, 0, low + 5, 9, 9)), "mine.segment_one")  # type: ignore[arg-type]
+    answer = Answer(Mask.empty(), reach=(low, 0, 0, low + 5, 9, 9))  # type: ignore[arg-type]
+    taken = checked(answer, "mine.segment_one")
+    assert taken.reach == (0, 0, 0, 5, 9, 9)
+    turns = [Turn(Prompts(points=[[z, 8, 8, 1]]), (Click(),)) for z in (4, 5)]
+    assert [outside(turn, taken.reach) for turn in turns] == [[], ["outside crop"]]
