@@ -115,7 +115,7 @@ def ours(dataset: Six, prompter: str, folder: Path, model: Model | None = None, 
     targets = {target.id: target for target in scene.targets()}
     started = time.perf_counter()
     with runner.model.open(volume) as image:
-        run.player.play_waves(group.units, targets, image, volume)
+        run.player.play_waves(group, group.units, targets, image, volume)
     return (time.perf_counter() - started) / len(VOXELS)
 
 

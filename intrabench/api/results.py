@@ -183,11 +183,12 @@ def verify(
     Returns:
         A verdict for each session; those that differ have ``found`` "differs".
     """
+    from intrabench.engine.options import interpreter
     from intrabench.engine.verify import Trust
     from intrabench.engine.verify import verify as verdicts
 
     _add(plugin)
-    given = Trust(_paths(plugin), None if python is None else Path(python), trust)
+    given = Trust(_paths(plugin), None if python is None else interpreter(python), trust)
     return list(verdicts(_folder(out), sample, seed, given))
 
 

@@ -105,7 +105,7 @@ def verify(
     seed: Annotated[int, typer.Option("--seed", help="Chooses them.")] = 0,
     plugin: Plugins = [],  # noqa: B006
     python: Annotated[
-        Path | None, typer.Option("--python", help="Interpreter for the sessions of runs with --python.")
+        str | None, typer.Option("--python", metavar="PATH", help="Interpreter for the sessions of runs with --python.")
     ] = None,
     trust: Annotated[
         bool, flag("--trust", help="Execute the plug-ins and interpreters that the folder names.")
@@ -118,6 +118,7 @@ def verify(
     """
     from collections import Counter
 
+    from intrabench.engine.options import interpreter
     from intrabench.engine.verify import Trust
     from intrabench.engine.verify import verify as verdicts
     from intrabench.workspace import results_folder
@@ -126,7 +127,7 @@ def verify(
     folder = results_folder(results)
     words = {"equal": "ok", "rounding": "ok, up to rounding", "differs": "DIFFERS", "unknown": "cannot be verified"}
     counts: Counter[str] = Counter()
-    for verdict in verdicts(folder, sample, seed, Trust(plugin, python, trust)):
+    for verdict in verdicts(folder, sample, seed, Trust(plugin, interpreter(python) if python else None, trust)):
         counts[verdict.found] += 1
         echo(f"{words[verdict.found]:<18}  {verdict.message}")
     echo(", ".join(f"{counts[found]} {word}" for found, word in words.items() if counts[found]))

@@ -49,7 +49,7 @@ def run(
     weights: o.Weights = None,
     cache_embeddings: Annotated[bool, flag("--cache-embeddings", help="Keep embeddings across runs.")] = False,
     python: Annotated[
-        Path | None, typer.Option("--python", help="Interpreter to run models in, e.g. ENV/bin/python.")
+        str | None, typer.Option("--python", metavar="PATH", help="Interpreter to run models in, e.g. ENV/bin/python.")
     ] = None,
     save_masks: Annotated[bool, flag("--save-masks", help="Store the mask of every round.")] = False,
     strict: Annotated[bool, flag("--strict", help="Never convert prompts for a model.")] = False,

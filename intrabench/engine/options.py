@@ -31,6 +31,15 @@ def _work(default: Any, read: Callable[[str | Path], Path] | None = None) -> Any
     return field(default=default, metadata={"work": True, "read": read})
 
 
+def interpreter(given: str | Path) -> Path:
+    """The path of an interpreter; a name without a folder is looked up by the system, but ``./python`` is the one here.
+
+    Paths of Python forget the ``./``.
+    """
+    path = Path(given)
+    return Path.cwd() / path if os.sep in str(given) and os.sep not in str(path) else path
+
+
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """The options of a run; `chosen` makes them from a person's input."""
@@ -57,7 +66,7 @@ class Options:
     memory: int = 512
     compile: bool = False
     cache_embeddings: bool = False
-    python: Path | None = None
+    python: Path | None = field(default=None, metadata={"read": interpreter})
     plugin: Sequence[Path] = ()
 
     @property

@@ -81,7 +81,7 @@ class Player:
             except Exception as error:  # out of memory, a failing network: rows with a status, then the next image
                 self._fail(group, units, failure_of(error, started))
                 return
-            self.play_waves(units, targets, image, volume)
+            self.play_waves(group, units, targets, image, volume)
         finally:
             self._close(group, stack)
 
@@ -106,11 +106,17 @@ class Player:
         self.writer.failed([(unit, failure.status, failure.message) for unit in units])
 
     def play_waves(
-        self, units: Sequence[Unit], targets: Mapping[str, Target], image: Predictor, volume: Volume
+        self, group: Group, units: Sequence[Unit], targets: Mapping[str, Target], image: Predictor, volume: Volume
     ) -> None:
         """Play units against their opened image, wave by wave, and keep each wave."""
         for wave in waves(units, [unit.target.slices if unit.target else 1 for unit in units]):
-            sessions = [self._session(unit, targets[unit.target.id], volume) for unit in wave if unit.target]
+            started = time.perf_counter()
+            try:
+                with foreign():
+                    sessions = [self._session(unit, targets[unit.target.id], volume) for unit in wave if unit.target]
+            except Exception as error:  # of a property of the user's own, such as a model's abilities
+                self._fail(group, wave, failure_of(error, started))
+                continue
             try:
                 play(sessions, image)
             finally:  # Ctrl-C keeps the sessions that are complete

@@ -82,11 +82,14 @@ class Answer:
     reach: Box | None = None
 
 
+FailureStatus = Literal["error", "oom", "timeout"]
+
+
 @dataclass(frozen=True)
 class Failure:
     """A request that could not be answered: `status` and one sentence."""
 
-    status: Literal["error", "oom", "timeout"]
+    status: FailureStatus
     message: str
     seconds: float = 0.0
 
@@ -175,7 +178,7 @@ class Model(ABC):
 def failure_of(error: Exception, started: float) -> Failure:
     """The failure for an exception; running out of memory has its own status."""
     out_of_memory = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
-    status: Literal["error", "oom", "timeout"] = "error"
+    status: FailureStatus = "error"
     if out_of_memory:
         status = "oom"
     elif isinstance(error, TimeoutError):

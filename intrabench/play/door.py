@@ -5,14 +5,16 @@ Nothing here looks at more voxels than the prompts name, so a check costs nothin
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, get_args
 
 import numpy as np
 
 from intrabench.errors import IntraBenchError, kind
 from intrabench.mask import THRESHOLD, Index
-from intrabench.models.base import Answer
-from intrabench.prompts import Ints, Prompts
+from intrabench.models.base import Answer, Failure, FailureStatus
+from intrabench.prompts import Action, Ints, Prompts
+from intrabench.values import is_a
 
 
 class Refused(IntraBenchError):
@@ -27,6 +29,18 @@ def check_free(number: int, depth: int) -> None:
     """Refuse the next turn without actions if the round has had `number` of them in a volume of `depth` slices."""
     if number > 2 * depth + FREE:
         raise Refused(f"it gave {number} turns without actions in one round and would go on; end it or give actions")
+
+
+LARGEST = 10**9
+"""No number of seconds, of sessions in a batch or of control points is larger; a billion seconds are 30 years."""
+
+
+def check_actions(actions: Sequence[Action]) -> None:
+    """Refuse actions whose cost would be absurd."""
+    for action in actions:
+        points = getattr(action, "control_points", 0)
+        if not is_a(int, points) or not 0 <= points <= LARGEST:
+            raise Refused(f"a {action.kind} has {_said(points)} control points, expected a whole number")
 
 
 def check_prompts(prompts: Prompts, shape: Index) -> None:
@@ -86,6 +100,29 @@ def check_answer(answer: Answer, shape: Index) -> None:
         )
     if answer.reach is not None and any(answer.reach[axis] > answer.reach[axis + 3] for axis in range(3)):
         raise Refused(f"its reach is the box {_listed(answer.reach)}, whose end lies before its beginning")
+    _seconds("seconds", answer.seconds)
+    _seconds("encode_seconds", answer.encode_seconds)
+    if not is_a(int, answer.batch) or not 1 <= answer.batch <= LARGEST:
+        raise Refused(f"its batch is {_said(answer.batch)}, expected the number of requests, 1 or more")
+
+
+def check_failure(failure: Failure) -> None:
+    """Refuse a failure that rows cannot tell.
+
+    Raises:
+        Refused: what is wrong with it.
+    """
+    if failure.status not in get_args(FailureStatus):
+        known = ", ".join(get_args(FailureStatus))
+        raise Refused(f"its Failure has the status {_said(failure.status)}, expected one of {known}")
+    if not isinstance(failure.message, str) or not failure.message.strip():
+        raise Refused(f"its Failure has the message {_said(failure.message)}, expected a sentence")
+    _seconds("seconds", failure.seconds)
+
+
+def _seconds(name: str, value: Any) -> None:
+    if not is_a(float, value) or not 0 <= value <= LARGEST:
+        raise Refused(f"its {name} are {_said(value)}, expected a number, 0 or more")
 
 
 def _voxels(what: str, voxels: Ints, shape: Index) -> None:

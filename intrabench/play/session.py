@@ -18,7 +18,7 @@ from intrabench.metrics.known import of_protocol
 from intrabench.metrics.score import score
 from intrabench.models.base import Answer, Failure, Request
 from intrabench.play.adapt import PROPAGATION, adapt, outside, refuse
-from intrabench.play.door import check_answer, check_free, check_prompts
+from intrabench.play.door import check_actions, check_answer, check_failure, check_free, check_prompts
 from intrabench.prompters.base import Clock, Prompter, Turns, User, dialogue
 from intrabench.prompts import Abilities, Action, Turn, counting
 from intrabench.protocols import Protocol
@@ -115,11 +115,12 @@ class Session:
     def receive(self, answer: Answer | Failure) -> None:
         """Take the model's answer to the current request, and move on to the next."""
         assert self._round is not None
-        if isinstance(answer, Failure):
-            self._round.timings.add(answer)
-            self._end(answer.status, answer.message)
-            return
         try:
+            if isinstance(answer, Failure):
+                check_failure(answer)
+                self._round.timings.add(answer)
+                self._end(answer.status, answer.message)
+                return
             check_answer(answer, self.target.shape)
             self._round.timings.add(answer)
             self._state.mask = self._state.mask.overwrite(answer.update, answer.valid)
@@ -178,6 +179,7 @@ class Session:
                 else:
                     turn = self._dialogue.send(self._state.mask)
             check_prompts(turn.prompts, self.target.shape)
+            check_actions(turn.actions)
             if self._round is not None and not turn.actions:
                 self._round.free += 1
                 check_free(self._round.free, self.target.shape[0])

@@ -343,3 +343,25 @@ def test_the_program_itself_ends_with_the_code_of_the_sentence(tmp_path: Path) -
     ended = subprocess.run([sys.executable, *words], env={"PYTHONPATH": package}, capture_output=True, text=True)
     assert ended.returncode == 2
     assert "mine.py cannot be imported (SystemExit(0) would have ended the program" in ended.stderr
+
+
+@pytest.mark.parametrize("how", ["sys.exit(0)", "raise KeyError('gone')", "raise Stop('now')"])
+@pytest.mark.parametrize("place", ["abilities", "propagates"])
+def test_a_property_that_fails_while_the_run_goes_on_fails_its_own_sessions(say: Say, place: str, how: str) -> None:
+    fails = f"""
+    @property
+    def {place}(self):
+        import inspect
+        if any(frame.function == "_session" for frame in inspect.stack()):
+            {how}
+        return super().{place}
+"""
+    text = PLUGIN.replace("PLACE", "''").replace("HOW", "Stop()")
+    owner = "class Leaving(BoxFill):\n" if place == "abilities" else "class Walking(BoxSlice):\n"
+    Path("mine.py").write_text(text.replace(owner, owner + fails))
+    assert run(say).code == 1
+    failing = {"abilities": ["leaving"], "propagates": ["box_fill", "leaving"]}[place]
+    found = rows().filter(pl.col("status") == "error")
+    assert sorted(found["model"].unique()) == failing
+    assert found["error"].str.contains("in line .* of mine.py").all()
+    assert rows()["session"].n_unique() == 4

@@ -96,3 +96,19 @@ def test_a_job_that_is_refused_leaves_no_process(started: Started, models: list[
         process.kill()
         process.wait()
     assert not running
+
+
+def test_an_interpreter_of_this_folder_is_not_looked_up_elsewhere(say: Callable[..., Said]) -> None:
+    for name in ("python", "python3", "false"):
+        Path(name).write_text("#!/bin/sh\necho here > started\nexit 3\n")
+        Path(name).chmod(0o755)
+    said = say("run", "-m", "killer", *WORDS, "--python", "./python")
+    assert (said.code, Path("started").read_text()) == (2, "here\n")
+    assert f"--python {Path('python').absolute()} cannot run intrabench" in said.err
+    Path("started").unlink()
+    with pytest.raises(IntraBenchError, match="cannot run intrabench"):
+        intrabench.run("killer", "box_volume", SMALL, plugin=[PLUGIN], python="./python3")
+    assert Path("started").exists()
+    Path("started").unlink()
+    assert "--python false cannot run intrabench" in say("run", "-m", "killer", *WORDS, "--python", "false").err
+    assert not Path("started").exists()  # a bare name is not of this folder

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from intrabench.mask import Mask, Region
-from intrabench.models.base import Answer
+from intrabench.models.base import Answer, Failure
 from intrabench.play.lockstep import play
 from intrabench.play.session import Session
 from intrabench.prompters.base import Prompter, Turns, User
-from intrabench.prompts import Click, DrawBox2D, Lasso, Prompts, Scribble, Turn, box3d, boxes, points
+from intrabench.prompts import Click, DrawBox2D, DrawScribble, Lasso, Prompts, Scribble, Turn, box3d, boxes, points
 from intrabench.protocols import protocol
 from tests.conftest import make_target
 from tests.play.test_session import ALL, Scripted, Stub
@@ -214,3 +214,53 @@ def test_any_answer_gives_a_row_and_never_raises(start: Any, size: Any, dtype: s
     assert (row["status"] != "error") == sound
     if not sound:
         assert row["error"].startswith("model: ")
+
+
+@pytest.mark.parametrize("points", [-1, 1e300, np.nan, np.inf, 2.5, True, "3", None, 10**400])
+def test_actions_with_absurd_numbers_are_an_error_of_the_prompter(points: Any) -> None:
+    (row,) = played(Scripted((Turn(GOOD.prompts, (DrawScribble(points),)),)))
+    assert (row["status"], row["dof"]) == ("error", 0.0)
+    assert row["error"].startswith(
+        f"prompter: a scribble has {repr(points)[:60]} control points, expected a whole number"
+    )
+
+
+ABSURD = [-1.0, np.nan, np.inf, 1e300, True, "3", None, [1], 10**400]
+
+
+@pytest.mark.parametrize("number", ABSURD)
+@pytest.mark.parametrize("name", ["seconds", "encode_seconds", "batch"])
+def test_answers_with_absurd_numbers_are_an_error_of_the_model(name: str, number: Any) -> None:
+    answer: Any = {name: number}
+    (row,) = played(Scripted((GOOD,)), Answer(Mask.of(TRUTH), **answer))
+    assert (row["status"], row["dice"]) == ("error", 0.0)
+    assert row["error"].startswith(
+        f"model: its {name} {'is' if name == 'batch' else 'are'} {repr(number)[:60]}, expected"
+    )
+    assert all(0 <= row[cost] < 10 for cost in ("segment_s", "encode_s", "batch"))
+
+
+@pytest.mark.parametrize("number", ABSURD)
+def test_failures_with_absurd_numbers_are_an_error_of_the_model(number: Any) -> None:
+    (row,) = played(Scripted((GOOD,)), Failure("error", "no", number))
+    assert (row["status"], row["segment_s"]) == ("error", 0.0)
+    assert row["error"].startswith(f"model: its seconds are {repr(number)[:60]}, expected a number, 0 or more")
+
+
+@pytest.mark.parametrize("status", ["ok", "empty", "", None, 3, ["error"], "OOM"])
+def test_failures_of_an_unknown_status_are_an_error_of_the_model(status: Any) -> None:
+    (row,) = played(Scripted((GOOD,)), Failure(status, "no"))
+    assert (row["status"], row["dice"]) == ("error", 0.0)
+    assert row["error"] == f"model: its Failure has the status {status!r}, expected one of error, oom, timeout"
+
+
+@pytest.mark.parametrize("message", ["", None, 3])
+def test_failures_without_a_sentence_are_an_error_of_the_model(message: Any) -> None:
+    (row,) = played(Scripted((GOOD,)), Failure("oom", message))
+    assert (row["status"], row["dice"]) == ("error", 0.0)
+    assert row["error"] == f"model: its Failure has the message {message!r}, expected a sentence"
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    (row,) = played(Scripted((GOOD,)), Answer(Mask.of(TRUTH), seconds=np.float32(0.5), batch=np.int64(2)))  # type: ignore[arg-type]
+    assert (row["status"], row["segment_s"], row["batch"]) == ("ok", 0.5, 2)
