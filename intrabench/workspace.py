@@ -35,17 +35,28 @@ class Workspace:
 
 
 def current() -> Workspace | None:
-    """The workspace in the current folder, or None. Parent folders are not searched."""
+    """The workspace in the current folder, or None. Parent folders are not searched.
+
+    Raises:
+        IntraBenchError: its settings are wrong, or it is a folder of results, which may be somebody else's and is read
+            from within; no command executes what results bring along.
+    """
     file = Path.cwd() / FILE
     if not file.is_file():
         return None
     settings = read_toml(file, _KEYS)
+    results = file.parent / settings.get("results", "results")
+    if results.resolve() == file.parent.resolve() or all((file.parent / one).is_dir() for one in ("rows", "runs")):
+        raise IntraBenchError(
+            f"{file} would make a folder of results a workspace, whose classes are executed; keep results in a folder "
+            f"of their own, or work in another folder"
+        )
     for key in settings:
         if key not in _KEYS:
             raise IntraBenchError(
                 f"{file}: there is no setting {key!r}{nearest(key, _KEYS)}; the settings are {sorted(_KEYS)}"
             )
-    return Workspace(file.parent, file.parent / settings.get("results", "results"))
+    return Workspace(file.parent, results)
 
 
 def results_folder(out: Path | None = None) -> Path:

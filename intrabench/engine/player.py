@@ -44,12 +44,17 @@ class Player:
             return True
         lock = FileLock(self.store.root / "locks" / group.lock_name)
         try:
-            with lock.acquire(timeout=-1 if wait else 0):
-                still = self.missing(group)
-                self.reporter.advance(len(missing) - len(still), 0)  # another run finished these meanwhile
-                self._play(group, still)
+            held = lock.acquire(timeout=-1 if wait else 0)
         except Timeout:
             return False
+        except OSError as error:
+            raise IntraBenchError(
+                f"{lock.lock_file} cannot be locked ({error.strerror}); delete it, or choose another folder with --out"
+            ) from error
+        with held:
+            still = self.missing(group)
+            self.reporter.advance(len(missing) - len(still), 0)  # another run finished these meanwhile
+            self._play(group, still)
         return True
 
     def _lacks_masks(self, unit: Unit) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from intrabench.errors import IntraBenchError
+from intrabench.names import one_line
 from intrabench.reporting.page.curve_data import curve_data
 from intrabench.reporting.page.lines import with_lines
 from intrabench.reporting.page.strata import SIZES, strata
@@ -104,7 +105,7 @@ def _curves(data: Mapping[str, Any], effort: int) -> Any:
     figure = Figure(figsize=(2.6 * columns + 0.4, 2.2 * rows + 0.17 * entries + 0.3))
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     for panel, model in zip(panels, models, strict=False):
-        panel.set(title=model, xlabel=data["efforts"][effort]["name"], ylabel="Dice")
+        panel.set(title=one_line(model), xlabel=data["efforts"][effort]["name"], ylabel="Dice")
         _logarithmic(panel)
     handles: dict[str, Any] = {}
     for line in sorted(series, key=lambda line: -len(series[line])):  # single points are drawn last, on top
@@ -170,7 +171,7 @@ def _sizes(means: pl.DataFrame, names: Mapping[int, str]) -> Any:
 
 def _listed(panel: Any, names: Sequence[str]) -> None:
     """Names on the vertical axis, the first on top."""
-    panel.set_yticks(range(len(names)), names)
+    panel.set_yticks(range(len(names)), [one_line(name) for name in names])
     panel.set_ylim(len(names) - 0.5, -0.5)
     panel.tick_params(axis="y", length=0)
     panel.grid(axis="x", linewidth=0.5, alpha=0.4)
@@ -184,7 +185,8 @@ def _look(number: int) -> dict[str, Any]:
 
 
 def _name(line: Mapping[str, str]) -> str:
-    return line["prompter"] + (f" ({line['notes']})" if line["notes"] else "")
+    name = one_line(line["prompter"] + (f" ({line['notes']})" if line["notes"] else ""))
+    return f" {name}" if name.startswith("_") else name  # matplotlib leaves such names out of legends
 
 
 def _save(figure: Any, folder: Path, name: str, formats: Sequence[str]) -> list[Path]:

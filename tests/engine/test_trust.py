@@ -179,3 +179,44 @@ def test_a_record_with_wrong_types_counts_as_none(say: Say, theirs: Path, change
         assert (said.code, executed()) == (1, set())
         assert "there is no model 'theirs'" in said.out
     assert say("table", "--out", "merged").code == 0
+
+
+def test_a_folder_of_results_is_no_workspace(say: Say, theirs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (theirs / "intrabench.toml").touch()
+    (theirs / "models").mkdir()
+    Path("theirs.py").rename(theirs / "models" / "theirs.py")
+    monkeypatch.chdir(theirs)
+    for words in (
+        ("verify", "."),
+        ("verify",),
+        ("table", "--out", "."),
+        ("report", "r.html", "--out", "."),
+        ("info", "theirs"),
+    ):
+        said = say(*words)
+        assert (said.code, executed()) == (1 if words == ("verify", ".") else 2, set())
+        assert "intrabench.toml would make a folder of results a workspace, whose classes are" in said.out + said.err
+
+
+def test_a_workspace_keeps_its_results_in_a_folder_of_their_own(say: Say) -> None:
+    Path("intrabench.toml").write_text('results = "."')
+    assert "keep results in a folder of their own" in say("list", "models").err
+    Path("intrabench.toml").write_text('results = "results"')
+    Path("rows").mkdir()  # of something else
+    assert say("list", "models").code == 0
+
+
+@pytest.mark.parametrize("what", ["link", "folder"])
+def test_a_lock_that_is_none_is_named_and_nothing_is_written_through_it(say: Say, what: str) -> None:
+    run = ("run", "--model", "box_fill", "--prompter", "box_slice", "--dataset", "phantom:shape=16x32x32,instances=1")
+    assert say(*run, "--out", "out").code == 0
+    (lock,) = Path("out/locks").glob("*.lock")
+    lock.unlink()
+    Path("precious").write_text("kept")
+    lock.symlink_to(Path("precious").resolve()) if what == "link" else lock.mkdir()
+    for part in Path("out/rows").iterdir():
+        part.unlink()
+    said = say(*run, "--out", "out")
+    assert (said.code, Path("precious").read_text()) == (2, "kept")
+    assert f"{lock} cannot be locked (" in said.err
+    assert said.err.endswith("; delete it, or choose another folder with --out\n")

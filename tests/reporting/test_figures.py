@@ -49,6 +49,21 @@ def test_every_format_can_be_opened(tmp_path: Path) -> None:
             assert path.read_bytes().startswith(b"%PDF")
 
 
+def test_names_are_drawn_as_they_are(tmp_path: Path) -> None:
+    """matplotlib would leave out a name that begins with an underscore, and warn of letters that no font has."""
+    rows = several().with_columns(
+        pl.col("prompter").replace({"p:n=2": "_p\x1b[2J\n$x$"}), pl.col("model").replace({"n": "_n\a"})
+    )
+    written = write_figures(store(tmp_path / "results", rows), tmp_path / "figures", ["svg"])
+    for path in written:
+        drawn = [node.text or "" for node in ElementTree.parse(path).iter()]
+        if path.stem in NAMES:
+            assert " _p\\x1b[2J\\n$x$" in drawn
+            assert "_n\\x07" in drawn
+        if path.stem == "ranking":
+            assert sum("_p\\x1b[2J\\n$x$" in text for text in drawn) == 2
+
+
 def test_equal_results_give_equal_files(tmp_path: Path) -> None:
     results = store(tmp_path / "results", several())
     first, again = (write_figures(results, tmp_path / name, ["svg"]) for name in ("one", "two"))
