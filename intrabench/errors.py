@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ContextDecorator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+from intrabench.surroundings import put_back, settings
 
 
 class IntraBenchError(Exception):
@@ -22,6 +24,10 @@ class WrongType(IntraBenchError):
     """A method gave something of the wrong type; the message names it, what it gave and what was expected."""
 
 
+class Changed(IntraBenchError):
+    """Code of others changed what all share; the message says what, and what to write instead."""
+
+
 class Quit(Exception):
     """Code of others, such as a plug-in, tried to end the whole program; see `foreign`."""
 
@@ -31,12 +37,22 @@ class foreign(ContextDecorator):
 
     What such code raises to end the whole program, as `sys.exit` does, becomes `Quit`, which is an exception like any
     other, so that only its session or command fails. Ctrl-C is the user's own. Never yield inside of it: a generator
-    that is closed looks the same as code that raises GeneratorExit.
+    that is closed looks the same as code that raises GeneratorExit. What it changed of the `surroundings` is set back.
+
+    Raises:
+        Changed: it changed them; what else it raised is more important.
     """
 
-    def __enter__(self) -> None: ...
+    def __init__(self) -> None:
+        self._before: list[Mapping[str, Any]] = []  # a decorated function may call itself
+
+    def __enter__(self) -> None:
+        self._before.append(settings())
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        changed = put_back(self._before.pop())
+        if changed and (error is None or isinstance(error, StopIteration)):
+            raise Changed(f"it changed {changed}")
         if error is not None and not isinstance(error, Exception | KeyboardInterrupt):
             what = said(error, repr)[:200] or type(error).__name__
             raise Quit(f"{what} would have ended the program; raise an ordinary exception").with_traceback(at)
