@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
+from intrabench.atomic import atomically, writing
 from intrabench.mask import Box, Mask, box_slices, grow, intersection
 from intrabench.names import one_line
 from intrabench.prompts import Lasso, Prompts, Scribble
@@ -38,9 +39,18 @@ class Picture:
     lines: Sequence[str] = ()
 
     def save(self, path: Path, tiles: int = 12) -> None:
-        """Write the `image` as a PNG."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self.image(tiles).save(path)
+        """Write the `image` in the format of the path's ending.
+
+        Raises:
+            ValueError: no format has this ending.
+            IntraBenchError: the file cannot be written.
+        """
+        drawn = self.image(tiles)
+        kind = Image.registered_extensions().get(path.suffix.lower())
+        if kind is None:
+            raise ValueError(f"unknown ending: {path.suffix}")
+        with writing(path), atomically(path, durable=False) as part:
+            drawn.save(part, kind)
 
     def image(self, tiles: int = 12) -> Image.Image:
         """An RGB image of at most `tiles` axial slices, and of the coronal or sagittal planes in which strokes lie.

@@ -5,6 +5,7 @@ Only this module and the conversion of data sets know about orientation, spacing
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ import numpy as np
 from nibabel.orientations import apply_orientation, axcodes2ornt, inv_ornt_aff, io_orientation, ornt_transform
 from numpy.typing import NDArray
 
+from intrabench.atomic import atomically
 from intrabench.errors import IntraBenchError
 from intrabench.frozen import frozen
 from intrabench.modality import in_hounsfield, states_ct
@@ -209,9 +211,15 @@ def whole_numbers(labels: Array, name: str) -> Array:
 
 
 def write_nifti(path: Path, array: Array, grid: Grid) -> None:
-    """Write a canonical array ``(z, y, x)`` as NIfTI on its original grid."""
+    """Write a canonical array ``(z, y, x)`` as NIfTI on its original grid, completely or not at all."""
     stored = array.astype(np.uint8) if array.dtype == bool else array
-    nib.save(nib.Nifti1Image(grid.from_canonical(stored), grid.affine, dtype=stored.dtype), path)
+    image = nib.Nifti1Image(grid.from_canonical(stored), grid.affine, dtype=stored.dtype)
+    with atomically(path, durable=False) as part, part.open("wb") as file:
+        if path.name.endswith(".gz"):
+            with gzip.GzipFile("", "wb", 1, file, mtime=0) as packed:
+                image.to_stream(packed)
+        else:
+            image.to_stream(file)
 
 
 def _with_name(path: Path, array: Array, affine: Array, check: Grid | None = None) -> Any:

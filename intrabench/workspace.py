@@ -7,6 +7,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from intrabench.atomic import writing
 from intrabench.documents import read_toml
 from intrabench.errors import IntraBenchError
 from intrabench.specs import nearest
@@ -85,7 +86,7 @@ def make_workspace(folder: Path) -> None:
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise IntraBenchError(f"{folder} already exists and is not empty; give a new folder")
-    try:
+    with writing(folder):
         for part in PARTS:
             source, copy = _template() / part, folder / part
             copy.parent.mkdir(parents=True, exist_ok=True)
@@ -94,8 +95,6 @@ def make_workspace(folder: Path) -> None:
             else:
                 shutil.copyfile(source, copy)
         (folder / FILE).write_text(SETTINGS, encoding="utf-8")
-    except OSError as error:
-        raise IntraBenchError(f"cannot write to {folder} ({error.strerror}); choose another folder") from error
 
 
 def _template() -> Path:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from intrabench.atomic import atomically, writing
+from intrabench.atomic import all_atomically, atomically, make_folder, sync_all, writing
 from intrabench.errors import IntraBenchError
 
 
@@ -60,3 +62,60 @@ def test_what_the_system_refuses_is_one_sentence(number: int, sentence: str) -> 
     with pytest.raises(IntraBenchError) as caught, writing(Path("file.txt")):
         raise OSError(number, "Permission denied")
     assert str(caught.value) == sentence
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """What was synced, with the content it had then, and what was renamed."""
+    found: list[str] = []
+    fsync, replace = os.fsync, os.replace
+
+    def syncing(handle: int) -> None:
+        path = Path(f"/proc/self/fd/{handle}").readlink()
+        found.append(f"sync {path.name}" if path.is_dir() else f"sync {path.read_text()}")
+        fsync(handle)
+
+    def renaming(source: Path, place: Path) -> None:
+        found.append(f"rename to {place.name}")
+        replace(source, place)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", syncing)
+        patch.setattr(os, "replace", renaming)
+        yield found
+
+
+def test_a_file_is_on_the_disk_before_it_counts_and_its_name_after(tmp_path: Path, steps: list[str]) -> None:
+    with atomically(tmp_path / "file.txt") as part:
+        part.write_text("whole")
+    assert steps == ["sync whole", "rename to file.txt", f"sync {tmp_path.name}"]
+    with atomically(tmp_path / "file.txt", durable=False) as part:
+        part.write_text("again")
+    assert steps[3:] == ["rename to file.txt"]
+
+
+def test_several_files_share_the_sync_of_their_folder(tmp_path: Path, steps: list[str]) -> None:
+    with all_atomically([tmp_path / name for name in "ab"]) as parts:
+        for part in parts:
+            part.write_text("whole")
+    assert steps == ["sync whole", "sync whole", "rename to a", "rename to b", f"sync {tmp_path.name}"]
+
+
+def test_no_file_counts_if_one_of_several_fails(tmp_path: Path) -> None:
+    def half() -> None:
+        with all_atomically([tmp_path / name for name in "ab"]) as parts:
+            parts[0].write_text("whole")
+            raise OSError("full")
+
+    with pytest.raises(OSError, match="full"):
+        half()
+    assert list(tmp_path.glob("*")) == [tmp_path / "cwd"]
+
+
+def test_a_new_folder_is_on_the_disk_with_those_above_it(tmp_path: Path, steps: list[str]) -> None:
+    make_folder(tmp_path / "a" / "b")
+    make_folder(tmp_path / "a" / "b")
+    assert steps == [f"sync {tmp_path.name}", "sync a"]
+    (tmp_path / "a" / "b" / "file").write_text("deep")
+    sync_all(tmp_path / "a")
+    assert steps[2:] == ["sync deep", "sync b", "sync a"]

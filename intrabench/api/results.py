@@ -126,14 +126,16 @@ def report(
     targets: number of targets per data set in the viewer.
 
     Returns:
-        The file.
+        The file. Masks that cannot be read are a warning.
     """
     from intrabench.reporting.page.page import write_report
     from intrabench.reporting.table import layout_of
 
     _add(plugin)
     layout = layout_of("dice", "", "dataset", None, aggregation, failed, empty)
-    write_report(_folder(out), Path(file), targets=targets, how=layout.how, policy=layout.policy)
+    unread = write_report(_folder(out), Path(file), targets=targets, how=layout.how, policy=layout.policy)
+    if unread:
+        warnings.warn("\n".join(unread), PartialResults, stacklevel=4)
     return Path(file)
 
 

@@ -121,13 +121,15 @@ def report(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Write one HTML file: tables, curves, ranking, failures, and a viewer of the worst, median and best targets."""
-    given = dict(locals())
-    from intrabench.api import results as api
+    from intrabench.reporting.page.page import write_report
+    from intrabench.reporting.table import layout_of
     from intrabench.workspace import results_folder
 
-    api.report(**given)
+    add_plugins(plugin)
+    folder, layout = results_folder(out), layout_of("dice", "", "dataset", None, aggregation, failed, empty)
+    unread = write_report(folder, file, targets=targets, how=layout.how, policy=layout.policy)
     echo(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
-    tell_damage(results_folder(out))
+    tell_damage(folder, unread)
 
 
 def figures(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -59,8 +60,9 @@ def export_masks(
     from intrabench.results.export import export as write
     from intrabench.workspace import results_folder
 
-    echo(f"wrote {write(results_folder(out), folder)} masks to {folder}")
-    tell_damage(results_folder(out))
+    written, unread = write(results_folder(out), folder)
+    echo(f"wrote {written} masks to {folder}")
+    tell_damage(results_folder(out), unread)
 
 
 def merge(
@@ -121,6 +123,7 @@ def verify(
     from intrabench.engine.options import interpreter
     from intrabench.engine.verify import Trust
     from intrabench.engine.verify import verify as verdicts
+    from intrabench.results.store import damaged_masks
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)
@@ -131,16 +134,16 @@ def verify(
         counts[verdict.found] += 1
         echo(f"{words[verdict.found]:<18}  {verdict.message}")
     echo(", ".join(f"{counts[found]} {word}" for found, word in words.items() if counts[found]))
-    tell_damage(folder)
+    tell_damage(folder, damaged_masks(folder))
     if counts["differs"] or not counts["equal"] + counts["rounding"]:
         raise typer.Exit(1)
 
 
-def tell_damage(folder: Path) -> None:
-    """Print the damaged parts of a results folder; if there are any, exit with code 1."""
+def tell_damage(folder: Path, unread: Sequence[str] = ()) -> None:
+    """Print the damaged parts of a results folder, and what else was not read; if there is any, exit with code 1."""
     from intrabench.results.store import damaged_parts
 
-    damaged = damaged_parts(folder)
+    damaged = [*unread, *damaged_parts(folder)]
     for warning in damaged:
         echo(warning, err=True)
     if damaged:

@@ -31,7 +31,7 @@ def _described(job: Job, folder: Path) -> list[str]:
     for dataset, case in job.selected():
         chosen[dataset].append(case)
     lines = [line for dataset, names in chosen.items() for line in _data(dataset, names)]
-    indexes = {(dataset, case): cases.index(dataset, case) for dataset, case in job.selected()}
+    indexes = {(dataset, case): cases.look(dataset, case)[0] for dataset, case in job.selected()}
     unknown = [where for where, index in indexes.items() if index is None]
     if not unknown:
         check_targets([index for index in indexes.values() if index], job.targets)

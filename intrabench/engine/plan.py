@@ -97,7 +97,10 @@ def _prepare(dataset: Dataset, case: str, reporter: Reporter) -> tuple[CaseIndex
     """The index of a case, or None and the reason."""
     try:
         with foreign():
-            if cases.index(dataset, case) is None:
+            found, damaged = cases.look(dataset, case)
+            if damaged:
+                reporter.say(f"{dataset.short_spec}, case {case}: {damaged} is damaged; the case is converted again")
+            if found is None:
                 for source in cases.to_download(dataset, [case]):
                     reporter.say(f"{dataset.short_spec}: needs {source.title} ({source.megabytes:.1f} MB)")
             index = cases.prepare(dataset, case, watch=reporter.watch)

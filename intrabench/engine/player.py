@@ -64,6 +64,8 @@ class Player:
         """Open the image once and play the units in waves."""
         if not units:
             return
+        for damaged in filter(None, (self.store.bad_masks(unit.key) for unit in units)):
+            self.reporter.say(damaged)
         stack = ExitStack()
         try:
             started = time.perf_counter()

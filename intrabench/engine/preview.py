@@ -52,7 +52,7 @@ def write(picture: Picture, name: str, path: Path) -> Path:
     path = path.with_stem(f"{path.stem}_{name}") if name else path
     try:
         picture.save(path)
-    except (OSError, ValueError) as error:  # PIL raises ValueError for unknown endings
+    except ValueError as error:
         raise IntraBenchError(f"cannot write the picture {path} ({error}); give a path that ends in .png") from error
     return path
 

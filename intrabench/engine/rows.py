@@ -13,6 +13,7 @@ from intrabench.engine.environment import peak_gpu_mb, peak_memory_mb, versions_
 from intrabench.engine.progress import Reporter
 from intrabench.engine.units import Unit
 from intrabench.errors import several
+from intrabench.mask import Mask
 from intrabench.play.session import Session
 from intrabench.results.current import current, newest_plays
 from intrabench.results.store import FAILED, Store, read_rows
@@ -82,6 +83,7 @@ class RowWriter:
     def played(self, units: Sequence[Unit], sessions: Sequence[Session]) -> None:
         """Rows of the sessions that are complete, with their turns and masks, as one part."""
         rows, turns, complete, failures = [], [], 0, list[str]()
+        masks: dict[str, Sequence[Mask]] = {}
         for unit, session in zip(units, sessions, strict=True):
             if session.request is not None:
                 continue
@@ -91,7 +93,9 @@ class RowWriter:
             rows += [{**_columns(unit), **row, "target_ml": session.target.volume_ml} for row in session.rows]
             turns += session.turns
             if session.masks:
-                self.store.write_masks(unit.key, session.masks)
+                masks[unit.key] = session.masks
+        if masks:
+            self.store.write_masks(masks)
         if rows:
             self.store.write_part(rows, turns)
         self._count(complete, failures)

@@ -112,7 +112,7 @@ def _options(results: Path, stored: pl.DataFrame, trust: Trust) -> Options:
             )
         python = trust.python
     dataset = dataset_of(results, row)
-    if cases.index(dataset, row["case"]) is None and cases.to_download(dataset, [row["case"]]):
+    if cases.look(dataset, row["case"])[0] is None and cases.to_download(dataset, [row["case"]]):
         raise IntraBenchError(f"its scan is missing; `intrabench data get {dataset.argument}` downloads it")
     weights = {RANDOM: Path(RANDOM), BY_HAND: Path(at_home(str(given.get("weights"))))}
     if row["weights"] == BY_HAND and not trust.folder and not _ships(row["model"]):

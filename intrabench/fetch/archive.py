@@ -105,7 +105,7 @@ def _inside(folder: Path, name: str, archive: Path) -> Path:
 def _place(reader: Callable[[], IO[bytes]], target: Path, archive: Path, limit: int | None) -> None:
     """Write one member whole or not at all."""
     written = 0
-    with atomically(target) as part, reader() as source, part.open("wb") as file:
+    with atomically(target, durable=False) as part, reader() as source, part.open("wb") as file:
         while chunk := source.read(CHUNK):
             written += file.write(chunk)
             if limit is not None and written > limit:

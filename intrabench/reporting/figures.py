@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from io import BytesIO
 from math import ceil
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from intrabench.atomic import atomically, writing
 from intrabench.errors import IntraBenchError
 from intrabench.names import one_line
 from intrabench.reporting.page.curve_data import curve_data
@@ -60,11 +62,7 @@ def write_figures(
         drawn["dice_by_size"] = _sizes(strata(scored), names)
         with suppress(IntraBenchError):  # no line has all data sets, so there is no ranking
             drawn["ranking"] = _ranking(ranking(scored, ["line"], how).table, names)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            return [path for name, figure in drawn.items() for path in _save(figure, folder, name, formats)]
-        except OSError as error:
-            raise IntraBenchError(f"cannot write to {folder} ({error.strerror}); choose another folder") from error
+        return [path for name, figure in drawn.items() for path in _save(figure, folder, name, formats)]
 
 
 def _style() -> Any:
@@ -193,5 +191,8 @@ def _save(figure: Any, folder: Path, name: str, formats: Sequence[str]) -> list[
     paths = [folder / f"{name}.{format}" for format in formats]
     for path in paths:  # without the date, so that equal results give equal files
         dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-        figure.savefig(path, dpi=200, metadata=dated.get(path.suffix))
+        content = BytesIO()  # where writing a PDF fails, matplotlib hides why
+        figure.savefig(content, format=path.suffix[1:], dpi=200, metadata=dated.get(path.suffix))
+        with writing(path), atomically(path, durable=False) as part:
+            part.write_bytes(content.getbuffer())
     return paths

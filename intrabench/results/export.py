@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from intrabench.atomic import writing
 from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from intrabench.names import file_name
@@ -13,34 +14,50 @@ from intrabench.results.store import read_masks, read_rows
 from intrabench.volume import Volume, write_nifti
 
 
-def export(results: Path, folder: Path) -> int:
-    """Write ``DATASET/CASE/TARGET__MODEL__PROMPTER__seedS_roundR.nii.gz`` for all kept masks; returns how many.
+def export(results: Path, folder: Path) -> tuple[int, list[str]]:
+    """Write ``DATASET/CASE/TARGET__MODEL__PROMPTER__seedS_roundR.nii.gz`` for all kept masks.
 
     Names are those of `file_name`. Sessions that differ in something else, such as the protocol, or in upper and lower
     case alone, have their key behind them.
 
+    Returns:
+        How many were written, and a sentence for each file of masks, case or data set that cannot be read.
+
     Raises:
-        IntraBenchError: the run kept no masks, or its data set is unknown or not available.
+        IntraBenchError: the run kept no masks, or a file cannot be written.
     """
     written = 0
+    unread: dict[str, None] = {}
     owners: dict[str, str] = {}
-    last: tuple[tuple[str, str], Volume] | None = None
-    for row in read_rows(results).with_columns(MODEL).sort("dataset", "case", "session", "round").iter_rows(named=True):
-        masks = read_masks(results, row["session"])
-        if row["round"] >= len(masks):
-            continue
+    last: tuple[tuple[str, str], Volume | None] | None = None
+    for row in (
+        read_rows(results)
+        .with_columns(MODEL)
+        .sort("dataset", "case", "target", "session", "round")
+        .iter_rows(named=True)
+    ):
         place = row["dataset"], row["case"]
-        if last is None or last[0] != place:
-            last = place, store.open_case(dataset_of(results, row), row["case"]).volume
+        try:
+            masks = read_masks(results, row["session"])
+            if row["round"] >= len(masks):
+                continue
+            if last is None or last[0] != place:
+                last = place, None
+                last = place, store.open_case(dataset_of(results, row), row["case"]).volume
+        except IntraBenchError as error:
+            unread[str(error)] = None
+            continue
+        if last[1] is None:
+            continue
         who = [row["target"], row["model"], row["prompter"], f"seed{row['seed']}_round{row['round']}"]
         within = Path(file_name(row["dataset"]), file_name(row["case"]))
         key = str(within / file_name(*who)).casefold()
         if owners.setdefault(key, row["session"]) != row["session"]:
             who.append(row["session"])
         path = folder / within / f"{file_name(*who)}.nii.gz"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_nifti(path, masks[row["round"]].to_array(last[1].shape), last[1].grid)
+        with writing(path):
+            write_nifti(path, masks[row["round"]].to_array(last[1].shape), last[1].grid)
         written += 1
-    if not written:
+    if not written and not unread:
         raise IntraBenchError(f"{results} has no masks; repeat the run with --save-masks")
-    return written
+    return written, list(unread)

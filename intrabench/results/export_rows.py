@@ -12,11 +12,11 @@ from intrabench.atomic import atomically, writing
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import PROTOCOLS
 from intrabench.results.current import counting
-from intrabench.results.store import read_rows, read_turns
+from intrabench.results.store import read_rows, read_turns, write_parquet
 
 _WRITERS: dict[str, Callable[[pl.DataFrame, Path], Any]] = {
     ".csv": pl.DataFrame.write_csv,
-    ".parquet": pl.DataFrame.write_parquet,
+    ".parquet": write_parquet,
     ".jsonl": pl.DataFrame.write_ndjson,
 }
 
@@ -58,5 +58,5 @@ def export_rows(
 
 
 def _write(frame: pl.DataFrame, path: Path) -> None:
-    with writing(path), atomically(path) as part:
+    with writing(path), atomically(path, durable=False) as part:
         _WRITERS[path.suffix](frame, part)

@@ -15,7 +15,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.results.differences import describe, differences
 from intrabench.results.placing import put_in_place
 from intrabench.results.runs import read_record, read_records
-from intrabench.results.store import FAILED, damaged_files, damaged_parts, read_rows
+from intrabench.results.store import FAILED, clean, cut_masks, damaged_files, damaged_masks, damaged_parts, read_rows
 
 FOLDERS = {"rows": "*.parquet", "turns": "*.parquet", "masks": "*.npz", "runs": "*.json"}
 """What is copied. Runs write turns before their rows; so rows of an ongoing run are listed first, moved last."""
@@ -53,7 +53,8 @@ def merge(sources: Sequence[Path], out: Path, *, newest: bool = False) -> Merged
             )
         if source.resolve() == out.resolve():
             raise IntraBenchError(f"{source} cannot be merged into itself; give another folder with --out")
-    merged = Merged(damaged=[text for root in (out, *sources) for text in damaged_parts(root)])
+    clean(out)
+    merged = Merged(damaged=[text for root in (out, *sources) for text in (*damaged_parts(root), *damaged_masks(root))])
     files = _wanted(sources, out, merged)
     _compare([out, *sources], merged)
     merged.versions = _versions([out, *sources])
@@ -67,7 +68,7 @@ def _wanted(sources: Sequence[Path], out: Path, merged: Merged) -> dict[Path, Pa
     """The files to copy and their paths below `out`. Of two files with one name, one may be more complete."""
     files: dict[Path, Path] = {}
     for source in sources:
-        damaged = damaged_files(source)
+        damaged = [*damaged_files(source), *cut_masks(source)]
         for folder, pattern in FOLDERS.items():
             for path in sorted(set((source / folder).glob(pattern)).difference(damaged)):
                 place = path.relative_to(source)

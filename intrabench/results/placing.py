@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from intrabench.atomic import writing
+from intrabench.atomic import make_folder, sync, sync_all, writing
 
 
 def put_in_place(files: Mapping[Path, Path], out: Path) -> None:
     """Copy files to their paths below `out`, ``{path: source}``: first to temporary names, then renamed in this order.
+
+    All copies are on the disk before the first one is renamed.
 
     Raises:
         IntraBenchError: a file cannot be written; then nothing has changed.
@@ -24,10 +26,14 @@ def put_in_place(files: Mapping[Path, Path], out: Path) -> None:
                 _copy(source, staging / place)
                 if (out / place).exists():
                     _copy(out / place, staging / "old" / place)
+            if files:
+                sync_all(staging)
             for place in files:
-                (out / place).parent.mkdir(parents=True, exist_ok=True)
+                make_folder((out / place).parent)
                 moved.append(place)
                 os.replace(staging / place, out / place)
+            for folder in {(out / place).parent for place in files}:
+                sync(folder)
         except BaseException:
             for place in moved:
                 old = staging / "old" / place

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ _PASSING = ("device", "batch", "memory", "compile", "cache_embeddings", "python"
 """The options in those records that do not determine the sessions of a run."""
 
 _TYPES: dict[str, Any] = {
-    **{"state": str, "started": str, "ended": str | None, "rounds": int},
+    **{"state": str, "started": str, "ended": str | None, "rounds": int, "stamps": list[int]},
     **{"options": dict, "work": dict, "versions": dict, "hardware": dict, "weights": list[dict[str, Any]]},
 }
 _TYPES_OF_OPTIONS: dict[str, Any] = {
@@ -55,12 +56,26 @@ def read_records(root: Path) -> list[dict[str, Any]]:
 
 def unfinished(root: Path) -> list[dict[str, Any]]:
     """Records of runs that did not finish and were not completed since by another run of the same work."""
-    records = sorted((record for record in read_records(root) if "state" in record), key=lambda r: str(r["started"]))
-    ended: dict[str, str] = {}
+    records = sorted((record for record in read_records(root) if "state" in record), key=_span)
+    ended: dict[str, int] = {}
     for record in records:
         if record["state"] == FINISHED:
-            ended[work_of(record)] = max(str(record["ended"]), ended.get(work_of(record), ""))
-    return [r for r in records if r["state"] != FINISHED and ended.get(work_of(r), "") < str(r["started"])]
+            ended[work_of(record)] = max(_span(record)[1], ended.get(work_of(record), 0))
+    return [r for r in records if r["state"] != FINISHED and ended.get(work_of(r), 0) < _span(r)[0]]
+
+
+def _span(record: Mapping[str, Any]) -> tuple[int, int]:
+    """When a run began and ended, by its stamps (`Store.stamp`); records of older versions have only the clock's."""
+    if stamps := record.get("stamps"):
+        return stamps[0], stamps[-1]
+    return _nanoseconds(record.get("started")), _nanoseconds(record.get("ended"))
+
+
+def _nanoseconds(time: str | None) -> int:
+    try:
+        return int(datetime.fromisoformat(time or "").timestamp() * 1e9)
+    except (ValueError, OverflowError):
+        return 0
 
 
 def work_of(record: Mapping[str, Any]) -> str:

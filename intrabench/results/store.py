@@ -9,16 +9,22 @@ runs/RUN.json            the manifest of the run: command, versions, machine, da
 from __future__ import annotations
 
 import json
+import os
+import struct
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
+from io import BytesIO
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from intrabench.atomic import atomically
+from intrabench.atomic import all_atomically, make_folder
 from intrabench.errors import IntraBenchError
+from intrabench.leftovers import remove_leftovers
 from intrabench.mask import Mask
 from intrabench.names import check_utf8
 from intrabench.results.upgrade import UPGRADED, upgraded
@@ -77,8 +83,9 @@ SCHEMA: dict[str, Any] = {
 """Columns that all rows have; each other metric has one more, of floats, named by the ids in `metrics`.
 
 `contract` is the version of the meaning of rows; `weights` is the kind of the model's weights (registered, random, or a
-file of the user's); `written_at` (nanoseconds) decides which of two rows of a session is newer. `patient` changes no
-answer, so it may be corrected later: the newest row of a case decides for all its rows, also for those without one.
+file of the user's); `written_at` (nanoseconds, `Store.stamp`) decides which of two rows of a session is newer.
+`patient` changes no answer, so it may be corrected later: the newest row of a case decides for all its rows, also for
+those without one.
 """
 
 ALWAYS = ("dice", "iou")
@@ -103,15 +110,30 @@ class Store:
         """Create the folder. The result of `record` is written with the first part; `parts` counts the parts."""
         self.root, self.run_id, self._record, self.parts = root, run_id, record, 0
         self._seen: dict[str, pl.DataFrame] = {}
+        self._stamps: list[int] = []
         check_utf8(str(root), "the results folder")  # polars writes to no other path
         try:
             for folder in ("rows", "turns", "runs", "locks"):
-                (root / folder).mkdir(parents=True, exist_ok=True)
+                make_folder(root / folder)
             probe = root / "runs" / f".{run_id}.tmp"
             probe.touch()
             probe.unlink()
+            clean(root)
         except OSError as error:
             raise _cannot_write(root, error) from error
+
+    def stamp(self) -> int:
+        """The time in nanoseconds, but later than all that this store has written or read.
+
+        So what a run writes is newer than what it found, although the clock of the machine before may have been ahead.
+        """
+        before = max(self._found, self._stamps[-1] if self._stamps else 0)
+        self._stamps = [*self._stamps[:1], max(time.time_ns(), min(before + 1, _LAST))]
+        return self._stamps[-1]
+
+    @cached_property
+    def _found(self) -> int:
+        return newest_stamp(self.root)
 
     def write_part(self, rows: Sequence[Mapping[str, Any]], turns: Sequence[Mapping[str, Any]]) -> None:
         """Write the turns and then the rows of finished sessions; a session counts only once its rows are written.
@@ -124,22 +146,26 @@ class Store:
             self.write_record(self._record())
         self.parts += 1
         name = f"{self.run_id}-{self.parts:04d}.parquet"
-        now = time.time_ns()
+        now = self.stamp()
         stamped = [{"run_id": self.run_id, "written_at": now, **row} for row in rows]
         given = [{"written_at": now, **turn} for turn in turns]
-        _write(self.root / "turns" / name, pl.DataFrame(given, schema=TURNS).write_parquet)
-        _write(self.root / "rows" / name, pl.DataFrame(stamped, schema=schema).write_parquet)
+        _write({self.root / "turns" / name: partial(write_parquet, pl.DataFrame(given, schema=TURNS))})
+        _write({self.root / "rows" / name: partial(write_parquet, pl.DataFrame(stamped, schema=schema))})
 
     def write_record(self, record: Mapping[str, Any]) -> None:
-        """Write the record of the run, in place of an earlier one."""
-        text = json.dumps({"run_id": self.run_id, **record}, indent=1, default=str)
-        _write(self.root / "runs" / f"{self.run_id}.json", lambda path: path.write_text(text, "utf-8"))
+        """Write the record of the run, in place of an earlier one; `stamps` are its first and its newest one."""
+        self.stamp()
+        text = json.dumps(
+            {"run_id": self.run_id, "stamps": [self._stamps[0], self._stamps[-1]], **record}, indent=1, default=str
+        )
+        _write({self.root / "runs" / f"{self.run_id}.json": lambda path: path.write_text(text, "utf-8")})
 
     def finished(self, rounds: int) -> set[str]:
         """Sessions that are complete for this number of rounds; only new parts are read."""
         for path in (self.root / "rows").glob("*.parquet"):
             if path.name not in self._seen:
-                self._seen[path.name] = _read([path], SCHEMA).select(_PROGRESS)
+                self._seen[path.name] = found = _read([path], SCHEMA).select(_PROGRESS)
+                self._found = max(self._found, _latest(found))  # other runs write here, too
         return _finished(pl.concat(self._seen.values()), rounds) if self._seen else set()
 
     def failed_cases(self) -> set[str]:
@@ -148,32 +174,58 @@ class Store:
         return set(rows.filter(pl.col("target") == WHOLE_CASE)["session"].to_list())
 
     def has_masks(self, session: str) -> bool:
-        """Whether the masks of a session are stored."""
-        return _masks(self.root, session).is_file()
+        """Whether the masks of a session are stored; a file that was cut short does not count."""
+        return _is_whole(_masks(self.root, session))
 
-    def write_masks(self, session: str, masks: Sequence[Mask]) -> None:
-        """Store the masks of a session, one per round, cropped and bit-packed."""
-        arrays: dict[str, np.ndarray[Any, Any]] = {}
-        for number, mask in enumerate(masks):
-            arrays[f"round{number}"] = mask.pack()
-            arrays[f"box{number}"] = np.array(mask.box)
+    def bad_masks(self, session: str) -> str:
+        """A sentence if there is a file of a session's masks that does not count; else an empty string."""
+        path = _masks(self.root, session)
+        return f"{path} cannot be read; its session is played again" if path.exists() and not _is_whole(path) else ""
 
-        def write(path: Path) -> None:
+    def write_masks(self, sessions: Mapping[str, Sequence[Mask]]) -> None:
+        """Store the masks of sessions, one per round, cropped and bit-packed."""
+
+        def write(path: Path, masks: Sequence[Mask]) -> None:
+            arrays: dict[str, np.ndarray[Any, Any]] = {}
+            for number, mask in enumerate(masks):
+                arrays[f"round{number}"] = mask.pack()
+                arrays[f"box{number}"] = np.array(mask.box)
             with path.open("wb") as file:
                 np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
-        path = _masks(self.root, session)
-        _write(path, write)
+        _write({_masks(self.root, session): partial(write, masks=masks) for session, masks in sessions.items()})
+
+
+def clean(root: Path) -> None:
+    """Remove what killed runs and merges left in a results folder more than a day ago."""
+    remove_leftovers(root, ".merge-*")
+    remove_leftovers(root / "locks", "*.lock", "*.run")
+    for folder in ("rows", "turns", "masks", "runs"):
+        remove_leftovers(root / folder, ".*.part", ".*.tmp")
 
 
 def read_masks(root: Path, session: str) -> list[Mask]:
-    """The stored masks of a session, one per round; none without ``--save-masks``."""
+    """The stored masks of a session, one per round; none without ``--save-masks``.
+
+    Raises:
+        IntraBenchError: the file cannot be read.
+    """
     path = _masks(root, session)
-    if not path.is_file():
+    try:
+        with np.load(path) as arrays:
+            boxes = [arrays[f"box{number}"] for number in range(len(arrays.files) // 2)]
+            return [Mask.unpack(box[:3], box[3:] - box[:3], arrays[f"round{n}"]) for n, box in enumerate(boxes)]
+    except FileNotFoundError:
         return []
-    with np.load(path) as arrays:
-        boxes = [arrays[f"box{number}"] for number in range(len(arrays.files) // 2)]
-        return [Mask.unpack(box[:3], box[3:] - box[:3], arrays[f"round{n}"]) for n, box in enumerate(boxes)]
+    except Exception as error:  # zip, zlib and numpy raise different exceptions for damaged files
+        raise IntraBenchError(_left_out(path)) from error
+
+
+def write_parquet(frame: pl.DataFrame, path: Path) -> None:
+    """Write a frame as Parquet; unlike those of polars, the errors tell that a disk is full."""
+    content = BytesIO()
+    frame.write_parquet(content)
+    path.write_bytes(content.getbuffer())
 
 
 def read_rows(root: Path) -> pl.DataFrame:
@@ -216,12 +268,17 @@ def metric_columns(rows: pl.DataFrame) -> list[str]:
 
 def damaged_parts(root: Path) -> list[str]:
     """A sentence for each part that cannot be read. It is ignored, and the next run computes it again."""
-    remedies = {"rows": "delete it", "turns": "delete it and its namesake in rows"}
-    return [
-        f"{path} cannot be read and is left out; {remedies[path.parent.name]}, and the command of its run computes its "
-        "sessions again"
-        for path in damaged_files(root)
-    ]
+    return [_left_out(path) for path in damaged_files(root)]
+
+
+def damaged_masks(root: Path) -> list[str]:
+    """A sentence for each file of masks that was cut short; it counts as missing."""
+    return [_left_out(path) for path in cut_masks(root)]
+
+
+def cut_masks(root: Path) -> list[Path]:
+    """The files of masks that were cut short."""
+    return [path for path in sorted((root / "masks").glob("*.npz")) if not _is_whole(path)]
 
 
 def damaged_files(root: Path) -> list[Path]:
@@ -230,10 +287,27 @@ def damaged_files(root: Path) -> list[Path]:
     return [*_damaged(rows, SCHEMA), *_damaged(turns, {"session": pl.String})]
 
 
+def newest_stamp(root: Path) -> int:
+    """The newest `written_at` in a folder. It grows within a run, so only the last part of each run is read."""
+
+    def place(path: Path) -> tuple[str, int, str]:
+        run, _, number = path.stem.rpartition("-")
+        return run, len(number), number
+
+    newest = 0
+    for _, parts in groupby(sorted((root / "rows").glob("*.parquet"), key=place), lambda path: place(path)[0]):
+        readable = (_together([path], {"written_at": pl.Int64}) for path in reversed(list(parts)))
+        newest = max(newest, next((_latest(found) for found in readable if found is not None), 0))
+    return newest
+
+
 def finished_sessions(root: Path, rounds: int) -> set[str]:
     """Sessions that are complete for this number of rounds."""
     return _finished(_read(sorted((root / "rows").glob("*.parquet")), SCHEMA), rounds)
 
+
+_LAST = 2**63 - 1
+"""The largest stamp that a row can have."""
 
 _PROGRESS = ("session", "target", "round", "status", "ended", "written_at")
 
@@ -278,6 +352,28 @@ def _measured(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _masks(root: Path, session: str) -> Path:
     return root / "masks" / f"{session}.npz"
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a zip ends as it says itself: with a record of 22 bytes, right behind its directory."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(size - 22, 0))
+            end = file.read()
+    except OSError:
+        return False
+    return end.startswith(b"PK\5\6") and size == 22 + sum(struct.unpack_from("<II", end, 12))
+
+
+def _left_out(path: Path) -> str:
+    beside = " and its namesake in rows" if path.parent.name == "turns" else ""
+    sessions = "plays its session" if path.parent.name == "masks" else "computes its sessions"
+    return f"{path} cannot be read and is left out; delete it{beside}, and the command of its run {sessions} again"
+
+
+def _latest(rows: pl.DataFrame) -> int:
+    return int(rows["written_at"].cast(pl.Int64).max() or 0)  # type: ignore[arg-type]
 
 
 def _read(paths: Sequence[Path], schema: Mapping[str, Any]) -> pl.DataFrame:
@@ -328,10 +424,13 @@ _UNREADABLE = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 """Exceptions of polars for damaged files; a few cause a panic."""
 
 
-def _write(path: Path, write: Callable[[Path], Any]) -> None:
+def _write(files: Mapping[Path, Callable[[Path], Any]]) -> None:
+    """Write files, each by its function: all before one of them counts."""
+    path = next(iter(files))
     try:
-        with atomically(path) as part:
-            write(part)
+        with all_atomically(list(files)) as parts:
+            for (path, write), part in zip(files.items(), parts, strict=True):  # noqa: B007
+                write(part)
     except OSError as error:
         raise _cannot_write(path, error) from error
 

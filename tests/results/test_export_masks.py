@@ -68,11 +68,12 @@ def test_every_mask_has_its_own_file_inside_the_folder(results: Path, tmp_path: 
     rows = read_rows(results)
     folder = tmp_path / "deep" / "nii"
     assert rows["status"].unique().to_list() == ["ok"]
-    assert export(results, folder) == rows.height == len(CASES) * len(LABELS)
+    assert export(results, folder) == (rows.height, [])
+    assert rows.height == len(CASES) * len(LABELS)
     files = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*.nii.gz"))
     assert len({str(path).casefold() for path in files}) == len(files) == rows.height  # also where A and a are one
     assert {path.parts[:3] for path in files} == {("deep", "nii", "awkward")}
-    assert folder / "awkward/p_1/lesion [left].1__box_fill__box_slice__seed0_round0.nii.gz" in folder.rglob("*")
+    assert folder / "awkward/p_1/Lesion [left].1__box_fill__box_slice__seed0_round0.nii.gz" in folder.rglob("*")
 
 
 def test_an_exported_mask_is_that_of_its_case_and_label(results: Path, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def stored(root: Path, run: str, frame: pl.DataFrame, masks: int = 0, **record: 
     store.write_part(given, turns)
     for session in frame["session"].unique():
         if masks:
-            store.write_masks(session, [Mask.of(np.ones((1, 1, number + 1))) for number in range(masks)])
+            store.write_masks({session: [Mask.of(np.ones((1, 1, number + 1))) for number in range(masks)]})
 
 
 def content(root: Path) -> dict[str, bytes]:
@@ -173,7 +173,7 @@ def test_of_two_masks_the_one_with_more_rounds_is_kept() -> None:
     assert [mask.voxels for mask in read_masks(OUT, "s")] == [1, 2, 3]
     merge([A], OUT)
     assert len(read_masks(OUT, "s")) == 3
-    Store(A, "later").write_masks("s", [Mask.of(np.ones((2, 2, 2)))] * 3)
+    Store(A, "later").write_masks({"s": [Mask.of(np.ones((2, 2, 2)))] * 3})
     assert merge([A], OUT).rounding == ["masks a/masks/s.npz differ from out/masks/s.npz, which are kept"]
     assert [mask.voxels for mask in read_masks(OUT, "s")] == [1, 2, 3]
 

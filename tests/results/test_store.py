@@ -153,7 +153,7 @@ def test_leftovers_of_a_killed_run_are_not_read() -> None:
 def test_masks_come_back_bit_for_bit() -> None:
     store = Store(Path("out"), "run")
     array = np.random.default_rng(0).random((3, 4, 5)) > 0.5
-    store.write_masks("a", [Mask.of(array, (7, 8, 9)), Mask.empty()])
+    store.write_masks({"a": [Mask.of(array, (7, 8, 9)), Mask.empty()]})
     assert store.has_masks("a")
     back, empty = read_masks(Path("out"), "a")
     assert np.array_equal(back.to_array((12, 14, 16))[7:10, 8:12, 9:14], array)

@@ -11,11 +11,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
-from intrabench.atomic import writing
+from intrabench.atomic import make_folder, sync, sync_all, writing
 from intrabench.datasets.base import Dataset, Files, Watch, cases_of, load_case
-from intrabench.datasets.cases.stored_case import CaseIndex, StoredCase, read_index, write_case
+from intrabench.datasets.cases.stored_case import INDEX, CaseIndex, StoredCase, read_index, write_case
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.source import Source
+from intrabench.leftovers import remove_leftovers
 from intrabench.names import file_name
 from intrabench.specs import nearest
 from intrabench.versions import version_of
@@ -52,17 +53,34 @@ def prepare(dataset: Dataset, case: str, root: Path | None = None, watch: Watch 
             f"data set {dataset.short_spec} has no case {case!r}{nearest(case, known)}; "
             f"`intrabench data list {dataset.argument}` shows all"
         )
-    ready = _whole(dataset, case, root)
+    ready, _ = look(dataset, case, root)
     if ready is not None:
         return ready
     from filelock import FileLock
 
     folder = _folder(dataset, case, root)
     with writing(folder):
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(folder.parent)
+    remove_leftovers(folder.parent, ".*.part", ".*.old", ".*.lock")
     with FileLock(folder.with_name(f".{folder.name}.lock")):
         # another process may have converted it in the meantime
-        return _whole(dataset, case, root) or _convert(dataset, case, folder, root or data_root(), watch)
+        return look(dataset, case, root)[0] or _convert(dataset, case, folder, root or data_root(), watch)
+
+
+def look(dataset: Dataset, case: str, root: Path | None = None) -> tuple[CaseIndex | None, str]:
+    """The index of a prepared case whose files all exist in full length; else None, so that it is converted again.
+
+    With None comes the name of the file that is damaged, if one is.
+    """
+    folder = _folder(dataset, case, root)
+    try:
+        found = index(dataset, case, root)
+    except IntraBenchError:
+        return None, str(folder / INDEX)
+    for name, size in found.sizes.items() if found else ():
+        if _size(folder / name) != size:
+            return None, str(folder / name)
+    return found, ""
 
 
 def open_case(dataset: Dataset, case: str, root: Path | None = None) -> StoredCase:
@@ -147,18 +165,6 @@ def remove(dataset: Dataset, shared: Collection[Path] = (), root: Path | None = 
     return freed
 
 
-def _whole(dataset: Dataset, case: str, root: Path | None) -> CaseIndex | None:
-    """The index of a case whose files all exist in full length; else None, so that it is converted again."""
-    try:
-        found = index(dataset, case, root)
-    except IntraBenchError:
-        return None
-    folder = _folder(dataset, case, root)
-    if found is None or any(_size(folder / name) != size for name, size in found.sizes.items()):
-        return None
-    return found
-
-
 def _convert(dataset: Dataset, case: str, folder: Path, root: Path, watch: Watch | None) -> CaseIndex:
     """Convert into a folder beside the case's own, then rename it. The caller's lock makes deleting leftovers safe."""
     part, old = folder.with_name(f".{folder.name}.part"), folder.with_name(f".{folder.name}.old")
@@ -173,10 +179,12 @@ def _convert(dataset: Dataset, case: str, folder: Path, root: Path, watch: Watch
         with writing(part):
             shutil.rmtree(files.unpacked, ignore_errors=True)
             made = write_case(part, case, volume, targets, state, version_of(dataset))
+            sync_all(part)
             shutil.rmtree(old, ignore_errors=True)
             if folder.exists():
                 folder.rename(old)
             part.rename(folder)
+            sync(folder.parent)
             shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(part, ignore_errors=True)

@@ -140,7 +140,7 @@ class EmbeddingStore:
             if self._kept is None:
                 self._spill(key, embedding)
             else:
-                with atomically(place) as part, part.open("wb") as file:
+                with atomically(place, durable=False) as part, part.open("wb") as file:
                     np.save(file, embedding, allow_pickle=False)
         except OSError as error:
             raise IntraBenchError(

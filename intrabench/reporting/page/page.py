@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.atomic import atomically
+from intrabench.atomic import atomically, writing
 from intrabench.datasets.base import Dataset
 from intrabench.errors import IntraBenchError
 from intrabench.names import one_line
@@ -66,10 +66,13 @@ def write_report(
     targets: int = 3,
     how: Aggregation = AGGREGATIONS["protocol"],
     policy: FailurePolicy | None = None,
-) -> None:
+) -> list[str]:
     """Write the report of a results folder.
 
     targets: number of targets per data set in the viewer, from the worst to the best by final Dice; 0: none.
+
+    Returns:
+        A sentence for each file of masks that the viewer lacks because it cannot be read.
 
     Raises:
         IntraBenchError: there are no results, or the file cannot be written.
@@ -81,11 +84,10 @@ def write_report(
         raise IntraBenchError(f"--targets {targets} is not a number of targets; give 0 for none, or more")
     content = _content(results, rows, targets, how, policy or FailurePolicy())
     text = _render(content | {"warnings": [*content["warnings"], *(f"{sentence}." for sentence in left_out)]})
-    try:
-        with atomically(path) as part:
-            part.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise IntraBenchError(f"cannot write the report {path} ({error.strerror}); choose another file") from error
+    with writing(path), atomically(path, durable=False) as part:
+        part.write_text(text, encoding="utf-8")
+    unread: list[str] = content["unread"]
+    return unread
 
 
 def _content(
@@ -167,6 +169,7 @@ def _viewer(
     results: Path, rows: pl.DataFrame, scored: pl.DataFrame, datasets: Mapping[str, Dataset | str], targets: int
 ) -> dict[str, Any]:
     shown = list(views(results, rows, chosen(scored, targets), datasets))
+    unread = [text for view in shown for text in view.pop("unread", ())]
     problems: dict[tuple[str, str], set[str]] = {}
     for view in shown:
         if "problem" in view:
@@ -176,7 +179,9 @@ def _viewer(
         "view_problems": [
             without_home(f"{dataset}, case{'s' * (len(cases) > 1)} {', '.join(sorted(cases))}: {problem}")
             for (dataset, problem), cases in sorted(problems.items())
-        ],
+        ]
+        + [without_home(text) for text in unread],
+        "unread": unread,
     }
 
 

@@ -25,7 +25,7 @@ from intrabench.volume import Volume
 def views(
     results: Path, rows: pl.DataFrame, targets: Sequence[Chosen], datasets: Mapping[str, Dataset | str]
 ) -> Iterator[dict[str, Any]]:
-    """Plain data for each target; if it cannot be shown, `problem` says why.
+    """Plain data for each target; if it cannot be shown, `problem` says why; `unread` names masks that cannot be read.
 
     datasets: data sets of the rows by spec, or why they are not available.
     """
@@ -70,7 +70,13 @@ def _shown(
     results: Path, one: Chosen, volume: Volume, target: Target, turns: pl.DataFrame, rows: pl.DataFrame
 ) -> dict[str, Any]:
     """A target in the smallest window that contains it and all its sessions."""
-    masks = {session["session"]: read_masks(results, session["session"]) for session in one.sessions}
+    masks, unread = dict[str, list[Mask]](), list[str]()
+    for session in one.sessions:
+        try:
+            masks[session["session"]] = read_masks(results, session["session"])
+        except IntraBenchError as error:  # shown without the answers
+            masks[session["session"]] = []
+            unread.append(str(error))
     given = {
         session: turns_by_round(turns.filter(pl.col("session") == session).iter_rows(named=True)) for session in masks
     }
@@ -86,7 +92,7 @@ def _shown(
         played = rows.filter(pl.col("session") == key).sort("round").iter_rows(named=True)
         rounds = [_round(row, masks[key], given[key].get(row["round"], []), window) for row in played]
         sessions.append({"line": session["line"], "seed": session["seed"], "rounds": rounds})
-    return view(volume, target, window) | {"sessions": sessions}
+    return view(volume, target, window) | {"sessions": sessions, "unread": unread}
 
 
 def _round(row: Mapping[str, Any], masks: Sequence[Mask], given: Sequence[Turn], window: Window) -> dict[str, Any]:

@@ -1,0 +1,95 @@
+"""Disks that take no more: one sentence, and neither half a page nor half a scan is left."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Said
+
+Say = Callable[..., Said]
+RUN = ("run", "-m", "box_fill", "-p", "box_slice", "-d", "phantom:shape=16x64x64,instances=1", "--save-masks")
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the size of files like this")
+
+
+@pytest.fixture
+def narrow() -> Iterator[Callable[[int], None]]:
+    """From now on no file can have more bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize(
+    ("words", "size", "file"),
+    [
+        (("export", "masks", "new"), 100, "box_slice__seed0_round0.nii.gz"),
+        (("export", "rows", "new/rows.csv"), 100, "new/rows.csv"),
+        (("export", "rows", "new/rows.parquet"), 100, "new/rows.parquet"),
+        (("export", "rows", "new/rows.jsonl"), 100, "new/rows.jsonl"),
+        (("report", "new/page.html"), 50_000, "new/page.html"),
+        (("figures", "new"), 1000, "new/dice_against_interactions.png"),
+        (("figures", "new", "--format", "pdf"), 1000, "new/dice_against_interactions.pdf"),
+        (("figures", "new", "--format", "svg"), 1000, "new/dice_against_interactions.svg"),
+        (("preview", "-p", "box_slice", "-d", RUN[6], "--out", "new/p.png"), 1000, "new/p.png"),
+        (("merge", "intrabench-results", "--out", "new"), 1000, "new"),
+        (("init", "new/bench"), 1000, "new/bench"),
+    ],
+    ids=lambda given: " ".join(given[:3]) if isinstance(given, tuple) else "",
+)
+def test_what_is_written_for_people(
+    say: Say, narrow: Callable[[int], None], words: tuple[str, ...], size: int, file: str
+) -> None:
+    assert say(*RUN).code == 0
+    narrow(size)
+    said = say(*words)
+    assert said.code == 2
+    assert said.err.startswith("error: ")
+    assert said.err.count("\n") == 1
+    assert f"{file} cannot be written" in said.err
+    assert "File too large" in said.err
+    if words[0] != "init":
+        assert files(Path("new")) == [] if Path("new").exists() else True
+
+
+@pytest.mark.parametrize("size", [100, 2000])
+def test_a_run_and_its_data(say: Say, narrow: Callable[[int], None], data: Path, size: int) -> None:
+    narrow(size)
+    said = say(*RUN)
+    assert said.code == 2  # the case would be a failed row, but that cannot be written either
+    assert "cannot be written (File too large): choose a writable folder" in said.err
+    assert [name for name in files(data) if not name.endswith(".lock")] == []
+
+
+@pytest.mark.parametrize("size", [100, 1000, 5000])
+def test_results_that_cannot_be_written(say: Say, narrow: Callable[[int], None], data: Path, size: int) -> None:
+    assert say("data", "get", RUN[6]).code == 0
+    narrow(size)
+    said = say(*RUN)
+    assert said.code == 2
+    assert "error: cannot write to " in said.err
+    assert "(File too large); free space or choose another folder with --out\n" in said.err
+    assert list(Path("intrabench-results").rglob("*.part")) == list(Path("intrabench-results/rows").iterdir()) == []
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert say(*RUN).code == 0
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device")
+def test_output_to_a_full_disk(say: Say) -> None:
+    assert say(*RUN).code == 0
+    with Path("/dev/full").open("w") as full:
+        words = [sys.executable, "-m", "intrabench", "table", "--csv"]
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.startswith("error: the output cannot be written (No space left on device)")
