@@ -11,6 +11,7 @@ from intrabench.errors import IntraBenchError, WrongType, kind
 from intrabench.mask import Box, Mask, intersection
 from intrabench.names import check_utf8
 from intrabench.target import Target
+from intrabench.values import is_a
 from intrabench.volume import Volume
 
 
@@ -20,12 +21,15 @@ def fitted(dataset: str, case: str, volume: Volume, targets: Sequence[Target]) -
     dataset: its spec, for messages.
 
     Raises:
-        WrongType: a target has no `Mask`.
+        WrongType: a target has no `Mask`, or the notes of the volume are no tuple of sentences.
         IntraBenchError: the axes of the scan are not at right angles; a target is empty, on another grid or outside of
             the scan, or shares its id with another one.
     """
     where = f"data set {dataset}, case {case}"
-    check_upright(volume, where, "resample scan and labels to right angles")
+    check_upright(volume, "resample scan and labels to right angles", f"{where}: ")
+    notes: Any = volume.notes
+    if not is_a(tuple[str, ...], notes):
+        raise WrongType(f"{where}: the notes of the volume are {notes!r}, expected a tuple of sentences: ('...',)")
     found: dict[str, Target] = {}
     for target in targets:
         one = _fitted(where, volume, target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -89,3 +90,10 @@ def test_targets_that_do_not_fit(tmp_path: Path) -> None:
     ]:
         with pytest.raises(IntraBenchError, match=why):
             store.prepare(given(volume, *targets), "one", tmp_path)
+
+
+@pytest.mark.parametrize("notes", ["dark", (1, 2), None])
+def test_notes_that_are_no_sentences(tmp_path: Path, notes: Any) -> None:
+    volume = replace(Volume.from_canonical(some_image()), notes=notes)
+    with pytest.raises(IntraBenchError, match=r"data set given, case one: the notes of the volume are .*, expected a"):
+        store.prepare(given(volume), "one", tmp_path)

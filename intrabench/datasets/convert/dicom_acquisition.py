@@ -18,7 +18,8 @@ def one_acquisition(paths: Sequence[Path], drawn_on: Collection[str]) -> list[Pa
     that it lacks, labelled images of another acquisition are used.
 
     Raises:
-        IntraBenchError: slices share positions and the labels do not identify an acquisition.
+        IntraBenchError: slices share positions and the labels do not identify an acquisition, or different images of
+            one acquisition do.
     """
     tags = ("SOPInstanceUID", "AcquisitionNumber", "ImagePositionPatient")
     headers = [(path, read_dataset(path, *tags)) for path in paths]
@@ -37,7 +38,16 @@ def one_acquisition(paths: Sequence[Path], drawn_on: Collection[str]) -> list[Pa
             f"the series in {paths[0].parent} holds {len(counts)} acquisitions with slices at equal positions, and its "
             "labels do not identify one of them; keep one acquisition"
         )
-    chosen = {position: path for path, number, position, _ in slices if number == best}
+    chosen: dict[Position, Path] = {}
+    images: dict[Position, str] = {}
+    for path, number, position, instance in slices:
+        if number == best:
+            if images.setdefault(position, instance) != instance:
+                raise IntraBenchError(
+                    f"the series in {path.parent} has two different slices at the same position ({chosen[position]} "
+                    f"and {path}); keep one phase, echo or time point"
+                )
+            chosen.setdefault(position, path)
     for path, _, position, instance in slices:
         if instance in drawn_on:
             chosen.setdefault(position, path)

@@ -57,9 +57,9 @@ def read_seg(path: Path, series: Series) -> list[Segment]:
 
 def _unknown(seg: Any, series: Series) -> list[int]:
     """The frames that were drawn on images of the series that are not there."""
-    sources = [References.of_frame(frame) for frame in seg.PerFrameFunctionalGroupsSequence]
-    if not any(not source.isdisjoint(series.instances) for source in sources):
+    if References.of(seg).instances.isdisjoint(series.instances):
         return []
+    sources = [References.of_frame(frame) for frame in seg.PerFrameFunctionalGroupsSequence]
     return [index for index, source in enumerate(sources) if source and source.isdisjoint(series.instances)]
 
 

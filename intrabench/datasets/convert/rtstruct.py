@@ -64,6 +64,8 @@ def _points(contour: Any, region: str) -> Floats:
         return np.empty((0, 3))
     with reading(region):
         points = np.array(stored.value.split(b"\\"), dtype=np.float64).reshape(-1, 3)
+    if not np.isfinite(points).all():
+        raise IntraBenchError(f"{region} has a contour with coordinates that are NaN or infinite; export it again")
     return points * (-1, -1, 1)  # DICOM points to Left and Posterior
 
 
@@ -88,7 +90,7 @@ def _read(contours: Sequence[Floats], series: Series, number: int, region: str) 
     if (low >= high).any():
         return Mask.empty(), number, lost, f"{region} lies outside the images of the series, so it is left out"
     over = float(max((-0.5 - flat).max(), (flat - np.array(grid.shape[:2]) + 0.5).max()))
-    beside = f"{region} reaches up to {over:.1f} pixels beyond the sides of the images and is cut off there"
+    beside = f"{region} reaches up to {over:.3g} pixels beyond the sides of the images and is cut off there"
     first = int(slices.min())
     width, height = (int(extent) for extent in high - low)
     polygons = np.split(flat - low, sizes.cumsum()[:-1])

@@ -100,7 +100,7 @@ class Folder(Dataset):
     def load(self, case: str, files: Files) -> tuple[Volume, Sequence[Target]]:
         """The scan, with notes on what is unusual, and its targets."""
         loaded = self.layout.load(case, self.rules)
-        volume, segments = self._upright(case, loaded)
+        volume, segments = self._upright(loaded)
         entries = {segment: entry for segment in segments if (entry := self.rules.named(segment))}
         notes = [
             f"{_title(segment)} is left out because {FILE} does not list it under [labels]"
@@ -122,12 +122,12 @@ class Folder(Dataset):
         volume = replace(volume, notes=(*volume.notes, *cut, *notes))
         return volume, [replace(target, ignore=ignore) for target in targets_from(pieces, case, volume)]
 
-    def _upright(self, case: str, loaded: Loaded) -> tuple[Volume, Sequence[Segment]]:
+    def _upright(self, loaded: Loaded) -> tuple[Volume, Sequence[Segment]]:
         """The scan and its segments with axes at right angles, or a refusal that names the option."""
         if self.rules.shear == "resample" and loaded.volume.grid.skew_degrees > LIMIT_DEGREES:
             return upright(loaded.volume, loaded.segments)
         remedy = f'resample scan and labels to right angles, or write shear = "resample" in {FILE}'
-        check_upright(loaded.volume, f"case {case}", remedy)
+        check_upright(loaded.volume, remedy)
         return loaded.volume, loaded.segments
 
     def promised(self) -> tuple[str, ...]:

@@ -122,7 +122,7 @@ def test_what_is_suspicious_about_cases(tmp_path: Path) -> None:
         },
         "tilted": set(),
     }
-    assert found[-1].problem.startswith("case tilted: the axes of the scan are 17.7 degrees off right angles")
+    assert found[-1].problem.startswith("the axes of the scan are 17.7 degrees off right angles")
     assert "warning: dark, metres, positive: tumour.1: 1 of 2 components have fewer than 5 voxels" in lines
     assert "warning: orientation differs between cases, from LPS to RAS" in lines
     assert any(line.startswith("warning: spacing_mm differs between cases, from 0.003 x") for line in lines)
@@ -228,7 +228,7 @@ def test_notes_of_dicom(tmp_path: Path) -> None:
     write_seg(tmp_path / "d" / "seg", tilted, {"Liver": labels().T == 1})
     (found,), _ = look(tmp_path / "d")
     assert found.problem == (
-        "case patient: the axes of the scan are 14.0 degrees off right angles (gantry tilt, or a registration in the "
+        "the axes of the scan are 14.0 degrees off right angles (gantry tilt, or a registration in the "
         "header), so volumes and distances in mm would be wrong; resample scan and labels to right angles, or write "
         'shear = "resample" in dataset.toml'
     )

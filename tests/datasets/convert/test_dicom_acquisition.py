@@ -63,3 +63,15 @@ def test_labels_that_do_not_tell(tmp_path: Path, named: list[int]) -> None:
     both = [path for paths in acquisitions(tmp_path, 0, 0) for path in paths]
     with pytest.raises(IntraBenchError, match="holds 2 acquisitions with slices at equal positions, and its labels"):
         one_acquisition(both, instances([both[index] for index in named]))
+
+
+def test_different_images_at_one_position_of_one_acquisition(tmp_path: Path) -> None:
+    """Two phases without acquisition numbers: no mixture of them is taken."""
+    first, second = acquisitions(tmp_path, 0, 0)
+    for path in second:
+        change(path, AcquisitionNumber=0)
+    with pytest.raises(IntraBenchError, match=r"has two different slices at the same position \(.* keep one phase"):
+        one_acquisition([*first, *second], instances(second))
+    copy = tmp_path / "copy"
+    copy.write_bytes(first[3].read_bytes())
+    assert one_acquisition([*first, copy], instances(first)) == first

@@ -143,6 +143,13 @@ def test_slices_that_the_series_lacks_are_told(
     assert bool(found[1].lost) == (not there[2])
 
 
+def test_a_series_without_any_of_the_slices_that_were_drawn_on(tmp_path: Path, images: list[Path]) -> None:
+    path = write_seg(tmp_path / "seg", images, {"a": LOW & (np.arange(8) % 2 == 1)[:, None, None]})
+    (segment,) = read_seg(path, read_series(images[::2]))
+    assert "a was drawn on 2 slices, of which the series" in segment.lost
+    assert "lacks 2 (" in segment.lost
+
+
 def test_a_slice_that_no_segment_is_on_may_be_missing(tmp_path: Path, images: list[Path]) -> None:
     path = write_seg(tmp_path / "seg", images, {"a": LOW})
     (segment,) = read_seg(path, read_series(images[:5]))

@@ -278,6 +278,13 @@ def test_refusals(tmp_path: Path, images: list[Path], harm: Callable[[Path], Any
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.filterwarnings("ignore:Invalid value for VR DS")
+def test_coordinates_that_are_not_finite(tmp_path: Path, images: list[Path]) -> None:
+    path = write_rtstruct(tmp_path / "rt", images, {"a": [flat(4) * [1, np.nan, 1]]})
+    with pytest.raises(IntraBenchError, match=r"rt: the region a has a contour with coordinates that are NaN or inf"):
+        read_rtstruct(path, read_series(images))
+
+
 def test_contours_without_points_are_no_contours(tmp_path: Path, images: list[Path]) -> None:
     path = write_rtstruct(tmp_path / "rt", images, {"a": [flat(4)]}, ROIContourSequence=contour(None))
     assert read_rtstruct(path, read_series(images)) == []

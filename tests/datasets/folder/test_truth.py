@@ -164,7 +164,7 @@ def test_a_sheared_scan_is_refused(tmp_path: Path, say: Say) -> None:
     check, run = both(say, tmp_path / "lab")
     assert (check.code, run.code) == (1, 1)
     for printed in (check.out, run.err):
-        assert "case c1: the axes of the scan are 45.8 degrees off right angles" in printed
+        assert "the axes of the scan are 45.8 degrees off right angles" in printed
         assert 'write shear = "resample" in dataset.toml' in printed
 
 
