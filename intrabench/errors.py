@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping
 from contextlib import ContextDecorator
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from intrabench.surroundings import put_back, settings
+
+T = TypeVar("T")
 
 
 class IntraBenchError(Exception):
@@ -70,6 +72,21 @@ def said(error: BaseException, how: Callable[[BaseException], str] = str) -> str
     except Exception:
         return ""
     return text if len(text) <= MOST else f"{text[: MOST - 4]} ..."
+
+
+def told(call: Callable[[], T], failed: str, remedy: str) -> T:
+    """What a call of code that others wrote gives; whatever it raises becomes ``FAILED (what it was); REMEDY``.
+
+    Raises:
+        IntraBenchError: the call failed; its own messages stay as they are.
+    """
+    try:
+        with foreign():
+            return call()
+    except IntraBenchError:
+        raise
+    except Exception as error:
+        raise IntraBenchError(f"{failed} ({in_words(error)}); {remedy}") from error
 
 
 def is_foreign(error: Exception) -> bool:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 from intrabench import specs
 from intrabench.contract import Room, check_class, check_source, kind_of, likely_base, room_of, written_name
 from intrabench.documents import regular
-from intrabench.errors import IntraBenchError, foreign, in_words
+from intrabench.errors import IntraBenchError, told
 from intrabench.loading import import_file
 from intrabench.workspace import current
 
@@ -280,13 +280,7 @@ def _checked(room: Room, entry: Entry) -> type[Any]:
 
 
 def _load_point(point: importlib.metadata.EntryPoint, origin: str) -> Any:
-    try:
-        with foreign():
-            return point.load()
-    except Exception as error:  # the package's own code may raise anything
-        raise IntraBenchError(
-            f"{point.value} of {origin} cannot be imported ({in_words(error)}); repair or uninstall it"
-        ) from error
+    return told(point.load, f"{point.value} of {origin} cannot be imported", "repair or uninstall it")
 
 
 def _scan(path: Path, origin: str, load: Callable[[], Any]) -> Iterator[Entry]:

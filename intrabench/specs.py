@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, field, fields
 from typing import Any, TypeVar, get_type_hints
 
-from intrabench.errors import IntraBenchError, foreign, in_words, said
+from intrabench.errors import IntraBenchError, foreign, in_words, said, told
 from intrabench.values import read
 
 T = TypeVar("T")
@@ -89,14 +89,8 @@ def types_of(cls: type[Any]) -> dict[str, Any]:
     Raises:
         IntraBenchError: one cannot be evaluated.
     """
-    try:
-        with foreign():
-            return get_type_hints(cls, include_extras=True)
-    except Exception as error:  # a class of the user's may name a type that it does not import
-        raise IntraBenchError(
-            f"class {cls.__name__}: the type of a parameter cannot be read ({in_words(error)}); import it, not only "
-            "under TYPE_CHECKING"
-        ) from error
+    failed, remedy = "the type of a parameter cannot be read", "import it, not only under TYPE_CHECKING"
+    return told(lambda: get_type_hints(cls, include_extras=True), f"class {cls.__name__}: {failed}", remedy)
 
 
 def spec_of(obj: Any) -> str:

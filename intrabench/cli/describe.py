@@ -123,32 +123,33 @@ def _flat(value: Any) -> str:
 
 def datasets() -> list[dict[str, Any]]:
     """One line per data set: modality, size, licence, and number of local cases."""
-    from intrabench.datasets.cases import store
-
     rows: list[dict[str, Any]] = []
     for name, entry in registry.entries("datasets").items():
         try:
-            dataset = specs.build(entry.load(), {}, name)
-        except IntraBenchError:  # a class of the user's; the others are listed all the same
+            with foreign():
+                rows.append(_facts(name, specs.build(entry.load(), {}, name)))
+        except Exception:  # a class of the user's may raise anything; the others are listed all the same
             unknown = dict.fromkeys(("paper", "modality", "cases", "targets", "size", "here"), "?")
             rows.append({"name": name, **unknown, "licence": f"? (see `intrabench info {name}`)"})
-            continue
-        card = dataset.card
-        known = card.cases or _count(dataset)
-        here = store.stored_cases(dataset)
-        rows.append(
-            {
-                "name": name,
-                "paper": card.paper or "-",
-                "modality": card.modality.partition(",")[0],
-                "cases": known or "?",
-                "targets": card.targets or "?",
-                "size": data_size(dataset.megabytes()),
-                "here": "yes" if known and here >= known else f"{here} cases" if here else "no",
-                "licence": card.licence.partition(";")[0].partition(" (")[0],
-            }
-        )
     return rows
+
+
+def _facts(name: str, dataset: Dataset) -> dict[str, Any]:
+    from intrabench.datasets.cases import store
+
+    card = dataset.card
+    known = card.cases or _count(dataset)
+    here = store.stored_cases(dataset)
+    return {
+        "name": name,
+        "paper": card.paper or "-",
+        "modality": card.modality.partition(",")[0],
+        "cases": known or "?",
+        "targets": card.targets or "?",
+        "size": data_size(dataset.megabytes()),
+        "here": "yes" if known and here >= known else f"{here} cases" if here else "no",
+        "licence": card.licence.partition(";")[0].partition(" (")[0],
+    }
 
 
 def _count(dataset: Dataset) -> int:

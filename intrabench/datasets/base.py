@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from intrabench import specs
 from intrabench.datasets.fitted import fitted
-from intrabench.errors import IntraBenchError, WrongType, foreign, in_words, kind
+from intrabench.errors import IntraBenchError, WrongType, kind, told
 from intrabench.fetch.archive import member_names, open_members
 from intrabench.fetch.remote import RemoteFile
 from intrabench.fetch.source import Source
@@ -213,15 +213,7 @@ def patient_of(dataset: Dataset, case: str) -> str:
     Raises:
         IntraBenchError: `patient` failed, or returned something else (WrongType).
     """
-    try:
-        with foreign():
-            found: Any = dataset.patient(case)
-    except IntraBenchError:
-        raise
-    except Exception as error:  # the data set's own code may raise anything
-        raise IntraBenchError(
-            f"{dataset.name}.patient failed for case {case} ({in_words(error)}); repair it"
-        ) from error
+    found: Any = told(lambda: dataset.patient(case), f"{dataset.name}.patient failed for case {case}", "repair it")
     if not isinstance(found, str) or not found:
         got = "an empty text" if found == "" else kind(found)
         raise WrongType(f"{dataset.name}.patient returned {got} for case {case}, expected a name, such as {case!r}")

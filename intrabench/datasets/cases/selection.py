@@ -11,7 +11,7 @@ from pathlib import Path
 
 from intrabench.datasets.base import Dataset, cases_of
 from intrabench.datasets.cases.stored_case import CaseIndex
-from intrabench.errors import IntraBenchError, foreign, in_words
+from intrabench.errors import IntraBenchError, told
 from intrabench.specs import nearest
 from intrabench.target import TargetInfo
 
@@ -34,15 +34,8 @@ def select_cases(dataset: Dataset, wanted: Sequence[str]) -> list[str]:
     Raises:
         IntraBenchError: an entry of `wanted` matches nothing.
     """
-    try:
-        with foreign():
-            names = list(cases_of(dataset))
-    except IntraBenchError:
-        raise
-    except Exception as error:  # the data set's own code may raise anything
-        raise IntraBenchError(
-            f"data set {dataset.short_spec} cannot list its cases ({in_words(error)}); check its parameters and files"
-        ) from error
+    remedy = "check its parameters and files"
+    names = list(told(lambda: cases_of(dataset), f"data set {dataset.short_spec} cannot list its cases", remedy))
     if not names:
         raise IntraBenchError(f"data set {dataset.short_spec} has no cases; check its parameters and files")
     if not wanted:
@@ -116,7 +109,7 @@ def _cases(dataset: Dataset, names: Sequence[str], pattern: str) -> Sequence[str
             raise IntraBenchError(f"--cases {pattern} does not give a number of cases; write for example first:5")
         return names[: int(value)]
     if colon and kind == "subset" and pattern not in names:
-        subsets = dataset.subsets()
+        subsets = told(dataset.subsets, f"data set {dataset.short_spec} cannot list its subsets", "repair it")
         if value not in subsets:
             raise IntraBenchError(
                 f"--cases: data set {dataset.name} has no subset {value!r}{nearest(value, subsets)}; "

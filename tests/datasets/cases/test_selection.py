@@ -23,7 +23,7 @@ SUBSETS = {"smoke": ("a2", "a1"), "none": ()}
 
 
 def dataset() -> Any:
-    return SimpleNamespace(name="set", cases=lambda: NAMES, subsets=lambda: SUBSETS)
+    return SimpleNamespace(name="set", short_spec="set", cases=lambda: NAMES, subsets=lambda: SUBSETS)
 
 
 @pytest.mark.parametrize(
