@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from intrabench.datasets.convert.upright import check_upright
 from intrabench.errors import IntraBenchError, WrongType, kind
 from intrabench.mask import Box, Mask, intersection
@@ -21,7 +23,7 @@ def fitted(dataset: str, case: str, volume: Volume, targets: Sequence[Target]) -
     dataset: its spec, for messages.
 
     Raises:
-        WrongType: a target has no `Mask`, or the notes of the volume are no tuple of sentences.
+        WrongType: a target has no `Mask`, its mask begins between voxels, or the notes of the volume are no sentences.
         IntraBenchError: the axes of the scan are not at right angles; a target is empty, on another grid or outside of
             the scan, or shares its id with another one.
     """
@@ -46,9 +48,9 @@ def _fitted(where: str, volume: Volume, target: Target) -> Target:
     mask, ignore = _inside(target.mask, "mask", name, volume), _inside(target.ignore, "ignore", name, volume)
     if not mask.any():
         raise IntraBenchError(f"{name} has no voxels; omit it in `load`")
-    if tuple(target.shape) != volume.shape:
+    if not np.array_equal(target.shape, volume.shape):
         raise IntraBenchError(
-            f"{name} was made for an image of shape {tuple(target.shape)}, but the scan has the shape {volume.shape}; "
+            f"{name} was made for an image of shape {target.shape}, but the scan has the shape {volume.shape}; "
             "put image and targets on one grid"
         )
     return replace(target, mask=mask, ignore=ignore, shape=volume.shape, spacing_mm=volume.spacing_mm)
@@ -58,7 +60,12 @@ def _inside(mask: Any, field: str, name: str, volume: Volume) -> Mask:
     """The tight mask, which lies in the volume."""
     if not isinstance(mask, Mask):
         raise WrongType(f"{name} has {kind(mask)} as its {field}, expected a Mask, as from Mask.of(array)")
-    tight = Mask.of(mask.array, mask.start)
+    if not is_a(tuple[int, ...], mask.start) or len(mask.start) != 3:
+        raise WrongType(f"{name} begins at {mask.start!r} in its {field}, expected three whole numbers (z, y, x)")
+    try:
+        tight = Mask.of(mask.array, mask.start)
+    except ValueError as error:
+        raise IntraBenchError(f"{name}: {error}") from error
     whole: Box = (0, 0, 0, *volume.shape)
     if tight.any() and intersection(tight.box, whole) != tight.box:
         raise IntraBenchError(

@@ -85,6 +85,11 @@ def test_targets_that_do_not_fit(tmp_path: Path) -> None:
         ([replace(inside, mask=Mask.of(np.ones((2, 2, 2)), (0, -1, 0)))], r"reaches from \(0, -1, 0\) to \(2, 1, 2\)"),
         ([replace(inside, shape=(8, 10, 9))], r"was made for an image of shape \(8, 10, 9\), but the scan has the"),
         ([replace(inside, mask=inside.mask.array)], r"target cell\.1 has ndarray as its mask, expected a Mask"),
+        (
+            [replace(inside, mask=Mask((0.5, 0, 0), np.ones((2, 2, 2), bool)))],
+            r"cell\.1 begins at \(0.5, 0, 0\) in its",
+        ),  # type: ignore[arg-type]
+        ([replace(inside, mask=Mask((0, 0, 0), np.full((2, 2, 2), 0.5)))], r"case one: target cell\.1: a mask is true"),  # type: ignore[arg-type]
         ([empty], r"data set given, case one: target cell\.1 has no voxels"),
         ([inside, inside], r"data set given, case one: there are two targets cell\.1"),
     ]:
