@@ -26,6 +26,7 @@ from intrabench.engine.job import Job
 from intrabench.engine.local import LocalRun
 from intrabench.engine.plan import make_plan
 from intrabench.engine.progress import Silent
+from intrabench.engine.seal import Seal
 from intrabench.engine.units import Runner
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request
@@ -115,7 +116,7 @@ def ours(dataset: Six, prompter: str, folder: Path, model: Model | None = None, 
     targets = {target.id: target for target in scene.targets()}
     started = time.perf_counter()
     with runner.model.open(volume) as image:
-        run.player.play_waves(group, group.units, targets, image, volume)
+        run.player.play_waves(group, group.units, targets, image, volume, Seal(volume, targets.values()))
     return (time.perf_counter() - started) / len(VOXELS)
 
 

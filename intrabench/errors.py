@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import ContextDecorator
@@ -68,7 +69,7 @@ def said(error: BaseException, how: Callable[[BaseException], str] = str) -> str
     """What an exception says, in one line; nothing if its own ``__str__`` fails."""
     try:
         with foreign():
-            text = " ".join(how(error).split())
+            text = legible(how(error))
     except Exception:
         return ""
     return text if len(text) <= MOST else f"{text[: MOST - 4]} ..."
@@ -89,6 +90,11 @@ def told(call: Callable[[], T], failed: str, remedy: str) -> T:
         raise IntraBenchError(f"{failed} ({in_words(error)}); {remedy}") from error
 
 
+def legible(text: str) -> str:
+    """A text of others in one line, and what is not UTF-8, which no row can hold, as Python writes it."""
+    return " ".join(text.split()).encode(errors="backslashreplace").decode()
+
+
 def is_foreign(error: Exception) -> bool:
     """Whether an exception came through code of the user's own, or is `Quit`."""
     return isinstance(error, Quit) or bool(_place(error))
@@ -104,9 +110,13 @@ def in_words(error: Exception) -> str:
         return text
     if isinstance(error, Quit):
         return text + _place(error)
-    if isinstance(error, ValueError) and "read-only" in text:  # numpy and Cython refuse to write
+    if isinstance(error, ValueError | TypeError) and _NO_WRITING.search(text):
         text = f"{READ_ONLY} ({text})"
     return (f"{type(error).__name__}: {text}" if text else type(error).__name__) + _place(error)
+
+
+_NO_WRITING = re.compile("read-only|set WRITEABLE")
+"""In what numpy, Cython and Python say when they refuse to write."""
 
 
 READ_ONLY = "a scan, a mask or prompts, which all share, cannot be written into; copy the array first, array.copy()"
@@ -124,7 +134,7 @@ def _place(error: Exception) -> str:
             frame.f_globals.get("__name__") == "__main__" and Path(__file__).parent not in path.parents
         ):
             place = f", in line {line} of {path.name if '__file__' in frame.f_globals else 'a cell'}"
-    return place
+    return place.encode(errors="backslashreplace").decode()
 
 
 def several(count: int, what: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.frozen import frozen
+from intrabench.frozen import frozen, plain
 
 THRESHOLD = "apply a threshold first, such as probabilities > 0.5"
 Index = tuple[int, int, int]
@@ -48,13 +48,21 @@ class Mask:
     def of(cls, array: NDArray[np.generic], start: Sequence[int] = (0, 0, 0)) -> Mask:
         """The tight mask of the nonzero voxels of `array`, whose first voxel lies at `start`.
 
+        Whatever numpy can make an array of will do, such as a tensor of torch in the memory of the CPU.
+
         Raises:
-            ValueError: the array has not three axes, or holds floats other than 0 and 1, such as probabilities or NaN.
+            ValueError: the array has not three axes, or holds floats other than 0 and 1, such as probabilities or NaN;
+                the first voxel is not at whole numbers.
         """
+        array = plain(array)
         if array.ndim != 3:
             raise ValueError(f"a mask has three axes (z, y, x), but the array has the shape {array.shape}")
-        if array.dtype.kind not in "biu" and not ((array == 0) | (array == 1)).all():
+        if array.dtype.kind not in "biu" and not (array.dtype.kind in "fO" and ((array == 0) | (array == 1)).all()):
             raise ValueError(f"a mask is true or false, but the array holds other {array.dtype}; {THRESHOLD}")
+        if len(start) != 3 or any(value % 1 for value in start):
+            raise ValueError(
+                f"a mask starts at three whole numbers (z, y, x), but at {tuple(start)} this one; round it"
+            )
         inside = array.astype(bool, copy=False)
         planes = _any(inside, (1, 2))
         if not planes.any():
@@ -106,6 +114,10 @@ class Mask:
         """Indices z of the axial slices with foreground, ascending."""
         return frozen(np.flatnonzero(self.array.any(axis=(1, 2))) + self.start[0])
 
+    def copy(self) -> Mask:
+        """The same voxels in memory of their own."""
+        return Mask(self.start, self.array.copy())
+
     def any(self) -> bool:
         """Whether there is foreground at all."""
         return self.voxels > 0
@@ -138,7 +150,7 @@ class Mask:
     def overwrite(self, update: Mask, valid: Region) -> Mask:
         """This mask, replaced by `update` inside of `valid`, even where `update` is empty."""
         if valid.slices is None and valid.box is None:
-            return update
+            return Mask.of(update.array, update.start)  # a copy: whoever made the update may go on with its array
         box = joint_box(self, update)
         if box is None:
             return Mask.empty()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.frozen import frozen
+from intrabench.errors import kind
+from intrabench.frozen import frozen, plain
 from intrabench.mask import Box
 
 PromptKind = Literal["point", "box2d", "box3d", "scribble", "lasso"]
@@ -46,6 +48,8 @@ class _Stroke:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "points", _rows(self.points, 3, "a point of a stroke is z, y, x"))
+        if isinstance(self.label, Real | np.bool_) and self.label in (0, 1):
+            object.__setattr__(self, "label", int(self.label))  # true, 1.0 or a number of numpy
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +83,9 @@ class Prompts:
         object.__setattr__(self, "points", _rows(self.points, 4, "a point is z, y, x, label"))
         object.__setattr__(self, "boxes2d", _rows(self.boxes2d, 5, _BOX2D))
         if self.box3d is not None:
-            object.__setattr__(self, "box3d", _rows(self.box3d, 6, _BOX3D).reshape(6))
+            object.__setattr__(self, "box3d", _row(self.box3d, 6, _BOX3D))
+        object.__setattr__(self, "scribbles", _strokes(self.scribbles, Scribble))
+        object.__setattr__(self, "lassos", _strokes(self.lassos, Lasso))
         object.__setattr__(self, "drawn", _flags(self.drawn, len(self.boxes2d), "drawn", "2D box"))
         object.__setattr__(self, "clicked", _flags(self.clicked, len(self.points), "clicked", "point"))
 
@@ -165,10 +171,23 @@ class Prompts:
 
 def _flags(given: Any, count: int, name: str, what: str) -> NDArray[np.bool_]:
     """One flag per row; None means all true."""
-    flags = np.ones(count, dtype=bool) if given is None else np.asarray(given, dtype=bool)
+    found = np.ones(count, dtype=bool) if given is None else plain(given)
+    if not np.isin(found, (False, True)).all():
+        raise ValueError(f"{name} has other values than true and false; give one flag per {what}")
+    flags = found.astype(bool)  # a copy
     if flags.shape != (count,):
         raise ValueError(f"{name} has the shape {flags.shape}; expected one flag per {what} ({count})")
     return frozen(flags)
+
+
+def _strokes(given: Any, stroke: type[_Stroke]) -> tuple[Any, ...]:
+    """Strokes of one class, as a tuple, so that nobody adds to them later."""
+    found = tuple(given) if isinstance(given, Iterable) else (given,)
+    for one in found:
+        if not isinstance(one, stroke):
+            name = stroke.__name__
+            raise ValueError(f"{name.lower()}s hold {kind(one)}, expected a {name}, as in ({name}(points),)")
+    return found
 
 
 @dataclass(frozen=True)
@@ -205,6 +224,10 @@ class DrawScribble(Action):
 
     control_points: int = 3
     kind: ClassVar[str] = "scribble"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.control_points, np.integer):
+            object.__setattr__(self, "control_points", int(self.control_points))
 
 
 @dataclass(frozen=True)
@@ -259,20 +282,20 @@ def counting(turns: Sequence[Turn]) -> Sequence[Turn]:
 def points(rows: Any, label: int = 1, clicked: Any = None) -> Prompts:
     """Prompts of points, from rows ``z, y, x``, all with one label; `clicked` flags those of the hand (None: all)."""
     coordinates = _rows(rows, 3, "a point is z, y, x")
-    labelled = np.column_stack([coordinates, np.full(len(coordinates), label, dtype=np.int64)])
+    labelled = np.column_stack([coordinates, np.full(len(coordinates), label)])
     return Prompts(points=labelled, clicked=clicked)
 
 
 def boxes(by_slice: Mapping[int, Sequence[int]], drawn: Sequence[int] | None = None) -> Prompts:
     """Prompts of 2D boxes ``{z: (y0, x0, y1, x1)}``; `drawn` lists the slices whose box the hand drew (None: all)."""
-    rows = [(z, *_rows(box, 4, "a 2D box is y0, x0, y1, x1")[0]) for z, box in by_slice.items()]
+    rows = [(z, *_row(box, 4, "a 2D box is y0, x0, y1, x1")) for z, box in by_slice.items()]
     flags = None if drawn is None else [z in set(drawn) for z in by_slice]
     return Prompts(boxes2d=np.asarray(rows).reshape(-1, 5), drawn=flags)  # type: ignore[arg-type]
 
 
 def box3d(box: Box) -> Prompts:
     """Prompts of one 3D box."""
-    return Prompts(box3d=_rows(box, 6, _BOX3D)[0])
+    return Prompts(box3d=box)  # type: ignore[arg-type]
 
 
 _BOX2D = "a 2D box is z, y0, x0, y1, x1"
@@ -287,18 +310,30 @@ def _rows(values: Any, width: int, meaning: str) -> Ints:
     Raises:
         ValueError: rows of another width, or values that are not whole numbers, such as NaN.
     """
-    found = np.asarray(values)
+    found = plain(values)
+    if found.dtype == object:
+        found = np.asarray(found.tolist())  # integers after all, unless they are too large
     if found.size and found.shape[-1:] != (width,):
         given = f"{found.shape[-1]} numbers were" if found.ndim else "one number was"
         raise ValueError(f"{meaning}, but {given} given")
     if found.size and found.dtype.kind not in "iu":
         whole = found.dtype.kind == "f" and (np.abs(found) < _LARGEST) & (found == np.rint(found))
         if not np.all(whole):
-            raise ValueError(f"{meaning} in whole voxels, but {_first_wrong(found, whole)} was given; round it first")
+            remedy = "round it first" if found.dtype.kind == "f" else "give integers"
+            raise ValueError(f"{meaning} in whole voxels, but {_first_wrong(found, whole)} was given; {remedy}")
     return frozen(found.astype(np.int64).reshape(-1, width))
+
+
+def _row(values: Any, width: int, meaning: str) -> Ints:
+    """Values as one such row."""
+    rows = _rows(values, width, meaning)
+    if len(rows) != 1:
+        raise ValueError(f"{meaning}, but {len(rows)} of them were given, expected one")
+    return rows[0]
 
 
 def _first_wrong(found: NDArray[Any], whole: Any) -> str:
     """The first value that is no whole number, for messages."""
     wrong = found[~whole] if isinstance(whole, np.ndarray) else found.ravel()
-    return str(wrong[0])[:40]
+    odd = next((value for value in wrong.tolist() if not isinstance(value, int)), wrong[0])
+    return repr(odd)[:40]

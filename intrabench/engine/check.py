@@ -13,6 +13,7 @@ import numpy as np
 from intrabench.datasets.base import Files
 from intrabench.datasets.phantom import Phantom
 from intrabench.engine.environment import memory_mb
+from intrabench.engine.seal import REMEDY, Seal
 from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, open_image
@@ -68,7 +69,7 @@ def check(model: Model) -> Iterator[Finding]:
         _prompt_outside,
         _memory,
     ]
-    told, before = set[str](), volume.array.copy()
+    told, seal = set[str](), Seal(volume, targets)
     for part in parts:
         try:
             yield from _guarded(part(model, volume, targets))
@@ -76,8 +77,8 @@ def check(model: Model) -> Iterator[Finding]:
             message = in_words(error)
             yield Finding(part.__name__.strip("_").replace("_", " "), False, AGAIN if message in told else message)
             told.add(message)
-    kept = np.array_equal(before, volume.array)  # numpy refuses to write there, other libraries may not
-    yield Finding("scan", kept, "unchanged" if kept else "it changed the scan, which all models share; copy it first")
+    kept = not seal.broken  # numpy refuses to write there, other libraries may not
+    yield Finding("scan", kept, "unchanged" if kept else f"it changed the scan, {REMEDY}")
 
 
 def _guarded(findings: Iterator[Finding]) -> Iterator[Finding]:

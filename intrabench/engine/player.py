@@ -15,6 +15,7 @@ from intrabench.engine.job import Job
 from intrabench.engine.plan import Group
 from intrabench.engine.progress import Reporter
 from intrabench.engine.rows import RowWriter
+from intrabench.engine.seal import REMEDY, Seal, Witness
 from intrabench.engine.units import Unit
 from intrabench.errors import IntraBenchError, NotApplicable, foreign, in_words
 from intrabench.models.base import Failure, Predictor, failure_of
@@ -61,12 +62,21 @@ class Player:
         return self.job.save_masks and not self.store.has_masks(unit.key)
 
     def _play(self, group: Group, units: Sequence[Unit]) -> None:
-        """Open the image once and play the units in waves."""
-        if not units:
-            return
+        """Open the image once and play the units in waves.
+
+        If somebody changes the scan or a target, the sessions since then do not count. They are played again with fresh
+        copies, one by one, so that only those fail who did it.
+        """
         for damaged in filter(None, (self.store.bad_masks(unit.key) for unit in units)):
             self.reporter.say(damaged)
-        stack = ExitStack()
+        apart = False
+        while units:
+            units = self._play_opened(group, units, apart)
+            apart = True
+
+    def _play_opened(self, group: Group, units: Sequence[Unit], apart: bool) -> Sequence[Unit]:
+        """Read and open the image and play the units; returns those that are left because somebody changed the scan."""
+        stack, seal = ExitStack(), None
         try:
             started = time.perf_counter()
             try:
@@ -75,22 +85,27 @@ class Player:
                     volume = stored.volume  # read here, once
                     if volume.array.ndim > 3 and group.runner.model.grey_only:
                         raise NotApplicable("the model takes one grey value per voxel, this image has channels")
+                    targets = {target.id: target for target in stored.targets(_ids(units))}
+                    seal = Seal(volume, targets.values())
                     if self.job.strict:  # before the image is encoded
                         refuse(group.runner.model.notes(volume))
-                    targets = {target.id: target for target in stored.targets(_ids(units))}
                     image = stack.enter_context(group.runner.open(volume))
+                    if apart and seal.broken:
+                        raise IntraBenchError(f"model: on opening, it changed the scan, {REMEDY}")
             except NotApplicable as reason:
                 self.writer.not_applicable(units, in_words(reason))
-                return
+                return []
             except IntraBenchError as error:
                 self._fail(group, units, Failure("error", in_words(error)))
-                return
+                return []
             except Exception as error:  # out of memory, a failing network: rows with a status, then the next image
                 self._fail(group, units, failure_of(error, started))
-                return
-            self.play_waves(group, units, targets, image, volume)
+                return []
+            return self.play_waves(group, units, targets, image, volume, seal, apart)
         finally:
             self._close(group, stack)
+            if seal is not None and seal.broken:
+                self._stored = None  # the next model gets a fresh copy
 
     def _close(self, group: Group, stack: ExitStack) -> None:
         """Close the image; its rows are kept already."""
@@ -113,21 +128,43 @@ class Player:
         self.writer.failed([(unit, failure.status, failure.message) for unit in units])
 
     def play_waves(
-        self, group: Group, units: Sequence[Unit], targets: Mapping[str, Target], image: Predictor, volume: Volume
-    ) -> None:
-        """Play units against their opened image, wave by wave, and keep each wave."""
-        for wave in waves(units, [unit.target.slices if unit.target else 1 for unit in units]):
-            started = time.perf_counter()
+        self,
+        group: Group,
+        units: Sequence[Unit],
+        targets: Mapping[str, Target],
+        image: Predictor,
+        volume: Volume,
+        seal: Seal,
+        apart: bool = False,
+    ) -> Sequence[Unit]:
+        """Play units against their opened image, wave by wave, and keep each wave.
+
+        If somebody breaks the seal, the wave does not count, and it ends; apart, each unit is a wave, and that one
+        fails. Returns the units that are left.
+        """
+        costs, done = [unit.target.slices if unit.target else 1 for unit in units], 0
+        for wave in ([unit] for unit in units) if apart else waves(units, costs):
+            started, witness = time.perf_counter(), Witness(image, seal)
             try:
                 with foreign():
                     sessions = [self._session(unit, targets[unit.target.id], volume) for unit in wave if unit.target]
             except Exception as error:  # of a property of the user's own, such as a model's abilities
                 self._fail(group, wave, failure_of(error, started))
+                done += len(wave)
                 continue
             try:
-                play(sessions, image)
+                play(sessions, witness if apart else image)
             finally:  # Ctrl-C keeps the sessions that are complete
-                self.writer.played(wave, sessions)
+                if not (broken := seal.broken):
+                    self.writer.played(wave, sessions)
+            if broken and not apart:
+                self.reporter.say(f"{_who(group)}: the scan or a target was changed; what played since is played again")
+                break
+            done += len(wave)
+            if broken:
+                self.writer.failed([(unit, "error", witness.message) for unit in wave])
+                break
+        return units[done:]
 
     def _session(self, unit: Unit, target: Target, volume: Volume) -> Session:
         job = self.job

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.frozen import frozen
 from intrabench.mask import Box, Mask, box_slices, joint_box
 from intrabench.metrics.parts.overlap import Overlap
 from intrabench.target import Target
@@ -17,14 +19,17 @@ if TYPE_CHECKING:
     from intrabench.metrics.parts.surface import SurfaceDistances
 
 
+@dataclass(frozen=True, eq=False)
 class MaskPair:
     """What a metric is given. Arrays ``(z, y, x)`` are cut to the joint box of both masks, and are read-only.
 
-    target, given: the original inputs, including the target's ignored voxels; all else excludes those.
+    target, given: the original inputs, including the target's ignored voxels; all else excludes those. image: None
+    unless a metric needs it. No metric can change anything here for the others.
     """
 
-    def __init__(self, target: Target, given: Mask, image: Volume | None = None) -> None:
-        self.target, self.given, self._image = target, given, image
+    target: Target
+    given: Mask
+    image: Volume | None = None
 
     @cached_property
     def truth(self) -> Mask:
@@ -49,12 +54,12 @@ class MaskPair:
     @cached_property
     def truth_array(self) -> NDArray[np.bool_]:
         """The target in the joint box."""
-        return _shared(self.truth.crop(self.box))
+        return frozen(self.truth.crop(self.box))
 
     @cached_property
     def answer_array(self) -> NDArray[np.bool_]:
         """The answer in the joint box."""
-        return _shared(self.answer.crop(self.box))
+        return frozen(self.answer.crop(self.box))
 
     @cached_property
     def overlap(self) -> Overlap:
@@ -75,12 +80,6 @@ class MaskPair:
         Raises:
             ValueError: there is no image; the class of the metric must say so in `needs`.
         """
-        if self._image is None:
+        if self.image is None:
             raise ValueError('there is no image; a metric that uses it must have needs = frozenset({"image", ...})')
-        return _shared(self._image.array[box_slices(self.box)])
-
-
-def _shared(array: NDArray[Any]) -> NDArray[Any]:
-    """An array, or view, that no metric can change for the others."""
-    array.flags.writeable = False
-    return array
+        return self.image.array[box_slices(self.box)]

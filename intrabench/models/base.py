@@ -209,7 +209,7 @@ def checked(answer: Any, method: str) -> Answer:
     """The answer that `method` returned.
 
     Raises:
-        WrongType: it is not an `Answer` with a `Mask` and a `Region`.
+        WrongType: it is not an `Answer` with a `Mask` and a `Region`, or has notes that no row can hold.
     """
     if not isinstance(answer, Answer):
         raise WrongType(f"{method} returned {kind(answer)}, expected an Answer, such as Answer(Mask.of(array))")
@@ -228,6 +228,9 @@ def checked(answer: Any, method: str) -> Answer:
             f"{method} returned an Answer whose notes are {kind(answer.notes)}, expected a tuple of texts, such as "
             '("assumed CT",)'
         )
+    for note in answer.notes:
+        if not note or not note.isprintable() or "," in note:
+            raise WrongType(f"{method} returned an Answer with the note {note[:40]!a}, expected words without a comma")
     if answer.reach is not None and not _is_box(answer.reach):
         raise WrongType(
             f"{method} returned an Answer whose reach is {kind(answer.reach)}, expected a half-open box of six whole "

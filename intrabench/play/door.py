@@ -11,7 +11,7 @@ from typing import Any, get_args
 import numpy as np
 
 from intrabench.errors import IntraBenchError, kind
-from intrabench.mask import THRESHOLD, Index
+from intrabench.mask import THRESHOLD, Index, Mask
 from intrabench.models.base import Answer, Failure, FailureStatus
 from intrabench.prompts import Action, Ints, Prompts
 from intrabench.values import is_a
@@ -65,14 +65,16 @@ def check_prompts(prompts: Prompts, shape: Index) -> None:
             if len(stroke.points) == 0:
                 raise Refused(f"a {name} has no points; leave it out")
             _voxels(f"{name} with the point", stroke.points, shape)
-            _labels(name, np.asarray(stroke.label).reshape(1))
+            if not isinstance(stroke.label, int):
+                raise Refused(f"a {name} has the label {_said(stroke.label)}, expected 1 (target) or 0 (background)")
+            _labels(name, np.array([stroke.label]))
     for lasso in prompts.lassos:
         if len(np.unique(lasso.points[:, 0])) > 1:
             raise Refused(f"a lasso has corners on the slices {_listed(np.unique(lasso.points[:, 0]))}, expected one")
 
 
-def check_answer(answer: Answer, shape: Index) -> None:
-    """Refuse an answer that is no boolean mask inside a volume of `shape` ``(z, y, x)``, or valid outside of it.
+def checked_update(answer: Answer, shape: Index) -> Mask:
+    """The update of an answer; refused if it is no boolean mask in a volume of `shape` ``(z, y, x)``, or valid outside.
 
     Raises:
         Refused: what is wrong with it, and what to write.
@@ -85,8 +87,11 @@ def check_answer(answer: Answer, shape: Index) -> None:
         raise Refused(f"its mask holds {array.dtype}, expected true or false; {THRESHOLD}")
     if not _whole(start, 3):
         raise Refused(f"its mask starts at {_said(start)}, expected three whole numbers (z, y, x)")
-    if array.size and not _inside(answer.update.box, shape):
-        raise Refused(f"its mask fills the box {_listed(answer.update.box)}, outside of {_volume(shape)}; cut it off")
+    update = Mask((int(start[0]), int(start[1]), int(start[2])), array)  # small integers of numpy would overflow
+    if array.size and not _inside(update.box, shape):
+        raise Refused(f"its mask fills the box {_listed(update.box)}, outside of {_volume(shape)}; cut it off")
+    if valid.slices is not None and valid.box is not None:
+        raise Refused("it is valid on slices and in a box; give one of them")
     if valid.slices is not None:
         slices = valid.slices
         if not isinstance(slices, (tuple, list, range)) or not all(_whole((z,), 1) for z in slices):
@@ -104,6 +109,7 @@ def check_answer(answer: Answer, shape: Index) -> None:
     _seconds("encode_seconds", answer.encode_seconds)
     if not is_a(int, answer.batch) or not 1 <= answer.batch <= LARGEST:
         raise Refused(f"its batch is {_said(answer.batch)}, expected the number of requests, 1 or more")
+    return update
 
 
 def check_failure(failure: Failure) -> None:

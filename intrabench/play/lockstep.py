@@ -26,14 +26,15 @@ def ask(image: Predictor, requests: Sequence[Request]) -> list[Answer | Failure]
     started, method = time.perf_counter(), f"{type(image).__name__}.segment"
     try:
         with foreign():
-            answers = image.segment(requests)
-        if not isinstance(answers, Sequence) or len(answers) != len(requests):
-            got = f"{kind(answers)} of {len(answers)}" if isinstance(answers, Sequence) else kind(answers)
+            answers = image.segment(tuple(requests))  # a list could be sorted or emptied
+            found = list(answers) if isinstance(answers, Sequence) else None
+        if found is None or len(found) != len(requests):
+            got = kind(answers) if found is None else f"{kind(answers)} of {len(found)}"
             raise WrongType(f"{method} returned {got}, expected a list with one Answer or Failure for each request")
     except Exception as error:  # failures of a model become rows with a status
         failure = failure_of(error, started)
         return [failure for _ in requests]
-    return [_checked(answer, method, started) for answer in answers]
+    return [_checked(answer, method, started) for answer in found]
 
 
 def _checked(answer: Answer | Failure, method: str, started: float) -> Answer | Failure:

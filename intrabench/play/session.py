@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from intrabench.effort import Effort, effort_of_round
-from intrabench.errors import NotApplicable, WrongType, foreign, in_words
+from intrabench.errors import NotApplicable, WrongType, foreign, in_words, legible
 from intrabench.mask import Mask
 from intrabench.metrics.base import Metric
 from intrabench.metrics.known import of_protocol
 from intrabench.metrics.score import score
 from intrabench.models.base import Answer, Failure, Request
 from intrabench.play.adapt import PROPAGATION, adapt, outside, refuse
-from intrabench.play.door import check_actions, check_answer, check_failure, check_free, check_prompts
+from intrabench.play.door import check_actions, check_failure, check_free, check_prompts, checked_update
 from intrabench.prompters.base import Clock, Prompter, Turns, User, dialogue
 from intrabench.prompts import Abilities, Action, Turn, counting
 from intrabench.protocols import Protocol
@@ -58,6 +58,7 @@ class State:
     """The state of the session so far."""
 
     mask: Mask = field(default_factory=Mask.empty)
+    shown: Mask = field(default_factory=Mask.empty)  # a copy: what others do to theirs changes no score
     given: list[Turn] = field(default_factory=list)  # as the user gave them
     taken: list[Turn] = field(default_factory=list)  # as the model takes them
     memory: Any = None
@@ -119,11 +120,12 @@ class Session:
             if isinstance(answer, Failure):
                 check_failure(answer)
                 self._round.timings.add(answer)
-                self._end(answer.status, answer.message)
+                self._end(answer.status, legible(answer.message))
                 return
-            check_answer(answer, self.target.shape)
+            update = checked_update(answer, self.target.shape)
             self._round.timings.add(answer)
-            self._state.mask = self._state.mask.overwrite(answer.update, answer.valid)
+            self._state.mask = self._state.mask.overwrite(update, answer.valid)
+            self._state.shown = self._state.mask.copy()
             self._state.memory, self._clock.reach = answer.memory, answer.reach
             notes = [*answer.notes, *outside(self._state.taken[-1], answer.reach)]
             self._round.adapted.update(notes)
@@ -177,7 +179,7 @@ class Session:
                     self._dialogue = dialogue(self._prompter, self._user)
                     turn = next(self._dialogue)
                 else:
-                    turn = self._dialogue.send(self._state.mask)
+                    turn = self._dialogue.send(self._state.shown)
             check_prompts(turn.prompts, self.target.shape)
             check_actions(turn.actions)
             if self._round is not None and not turn.actions:
@@ -201,14 +203,13 @@ class Session:
         )
         current.adapted.update(notes)
         state.taken.append(taken)
-        self.request = Request(self.key, tuple(state.taken), state.mask, state.memory)
+        self.request = Request(self.key, tuple(state.taken), state.shown, state.memory)
 
     def _log(self, turn: Turn) -> None:
         self._state.given.append(turn)
         text = json.dumps(turn.to_json(), separators=(",", ":"))
         self._hash.update(text.encode())
-        number = len(self._state.given) - 1
-        self.turns.append({"session": self.key, "round": self._number, "turn": number, "given": text})
+        self.turns.append({"session": self.key, "round": self._number, "turn": len(self.turns), "given": text})
 
     def _close_round(self, last: bool, too_much: bool = False) -> bool:
         """Write the row of the round; True if the session ends. too_much: another round would exceed the budget."""

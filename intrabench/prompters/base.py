@@ -191,4 +191,6 @@ def checked_turn(turn: Any, method: str) -> Turn:
     if actions is not turn.actions or not all(isinstance(action, Action) for action in actions):
         wrong = ", ".join(kind(action) for action in actions)
         raise WrongType(f"{method} gave a Turn whose actions are {wrong}, expected a tuple of them, such as (Click(),)")
-    return turn
+    if not isinstance(turn.afresh, bool | np.bool_):
+        raise WrongType(f"{method} gave a Turn whose afresh is {kind(turn.afresh)}, expected true or false")
+    return replace(turn, actions=tuple(actions), afresh=bool(turn.afresh))  # nobody adds to the actions later

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -35,6 +35,16 @@ def test_as_on_whole_arrays(truth: np.ndarray, answer: np.ndarray, ignore: np.nd
     assert pair.overlap.common == (counted[0] & counted[1]).sum()
     assert np.array_equal(pair.given.to_array(SHAPE), answer)
     assert pair.spacing_mm == (3.0, 1.0, 2.0)
+
+
+def test_no_metric_changes_what_the_others_get(ball: np.ndarray) -> None:
+    pair = MaskPair(make_target(ball), Mask.of(np.roll(ball, 2, axis=0)))
+    for array in (pair.truth_array, pair.answer_array, *vars(pair.surface_distances).values()):
+        with pytest.raises(ValueError, match="cannot set WRITEABLE flag"):
+            array.flags.writeable = True
+    for name in ("truth", "truth_array", "target", "overlap"):
+        with pytest.raises(FrozenInstanceError):
+            setattr(pair, name, None)
 
 
 USED = {"surface_distances": "surface", "spacing_mm": "spacing", "image_array": "image"}

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from intrabench.errors import in_words
 from intrabench.mask import Mask, Region
-from intrabench.models.base import Answer, Failure
+from intrabench.models.base import Answer, Failure, Predictor, Request
 from intrabench.play.lockstep import play
 from intrabench.play.session import Session
 from intrabench.prompters.base import Prompter, Turns, User
 from intrabench.prompts import Click, DrawBox2D, DrawScribble, Lasso, Prompts, Scribble, Turn, box3d, boxes, points
 from intrabench.protocols import protocol
 from tests.conftest import make_target
-from tests.play.test_session import ALL, Scripted, Stub
+from tests.play.test_session import ALL, OVERLAP, Scripted, Stub
 
 SHAPE = (4, 8, 9)
 VOLUME = "the volume of 4 x 8 x 9 voxels (z, y, x)"
@@ -76,11 +79,17 @@ def test_interpolation_may_close_a_derived_box_but_no_hand_draws_one() -> None:
         ([(1, np.inf, 1)], "inf"),
         ([(1, 2.5, 1)], "2.5"),
         ([(1, 1e300, 1)], "1e+300"),
-        ([(1, None, 1)], "1"),
+        ([(1, None, 1)], "None"),
+        ([(1, "1", 1)], "'1'"),
+        ([(True, True, True)], "np.True_"),
+        ([(1j, 0, 0)], "1j"),
+        ([(10**30, 0, 0)], "1" + "0" * 30),
     ],
 )
 def test_prompts_are_whole_numbers(rows: Any, said: str) -> None:
-    with pytest.raises(ValueError, match=r"in whole voxels, but .* was given; round it first") as raised:
+    with pytest.raises(
+        ValueError, match=r"in whole voxels, but .* was given; (round it first|give integers)"
+    ) as raised:
         points(rows)
     assert f"but {said} was given" in str(raised.value)
 
@@ -88,6 +97,94 @@ def test_prompts_are_whole_numbers(rows: Any, said: str) -> None:
 def test_rows_of_another_width_are_not_reshaped() -> None:
     with pytest.raises(ValueError, match="a point is z, y, x, label, but 6 numbers were given"):
         Prompts(points=np.zeros((2, 6), int))
+
+
+def test_whole_numbers_of_any_type_are_taken() -> None:
+    same = points([(1, 2, 3)]).points
+    for dtype in ("int8", "uint64", ">i4", "float32", "object"):
+        assert np.array_equal(points(np.array([(1, 2, 3)], dtype)).points, same)
+    for label in (True, 1.0, np.int8(1), np.True_, [1]):
+        assert points([(1, 2, 3)], label=label).points[0, 3] == 1  # type: ignore[arg-type]
+        stroke = Scribble([(1, 2, 3)], label)  # type: ignore[arg-type]
+        assert label == [1] or (type(stroke.label), stroke.label) == (int, 1)
+
+
+@pytest.mark.parametrize("label", [0.5, np.nan, "1", None, 2])
+def test_labels_are_never_rounded(label: Any) -> None:
+    @dataclass(frozen=True)
+    class Labels(Prompter):
+        name = "labels"
+
+        def interact(self, user: User) -> Turns:
+            yield Turn(points([(1, 1, 1)], label=label), (Click(),))
+
+    (row,) = played(Labels())
+    (stroke,) = played(Scripted((Turn(Prompts(scribbles=(Scribble([(1, 1, 1)], label),)), (Click(),)),)))
+    for one in (row, stroke):
+        assert one["status"] == "error"
+        assert one["error"].startswith("prompter: ")
+    assert f"a scribble has the label {label!r}, expected 1 (target) or 0 (background)" in stroke["error"]
+
+
+def test_one_box_is_one_box() -> None:
+    for make in (box3d, lambda rows: Prompts(box3d=rows)):
+        with pytest.raises(ValueError, match="2 of them were given, expected one"):
+            make([(0, 0, 0, 1, 1, 1), (1, 1, 1, 2, 2, 2)])  # type: ignore[operator]
+    with pytest.raises(ValueError, match="a 2D box is y0, x0, y1, x1, but 2 of them were given, expected one"):
+        boxes({1: [(0, 0, 1, 1), (1, 1, 2, 2)]})  # type: ignore[list-item]
+
+
+def test_strokes_are_strokes_of_their_kind() -> None:
+    for wrong in (np.zeros((1, 3)), Lasso([(0, 0, 0)]), None):
+        with pytest.raises(ValueError, match=r"scribbles hold .*, expected a Scribble, as in \(Scribble\(points\),\)"):
+            Prompts(scribbles=(wrong,))  # type: ignore[arg-type]
+    one = Scribble([(1, 1, 1)])
+    for given_ in (one, [one], iter([one])):
+        assert Prompts(scribbles=given_).scribbles == (one,)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("flags", [["False"], [np.nan], [2]])
+def test_flags_are_true_or_false(flags: Any) -> None:
+    with pytest.raises(ValueError, match="clicked has other values than true and false; give one flag per point"):
+        points([(1, 1, 1)], clicked=flags)
+
+
+def test_what_a_prompter_keeps_is_no_longer_the_turn() -> None:
+    rows, flags, strokes, actions = np.array([(1, 3, 4)]), np.array([True]), [Scribble([(1, 3, 4)])], [Click()]
+
+    @dataclass(frozen=True)
+    class Keeping(Prompter):
+        name = "keeping"
+
+        def interact(self, user: User) -> Turns:
+            given = points(rows, clicked=flags)
+            yield Turn(Prompts(given.points, clicked=flags, scribbles=strokes), actions)  # type: ignore[arg-type]
+            rows[:], flags[:] = 99, False
+            strokes.append(Scribble([(99, 99, 99)]))
+            actions.append(Click())
+            user.given.clear()  # type: ignore[attr-defined]
+            yield GOOD
+
+    session = Session("key", make_target(TRUTH), Keeping(), ALL, protocol("overlap@1"), rounds=1)
+    asked: list[Request] = []
+
+    def answer(request: Request) -> Answer:
+        asked.append(request)
+        return Answer(Mask.of(TRUTH[:2]))
+
+    play([session], Stub(answer))
+    assert [row["status"] for row in session.rows] == ["ok", "ok"]
+    first = asked[1].turns[0]
+    assert first.prompts.points.tolist() == [[1, 3, 4, 1]]
+    assert (first.prompts.derived, len(first.prompts.scribbles), len(first.actions)) == (0, 1, 1)
+    assert [turn["turn"] for turn in session.turns] == [0, 1]
+
+
+def test_afresh_is_a_switch() -> None:
+    (row,) = played(Scripted((Turn(points([(1, 3, 4)]), (Click(),), "no"),)))  # type: ignore[arg-type]
+    assert row["error"] == "scripted.interact gave a Turn whose afresh is str, expected true or false"
+    (row,) = played(Scripted((Turn(points([(1, 3, 4)]), (Click(),), np.True_),)))  # type: ignore[arg-type]
+    assert row["status"] == "ok"
 
 
 BLOCK = np.ones((1, 2, 2), bool)
@@ -104,6 +201,7 @@ WRONG_ANSWERS = {
     "it is valid on the slices (1.5,), expected whole numbers": Answer(Mask.empty(), Region(slices=(1.5,))),  # type: ignore[arg-type]
     "it is valid in the box (0, 0, 0, 5, 1, 1), expected": Answer(Mask.empty(), Region(box=(0, 0, 0, 5, 1, 1))),
     "it is valid in the box (2, 0, 0, 1, 1, 1), expected": Answer(Mask.empty(), Region(box=(2, 0, 0, 1, 1, 1))),
+    "it is valid on slices and in a box; give one of them": Answer(Mask.empty(), Region((1,), (0, 0, 0, 1, 1, 1))),
     "its reach is the box 2, 0, 0, 1, 8, 9, whose end lies before": Answer(Mask.empty(), reach=(2, 0, 0, 1, 8, 9)),
 }
 
@@ -113,6 +211,77 @@ def test_wrong_answers_are_an_error_of_the_model(sentence: str) -> None:
     (row,) = played(Scripted((GOOD,)), WRONG_ANSWERS[sentence])
     assert (row["status"], row["dice"]) == ("error", 0.0)
     assert row["error"].startswith(f"model: {sentence}")
+
+
+class Own(np.ndarray):
+    """An array that says that it is empty."""
+
+    def any(self, *args: Any, **kwargs: Any) -> Any:
+        return np.False_
+
+
+def test_masks_of_any_library_are_taken() -> None:
+    flipped = np.ascontiguousarray(TRUTH[::-1, ::-1])[::-1, ::-1]
+    same = Mask.of(TRUTH)
+    for given_ in (torch.from_numpy(TRUTH), torch.from_numpy(TRUTH).float(), TRUTH.tolist(), TRUTH.astype(">i4")):
+        assert np.array_equal(Mask.of(given_).to_array(SHAPE), TRUTH)  # type: ignore[arg-type]
+    for array in (np.asfortranarray(TRUTH), flipped, TRUTH.view(Own)):
+        (row,) = played(Scripted((GOOD,)), Answer(Mask((0, 0, 0), array)))
+        assert (row["status"], row["dice"], row["pred_voxels"]) == ("ok", 1.0, same.voxels)
+    for wrong in (TRUTH.astype(complex), TRUTH.astype("U5"), np.zeros(SHAPE, [("a", "f4")])):
+        with pytest.raises(ValueError, match="a mask is true or false, but the array holds other"):
+            Mask.of(wrong)
+
+
+def test_where_a_mask_starts_is_never_rounded_nor_overflows() -> None:
+    for start in ((0.5, 0, 0), (np.nan, 0, 0), (0, 0)):
+        with pytest.raises(ValueError, match="a mask starts at three whole numbers"):
+            Mask.of(BLOCK, start)
+    tall = np.zeros((300, 2, 2), bool)
+    tall[255:, 0, 0] = True
+    session = Session("key", make_target(tall), Scripted((Turn(points([(256, 0, 0)]), (Click(),)),)), ALL, OVERLAP)
+    small = (np.uint8(255), np.uint8(0), np.uint8(0))
+    play([session], Stub(lambda request: Answer(Mask(small, tall[255:]), Region(slices=tuple(range(300))))))  # type: ignore[arg-type]
+    assert (session.rows[0]["status"], session.rows[0]["dice"]) == ("ok", 1.0)
+
+
+def test_a_model_may_go_on_with_its_array() -> None:
+    array = TRUTH.copy()
+    session = Session("key", make_target(TRUTH), Scripted((GOOD, GOOD)), ALL, OVERLAP, rounds=1, keep_masks=True)
+
+    def answer(request: Request) -> Answer:
+        array[...] = len(request.turns) == 1
+        if request.mask.array.size:
+            np.asarray(torch.from_numpy(request.mask.array))[...] = False  # nor is the mask so far anything but a copy
+        return Answer(Mask((0, 0, 0), array))
+
+    play([session], Stub(answer))
+    assert [mask.voxels for mask in session.masks] == [TRUTH.size, 0]
+    assert [row["pred_voxels"] for row in session.rows] == [TRUTH.size, 0]
+
+
+@pytest.mark.parametrize("note", ["\ud800", "a,b", "a\nb", ""])
+def test_notes_are_words(note: str) -> None:
+    (row,) = played(Scripted((GOOD,)), Answer(Mask.of(TRUTH), notes=("assumed CT", note)))
+    said = f"Stub.segment returned an Answer with the note {note!a}, expected words without a comma"
+    assert (row["status"], row["error"]) == ("error", said)
+
+
+def test_what_is_not_utf8_is_written_as_python_writes_it() -> None:
+    (row,) = played(Scripted((GOOD,)), Failure("error", "\ud800 went\nwrong"))
+    assert (row["status"], row["error"]) == ("error", r"\ud800 went wrong")
+    assert in_words(ValueError("\ud800")) == r"ValueError: \ud800"
+
+
+def test_a_model_does_not_reorder_its_requests() -> None:
+    class Emptying(Predictor):
+        def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
+            requests.clear()  # type: ignore[attr-defined]
+            return []
+
+    session = Session("key", make_target(TRUTH), Scripted((GOOD,)), ALL, OVERLAP)
+    play([session], Emptying())
+    assert session.rows[0]["error"].startswith("AttributeError: 'tuple' object has no attribute 'clear'")
 
 
 @pytest.mark.parametrize("value", [0.7, np.nan, -2.0])

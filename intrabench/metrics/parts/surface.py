@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from intrabench.frozen import frozen
 from intrabench.metrics.parts.surfels import neighbour_codes, surfel_areas
 
 Floats = NDArray[np.float64]
@@ -31,6 +32,10 @@ class SurfaceDistances:
     truth_areas_mm2: Floats
     answer_distances_mm: Floats
     answer_areas_mm2: Floats
+
+    def __post_init__(self) -> None:
+        for name, array in vars(self).items():  # metrics share them
+            object.__setattr__(self, name, frozen(array))
 
 
 def surface_distances(
