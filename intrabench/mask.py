@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -88,9 +89,14 @@ class Mask:
         return cls((int(low[0]), int(low[1]), int(low[2])), array)
 
     @classmethod
-    def unpack(cls, start: Sequence[int], shape: Sequence[int], packed: NDArray[np.uint8]) -> Mask:
+    def unpack(
+        cls, start: Sequence[int] | NDArray[Any], shape: Sequence[int] | NDArray[Any], packed: NDArray[np.uint8]
+    ) -> Mask:
         """The inverse of `pack`."""
-        flat = np.unpackbits(packed, count=int(np.prod(shape))).astype(bool)
+        count = math.prod(map(int, shape))
+        if len(packed) != -(-count // 8):  # numpy would make up what is missing
+            raise ValueError(f"a mask of shape {tuple(map(int, shape))} has {len(packed)} bytes")
+        flat = np.unpackbits(packed, count=count).astype(bool)
         return cls((int(start[0]), int(start[1]), int(start[2])), flat.reshape(tuple(shape)))
 
     def pack(self) -> NDArray[np.uint8]:

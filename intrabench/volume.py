@@ -18,6 +18,7 @@ from nibabel.orientations import apply_orientation, axcodes2ornt, inv_ornt_aff, 
 from numpy.typing import NDArray
 
 from intrabench.atomic import atomically
+from intrabench.bounded import nifti, sitk_reader
 from intrabench.errors import IntraBenchError
 from intrabench.frozen import frozen
 from intrabench.modality import in_hounsfield, states_ct
@@ -242,7 +243,7 @@ def _is_nibabel(path: Path) -> bool:
 
 
 def _read_nibabel(path: Path) -> tuple[Array, NDArray[np.float64]]:
-    image: Any = nib.load(path)
+    image: Any = nifti(path)
     if image.affine is None:
         raise IntraBenchError(f"{path} has no affine; export it with its orientation")
     proxy = image.dataobj
@@ -257,7 +258,7 @@ def _read_nibabel(path: Path) -> tuple[Array, NDArray[np.float64]]:
 def _read_sitk(path: Path) -> tuple[Array, NDArray[np.float64]]:
     import SimpleITK as sitk
 
-    image = sitk.ReadImage(str(path))
+    image = sitk_reader(path).Execute()
     array = sitk.GetArrayFromImage(image)
     if image.GetDimension() != 3 or image.GetNumberOfComponentsPerPixel() != 1:
         raise IntraBenchError(f"{path} has the shape {array.shape}, not that of one 3D image; split it into 3D files")

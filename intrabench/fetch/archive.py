@@ -16,6 +16,8 @@ from intrabench.fetch.download import DownloadError, by_hand
 
 DAMAGED = (zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, NotImplementedError)
 CHUNK = 1 << 20
+NOTES = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK)
+LONGEST_NOTE = 1 << 20
 
 
 def member_names(archive: Path) -> list[str]:
@@ -81,10 +83,21 @@ def _files(archive: Path) -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
                 if not info.is_dir() and not is_link:
                     yield info.filename, partial(packed.open, info)
     else:
-        with tarfile.open(archive, "r:*") as taped:
+        with tarfile.open(archive, "r:*", tarinfo=_Header) as taped:
             for member in taped:
                 if member.isreg():
                     yield member.name, partial(_extract, taped, member)
+
+
+class _Header(tarfile.TarInfo):
+    """A member of a tar file whose names and notes are read only if they are as short as names and notes are."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Header:
+        found = super().frombuf(buf, encoding, errors)
+        if found.type in NOTES and found.size > LONGEST_NOTE:
+            raise tarfile.ReadError("a name or a note is too long")
+        return found
 
 
 def _extract(taped: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:

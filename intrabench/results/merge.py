@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from intrabench.bounded import Arrays
 from intrabench.errors import IntraBenchError
 from intrabench.results.differences import describe, differences
 from intrabench.results.placing import put_in_place
@@ -104,7 +105,7 @@ def _equal_masks(one: Path, other: Path) -> bool:
 
 def _arrays(path: Path) -> dict[str, Any]:
     try:
-        with np.load(path) as arrays:
+        with Arrays(path) as arrays:
             return dict(arrays)
     except Exception:  # zip, zlib and numpy raise different exceptions for damaged files
         return {}

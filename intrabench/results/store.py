@@ -23,6 +23,7 @@ import numpy as np
 import polars as pl
 
 from intrabench.atomic import all_atomically, make_folder
+from intrabench.bounded import Arrays
 from intrabench.errors import IntraBenchError
 from intrabench.leftovers import remove_leftovers
 from intrabench.mask import Mask
@@ -212,8 +213,8 @@ def read_masks(root: Path, session: str) -> list[Mask]:
     """
     path = _masks(root, session)
     try:
-        with np.load(path) as arrays:
-            boxes = [arrays[f"box{number}"] for number in range(len(arrays.files) // 2)]
+        with Arrays(path) as arrays:
+            boxes: list[Any] = [arrays[f"box{number}"] for number in range(len(arrays) // 2)]
             return [Mask.unpack(box[:3], box[3:] - box[:3], arrays[f"round{n}"]) for n, box in enumerate(boxes)]
     except FileNotFoundError:
         return []

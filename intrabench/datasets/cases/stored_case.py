@@ -10,9 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import nibabel as nib
 import numpy as np
 
+from intrabench.bounded import Arrays, nifti
 from intrabench.documents import read_json
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
@@ -71,7 +71,7 @@ class StoredCase:
         """
         path, grid = self.folder / IMAGE, self.index.grid
         try:
-            stored: Any = nib.load(path)
+            stored: Any = nifti(path)
             array: Array = stored.dataobj.get_unscaled()
         except Exception as error:  # damage shows in the header, in gzip or in zlib
             raise damaged(path, self.remedy) from error
@@ -94,7 +94,7 @@ class StoredCase:
             )
         path = self.folder / TARGETS
         try:
-            with np.load(path) as bits:
+            with Arrays(path) as bits:
                 return [self._target(bits, number) for number, info in enumerate(infos) if info.id in wanted]
         except Exception as error:  # zip, zlib and numpy raise different exceptions for damaged files
             raise damaged(path, self.remedy) from error

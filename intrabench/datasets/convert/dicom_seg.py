@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.bounded import check_memory
 from intrabench.datasets.convert.dicom_file import read_dataset, reading, required
 from intrabench.datasets.convert.dicom_plane import Plane, Vectors, frame_group
 from intrabench.datasets.convert.dicom_references import References
@@ -153,6 +154,7 @@ def _slices(affine: Vectors, planes: Sequence[Plane], path: Path) -> NDArray[np.
 def _stacked(seg: Any, frames: NDArray[np.intp], slices: NDArray[np.intp], path: Path) -> Array:
     """The frames of one segment as a boolean array ``(column, row, slice)`` from its first to its last slice."""
     first, last = slices[frames].min(), slices[frames].max()
+    check_memory(str(path), 2 * int(last - first + 1) * seg.Rows * seg.Columns)
     inside = np.zeros((last - first + 1, seg.Rows, seg.Columns), dtype=bool)
     half = seg.MaximumFractionalValue / 2 if seg.SegmentationType == "FRACTIONAL" else 1
     for index in frames:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import nibabel as nib
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.bounded import nifti, sitk_reader
 from intrabench.datasets.convert.label_map import Box, boxes_of, whole
 from intrabench.datasets.convert.resample import onto_grid, outside
 from intrabench.datasets.convert.segments import Segment
@@ -47,9 +47,11 @@ def has_segments(path: Path) -> bool:
     """
     try:
         if _is_nifti(path):
-            image: Any = nib.load(path)
+            image: Any = nifti(path)
             return len(image.shape) == 4 and image.shape[3] > 1
         return path.suffix.lower() in (".nrrd", ".nhdr") and bool(_indices(_header(path)))
+    except IntraBenchError:
+        raise
     except Exception as error:  # readers raise various exceptions for damaged files
         raise broken(path, error) from error
 
@@ -82,7 +84,7 @@ def cut_out(labels: Array, affine: Affine) -> Iterator[Drawn]:
 def _slicer(path: Path) -> Iterator[Drawn]:
     import SimpleITK as sitk
 
-    image = sitk.ReadImage(str(path))
+    image = sitk_reader(path).Execute()
     if image.GetNumberOfPixels() == 1:
         return
     array = whole(sitk.GetArrayViewFromImage(image), str(path)).T  # x, y, z, and before them the layers
@@ -103,7 +105,7 @@ def _slicer(path: Path) -> Iterator[Drawn]:
 
 
 def _one_hot(path: Path) -> Iterator[Drawn]:
-    image: Any = nib.load(path)
+    image: Any = nifti(path)
     array = whole(np.asarray(image.dataobj), str(path))
     if array.max(initial=0) > 1:
         raise IntraBenchError(
@@ -127,11 +129,7 @@ def _is_nifti(path: Path) -> bool:
 
 
 def _header(path: Path) -> dict[str, str]:
-    import SimpleITK as sitk
-
-    reader = sitk.ImageFileReader()
-    reader.SetFileName(str(path))
-    reader.ReadImageInformation()
+    reader = sitk_reader(path)
     return {key: reader.GetMetaData(key) for key in reader.GetMetaDataKeys()}
 
 

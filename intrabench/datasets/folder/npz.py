@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from intrabench.bounded import Arrays
 from intrabench.datasets.convert.label_map import segments_of, whole
 from intrabench.datasets.folder.layout import Loaded
 from intrabench.errors import IntraBenchError, broken
@@ -42,9 +43,11 @@ def read_npz(image: Path, label: Path) -> Loaded:
 
 def _arrays(path: Path, *names: str) -> Sequence[Array]:
     try:
-        with np.load(path) as stored:
-            found = set(stored.files)
+        with Arrays(path) as stored:
+            found = set(stored)
             arrays = [stored[name] for name in names if name in found]
+    except IntraBenchError:
+        raise
     except Exception as error:  # zip, zlib and numpy raise different exceptions for damaged files
         raise broken(path, error) from error
     for name in names:

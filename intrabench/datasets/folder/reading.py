@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import nibabel as nib
 import numpy as np
 
+from intrabench.bounded import nifti
 from intrabench.datasets.convert.label_map import segments_of, whole
 from intrabench.datasets.convert.photo import Coding, read_ids, read_photo
 from intrabench.datasets.convert.photo_pairs import SUFFIXES as PICTURES
@@ -62,9 +62,11 @@ def _read_channel(path: Path, channel: int) -> Volume:
     if channels == 1:
         return read_image(path)
     try:
-        image: Any = nib.load(path)
+        image: Any = nifti(path)
         image = image.slicer[..., channel]
         array = np.asarray(image.dataobj)
+    except IntraBenchError:
+        raise
     except Exception as error:  # nibabel passes on the exceptions of gzip and zlib for damaged files
         raise broken(path, error) from error
     array = array.astype(np.float32) if array.dtype == np.float64 else array
@@ -77,7 +79,7 @@ def _channels(path: Path) -> int:
     if ending(path) not in (".nii", ".nii.gz"):
         return 1
     try:
-        image: Any = nib.load(path)
+        image: Any = nifti(path)
         return image.shape[3] if len(image.shape) == 4 else 1
     except Exception:  # the reader reports what is wrong with the file
         return 1

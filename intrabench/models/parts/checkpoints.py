@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pickle
+import zipfile
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from intrabench.bounded import believe
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Model
 from intrabench.models.parts.random_weights import random_state
@@ -54,6 +56,8 @@ def read(path: Path) -> Any:
 
             return load_file(path)
         return _tensors_of(path)
+    except IntraBenchError:
+        raise
     except Exception as error:  # wrong files raise various exceptions
         reason = str(error).strip().splitlines() or [type(error).__name__]
         raise IntraBenchError(
@@ -78,6 +82,9 @@ def _tensors_of(path: Path) -> Any:
     """The result of ``torch.load`` with ``weights_only=True``, with `Inert` placeholders for other objects."""
     import torch
 
+    if zipfile.is_zipfile(path):  # torch never compresses, but it would unpack
+        with zipfile.ZipFile(path) as stored:
+            believe(path, sum(info.file_size for info in stored.infolist()), path.stat().st_size, packed=False)
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:
