@@ -397,9 +397,21 @@ def _together(paths: Sequence[Path], schema: Mapping[str, Any]) -> pl.DataFrame 
     if not paths:
         return pl.DataFrame(schema=dict(schema))
     try:
-        return _fitted(pl.scan_parquet(list(paths)), schema).collect()
+        found = _fitted(pl.scan_parquet(list(paths)), schema).collect()
     except _UNREADABLE:
         return None
+    return found if _is_sound(found) else None
+
+
+MOST_ROUNDS = 10**6
+"""No session has more; tables count up to the last round of all."""
+
+
+def _is_sound(frame: pl.DataFrame) -> bool:
+    """Whether rows have what all that reads them relies on; a part may have been written by anybody."""
+    needed = [name for name in ("session", "round", "status", "written_at") if name in frame.columns]
+    rounds = frame["round"] if "round" in needed else pl.Series([0])
+    return not any(frame[name].has_nulls() for name in needed) and bool(rounds.is_between(0, MOST_ROUNDS).all())
 
 
 def _fitted(frame: pl.LazyFrame, schema: Mapping[str, Any]) -> pl.LazyFrame:

@@ -197,3 +197,18 @@ def test_protocols_that_mean_different_things_are_not_mixed(other: str, metric: 
         check_mixable(rows({"protocol": "basic@1"}, {"protocol": protocol, "stop": stop}, metrics=None), metric)
     assert f"rows of basic@1 and {other} cannot be combined" in str(refused.value)
     assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("round", 2**62), ("round", -1), ("round", None), ("session", None), ("status", None), ("written_at", None)],
+)
+def test_a_part_with_rows_that_nobody_writes_is_named_and_left_out(column: str, value: object) -> None:
+    two_parts()
+    path = OUT / "rows" / "run-0002.parquet"
+    part = pl.read_parquet(path)
+    part.with_columns(pl.lit(value, part.schema[column]).alias(column)).write_parquet(path)
+    assert read_rows(OUT)["session"].to_list() == ["a"]
+    assert Store(OUT, "other").finished(0) == {"a"}
+    (told,) = damaged_parts(OUT)
+    assert told.startswith("out/rows/run-0002.parquet cannot be read and is left out")
