@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from intrabench.documents import Unreadable, read_json
+from intrabench.names import file_name
 from intrabench.values import is_a
 
 FINISHED = "finished"
@@ -27,7 +28,8 @@ _PASSING = ("device", "batch", "memory", "compile", "cache_embeddings", "python"
 
 _TYPES: dict[str, Any] = {
     **{"state": str, "started": str, "ended": str | None, "rounds": int, "stamps": list[int]},
-    **{"options": dict, "work": dict, "versions": dict, "hardware": dict, "weights": list[dict[str, Any]]},
+    **dict.fromkeys(("options", "work", "sessions", "versions", "hardware"), dict),
+    **{"weights": list[dict[str, Any]]},
 }
 _TYPES_OF_OPTIONS: dict[str, Any] = {
     **{"dataset": list[str], "plugin": list[str], "python": str | None, "weights": str | None},
@@ -39,7 +41,7 @@ _TYPES_OF_OPTIONS: dict[str, Any] = {
 def read_record(root: Path, run_id: str) -> dict[str, Any]:
     """The record of a run; empty if there is none, it cannot be read, or its entries are of wrong types."""
     try:
-        record = _upgraded(read_json(root / "runs" / f"{run_id}.json", _TYPES))
+        record = _upgraded(read_json(root / "runs" / f"{file_name(run_id)}.json", _TYPES))
     except (OSError, Unreadable):
         return {}
     return record if _fit(_TYPES_OF_OPTIONS, record.get("options", {})) else {}

@@ -27,7 +27,7 @@ from intrabench.bounded import Arrays
 from intrabench.errors import IntraBenchError
 from intrabench.leftovers import remove_leftovers
 from intrabench.mask import Mask
-from intrabench.names import check_utf8
+from intrabench.names import check_utf8, file_name
 from intrabench.results.upgrade import UPGRADED, upgraded
 from intrabench.target import WHOLE_CASE
 
@@ -352,7 +352,7 @@ def _measured(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _masks(root: Path, session: str) -> Path:
-    return root / "masks" / f"{session}.npz"
+    return root / "masks" / f"{file_name(session)}.npz"  # rows of somebody else may name any session
 
 
 def _is_whole(path: Path) -> bool:
@@ -396,6 +396,8 @@ def _together(paths: Sequence[Path], schema: Mapping[str, Any]) -> pl.DataFrame 
     """The rows of parts with equal columns; None if one is damaged or from a version with fewer columns."""
     if not paths:
         return pl.DataFrame(schema=dict(schema))
+    if not all(path.is_file() for path in paths):  # reading a pipe may wait for ever
+        return None
     try:
         found = _fitted(pl.scan_parquet(list(paths)), schema).collect()
     except _UNREADABLE:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import intrabench
@@ -169,6 +170,7 @@ def test_no_other_command_executes_what_a_folder_names(say: Say, theirs: Path, w
         {"options": {"dataset": {"a": 1}}},
         {"rounds": "many"},
         {"started": 7},
+        {"sessions": 3},
     ],
 )
 def test_a_record_with_wrong_types_counts_as_none(say: Say, theirs: Path, changed: dict[str, object]) -> None:
@@ -220,3 +222,12 @@ def test_a_lock_that_is_none_is_named_and_nothing_is_written_through_it(say: Say
     assert (said.code, Path("precious").read_text()) == (2, "kept")
     assert f"{lock} cannot be locked (" in said.err
     assert said.err.endswith("; delete it, or choose another folder with --out\n")
+
+
+@pytest.mark.parametrize("weights", [[{}], [{"model": ["sam"], "id": 7}], [{"model": "sam", "id": "nothing"}]])
+def test_a_record_with_odd_weights_ends_no_report(say: Say, theirs: Path, weights: object) -> None:
+    for record in theirs.glob("runs/*.json"):
+        record.write_text(json.dumps({**json.loads(record.read_text()), "weights": weights}))
+    for part in theirs.glob("rows/*.parquet"):
+        pl.read_parquet(part).with_columns(weights=pl.lit("registered"), model=pl.lit("sam")).write_parquet(part)
+    assert say("report", "report.html", "--out", "merged").code == 0

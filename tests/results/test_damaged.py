@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from filelock import FileLock
 
 import intrabench
 from intrabench.errors import IntraBenchError
+from intrabench.mask import Mask
 from intrabench.results.runs import read_record
-from intrabench.results.store import Store, damaged_parts, finished_sessions, read_rows, read_turns
+from intrabench.results.store import Store, damaged_parts, finished_sessions, read_masks, read_rows, read_turns
 from intrabench.statistics.soundness import check_mixable, is_partial
 from tests.engine.test_run import lasting
 from tests.results.made import rows
@@ -65,6 +68,26 @@ def test_a_part_of_something_else_and_damaged_turns_are_named() -> None:
     assert "delete it and its namesake in rows" in told[1]
     assert sorted(read_rows(OUT)["session"]) == ["a", "b"]
     assert read_turns(OUT)["session"].to_list() == ["b"]
+
+
+def test_a_pipe_among_the_parts_is_named_and_nothing_waits_for_it() -> None:
+    two_parts()
+    os.mkfifo(OUT / "rows" / "pipe.parquet")
+    (OUT / "turns" / "folder.parquet").mkdir()
+    told = damaged_parts(OUT)
+    assert [text.split()[0] for text in told] == ["out/rows/pipe.parquet", "out/turns/folder.parquet"]
+    assert sorted(read_rows(OUT)["session"]) == sorted(read_turns(OUT)["session"]) == ["a", "b"]
+    assert finished_sessions(OUT, 0) == Store(OUT, "other").finished(0) == {"a", "b"}
+
+
+@pytest.mark.parametrize("name", ["../../precious", "/precious", "x" * 300, "a\0b", "..", ""])
+def test_rows_name_no_file_outside_of_their_folder(name: str) -> None:
+    Store(OUT, "run").write_masks("plain", [Mask.of(np.ones((1, 1, 1), bool))])
+    Path("precious.npz").write_bytes((OUT / "masks" / "plain.npz").read_bytes())
+    Path("precious.json").write_text('{"state": "finished"}')
+    outside = str(Path("precious").resolve()) if name.startswith("/") else name
+    assert (read_masks(OUT, outside), read_record(OUT, outside)) == ([], {})
+    assert len(read_masks(OUT, "plain")) == 1
 
 
 def test_parts_of_older_versions_are_not_damaged() -> None:

@@ -44,17 +44,17 @@ def of_models(lines: pl.DataFrame, records: Iterable[Mapping[str, Any]]) -> list
     lines: `lines_of`. records: the records of the runs, which name the weights of each model; a model that they lack
     names its own.
     """
-    known = {one["model"]: one["id"] for record in records for one in record.get("weights", ())}
+    known = {str(one.get("model")): one.get("id") for record in records for one in record.get("weights", ())}
     registered = lines.filter(pl.col("weights") == weights.REGISTERED)
     listed = []
     for name in registered["model"].unique().sort():
         try:
             id = known.get(name) or registry.make("models", name).weights
+            entry = None if id is None else weights.get(str(id))
         except IntraBenchError as error:
             listed.append(Credit(name, "unknown to this installation", str(error)))
             continue
-        if id is not None:
-            entry = weights.get(id)
-            notes = (f"weights {id}", f"trained on {entry.training_data}")
+        if entry is not None:
+            notes = (f"weights {entry.id}", f"trained on {entry.training_data}")
             listed.append(Credit(name, entry.licence, entry.citation, next(iter(entry.pages), ""), notes))
     return listed
