@@ -82,7 +82,7 @@ def test_a_pipe_among_the_parts_is_named_and_nothing_waits_for_it() -> None:
 
 @pytest.mark.parametrize("name", ["../../precious", "/precious", "x" * 300, "a\0b", "..", ""])
 def test_rows_name_no_file_outside_of_their_folder(name: str) -> None:
-    Store(OUT, "run").write_masks("plain", [Mask.of(np.ones((1, 1, 1), bool))])
+    Store(OUT, "run").write_masks({"plain": [Mask.of(np.ones((1, 1, 1), bool))]})
     Path("precious.npz").write_bytes((OUT / "masks" / "plain.npz").read_bytes())
     Path("precious.json").write_text('{"state": "finished"}')
     outside = str(Path("precious").resolve()) if name.startswith("/") else name
