@@ -13,11 +13,14 @@ from intrabench.models.base import Answer, Failure, Predictor, Request
 from intrabench.target import Target
 from intrabench.volume import Volume
 
+CHUNK = 4093
+"""Words of 8 bytes; a prime, so that the same change of every word never cancels."""
+
 REMEDY = "which all share; copy the array first, array.copy()"
 
 
 class Seal:
-    """A scan and targets as they are now. The checksum of 100 MB takes about 40 ms."""
+    """A scan and targets as they are now."""
 
     def __init__(self, volume: Volume, targets: Iterable[Target] = ()) -> None:
         self._volume, self._targets = volume, tuple(targets)
@@ -72,5 +75,8 @@ def _mask(mask: Mask) -> list[Any]:
 
 
 def _checksum(array: Any) -> tuple[Any, ...]:
-    content: Any = np.ascontiguousarray(array)
-    return array.shape, array.dtype.str, zlib.crc32(content)
+    """Against accidents: words that only change places within a chunk go unseen, but 150 MB take 15 ms."""
+    content: Any = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    summed = len(content) // (8 * CHUNK) * (8 * CHUNK)
+    sums: Any = content[:summed].view(np.uint64).reshape(-1, CHUNK).sum(axis=1)
+    return array.shape, array.dtype.str, zlib.crc32(sums), zlib.crc32(content[summed:])

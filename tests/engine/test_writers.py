@@ -14,7 +14,7 @@ import torch
 
 import intrabench
 from intrabench.engine.check import check
-from intrabench.engine.seal import Seal
+from intrabench.engine.seal import CHUNK, Seal
 from intrabench.frozen import frozen
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, VolumeModel
@@ -258,3 +258,24 @@ def test_the_seal_is_broken_by_any_change() -> None:
         volume, target, seal = fresh()
         change(volume, target)
         assert seal.broken, number
+
+
+def test_the_seal_sees_changes_anywhere_in_a_large_scan() -> None:
+    volume = Volume.from_canonical(np.random.default_rng(0).integers(-1000, 1000, (5, 81, 123), dtype=np.int16))
+    seal, scan = Seal(volume), torch.from_numpy(volume.array)
+    assert volume.array.nbytes > 2 * 8 * CHUNK  # summed chunks and a rest
+    before = scan.clone()
+    changes: list[Callable[[torch.Tensor], object]] = [
+        lambda scan: scan.add_(16),
+        lambda scan: scan.neg_(),
+        lambda scan: scan.copy_(scan.flip(0)),
+        lambda scan: scan.copy_(scan.flip(2)),
+        lambda scan: scan[0, 0, 0].add_(1),
+        lambda scan: scan[4, 80, 122].add_(1),
+        lambda scan: scan.clamp_(-999, 998),
+    ]
+    for number, change in enumerate(changes):
+        change(scan)
+        assert seal.broken, number
+        scan.copy_(before)
+        assert not seal.broken
