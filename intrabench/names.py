@@ -12,7 +12,7 @@ from intrabench.errors import IntraBenchError
 LONGEST = 200
 """Bytes of a `file_name`; file systems allow 255, of which suffixes and unfinished files need some."""
 
-_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d) *(\.|$)", re.IGNORECASE)
 
 
 _TURNS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"

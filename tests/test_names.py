@@ -25,6 +25,7 @@ NAMES = {
     "a/b\\c": "a%2Fb%5Cc",
     "con": "%63on",
     "NUL.x": "%4EUL.x",
+    "aux .x": "%61ux .x",
     "contour": "contour",
     "lesion [left].1": "lesion [left].1",
     'a:b"c*?<>|\n\0': "a%3Ab%22c%2A%3F%3C%3E%7C%0A%00",

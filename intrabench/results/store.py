@@ -24,6 +24,7 @@ import polars as pl
 
 from intrabench.atomic import all_atomically, make_folder
 from intrabench.bounded import Arrays
+from intrabench.documents import Unreadable, regular
 from intrabench.errors import IntraBenchError
 from intrabench.leftovers import remove_leftovers
 from intrabench.mask import Mask
@@ -213,7 +214,7 @@ def read_masks(root: Path, session: str) -> list[Mask]:
     """
     path = _masks(root, session)
     try:
-        with Arrays(path) as arrays:
+        with Arrays(regular(path)) as arrays:
             boxes: list[Any] = [arrays[f"box{number}"] for number in range(len(arrays) // 2)]
             return [Mask.unpack(box[:3], box[3:] - box[:3], arrays[f"round{n}"]) for n, box in enumerate(boxes)]
     except FileNotFoundError:
@@ -358,11 +359,11 @@ def _masks(root: Path, session: str) -> Path:
 def _is_whole(path: Path) -> bool:
     """Whether a zip ends as it says itself: with a record of 22 bytes, right behind its directory."""
     try:
-        with path.open("rb") as file:
+        with regular(path).open("rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(size - 22, 0))
             end = file.read()
-    except OSError:
+    except (OSError, Unreadable):
         return False
     return end.startswith(b"PK\5\6") and size == 22 + sum(struct.unpack_from("<II", end, 12))
 

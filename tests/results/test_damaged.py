@@ -80,6 +80,16 @@ def test_a_pipe_among_the_parts_is_named_and_nothing_waits_for_it() -> None:
     assert finished_sessions(OUT, 0) == Store(OUT, "other").finished(0) == {"a", "b"}
 
 
+def test_a_pipe_in_place_of_masks_is_named_and_nothing_waits_for_it() -> None:
+    store = Store(OUT, "run")
+    (OUT / "masks").mkdir()
+    os.mkfifo(OUT / "masks" / "a.npz")
+    assert not store.has_masks("a")
+    assert store.bad_masks("a").startswith("out/masks/a.npz cannot be read")
+    with pytest.raises(IntraBenchError, match=r"out/masks/a\.npz cannot be read"):
+        read_masks(OUT, "a")
+
+
 @pytest.mark.parametrize("name", ["../../precious", "/precious", "x" * 300, "a\0b", "..", ""])
 def test_rows_name_no_file_outside_of_their_folder(name: str) -> None:
     Store(OUT, "run").write_masks({"plain": [Mask.of(np.ones((1, 1, 1), bool))]})
