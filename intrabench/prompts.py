@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.errors import kind
+from intrabench.errors import IntraBenchError, kind
 from intrabench.frozen import frozen, plain
 from intrabench.mask import Box
 
@@ -265,11 +265,22 @@ class Turn:
 def turns_by_round(stored: Iterable[Mapping[str, Any]]) -> dict[int, list[Turn]]:
     """What the user gave in each round of one session, free turns included.
 
-    stored: the session's turns as they are stored, in their order: `round`, and `given`, the text of `Turn.to_json`.
+    stored: the session's turns as they are stored, in their order: `session`, `round`, and `given`, the text of
+    `Turn.to_json`.
+
+    Raises:
+        IntraBenchError: one is not as it was written.
     """
     rounds: dict[int, list[Turn]] = {}
     for turn in stored:
-        rounds.setdefault(turn["round"], []).append(Turn.from_json(json.loads(turn["given"])))
+        try:
+            given = Turn.from_json(json.loads(turn["given"]))
+        except Exception as error:  # anybody may have written it
+            raise IntraBenchError(
+                f"the turns of session {turn['session']} in round {turn['round']} cannot be read "
+                f"({type(error).__name__}); delete their part in turns and its namesake in rows, and run again"
+            ) from error
+        rounds.setdefault(turn["round"], []).append(given)
     return rounds
 
 

@@ -410,9 +410,16 @@ MOST_ROUNDS = 10**6
 """No session has more; tables count up to the last round of all."""
 
 
+NEEDED = (
+    *("session", "round", "status", "written_at"),
+    *("protocol", "dataset", "case", "target", "model", "prompter"),
+)
+"""Columns that no row of any version lacks."""
+
+
 def _is_sound(frame: pl.DataFrame) -> bool:
     """Whether rows have what all that reads them relies on; a part may have been written by anybody."""
-    needed = [name for name in ("session", "round", "status", "written_at") if name in frame.columns]
+    needed = [name for name in NEEDED if name in frame.columns]
     rounds = frame["round"] if "round" in needed else pl.Series([0])
     return not any(frame[name].has_nulls() for name in needed) and bool(rounds.is_between(0, MOST_ROUNDS).all())
 

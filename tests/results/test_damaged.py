@@ -17,7 +17,7 @@ import intrabench
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.results.runs import read_record
-from intrabench.results.store import Store, damaged_parts, finished_sessions, read_masks, read_rows, read_turns
+from intrabench.results.store import NEEDED, Store, damaged_parts, finished_sessions, read_masks, read_rows, read_turns
 from intrabench.statistics.soundness import check_mixable, is_partial
 from tests.engine.test_run import lasting
 from tests.results.made import rows
@@ -234,7 +234,7 @@ def test_protocols_that_mean_different_things_are_not_mixed(other: str, metric: 
 
 @pytest.mark.parametrize(
     ("column", "value"),
-    [("round", 2**62), ("round", -1), ("round", None), ("session", None), ("status", None), ("written_at", None)],
+    [("round", 2**62), ("round", -1), *((name, None) for name in NEEDED)],
 )
 def test_a_part_with_rows_that_nobody_writes_is_named_and_left_out(column: str, value: object) -> None:
     two_parts()

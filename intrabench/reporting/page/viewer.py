@@ -70,16 +70,18 @@ def _shown(
     results: Path, one: Chosen, volume: Volume, target: Target, turns: pl.DataFrame, rows: pl.DataFrame
 ) -> dict[str, Any]:
     """A target in the smallest window that contains it and all its sessions."""
-    masks, unread = dict[str, list[Mask]](), list[str]()
-    for session in one.sessions:
+    masks, given, unread = dict[str, list[Mask]](), dict[str, dict[int, list[Turn]]](), list[str]()
+    for session in [session["session"] for session in one.sessions]:
         try:
-            masks[session["session"]] = read_masks(results, session["session"])
+            masks[session] = read_masks(results, session)
         except IntraBenchError as error:  # shown without the answers
-            masks[session["session"]] = []
+            masks[session] = []
             unread.append(str(error))
-    given = {
-        session: turns_by_round(turns.filter(pl.col("session") == session).iter_rows(named=True)) for session in masks
-    }
+        try:
+            given[session] = turns_by_round(turns.filter(pl.col("session") == session).iter_rows(named=True))
+        except IntraBenchError as error:  # shown without the prompts
+            given[session] = {}
+            unread.append(str(error))
     window = Window.around(
         target,
         [mask for listed in masks.values() for mask in listed],

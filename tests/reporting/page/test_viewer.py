@@ -18,6 +18,7 @@ import pytest
 
 import intrabench
 from intrabench.datasets.cases import store as cases
+from intrabench.errors import PartialResults
 from intrabench.mask import Mask, box_slices
 from intrabench.prompts import Lasso, Prompts, Scribble, boxes
 from intrabench.reporting.page.chosen import chosen
@@ -263,3 +264,29 @@ def test_the_commands_of_the_page_compute_nothing_new(
         said = say(*shlex.split(line)[1:], "--out", str(played / "results"))
         assert said.code == 0
         assert "6 sessions, 6 of them already finished" in said.err
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "{",
+        "[]",
+        None,
+        "{}",
+        "[" * 100_000,
+        '{"prompts": {"points": [[NaN, 1, 1, 1]]}, "actions": []}',
+        '{"prompts": {"points": "abc"}, "actions": []}',
+        '{"prompts": {"points": [[1e999, 1, 1, 1]]}, "actions": []}',
+        '{"prompts": {}, "actions": [{"kind": "fly"}]}',
+        '{"prompts": {}, "actions": [{"kind": "click", "x": 1}]}',
+    ],
+    ids=range(10),
+)
+def test_turns_that_cannot_be_read_are_named_and_the_rest_is_shown(results: Path, given: str | None) -> None:
+    for part in (results / "turns").iterdir():
+        turns = pl.read_parquet(part)
+        turns.with_columns(given=pl.lit(given, pl.String)).write_parquet(part)
+    page = results / "report.html"
+    with pytest.warns(PartialResults, match=r"the turns of session \w+ in round 0 cannot be read \("):
+        intrabench.report(page, results)
+    assert "view0" in page.read_text()
