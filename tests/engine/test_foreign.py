@@ -264,6 +264,8 @@ def test_a_text_that_steers_the_terminal_is_printed(say: Say) -> None:
     said = run(say)
     assert "error: ValueError: \\x1b[2J\\x07 a ok b\\u202ec, in line" in said.err
     assert "\x1b" not in said.out + said.err
+    plugin("data", "ValueError('\\x1b[2J')")  # told while the run goes on
+    assert "\x1b" not in run(say).err
 
 
 def test_an_error_of_ours_that_a_plug_in_raises_is_bounded(say: Say) -> None:
@@ -271,6 +273,8 @@ def test_an_error_of_ours_that_a_plug_in_raises_is_bounded(say: Say) -> None:
     for place in ("open", "segment", "interact", "cases"):
         plugin(place, how)
         assert len(run(say, "--out", place).err) < 10_000
+    plugin("load", how)
+    assert len(run(say, "--python", sys.executable).err) < 10_000
     plugin("open", how.replace("IntraBenchError", "errors.NotApplicable"))
     assert len(run(say, "--out", "not").err) < 10_000
 

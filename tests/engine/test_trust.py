@@ -12,6 +12,7 @@ import pytest
 
 import intrabench
 from intrabench import registry
+from intrabench.models.weights.registry import BY_HAND
 from tests.conftest import Said
 
 pytestmark = pytest.mark.usefixtures("data")
@@ -231,3 +232,16 @@ def test_a_record_with_odd_weights_ends_no_report(say: Say, theirs: Path, weight
     for part in theirs.glob("rows/*.parquet"):
         pl.read_parquet(part).with_columns(weights=pl.lit("registered"), model=pl.lit("sam")).write_parquet(part)
     assert say("report", "report.html", "--out", "merged").code == 0
+
+
+def test_verify_gives_no_class_of_the_users_weights_that_only_the_folder_names(say: Say, theirs: Path) -> None:
+    for part in theirs.glob("rows/*.parquet"):
+        pl.read_parquet(part).with_columns(weights=pl.lit(BY_HAND)).write_parquet(part)
+    for record in theirs.glob("runs/*.json"):
+        content = json.loads(record.read_text())
+        content["options"]["weights"] = "evil.pt"
+        record.write_text(json.dumps(content))
+    said = say("verify", "merged", "--plugin", "theirs.py")
+    assert said.code == 1
+    assert "your class would read the weights evil.pt, which only merged names and which may run code" in said.out
+    assert "your class would read" not in say("verify", "merged", "--trust").out
