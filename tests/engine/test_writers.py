@@ -15,6 +15,7 @@ import torch
 import intrabench
 from intrabench.engine.check import check
 from intrabench.engine.seal import CHUNK, Seal
+from intrabench.errors import in_words
 from intrabench.frozen import frozen
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, VolumeModel
@@ -118,8 +119,9 @@ def test_nobody_makes_a_frozen_array_writeable_again() -> None:
         assert np.array_equal(kept, one)
         assert frozen(kept) is kept
         for again in (kept, kept.view(), kept[:1], np.lib.stride_tricks.as_strided(kept)):
-            with pytest.raises(ValueError, match="cannot set WRITEABLE flag"):
+            with pytest.raises(ValueError, match="cannot set WRITEABLE flag") as raised:
                 again.flags.writeable = True
+            assert SENTENCE in in_words(raised.value)
     assert np.shares_memory(frozen(array), array)
     assert not frozen(np.zeros(2, "M8[s]")).flags.writeable  # dates have no buffer
 
