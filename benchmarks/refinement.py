@@ -26,7 +26,7 @@ from intrabench.datasets.cases import store as cases
 from intrabench.mask import Mask, Region
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request
 from intrabench.prompts import Prompts
-from intrabench.results.store import read_rows
+from intrabench.results.parts import read_rows
 from intrabench.volume import Volume
 
 Bools = NDArray[np.bool_]

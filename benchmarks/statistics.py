@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from intrabench.results.store import SCHEMA
+from intrabench.results.schema import SCHEMA
 
 SHAPE = {"line": 20, "dataset": 10, "case": 60, "label": 7, "instance": 2}
 ROUNDS = 6

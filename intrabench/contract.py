@@ -270,7 +270,7 @@ def _needs(value: Any) -> Iterator[str]:
 
 
 def _taken_names(cls: type[Any]) -> Iterator[str]:
-    from intrabench.results.store import SCHEMA
+    from intrabench.results.schema import SCHEMA
 
     taken = {name: meaning for meaning, names in TAKEN.items() for name in names}
     taken |= dict.fromkeys(SCHEMA, "a column that all rows have")

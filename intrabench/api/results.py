@@ -57,7 +57,7 @@ def table(
     """
     given = {name: value for name, value in locals().items() if name not in ("out", "plugin")}
     from intrabench.reporting.make_table import make_table
-    from intrabench.results.store import damaged_parts
+    from intrabench.results.parts import damaged_parts
     from intrabench.statistics.soundness import is_partial
 
     _add(plugin)

@@ -123,7 +123,7 @@ def verify(
     from intrabench.engine.options import interpreter
     from intrabench.engine.verify import Trust
     from intrabench.engine.verify import verify as verdicts
-    from intrabench.results.store import damaged_masks
+    from intrabench.results.masks import damaged_masks
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)
@@ -141,7 +141,7 @@ def verify(
 
 def tell_damage(folder: Path, unread: Sequence[str] = ()) -> None:
     """Print the damaged parts of a results folder, and what else was not read; if there is any, exit with code 1."""
-    from intrabench.results.store import damaged_parts
+    from intrabench.results.parts import damaged_parts
 
     damaged = [*unread, *damaged_parts(folder)]
     for warning in damaged:

@@ -13,7 +13,7 @@ from intrabench.engine.job import Job
 from intrabench.engine.make_job import make_run
 from intrabench.engine.options import Options
 from intrabench.errors import several
-from intrabench.results.store import finished_sessions
+from intrabench.results.parts import finished_sessions
 
 
 def describe(options: Options, folder: Path) -> list[str]:

@@ -16,7 +16,8 @@ from intrabench.engine.plan import make_plan
 from intrabench.engine.player import Player
 from intrabench.engine.progress import Reporter
 from intrabench.engine.rows import RowWriter, Summary
-from intrabench.results.store import Store, read_rows
+from intrabench.results.parts import read_rows
+from intrabench.results.store import Store
 
 
 def execute(options: Options, folder: Path, reporter: Reporter) -> tuple[Summary, int]:

@@ -16,7 +16,9 @@ from intrabench.errors import several
 from intrabench.mask import Mask
 from intrabench.play.session import Session
 from intrabench.results.current import current, newest_plays
-from intrabench.results.store import FAILED, Store, read_rows
+from intrabench.results.parts import read_rows
+from intrabench.results.schema import FAILED
+from intrabench.results.store import Store
 
 MOST_FAILURES = 10
 """Further kinds of failures are only counted, not listed."""

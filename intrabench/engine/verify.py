@@ -21,8 +21,9 @@ from intrabench.errors import IntraBenchError
 from intrabench.models.weights.registry import BY_HAND, RANDOM
 from intrabench.results.differences import describe, differences, who
 from intrabench.results.origin import dataset_of
+from intrabench.results.parts import read_rows
 from intrabench.results.runs import at_home, read_record
-from intrabench.results.store import FAILED, read_rows
+from intrabench.results.schema import FAILED
 from intrabench.temporary import temporary_folder
 
 

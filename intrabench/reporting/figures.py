@@ -19,7 +19,7 @@ from intrabench.reporting.page.lines import with_lines
 from intrabench.reporting.page.strata import SIZES, strata
 from intrabench.reporting.page.tables import EFFORT
 from intrabench.results.current import current
-from intrabench.results.store import read_rows
+from intrabench.results.parts import read_rows
 from intrabench.specs import nearest
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
 from intrabench.statistics.ranking import ranking

@@ -14,7 +14,8 @@ from intrabench.protocols import row_names
 from intrabench.reporting.reference import beside
 from intrabench.results import labels
 from intrabench.results.current import IDENTITY, MODEL, PROTOCOL, current
-from intrabench.results.store import SCHEMA, read_rows
+from intrabench.results.parts import read_rows
+from intrabench.results.schema import SCHEMA
 from intrabench.specs import nearest
 from intrabench.statistics.aggregate import AGGREGATIONS, COUNTS, Aggregation, aggregate, aggregation
 from intrabench.statistics.matched import MATCHED, matched_scores

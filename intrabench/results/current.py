@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from intrabench.results.store import ALWAYS, metric_columns
+from intrabench.results.schema import ALWAYS, metric_columns
 from intrabench.specs import split
 
 VERSIONS = {"model": "model_version", "prompter": "prompter_version", "dataset": "dataset_version"}

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from intrabench.results.labels import model_label
-from intrabench.results.store import SCHEMA, metric_columns
+from intrabench.results.schema import SCHEMA, metric_columns
 
 _PASSING = (
     *("run_id", "written_at", "encode_s", "segment_s", "prompt_s", "batch", "peak_memory_mb", "peak_gpu_mb"),

@@ -9,8 +9,9 @@ from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from intrabench.names import file_name
 from intrabench.results.labels import MODEL
+from intrabench.results.masks import read_masks
 from intrabench.results.origin import dataset_of
-from intrabench.results.store import read_masks, read_rows
+from intrabench.results.parts import read_rows
 from intrabench.volume import Volume, write_nifti
 
 

@@ -12,7 +12,8 @@ from intrabench.atomic import atomically, writing
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import PROTOCOLS
 from intrabench.results.current import counting
-from intrabench.results.store import read_rows, read_turns, write_parquet
+from intrabench.results.parts import read_rows, read_turns
+from intrabench.results.store import write_parquet
 
 _WRITERS: dict[str, Callable[[pl.DataFrame, Path], Any]] = {
     ".csv": pl.DataFrame.write_csv,

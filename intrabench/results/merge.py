@@ -14,9 +14,12 @@ import polars as pl
 from intrabench.bounded import Arrays
 from intrabench.errors import IntraBenchError
 from intrabench.results.differences import describe, differences
+from intrabench.results.masks import cut_masks, damaged_masks
+from intrabench.results.parts import damaged_files, damaged_parts, read_rows
 from intrabench.results.placing import put_in_place
 from intrabench.results.runs import read_record, read_records
-from intrabench.results.store import FAILED, clean, cut_masks, damaged_files, damaged_masks, damaged_parts, read_rows
+from intrabench.results.schema import FAILED
+from intrabench.results.store import clean
 
 FOLDERS = {"rows": "*.parquet", "turns": "*.parquet", "masks": "*.npz", "runs": "*.json"}
 """What is copied. Runs write turns before their rows; so rows of an ongoing run are listed first, moved last."""

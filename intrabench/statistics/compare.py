@@ -10,7 +10,7 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError, several
 from intrabench.metrics.base import merit
-from intrabench.results.store import with_patients
+from intrabench.results.parts import with_patients
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
 from intrabench.statistics.measures import best, described, measured
 from intrabench.statistics.resample import AVERAGE, DRAWS, FEW, intervals

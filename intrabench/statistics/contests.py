@@ -11,7 +11,7 @@ import polars as pl
 from intrabench.errors import IntraBenchError
 from intrabench.results import labels
 from intrabench.results.current import IDENTITY, MODEL, current
-from intrabench.results.store import read_rows
+from intrabench.results.parts import read_rows
 from intrabench.specs import nearest
 from intrabench.statistics.soundness import check_mixable
 

@@ -18,8 +18,9 @@ from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.metrics.parts.overlap import Overlap
 from intrabench.results.current import IDENTITY
+from intrabench.results.masks import read_masks
 from intrabench.results.origin import dataset_of
-from intrabench.results.store import FAILED, read_masks
+from intrabench.results.schema import FAILED
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
 
 MATCHED = Aggregation(

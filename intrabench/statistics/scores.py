@@ -14,7 +14,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.metrics import known
 from intrabench.metrics.base import Best, Metric
 from intrabench.results.current import newest_plays
-from intrabench.results.store import ALWAYS, FAILED, metric_columns
+from intrabench.results.schema import ALWAYS, FAILED, metric_columns
 
 UNIT = ("dataset", "case", "label", "target", "seed")
 """Columns that pair the sessions of two lines: the same target with the same random numbers."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from intrabench.results.store import read_rows
+from intrabench.results.parts import read_rows
 
 RUN = "run -m box_fill -p box_slice -d phantom:shape=16x32x32,instances=3 --out out"
 FAILING = """

@@ -20,7 +20,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from intrabench.results.store import read_masks, read_rows, read_turns
+from intrabench.results.masks import read_masks
+from intrabench.results.parts import read_rows, read_turns
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 PASSING = ("encode_s", "segment_s", "prompt_s", "batch", "peak_memory_mb", "run_id", "written_at")

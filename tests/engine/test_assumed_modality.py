@@ -10,7 +10,7 @@ import pytest
 
 import intrabench
 from intrabench.results.current import counting
-from intrabench.results.store import read_rows
+from intrabench.results.parts import read_rows
 from tests.datasets.folder.made import SHAPE, labels, save
 
 pytest.importorskip("cv2")

@@ -12,7 +12,7 @@ import pytest
 
 import intrabench
 from intrabench.results.current import current
-from intrabench.results.store import read_rows
+from intrabench.results.parts import read_rows
 from tests.conftest import Said
 
 SMALL = "phantom:shape=8x32x32,instances=2"

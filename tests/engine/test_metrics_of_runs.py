@@ -15,7 +15,8 @@ from intrabench import registry
 from intrabench.engine.verify import verify
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.known import metric
-from intrabench.results.store import metric_columns, read_rows
+from intrabench.results.parts import read_rows
+from intrabench.results.schema import metric_columns
 from intrabench.versions import version_of
 from tests.conftest import Said
 

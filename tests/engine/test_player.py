@@ -16,7 +16,8 @@ from intrabench.engine.progress import Silent
 from intrabench.engine.units import Unit
 from intrabench.models.base import Answer, Request
 from intrabench.models.box_fill import BoxFill
-from intrabench.results.store import Store, read_rows
+from intrabench.results.parts import read_rows
+from intrabench.results.store import Store
 from intrabench.volume import Volume
 
 

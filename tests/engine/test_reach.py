@@ -9,7 +9,7 @@ import polars as pl
 
 import intrabench
 from intrabench.engine.verify import verify
-from intrabench.results.store import read_turns
+from intrabench.results.parts import read_turns
 
 MODEL = """
 from dataclasses import dataclass

@@ -18,7 +18,7 @@ import intrabench
 from intrabench.datasets.cases import store as cases
 from intrabench.errors import IntraBenchError
 from intrabench.results.export import export
-from intrabench.results.store import read_rows, read_turns
+from intrabench.results.parts import read_rows, read_turns
 
 SMALL = "phantom:shape=16x32x32,instances=3,scans=2"
 PASSING = ["encode_s", "segment_s", "prompt_s", "batch", "peak_memory_mb", "run_id", "written_at"]

@@ -21,7 +21,7 @@ from intrabench.datasets.cases import store as cases
 from intrabench.engine import environment
 from intrabench.engine.verify import Trust, Verdict, verify
 from intrabench.errors import IntraBenchError
-from intrabench.results.store import read_rows
+from intrabench.results.parts import read_rows
 
 NETWORK = Path(__file__).parents[1] / "models" / "tiny_network.py"
 SMALL = "phantom:shape=16x32x32,instances=2"

@@ -7,7 +7,7 @@ import pytest
 
 from intrabench.errors import IntraBenchError
 from intrabench.reporting.table import Layout, effort_table, readable, round_table, seen_in_training
-from intrabench.results.store import SCHEMA
+from intrabench.results.schema import SCHEMA
 from tests.results import made
 
 

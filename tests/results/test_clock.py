@@ -11,8 +11,9 @@ import pytest
 
 import intrabench
 from intrabench.results.merge import merge
+from intrabench.results.parts import newest_stamp, read_rows, read_turns
 from intrabench.results.runs import unfinished
-from intrabench.results.store import Store, newest_stamp, read_rows, read_turns
+from intrabench.results.store import Store
 from tests.results.test_store import row
 
 OUT = Path("out")

@@ -16,8 +16,11 @@ from filelock import FileLock
 import intrabench
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
+from intrabench.results.damage import NEEDED
+from intrabench.results.masks import read_masks
+from intrabench.results.parts import damaged_parts, finished_sessions, read_rows, read_turns
 from intrabench.results.runs import read_record
-from intrabench.results.store import NEEDED, Store, damaged_parts, finished_sessions, read_masks, read_rows, read_turns
+from intrabench.results.store import Store
 from intrabench.statistics.soundness import check_mixable, is_partial
 from tests.engine.test_run import lasting
 from tests.results.made import rows
@@ -234,7 +237,11 @@ def test_protocols_that_mean_different_things_are_not_mixed(other: str, metric: 
 
 @pytest.mark.parametrize(
     ("column", "value"),
-    [("round", 2**62), ("round", -1), *((name, None) for name in NEEDED)],
+    [
+        *((name, None) for name in NEEDED),
+        *(("round", 2**62), ("round", -1), ("written_at", -1), ("status", "fine"), ("target_ml", float("nan"))),
+        *(("dice", 7.0), ("dice", float("nan")), ("iou", -0.1), ("interactions", -1.0), ("dof", float("inf"))),
+    ],
 )
 def test_a_part_with_rows_that_nobody_writes_is_named_and_left_out(column: str, value: object) -> None:
     two_parts()

@@ -11,8 +11,10 @@ import pytest
 import intrabench
 from intrabench.errors import IntraBenchError, PartialResults
 from intrabench.results.export import export
+from intrabench.results.masks import damaged_masks, read_masks
 from intrabench.results.merge import merge
-from intrabench.results.store import Store, damaged_masks, read_masks, read_rows
+from intrabench.results.parts import read_rows
+from intrabench.results.store import Store
 from tests.conftest import Said
 
 Say = Callable[..., Said]

@@ -20,7 +20,7 @@ from intrabench.datasets.cases.selection import select_targets
 from intrabench.names import one_line
 from intrabench.reporting.page.page import write_report
 from intrabench.results.export import export
-from intrabench.results.store import read_rows
+from intrabench.results.parts import read_rows
 from intrabench.volume import read_image
 from tests.conftest import Said
 

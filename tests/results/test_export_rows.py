@@ -14,7 +14,9 @@ import pytest
 import intrabench
 from intrabench.errors import IntraBenchError
 from intrabench.results.export_rows import export_rows
-from intrabench.results.store import SCHEMA, Store, read_rows, read_turns
+from intrabench.results.parts import read_rows, read_turns
+from intrabench.results.schema import SCHEMA
+from intrabench.results.store import Store
 from tests.conftest import Said
 from tests.results.made import rows
 

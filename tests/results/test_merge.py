@@ -20,8 +20,10 @@ import intrabench
 from intrabench.cli.results import add_results
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
+from intrabench.results.masks import read_masks
 from intrabench.results.merge import merge
-from intrabench.results.store import Store, finished_sessions, read_masks, read_rows, read_turns
+from intrabench.results.parts import finished_sessions, read_rows, read_turns
+from intrabench.results.store import Store
 from tests.engine.test_run import lasting
 from tests.results.made import curve, rows
 

@@ -24,7 +24,9 @@ from intrabench.prompts import Click, DrawBox2D, DrawBox3D, DrawScribble, Lasso,
 from intrabench.protocols import protocol
 from intrabench.reporting.formats import formatted
 from intrabench.results.export_rows import export_rows
-from intrabench.results.store import Store, read_masks, read_rows, read_turns
+from intrabench.results.masks import read_masks
+from intrabench.results.parts import read_rows, read_turns
+from intrabench.results.store import Store
 from intrabench.target import Target
 from tests.play.test_session import ALL, Scripted, Stub
 from tests.results.made import SHARED

@@ -10,16 +10,10 @@ import pytest
 
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
-from intrabench.results.store import (
-    SCHEMA,
-    Store,
-    damaged_parts,
-    finished_sessions,
-    metric_columns,
-    read_masks,
-    read_rows,
-    read_turns,
-)
+from intrabench.results.masks import read_masks
+from intrabench.results.parts import damaged_parts, finished_sessions, read_rows, read_turns
+from intrabench.results.schema import SCHEMA, metric_columns
+from intrabench.results.store import Store
 
 WHO = {"protocol": "p@1", "dataset": "d", "case": "c", "target": "t.1", "model": "m", "prompter": "p", "seed": 0}
 

@@ -12,7 +12,7 @@ import pytest
 import intrabench
 from intrabench.engine.verify import verify
 from intrabench.results.merge import merge
-from intrabench.results.store import read_rows
+from intrabench.results.parts import read_rows
 from intrabench.results.upgrade import upgraded
 from tests.conftest import GOLDEN, Said
 

@@ -16,8 +16,9 @@ from intrabench.protocols import PROTOCOLS
 from intrabench.reporting.page.grid import digits_of
 from intrabench.reporting.table import seen_in_training
 from intrabench.results import labels
+from intrabench.results.parts import damaged_parts
 from intrabench.results.runs import without_home
-from intrabench.results.store import FAILED, damaged_parts
+from intrabench.results.schema import FAILED
 from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.resample import DRAWS, FEW
 from intrabench.statistics.scores import FailurePolicy, measured_metrics

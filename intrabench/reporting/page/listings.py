@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from intrabench.reporting.page.grid import Cell, Grid, digits_of, number, word
-from intrabench.results.store import FAILED
+from intrabench.results.schema import FAILED
 
 
 def pair_grid(pairs: pl.DataFrame, lines: pl.DataFrame, seen: set[int], most: int = 200) -> tuple[Grid, int]:

@@ -27,8 +27,8 @@ from intrabench.reporting.page.strata import strata
 from intrabench.reporting.page.viewer import views
 from intrabench.results.current import current
 from intrabench.results.origin import dataset_of
+from intrabench.results.parts import read_rows
 from intrabench.results.runs import read_records, without_home
-from intrabench.results.store import read_rows
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
 from intrabench.statistics.ranking import Ranking, pairs, ranking
 from intrabench.statistics.resample import intervals

@@ -16,7 +16,8 @@ from intrabench.mask import Mask
 from intrabench.prompts import Turn, turns_by_round
 from intrabench.reporting.page.chosen import Chosen
 from intrabench.reporting.page.views import Window, marks, mask_text, view
-from intrabench.results.store import read_masks, read_turns
+from intrabench.results.masks import read_masks
+from intrabench.results.parts import read_turns
 from intrabench.target import Target
 from intrabench.versions import version_of
 from intrabench.volume import Volume

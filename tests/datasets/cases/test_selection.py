@@ -14,7 +14,7 @@ from intrabench.datasets.cases.selection import check_targets, select_cases, sel
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.datasets.phantom import Phantom
 from intrabench.errors import IntraBenchError
-from intrabench.results.store import read_rows
+from intrabench.results.parts import read_rows
 from intrabench.target import TargetInfo
 from tests.conftest import Said
 

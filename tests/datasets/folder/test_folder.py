@@ -14,7 +14,7 @@ import intrabench
 from intrabench import registry
 from intrabench.datasets.cases import store
 from intrabench.errors import ChangedPatients, IntraBenchError
-from intrabench.results.store import read_rows
+from intrabench.results.parts import read_rows
 from tests.conftest import Said
 from tests.datasets.folder.made import NO_FILES, found, labels, nnunet, pair, same, save
 from tests.datasets.folder.test_layouts import dicom_folder

@@ -11,7 +11,7 @@ import pytest
 
 from intrabench import registry
 from intrabench.datasets.cases import store
-from intrabench.results.store import read_rows
+from intrabench.results.parts import read_rows
 from tests.conftest import Said
 from tests.datasets.convert.dicom_files import uid, write_ct, write_rtstruct, write_seg
 from tests.datasets.folder.made import SHAPE, image, labels, pair, save

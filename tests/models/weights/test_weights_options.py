@@ -11,7 +11,7 @@ import torch
 
 from intrabench.models.parts.random_weights import random_state
 from intrabench.models.weights.registry import sha256_of_path
-from intrabench.results.store import read_rows
+from intrabench.results.parts import read_rows
 from tests.conftest import Said
 from tests.models.tiny_network import Net
 

@@ -23,7 +23,8 @@ from intrabench.mask import Mask, box_slices
 from intrabench.prompts import Lasso, Prompts, Scribble, boxes
 from intrabench.reporting.page.chosen import chosen
 from intrabench.reporting.page.views import Window, marks, mask_text, view
-from intrabench.results.store import read_masks, read_rows
+from intrabench.results.masks import read_masks
+from intrabench.results.parts import read_rows
 from intrabench.statistics.scores import scores
 from intrabench.target import Target
 from intrabench.volume import Volume

@@ -1,0 +1,102 @@
+"""The columns of stored rows and turns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from intrabench.errors import IntraBenchError
+
+SCHEMA: dict[str, Any] = {
+    "run_id": pl.String,
+    "session": pl.String,
+    "contract": pl.Int64,
+    "protocol": pl.String,
+    "stop": pl.String,
+    "metrics": pl.String,
+    "dataset": pl.String,
+    "dataset_version": pl.String,
+    "case": pl.String,
+    "patient": pl.String,
+    "target": pl.String,
+    "label": pl.String,
+    "instance": pl.Int64,
+    "target_voxels": pl.Int64,
+    "target_ml": pl.Float64,
+    "model": pl.String,
+    "model_version": pl.String,
+    "weights": pl.String,
+    "weights_sha256": pl.String,
+    "seen_in_training": pl.String,
+    "prompter": pl.String,
+    "prompter_version": pl.String,
+    "seed": pl.Int64,
+    "strict": pl.Boolean,
+    "round": pl.Int64,
+    "status": pl.String,
+    "error": pl.String,
+    "ended": pl.Boolean,
+    "prompts_hash": pl.String,
+    "adapted": pl.String,
+    "interactions": pl.Float64,
+    "dof": pl.Float64,
+    "seconds_human": pl.Float64,
+    "dice": pl.Float64,
+    "iou": pl.Float64,
+    "fp_voxels": pl.Int64,
+    "fn_voxels": pl.Int64,
+    "pred_voxels": pl.Int64,
+    "encode_s": pl.Float64,
+    "segment_s": pl.Float64,
+    "batch": pl.Int64,
+    "prompt_s": pl.Float64,
+    "peak_memory_mb": pl.Float64,
+    "peak_gpu_mb": pl.Float64,
+    "device": pl.String,
+    "dtype": pl.String,
+    "package_versions_hash": pl.String,
+    "written_at": pl.Int64,
+}
+"""Columns that all rows have; each other metric has one more, of floats, named by the ids in `metrics`.
+
+`contract` is the version of the meaning of rows; `weights` is the kind of the model's weights (registered, random, or a
+file of the user's); `written_at` (nanoseconds, `Store.stamp`) decides which of two rows of a session is newer.
+`patient` changes no answer, so it may be corrected later: the newest row of a case decides for all its rows, also for
+those without one.
+"""
+
+ALWAYS = ("dice", "iou")
+"""Metrics that all rows have."""
+
+TURNS: dict[str, Any] = {
+    "session": pl.String,
+    "round": pl.Int64,
+    "turn": pl.Int64,
+    "given": pl.String,
+    "written_at": pl.Int64,
+}
+
+FAILED = ("error", "oom", "timeout")
+"""Statuses that count as Dice 0, give exit code 1 and are tried again by the next run."""
+
+STATUSES = ("ok", "stopped", "empty", "not_applicable", *FAILED)
+"""How a round can end; see docs/results.md."""
+
+
+def metric_columns(rows: pl.DataFrame) -> list[str]:
+    """The metrics that rows have besides Dice and IoU: all their columns of floats that are not in `SCHEMA`."""
+    return [name for name, kind in rows.schema.items() if name not in SCHEMA and kind == pl.Float64]
+
+
+def measured_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The columns of rows besides `SCHEMA`: one for each metric that their `metrics` name."""
+    ids = (id for ids in dict.fromkeys(str(row.get("metrics") or "") for row in rows) for id in ids.split())
+    columns = {name: pl.Float64 for name in (id.rpartition("@")[0] for id in ids) if name not in SCHEMA}
+    for name in {name for row in rows for name in row} - SCHEMA.keys() - columns.keys():
+        raise IntraBenchError(
+            f"a row has a value called {name!r}, which is neither a column of the results nor a metric of its run; "
+            "give the metric with --metric, or omit the value"
+        )
+    return columns
