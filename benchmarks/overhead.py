@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from intrabench.datasets.base import Dataset, DatasetCard, Files
 from intrabench.datasets.cases import store as cases
+from intrabench.engine.held import Held
 from intrabench.engine.job import Job
 from intrabench.engine.local import LocalRun
 from intrabench.engine.plan import make_plan
@@ -116,7 +117,9 @@ def ours(dataset: Six, prompter: str, folder: Path, model: Model | None = None, 
     targets = {target.id: target for target in scene.targets()}
     started = time.perf_counter()
     with runner.model.open(volume) as image:
-        run.player.play_waves(group, group.units, targets, image, volume, Seal(volume, targets.values()))
+        held = Held(run.writer, Seal(volume, targets.values()))
+        run.player.play_waves(group, group.units, targets, image, volume, held)
+    held.settle()
     return (time.perf_counter() - started) / len(VOXELS)
 
 

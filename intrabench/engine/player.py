@@ -11,6 +11,7 @@ from filelock import FileLock, Timeout
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases import store as cases
 from intrabench.datasets.cases.stored_case import StoredCase
+from intrabench.engine.held import Held
 from intrabench.engine.job import Job
 from intrabench.engine.plan import Group
 from intrabench.engine.progress import Reporter
@@ -76,7 +77,7 @@ class Player:
 
     def _play_opened(self, group: Group, units: Sequence[Unit], apart: bool) -> Sequence[Unit]:
         """Read and open the image and play the units; returns those that are left because somebody changed the scan."""
-        stack, seal = ExitStack(), None
+        stack, held, left = ExitStack(), None, list[Unit]()
         try:
             started = time.perf_counter()
             try:
@@ -86,29 +87,32 @@ class Player:
                     if volume.array.ndim > 3 and group.runner.model.grey_only:
                         raise NotApplicable("the model takes one grey value per voxel, this image has channels")
                     targets = {target.id: target for target in stored.targets(_ids(units))}
-                    seal = Seal(volume, targets.values())
+                    held = Held(self.writer, Seal(volume, targets.values()))
                     if self.job.strict:  # before the image is encoded
                         refuse(group.runner.model.notes(volume))
                     image = stack.enter_context(group.runner.open(volume))
-                    if apart and seal.broken:
+                    if apart and held.seal.broken:
                         raise IntraBenchError(f"model: on opening, it changed the scan, {REMEDY}")
             except NotApplicable as reason:
                 self.writer.not_applicable(units, in_words(reason))
-                return []
             except IntraBenchError as error:
                 self._fail(group, units, Failure("error", in_words(error)))
-                return []
             except Exception as error:  # out of memory, a failing network: rows with a status, then the next image
                 self._fail(group, units, failure_of(error, started))
-                return []
-            return self.play_waves(group, units, targets, image, volume, seal, apart)
-        finally:
+            else:
+                left += self.play_waves(group, units, targets, image, volume, held, apart)
+        finally:  # Ctrl-C keeps the sessions that are complete
             self._close(group, stack)
-            if seal is not None and seal.broken:
-                self._stored = None  # the next model gets a fresh copy
+            if held is not None:
+                left[:0] = held.settle()
+                if held.broken:
+                    self._stored = None  # the next model gets a fresh copy
+        if left and not apart:
+            self.reporter.say(f"{_who(group)}: the scan or a target was changed; what played since is played again")
+        return left
 
     def _close(self, group: Group, stack: ExitStack) -> None:
-        """Close the image; its rows are kept already."""
+        """Close the image."""
         try:
             with foreign():
                 stack.close()
@@ -134,37 +138,33 @@ class Player:
         targets: Mapping[str, Target],
         image: Predictor,
         volume: Volume,
-        seal: Seal,
+        held: Held,
         apart: bool = False,
     ) -> Sequence[Unit]:
-        """Play units against their opened image, wave by wave, and keep each wave.
+        """Play units against their opened image, wave by wave; the last waves may still be held at the end.
 
-        If somebody breaks the seal, the wave does not count, and it ends; apart, each unit is a wave, and that one
-        fails. Returns the units that are left.
+        If somebody breaks the seal, what is held does not count, and this ends; apart, each unit is a wave, and that
+        one fails. Returns the units that are left.
         """
         costs, done = [unit.target.slices if unit.target else 1 for unit in units], 0
         for wave in ([unit] for unit in units) if apart else waves(units, costs):
-            started, witness = time.perf_counter(), Witness(image, seal)
+            done += len(wave)
+            started, witness = time.perf_counter(), Witness(image, held.seal)
             try:
                 with foreign():
                     sessions = [self._session(unit, targets[unit.target.id], volume) for unit in wave if unit.target]
             except Exception as error:  # of a property of the user's own, such as a model's abilities
                 self._fail(group, wave, failure_of(error, started))
-                done += len(wave)
                 continue
             try:
                 play(sessions, witness if apart else image)
-            finally:  # Ctrl-C keeps the sessions that are complete
-                if not (broken := seal.broken):
-                    self.writer.played(wave, sessions)
-            if broken and not apart:
-                self.reporter.say(f"{_who(group)}: the scan or a target was changed; what played since is played again")
-                break
-            done += len(wave)
-            if broken:
-                self.writer.failed([(unit, "error", witness.message) for unit in wave])
-                break
-        return units[done:]
+            finally:
+                held.add(wave, sessions)
+            if (apart or held.due) and (again := held.settle()):
+                if apart:
+                    self.writer.failed([(unit, "error", witness.message) for unit in wave])
+                return [*([] if apart else again), *units[done:]]
+        return []
 
     def _session(self, unit: Unit, target: Target, volume: Volume) -> Session:
         job = self.job

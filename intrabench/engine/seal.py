@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -20,11 +21,13 @@ REMEDY = "which all share; copy the array first, array.copy()"
 
 
 class Seal:
-    """A scan and targets as they are now."""
+    """A scan and targets as they are now. `seconds` is how long a look at them takes."""
 
     def __init__(self, volume: Volume, targets: Iterable[Target] = ()) -> None:
         self._volume, self._targets = volume, tuple(targets)
+        started = time.perf_counter()
         self._as_it_was = self._now()
+        self.seconds = time.perf_counter() - started
 
     @property
     def broken(self) -> bool:

@@ -1,0 +1,51 @@
+"""Hold back what was played until the scan is known to be unchanged."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from intrabench.engine.rows import RowWriter
+from intrabench.engine.seal import Seal
+from intrabench.engine.units import Unit
+from intrabench.play.session import Session
+
+SHARE = 0.05
+"""The largest share of the time that looking at the seal may take, because it reads the whole scan."""
+
+
+class Held:
+    """Units that were played under a seal, with their sessions. They are written once it was found unbroken.
+
+    broken: whether it was broken at the last look.
+    """
+
+    def __init__(self, writer: RowWriter, seal: Seal) -> None:
+        self.seal, self.broken, self._writer = seal, False, writer
+        self._units: list[Unit] = []
+        self._sessions: list[Session] = []
+        self._looked = time.perf_counter()
+
+    def add(self, units: Sequence[Unit], sessions: Sequence[Session]) -> None:
+        """Hold a wave."""
+        self._units += units
+        self._sessions += sessions
+
+    @property
+    def due(self) -> bool:
+        """Whether a look takes a small share of the time since the last one."""
+        return time.perf_counter() - self._looked > self.seal.seconds / SHARE
+
+    def settle(self) -> Sequence[Unit]:
+        """Look at the seal, and write what is held as one part.
+
+        If it is broken, nothing is written; the units that were held are returned, because they do not count.
+        """
+        units, sessions = self._units, self._sessions
+        self._units, self._sessions = [], []
+        self.broken = self.seal.broken
+        if self.broken:
+            return units
+        self._writer.played(units, sessions)
+        self._looked = time.perf_counter()
+        return []
