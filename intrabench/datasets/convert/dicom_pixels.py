@@ -10,6 +10,7 @@ import numpy as np
 
 from intrabench.bounded import check_memory
 from intrabench.datasets.convert.dicom_file import read_dataset, reading
+from intrabench.datasets.convert.dicom_frame import check_frame
 from intrabench.errors import IntraBenchError
 from intrabench.volume import Array
 
@@ -56,7 +57,8 @@ def read_file(path: Path, shape: tuple[int, int], compressed: bool) -> Array:
         IntraBenchError: the pixels are truncated, or their compression cannot be decoded.
     """
     with reading(path):
-        values = _decompressed(path) if compressed else _uncompressed(path)
+        dataset = read_dataset(path)
+        values = _decompressed(path, dataset) if compressed else _rescaled(dataset)
     if values.shape != shape:
         raise IntraBenchError(f"{path} holds {values.shape} pixels, but its header says {shape}; export it again")
     return values
@@ -65,6 +67,8 @@ def read_file(path: Path, shape: tuple[int, int], compressed: bool) -> Array:
 def read_frame(image: Any, index: int, path: Path) -> Array:
     """The rescaled values ``(rows, columns)`` of one frame, counted from 0, of a `highdicom.Image`; raises as above."""
     with reading(path):
+        if image.file_meta.TransferSyntaxUID in _with_header():
+            check_frame(image.get_raw_frame(index, as_index=True), image, path)
         return image.get_frame(
             index,
             as_index=True,
@@ -74,8 +78,7 @@ def read_frame(image: Any, index: int, path: Path) -> Array:
         )
 
 
-def _uncompressed(path: Path) -> Array:
-    dataset = read_dataset(path)
+def _rescaled(dataset: Any) -> Array:
     stored = dataset.pixel_array
     slope, intercept = float(dataset.get("RescaleSlope", 1) or 1), float(dataset.get("RescaleIntercept", 0) or 0)
     if slope.is_integer() and intercept.is_integer():
@@ -83,8 +86,22 @@ def _uncompressed(path: Path) -> Array:
     return stored * slope + intercept
 
 
-def _decompressed(path: Path) -> Array:
-    """Read by GDCM, which decodes all compressions and also rescales."""
+def _decompressed(path: Path, dataset: Any) -> Array:
+    """The values of a file with one frame, decoded by GDCM, which also rescales; a damaged RLE would end it."""
     import SimpleITK as sitk
+    from pydicom.encaps import get_frame
+    from pydicom.uid import RLETransferSyntaxes
 
+    syntax = dataset.file_meta.TransferSyntaxUID
+    if syntax in RLETransferSyntaxes:
+        return _rescaled(dataset)
+    if syntax in _with_header():
+        check_frame(get_frame(dataset.PixelData, 0, number_of_frames=1), dataset, path)
     return sitk.GetArrayFromImage(sitk.ReadImage(str(path), imageIO="GDCMImageIO"))[0]
+
+
+def _with_header() -> list[str]:
+    """The compressions whose frames say their size."""
+    from pydicom.uid import JPEG2000TransferSyntaxes, JPEGLSTransferSyntaxes, JPEGTransferSyntaxes
+
+    return [*JPEGTransferSyntaxes, *JPEGLSTransferSyntaxes, *JPEG2000TransferSyntaxes]
