@@ -39,13 +39,16 @@ def current() -> Workspace | None:
     """The workspace in the current folder, or None. Parent folders are not searched.
 
     Raises:
-        IntraBenchError: its settings are wrong, or it is a folder of results, which may be somebody else's and is read
-            from within; no command executes what results bring along.
+        IntraBenchError: its settings are wrong or no file, or it is a folder of results, which may be somebody else's
+            and is read from within; no command executes what results bring along.
     """
     file = Path.cwd() / FILE
-    if not file.is_file():
+    if not os.path.lexists(file):
         return None
-    settings = read_toml(file, _KEYS)
+    try:
+        settings = read_toml(file, _KEYS)
+    except FileNotFoundError:
+        raise IntraBenchError(f"{file} is a link to a file that does not exist; repair it or move it away") from None
     results = file.parent / settings.get("results", "results")
     if results.resolve() == file.parent.resolve() or all((file.parent / one).is_dir() for one in ("rows", "runs")):
         raise IntraBenchError(

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -72,3 +73,20 @@ def test_init_of_an_installed_wheel(tmp_path: Path) -> None:
     there = os.environ | {"PYTHONPATH": str(Path("site").resolve())}
     subprocess.run([sys.executable, "-m", "intrabench", "init", "bench"], check=True, env=there)
     assert files_in(Path("bench")) == expected()
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (os.mkfifo, "is a pipe, a socket or a device, expected a file; move it away"),
+        (os.mkdir, "is a folder, expected a file; move it away"),
+        (partial(os.symlink, "nowhere"), "is a link to a file that does not exist; repair it or move it away"),
+    ],
+)
+def test_settings_that_are_no_file_are_told(
+    say: Callable[..., Said], make: Callable[[str], None], sentence: str
+) -> None:
+    make("intrabench.toml")
+    for words in (("list", "models"), ("table",)):
+        said = say(*words)
+        assert (said.code, said.err) == (2, f"error: {Path.cwd()}/intrabench.toml {sentence}\n")

@@ -57,17 +57,13 @@ def table(
     """
     given = {name: value for name, value in locals().items() if name not in ("out", "plugin")}
     from intrabench.reporting.make_table import make_table
-    from intrabench.results.parts import damaged_parts
-    from intrabench.statistics.soundness import is_partial
 
     _add(plugin)
     given["metric"] = made_spec(metric)
     given["by"] = by if isinstance(by, str) else ",".join(by)
     folder = _folder(out)
     found = make_table(folder, **given)
-    notices = [*found.left_out, is_partial(folder), *damaged_parts(folder)]
-    if notice := "\n".join(filter(None, notices)):
-        warnings.warn(notice, PartialResults, stacklevel=4)
+    _warn([folder], found.left_out)
     return found.frame
 
 
@@ -90,23 +86,24 @@ def compare(
         A comparison for each pair of lines, by what the two have in common. `Comparison.worse` says whether B is.
 
     Raises:
-        IntraBenchError: a name is unknown, or nothing is in common.
+        IntraBenchError: a name is unknown, or nothing is in common. What the results lack is a warning.
     """
-    from dataclasses import replace
-
-    from intrabench.reporting.table import layout_of
-    from intrabench.statistics.compare import Settings
-    from intrabench.statistics.compare import compare as compared
-    from intrabench.statistics.contests import contests
+    from intrabench.reporting.make_comparison import make_comparison
+    from intrabench.statistics.contests import folders_of
 
     _add(plugin)
-    name = made_spec(metric)
-    layout = layout_of(name, "", "dataset", round, aggregation, failed, empty)
-    settings = Settings(name, round, layout.how, layout.policy)
-    found = {}
-    for contest in contests(_folder(out), made_spec(a), made_spec(b)):
-        comparison = compared(contest.a, contest.b, settings)
-        found[contest.head] = replace(comparison, warnings=(*comparison.warnings, *contest.left_out))
+    folder, one, other = _folder(out), made_spec(a), made_spec(b)
+    found = make_comparison(
+        folder,
+        one,
+        other,
+        metric=made_spec(metric),
+        round=round,
+        aggregation=aggregation,
+        failed=failed,
+        empty=empty,
+    )
+    _warn(folders_of(folder, one, other))
     return found
 
 
@@ -126,16 +123,16 @@ def report(
     targets: number of targets per data set in the viewer.
 
     Returns:
-        The file. Masks that cannot be read are a warning.
+        The file. What the results lack, and masks that cannot be read, are a warning.
     """
     from intrabench.reporting.page.page import write_report
     from intrabench.reporting.table import layout_of
 
     _add(plugin)
     layout = layout_of("dice", "", "dataset", None, aggregation, failed, empty)
-    unread = write_report(_folder(out), Path(file), targets=targets, how=layout.how, policy=layout.policy)
-    if unread:
-        warnings.warn("\n".join(unread), PartialResults, stacklevel=4)
+    folder = _folder(out)
+    unread = write_report(folder, Path(file), targets=targets, how=layout.how, policy=layout.policy)
+    _warn([folder], unread)
     return Path(file)
 
 
@@ -144,11 +141,13 @@ def figures(folder: str | Path, out: Folder = None, *, format: str | Sequence[st
     """Draw curves, ranking and sizes as pictures for papers (png, svg or pdf) into a folder.
 
     Returns:
-        The files.
+        The files. What the results lack is a warning.
     """
     from intrabench.reporting.figures import write_figures
 
-    return write_figures(_folder(out), Path(folder), [format] if isinstance(format, str) else list(format))
+    written = write_figures(_folder(out), Path(folder), [format] if isinstance(format, str) else list(format))
+    _warn([_folder(out)])
+    return written
 
 
 @typed
@@ -192,6 +191,16 @@ def verify(
     _add(plugin)
     given = Trust(_paths(plugin), None if python is None else interpreter(python), trust)
     return list(verdicts(_folder(out), sample, seed, given))
+
+
+def _warn(folders: Iterable[Path], notices: Iterable[str] = ()) -> None:
+    """Warn of what results lack: runs that did not finish, damaged parts, and the given sentences."""
+    from intrabench.results.parts import damaged_parts
+    from intrabench.statistics.soundness import is_partial
+
+    lacking = [notice for folder in folders for notice in (is_partial(folder), *damaged_parts(folder))]
+    if told := "\n".join(filter(None, [*notices, *lacking])):
+        warnings.warn(told, PartialResults, stacklevel=5)
 
 
 def _add(plugin: Plugins) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from intrabench.api.arguments import named
-from intrabench.errors import ChangedPatients, FailedSessions
+from intrabench.errors import ChangedPatients, FailedSessions, several
 
 if TYPE_CHECKING:
     import polars as pl
@@ -81,7 +81,7 @@ def run(
     if summary.moved:
         warnings.warn("\n".join(summary.moved), ChangedPatients, stacklevel=3)
     if lines := summary.valueless + counted(summary.failures):
-        lines[:0] = [f"{summary.failed} of {summary.total} sessions failed"] if summary.failed else []
+        lines[:0] = [f"{summary.failed} of {several(summary.total, 'session')} failed"] if summary.failed else []
         warnings.warn("\n".join(lines), FailedSessions, stacklevel=3)
     return rows_of(summary, folder, last)
 

@@ -58,7 +58,7 @@ def clickability_evaluate(
     if format == "csv":
         echo(*formatted(table, format).removesuffix("\n").split("\n"))
     elif format == "text":
-        print_frame(wide(table), f"{len(entries)} entries of {clicks.name}; 95 % intervals over pictures")
+        print_frame(wide(table), f"{len(entries)} of the entries of {clicks.name}; 95 % intervals over pictures")
     else:
         echo(*formatted(wide(table), format).removesuffix("\n").split("\n"))
 
@@ -94,7 +94,7 @@ def clickability_train(
     device = pick_device(device, ("cpu", "cuda"))
     scenes, entries = _scenes(clicks, dataset, masks)
     learnt, kept = divided(entries, validation, seed)
-    echo(f"{len(learnt)} entries for training, {len(kept)} for validation", err=True)
+    echo(f"entries: {len(learnt)} for training, {len(kept)} for validation", err=True)
     settings = Settings(epochs, batch, lr, size, sigma, seed=seed, device=device, workers=workers)
     path = train(
         Examples(learnt, scenes),

@@ -10,7 +10,7 @@ import typer
 
 from intrabench.cli.console import echo
 from intrabench.cli.shared import Cases, Json, Plugins, add_plugins, show, show_table
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, several
 
 data_app = typer.Typer(help="Download, list, check, verify and remove data sets.", no_args_is_help=True)
 
@@ -41,12 +41,18 @@ def data_get(
             downloads.say(f"{name}: licence {dataset.card.licence}")
             try:
                 fetch_shared(dataset, downloads.watch)
-                for case, outcome in get(dataset, select_cases(dataset, cases), jobs, downloads.watch):
+            except IntraBenchError as error:
+                downloads.say(f"{name}: {error}")
+                failed += 1
+                continue
+            chosen = select_cases(dataset, cases)  # cases that are unknown are a wrong option, which ends the command
+            try:
+                for case, outcome in get(dataset, chosen, jobs, downloads.watch):
                     if isinstance(outcome, IntraBenchError):
                         downloads.say(f"{name}, case {case}: {outcome}")
                         failed += 1
                     else:
-                        echo(f"{name}, case {case}: {len(outcome.targets)} targets")
+                        echo(f"{name}, case {case}: {several(len(outcome.targets), 'target')}")
             except IntraBenchError as error:
                 downloads.say(f"{name}: {error}")
                 failed += 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from intrabench import registry, specs
 from intrabench.contract import Room
-from intrabench.errors import IntraBenchError, foreign
+from intrabench.errors import IntraBenchError, foreign, several
 from intrabench.protocols import PROTOCOLS, ROUNDS, Protocol
 from intrabench.protocols.presets import PRESETS
 from intrabench.protocols.row import Row
@@ -147,7 +147,7 @@ def _facts(name: str, dataset: Dataset) -> dict[str, Any]:
         "cases": known or "?",
         "targets": card.targets or "?",
         "size": data_size(dataset.megabytes()),
-        "here": "yes" if known and here >= known else f"{here} cases" if here else "no",
+        "here": "yes" if known and here >= known else several(here, "case") if here else "no",
         "licence": card.licence.partition(";")[0].partition(" (")[0],
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -58,17 +59,22 @@ def table(
     """Tabulate effort against a metric."""
     given = {name: value for name, value in locals().items() if name not in ("out", "format", "csv", "plugin")}
     from intrabench.reporting.make_table import make_table
-    from intrabench.statistics.soundness import is_partial
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)
     folder = results_folder(out)
     found = make_table(folder, **given)
     _show(found, "csv" if csv else format)
-    for notice in [*found.left_out, is_partial(folder)]:
-        if notice:
-            echo(notice, err=True)
-    tell_damage(folder)
+    echo(*found.left_out, err=True)
+    _tell_lacking(folder)
+
+
+def _tell_lacking(*folders: Path, unread: Sequence[str] = ()) -> None:
+    """Print what results folders lack, and what else was not read; damaged parts end the command with exit code 1."""
+    from intrabench.statistics.soundness import is_partial
+
+    echo(*filter(None, map(is_partial, folders)), err=True)
+    tell_damage(*folders, unread=unread)
 
 
 def _show(table: Table, format: str) -> None:
@@ -98,15 +104,20 @@ def compare(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Compare two runs, models or prompters on the same targets. Exit code 1: B is significantly worse somewhere."""
-    given = dict(locals())
-    from intrabench.api import results as api
+    given = {name: value for name, value in locals().items() if name not in ("out", "plugin")}
+    from intrabench.reporting.make_comparison import make_comparison
+    from intrabench.statistics.contests import folders_of
+    from intrabench.workspace import results_folder
 
+    add_plugins(plugin)
+    folder = results_folder(out)
     worse = False
-    for head, found in api.compare(**given).items():
+    for head, found in make_comparison(folder, **given).items():
         echo(f"== {head}", *found.describe(a, b))
         if found.worse:
             echo(f"{b} is worse: the interval of the difference is below 0")
         worse |= found.worse
+    _tell_lacking(*folders_of(folder, a, b))
     if worse:
         raise typer.Exit(1)
 
@@ -129,7 +140,7 @@ def report(
     folder, layout = results_folder(out), layout_of("dice", "", "dataset", None, aggregation, failed, empty)
     unread = write_report(folder, file, targets=targets, how=layout.how, policy=layout.policy)
     echo(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
-    tell_damage(folder, unread)
+    _tell_lacking(folder, unread=unread)
 
 
 def figures(
@@ -138,9 +149,9 @@ def figures(
     format: Annotated[list[str], typer.Option("--format", help="png, svg or pdf; several are fine.")] = ["png"],  # noqa: B006
 ) -> None:
     """Draw curves, ranking and Dice by target size as pictures for papers."""
-    from intrabench.api import results as api
+    from intrabench.reporting.figures import write_figures
     from intrabench.workspace import results_folder
 
-    for path in api.figures(folder, out, format=format):
+    for path in write_figures(results_folder(out), folder, format):
         echo(f"wrote {path}")
-    tell_damage(results_folder(out))
+    _tell_lacking(results_folder(out))

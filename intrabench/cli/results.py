@@ -10,6 +10,7 @@ import typer
 
 from intrabench.cli.console import echo
 from intrabench.cli.shared import Plugins, add_plugins, flag
+from intrabench.errors import several
 
 Out = Annotated[
     Path | None,
@@ -41,7 +42,7 @@ def export_rows(
     folder = results_folder(out)
     written, left_out = write(folder, file, turns=turns, all=all)
     for path, count in written.items():
-        echo(f"wrote {count} lines to {path}")
+        echo(f"wrote {several(count, 'line')} to {path}")
     for notice in left_out:
         echo(notice, err=True)
     if left_out:
@@ -61,8 +62,8 @@ def export_masks(
     from intrabench.workspace import results_folder
 
     written, unread = write(results_folder(out), folder)
-    echo(f"wrote {written} masks to {folder}")
-    tell_damage(results_folder(out), unread)
+    echo(f"wrote {several(written, 'mask')} to {folder}")
+    tell_damage(results_folder(out), unread=unread)
 
 
 def merge(
@@ -92,7 +93,7 @@ def merge(
     if merged.conflicts and not newest:
         echo(f"nothing was copied to {out}; with --newest the newest results count", err=True)
     else:
-        echo(f"copied {merged.copied} files to {out}, {merged.skipped} existed already")
+        echo(f"copied {several(merged.copied, 'file')} to {out}, {merged.skipped} existed already")
     if merged.damaged or (merged.conflicts and not newest):
         raise typer.Exit(1)
 
@@ -134,16 +135,16 @@ def verify(
         counts[verdict.found] += 1
         echo(f"{words[verdict.found]:<18}  {verdict.message}")
     echo(", ".join(f"{counts[found]} {word}" for found, word in words.items() if counts[found]))
-    tell_damage(folder, damaged_masks(folder))
+    tell_damage(folder, unread=damaged_masks(folder))
     if counts["differs"] or not counts["equal"] + counts["rounding"]:
         raise typer.Exit(1)
 
 
-def tell_damage(folder: Path, unread: Sequence[str] = ()) -> None:
-    """Print the damaged parts of a results folder, and what else was not read; if there is any, exit with code 1."""
+def tell_damage(*folders: Path, unread: Sequence[str] = ()) -> None:
+    """Print the damaged parts of results folders, and what else was not read; if there is any, exit with code 1."""
     from intrabench.results.parts import damaged_parts
 
-    damaged = [*unread, *damaged_parts(folder)]
+    damaged = [*unread, *(part for folder in folders for part in damaged_parts(folder))]
     for warning in damaged:
         echo(warning, err=True)
     if damaged:

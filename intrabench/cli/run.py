@@ -13,6 +13,7 @@ from intrabench.cli import options as o
 from intrabench.cli.console import echo
 from intrabench.cli.results import Out, tell_damage
 from intrabench.cli.shared import Cases, Plugins, Targets, flag
+from intrabench.errors import several
 
 if TYPE_CHECKING:
     from intrabench.engine.options import Options
@@ -109,7 +110,7 @@ def _run(options: Options, out: Path | None) -> None:
     echo(f"results in {folder}; `intrabench table{option}` shows all of them")
     if summary.failed:
         tell_failures(summary.failures)
-        hint = f"{summary.failed} of {summary.total} sessions failed; run the same command to try them again"
+        hint = f"{summary.failed} of {several(summary.total, 'session')} failed; run the same command to try them again"
         echo(hint, err=True)
         raise typer.Exit(1)
     tell_damage(folder)

@@ -14,7 +14,7 @@ from intrabench.datasets.base import Files
 from intrabench.datasets.phantom import Phantom
 from intrabench.engine.environment import memory_mb
 from intrabench.engine.seal import REMEDY, Seal
-from intrabench.errors import IntraBenchError, foreign, in_words
+from intrabench.errors import IntraBenchError, foreign, in_words, several
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, open_image
 from intrabench.play.lockstep import ask
@@ -212,7 +212,7 @@ def _memory(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator
             _answer(image, Request(f"target-{number}", request.turns))
             number += 1
         grown = memory_mb() - before
-    yield Finding("memory", grown < GROWTH_MB, f"{grown:+.0f} MiB over {number} targets")
+    yield Finding("memory", grown < GROWTH_MB, f"{grown:+.0f} MiB over {several(number, 'target')}")
 
 
 def _kind(model: Model) -> PromptKind:

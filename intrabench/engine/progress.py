@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from types import TracebackType
 from typing import Any, Protocol
 
+from intrabench.errors import several
 from intrabench.fetch.transfer import Progress
 from intrabench.names import one_line
 
@@ -110,7 +111,7 @@ class Console:
         """Show the numbers of sessions."""
         self._total, self._done = total, done
         self._started = self._spoke = time.monotonic()
-        self.say(f"{total} sessions, {done} of them already finished" if done else f"{total} sessions")
+        self.say(several(total, "session") + (f", {done} of them already finished" if done else ""))
         if self._live and done < total:
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -129,7 +130,7 @@ class Console:
         elif sessions and (self._done == self._total or time.monotonic() - self._spoke > 5):
             self._spoke = time.monotonic()
             elapsed = self._spoke - self._started
-            self.say(f"{self._done} of {self._total} sessions, {self._failed} failed, {elapsed:.0f} s")
+            self.say(f"{self._done} of {several(self._total, 'session')}, {self._failed} failed, {elapsed:.0f} s")
 
 
 class Downloads:

@@ -17,7 +17,7 @@ from intrabench.engine.local import execute
 from intrabench.engine.options import Options
 from intrabench.engine.progress import Silent
 from intrabench.engine.units import CONTRACT
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, several
 from intrabench.models.weights.registry import BY_HAND, RANDOM
 from intrabench.results.differences import describe, differences, who
 from intrabench.results.origin import dataset_of
@@ -178,7 +178,7 @@ def _compared(stored: pl.DataFrame, again: pl.DataFrame, versions_then: Mapping[
     found = differences(stored, again)
     lines = [describe(row, "store", "replay") for row in found.filter(~pl.col("near")).iter_rows(named=True)]
     if len(stored) != len(again) and found.is_empty():
-        lines.append(f"{name}: has {len(stored)} rounds in store and {len(again)} in replay")
+        lines.append(f"{name}: has {several(len(stored), 'round')} in store and {len(again)} in replay")
     if not lines:
         verdict: Literal["rounding", "equal"] = "equal" if found.is_empty() else "rounding"
         return Verdict(session, verdict, name)

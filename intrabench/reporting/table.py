@@ -14,14 +14,13 @@ from intrabench.protocols import row_names
 from intrabench.reporting.reference import beside
 from intrabench.results import labels
 from intrabench.results.current import IDENTITY, MODEL, PROTOCOL, current
-from intrabench.results.parts import read_rows
 from intrabench.results.schema import SCHEMA
 from intrabench.specs import nearest
 from intrabench.statistics.aggregate import AGGREGATIONS, COUNTS, Aggregation, aggregate, aggregation
 from intrabench.statistics.matched import MATCHED, matched_scores
 from intrabench.statistics.measures import described, measured, scored_by, summary
 from intrabench.statistics.scores import FailurePolicy, scores
-from intrabench.statistics.soundness import check_mixable
+from intrabench.statistics.soundness import check_mixable, some_rows
 
 PRINTED = pl.struct("protocol", "prompter").map_elements(
     lambda line: row_names(line["protocol"]).get(line["prompter"], line["prompter"]), pl.String
@@ -140,9 +139,7 @@ def stored_rows(root: Path, protocol: str = "") -> pl.DataFrame:
     Raises:
         IntraBenchError: there are no such rows.
     """
-    rows = read_rows(root)
-    if rows.is_empty():
-        raise IntraBenchError(f"{root} has no results yet; `intrabench run --model M --prompter P` computes some")
+    rows = some_rows(root)
     if not protocol:
         return rows
     known = rows["protocol"].unique().sort().to_list()

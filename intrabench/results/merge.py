@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from intrabench.bounded import Arrays
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, several
 from intrabench.results.differences import describe, differences
 from intrabench.results.masks import cut_masks, damaged_masks
 from intrabench.results.parts import damaged_files, damaged_parts, read_rows
@@ -126,9 +126,9 @@ def _compare(roots: Sequence[Path], merged: Merged) -> None:
         near = found.filter("near", pl.col("prompts_hash") == pl.col("prompts_hash_other"))
         if not near.is_empty():
             merged.rounding.append(
-                f"{len(near)} rows of networks in {root} differ from those of other folders as machines round, in Dice "
-                f"by {near.select(apart.max()).item() or 0:.2g} at most; in {found['near'].sum() - len(near)} rows the "
-                "prompts of later rounds went apart for that"
+                f"{several(len(near), 'row')} of networks in {root}: as machines round, unlike those of other folders "
+                f"in Dice by {near.select(apart.max()).item() or 0:.2g} at most; in {found['near'].sum() - len(near)} "
+                "rows the prompts of later rounds went apart for that"
             )
         seen = pl.concat([seen, rows.join(seen, on=["session", "round"], how="anti")], how="diagonal")
 

@@ -11,9 +11,8 @@ import polars as pl
 from intrabench.errors import IntraBenchError
 from intrabench.results import labels
 from intrabench.results.current import IDENTITY, MODEL, current
-from intrabench.results.parts import read_rows
 from intrabench.specs import nearest
-from intrabench.statistics.soundness import check_mixable
+from intrabench.statistics.soundness import check_mixable, some_rows
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ def contests(folder: Path, a: str, b: str) -> list[Contest]:
     Raises:
         IntraBenchError: a name is unknown, or there is no pair.
     """
-    if _is_results(a) and _is_results(b):
+    if folders_of(folder, a, b) != [folder]:
         shared: tuple[str, ...] = ("prompter", "model", "dtype", "strict")
         read = [_read(Path(one)) for one in (a, b)]
         sides, left_out = [rows for rows, _ in read], [text for _, texts in read for text in texts]
@@ -55,9 +54,14 @@ def contests(folder: Path, a: str, b: str) -> list[Contest]:
     return found
 
 
+def folders_of(folder: Path, a: str, b: str) -> list[Path]:
+    """The results folders that `contests` reads: A and B if both are some, else `folder`."""
+    return [Path(a), Path(b)] if _is_results(a) and _is_results(b) else [folder]
+
+
 def _read(folder: Path) -> tuple[pl.DataFrame, list[str]]:
     """The rows that count, with models as people call them, and what is left out."""
-    rows, left_out = current(read_rows(folder))
+    rows, left_out = current(some_rows(folder))
     return rows.with_columns(labels.MODEL), left_out
 
 
@@ -87,6 +91,6 @@ def _unknown(rows: pl.DataFrame, a: str, b: str, folder: Path) -> str:
         if one not in known:
             return (
                 f"{one!r} is neither a results folder nor a model or prompter in {folder}{nearest(one, known)}; "
-                f"it has {', '.join(known) or 'no results yet'}"
+                f"it has {', '.join(known)}"
             )
     return f"{a} and {b} are a model and a prompter; give two models or two prompters"

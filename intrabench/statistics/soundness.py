@@ -10,6 +10,7 @@ from filelock import FileLock, Timeout
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import PROTOCOLS
 from intrabench.results.labels import PROTOCOL
+from intrabench.results.parts import damaged_parts, read_rows
 from intrabench.results.runs import LOCK, unfinished
 from intrabench.statistics.scores import MachineTime, metric
 
@@ -27,6 +28,21 @@ def is_partial(root: Path) -> str:
     last = left[-1]
     how = {"running": "was killed", "interrupted": "was interrupted"}.get(last["state"], last["state"])
     return f"{root} is partial because the run {last['run_id']} {how}; the same command completes it: {last['command']}"
+
+
+def some_rows(root: Path) -> pl.DataFrame:
+    """The rows of a results folder.
+
+    Raises:
+        IntraBenchError: there are none.
+    """
+    rows = read_rows(root)
+    if rows.is_empty():
+        raise IntraBenchError(
+            "; ".join(damaged_parts(root))
+            or f"{root} has no results yet; `intrabench run --model M --prompter P` computes some"
+        )
+    return rows
 
 
 def check_mixable(rows: pl.DataFrame, name: str = "dice") -> None:

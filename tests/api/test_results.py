@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -67,6 +68,56 @@ def test_a_table_warns_of_what_it_lacks() -> None:
         first.startswith("intrabench-results is partial because the run ") or "/intrabench-results is partial" in first
     )
     assert f"{damaged.name} cannot be read and is left out" in second
+
+
+def test_comparison_report_and_figures_warn_of_what_they_lack(say: Callable[..., Said]) -> None:
+    shutil.copytree("intrabench-results", "other")
+    damaged = Path("other/rows/x-0001.parquet")
+    damaged.write_bytes(b"no rows")
+    for record in Path("other/runs").iterdir():
+        record.write_text(record.read_text().replace('"finished"', '"interrupted"'))
+    partial = "other is partial because the run "
+    left_out = f"{damaged} cannot be read and is left out; "
+    two = ("box_fill", "random_walker")
+    for call in (
+        lambda: intrabench.compare(Path("intrabench-results"), Path("other")),
+        lambda: intrabench.compare(*two, "other"),
+        lambda: intrabench.report("mine.html", "other", targets=1),
+        lambda: intrabench.figures("pictures", "other", format="svg"),
+    ):
+        with pytest.warns(PartialResults) as caught:
+            call()
+        (first, second) = str(caught[0].message).split("\n")
+        assert len(caught) == 1
+        assert (first.startswith(partial), second.startswith(left_out)) == (True, True)
+    for words in (
+        ("compare", "intrabench-results", "other"),
+        ("compare", *two, "--out", "other"),
+        ("report", "mine.html", "--targets", "1", "--out", "other"),
+        ("figures", "pictures", "--format", "svg", "--out", "other"),
+        ("table", "--out", "other"),
+    ):
+        said = say(*words)
+        assert said.code == 1, words
+        told = said.err.splitlines()
+        assert [line[: len(start)] for line, start in zip(told, (partial, left_out), strict=True)] == [
+            partial,
+            left_out,
+        ]
+    damaged.unlink()
+    said = say("compare", *two, "--out", "other")
+    assert said.err.startswith(partial)
+    assert said.code == 0
+
+
+def test_results_of_which_all_is_damaged_are_not_called_missing(say: Callable[..., Said]) -> None:
+    for part in Path("intrabench-results/rows").iterdir():
+        part.write_bytes(b"no rows")
+    for words in (("table",), ("compare", "box_fill", "random_walker")):
+        said = say(*words)
+        assert said.code == 2
+        assert f"{part.name} cannot be read and is left out; delete it" in said.err
+        assert "no results" not in said.err
 
 
 def test_options_of_a_table_that_do_not_go_together_are_refused() -> None:

@@ -56,7 +56,7 @@ def test_a_run_mends_a_damaged_index(say: Say, data: Path, harm: str) -> None:
     path.write_text(HARMS[harm](text))
     said = say(*WORDS)
     assert said.code == 0
-    assert "1 of 1 sessions, 0 failed" in said.err
+    assert "1 of 1 session, 0 failed" in said.err
     if harm not in ("case is a list",):  # the index of another case, which is none of this one
         assert said.err.count("is damaged; the case is converted again\n") == 1
         assert f"case case-1: {path.parent}" in said.err

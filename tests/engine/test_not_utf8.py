@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from intrabench import Dataset, DatasetCard, IntraBenchError, Target, Volume, ta
 from intrabench.errors import FailedSessions
 from intrabench.results.store import Store
 from tests.conftest import Said
-from tests.datasets.folder.made import pair
+from tests.datasets.folder.made import nnunet, pair
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names"),
@@ -49,9 +50,33 @@ def test_a_file_is_named(say: Callable[..., Said], tmp_path: Path, command: str)
     root = pair(tmp_path / "d", BAD)
     run = ("run", "--model", "box_fill", "--prompter", "box_slice", "--dataset")
     said = say(*(("data", "check") if command == "check" else run), str(root))
-    assert said.code == 2
-    assert "has a file whose name cannot be stored: 'caf\\udce9" in said.err
-    assert said.err.endswith("is not UTF-8; rename it\n")
+    assert said.code == 1
+    assert (
+        "has a file whose name cannot be stored: 'caf\\udce9.nii.gz' is not UTF-8; rename it\n" in said.out + said.err
+    )
+
+
+@pytest.mark.parametrize("layout", ["pairs", "nnunet", "npz"])
+def test_the_other_files_of_its_folder_are_used(tmp_path: Path, layout: str) -> None:
+    root = tmp_path / "d"
+    if layout == "pairs":
+        pair(pair(root, BAD), "c1")
+    elif layout == "nnunet":
+        for folder, ending in (("imagesTr", "_0000"), ("labelsTr", "")):
+            place = nnunet(root, cases=1) / folder
+            shutil.copyfile(place / f"case_000{ending}.nii.gz", place / f"{BAD}{ending}.nii.gz")
+    else:
+        root.mkdir()
+        drawn = np.zeros((4, 8, 8), np.uint8)
+        drawn[1:3, 2:5, 2:5] = 1
+        for name in ("c1", BAD):
+            np.savez(root / f"{name}.npz", imgs=drawn * 100, gts=drawn, spacing=(1.0, 1.0, 1.0))
+    with pytest.warns(FailedSessions):
+        found = intrabench.run("box_fill", "box_slice", os.fspath(root), progress=False)
+    assert set(found.filter(status="ok")["case"]) == {"case_000" if layout == "nnunet" else "c1"}
+    (bad,) = found.filter(status="error").iter_rows(named=True)
+    assert bad["case"] == r"caf\udce9"
+    assert bad["error"].endswith("is not UTF-8; rename it")
 
 
 def test_an_argument_is_named(say: Callable[..., Said]) -> None:
@@ -72,7 +97,7 @@ def test_names_of_cases_are_refused(given: dict[str, str], sentence: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("label", "sentence"), [("bad", "'caf\\udce9' is not UTF-8"), ("empty", "has a target with an empty label")]
+    ("label", "sentence"), [("bad", "'caf\\udce9' is not UTF-8"), ("empty", "there is a target with an empty label")]
 )
 def test_a_label_fails_its_case_alone(label: str, sentence: str) -> None:
     with pytest.warns(FailedSessions):

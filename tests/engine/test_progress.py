@@ -23,6 +23,15 @@ def test_off_a_terminal_lines_are_plain_and_count(capsys: pytest.CaptureFixture[
     assert len(lines) == 3
 
 
+def test_one_session_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with Console() as console:
+        console.begin(1, 0)
+        console.advance(1, 1)
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "1 session"
+    assert second.startswith("1 of 1 session, 1 failed, ")
+
+
 class Shell:
     """Stands for Jupyter's; rich and we know it by this name."""
 

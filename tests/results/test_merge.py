@@ -156,7 +156,7 @@ def test_rounding_of_networks_is_told_apart() -> None:
     told = [text.partition(",")[2].partition(",")[0].strip() for text in merged.conflicts]
     assert told == ["case for no reason", "case much", "case no network"]
     assert merged.rounding == [
-        "2 rows of networks in b differ from those of other folders as machines round, in Dice by 0.0005 at most; in 2 "
+        "2 rows of networks in b: as machines round, unlike those of other folders in Dice by 0.0005 at most; in 2 "
         "rows the prompts of later rounds went apart for that"
     ]
 

@@ -33,7 +33,7 @@ def index(dataset: Dataset, case: str, root: Path | None = None) -> CaseIndex | 
     if found is None or found.case != case:  # where file names know no case, A and a share a folder
         return None
     files = dataset.local_files(case)
-    now, named = _state(files), {str(path.resolve()) for path in files}
+    now, named = _state(files), {_place(path) for path in files}
     # a missing source file (a drive that is not mounted) does not invalidate a complete case
     same = found.inputs.keys() <= named and all(found.inputs.get(name) == state for name, state in now.items())
     if not same or (found.version or dataset.version) != version_of(dataset):
@@ -209,8 +209,13 @@ def _remedy(dataset: Dataset) -> str:
 
 def _state(paths: tuple[Path, ...]) -> dict[str, list[int]]:
     """Size and modification time of the files that exist."""
-    stats = {str(path.resolve()): path.stat() for path in paths if path.exists()}
+    stats = {_place(path): path.stat() for path in paths if path.exists()}
     return {name: [stat.st_size, stat.st_mtime_ns] for name, stat in stats.items()}
+
+
+def _place(path: Path) -> str:
+    """Where a file is, as JSON can hold it: names on Linux may be no UTF-8."""
+    return str(path.resolve()).encode(errors="backslashreplace").decode()
 
 
 def _size(path: Path) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from intrabench.bounded import check_memory
 from intrabench.datasets.convert.dicom_file import read_dataset, reading
 from intrabench.datasets.convert.dicom_frame import check_frame
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, several
 from intrabench.volume import Array
 
 TAGS = ("SamplesPerPixel", "PhotometricInterpretation")
@@ -35,7 +35,8 @@ def assembled(readers: Sequence[Callable[[], Array]], shape: tuple[int, int]) ->
     The type is int16 if all values are whole numbers in its range, else float32.
     """
     rows, columns = shape
-    check_memory(f"a series of {len(readers)} slices of {rows} x {columns} pixels", 4 * len(readers) * rows * columns)
+    what = f"a series of {several(len(readers), 'slice')} of {rows} x {columns} pixels"
+    check_memory(what, 4 * len(readers) * rows * columns)
     array: Array = np.empty((len(readers), *shape), dtype=np.int16)
     for index, read in enumerate(readers):
         plane = read()

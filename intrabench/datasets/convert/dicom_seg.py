@@ -17,7 +17,7 @@ from intrabench.datasets.convert.dicom_series import Series
 from intrabench.datasets.convert.dicom_stack import check_alike
 from intrabench.datasets.convert.resample import onto_grid, outside
 from intrabench.datasets.convert.segments import Segment
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, several
 from intrabench.volume import Array, Grid
 
 _NEAR = 0.1
@@ -78,8 +78,8 @@ def _outside(inside: Array, affine: Vectors, hidden: NDArray[np.intp], series: S
     missing = np.union1d(indices[axes[:, 2], 2], np.intersect1d(between, drawn))
     voxels, cut = int(inside[:, :, missing].sum()), int(np.count_nonzero(~axes[:, 2]))
     lost = (
-        f"{name} was drawn on {len(drawn)} slices, of which the series {series.uid} lacks {len(missing)} ({voxels} of "
-        f"{int(inside.sum())} voxels)"
+        f"{name} was drawn on {several(len(drawn), 'slice')}, of which the series {series.uid} lacks {len(missing)} "
+        f"({voxels} of {int(inside.sum())} voxels)"
     )
     return lost if len(missing) else "", f"{name} has {cut} voxels beside the images, which are cut off" if cut else ""
 

@@ -15,7 +15,7 @@ from intrabench.datasets.convert.dicom_series import Series
 from intrabench.datasets.convert.polygons import filled
 from intrabench.datasets.convert.resample import canonical_mask
 from intrabench.datasets.convert.segments import Segment
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, several
 from intrabench.mask import Mask
 
 Floats = NDArray[np.float64]
@@ -79,7 +79,7 @@ def _read(contours: Sequence[Floats], series: Series, number: int, region: str) 
     kept = (slices >= 0) & (slices < grid.shape[2])
     lost = (
         f"{region} has {np.count_nonzero(~kept)} of {len(kept)} contours more than half a step beyond the "
-        f"{grid.shape[2]} slices of the series {series.uid}"
+        f"{several(grid.shape[2], 'slice')} of the series {series.uid}"
     )
     lost = "" if kept.all() else lost
     flat, sizes, slices = voxels[np.repeat(kept, sizes), :2], sizes[kept], slices[kept]

@@ -15,7 +15,7 @@ from intrabench.bounded import nifti, sitk_reader
 from intrabench.datasets.convert.label_map import Box, boxes_of, whole
 from intrabench.datasets.convert.resample import onto_grid, outside
 from intrabench.datasets.convert.segments import Segment
-from intrabench.errors import IntraBenchError, broken
+from intrabench.errors import IntraBenchError, broken, several
 from intrabench.volume import Array, Grid
 
 Affine = NDArray[np.float64]
@@ -97,8 +97,8 @@ def _slicer(path: Path) -> Iterator[Drawn]:
         name = header.get(f"Segment{index}_Name", "")
         if layer >= len(layers):
             raise IntraBenchError(
-                f"{path} puts {name or f'segment {index}'} into layer {layer} (from 0), but has {len(layers)} layers; "
-                "save it again"
+                f"{path} puts {name or f'segment {index}'} into layer {layer} (from 0), but has "
+                f"{several(len(layers), 'layer')}; save it again"
             )
         if number in boxes[layer]:
             yield _drawn(name, number, layers[layer], boxes[layer][number], affine)

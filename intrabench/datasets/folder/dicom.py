@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -97,10 +98,11 @@ def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:
 
 
 def _is_dicom(path: Path) -> bool:
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(132).endswith(b"DICM")
+    with suppress(OSError):  # of one that may not be read; `find_series` names it
+        if path.is_file():
+            with path.open("rb") as file:
+                return file.read(132).endswith(b"DICM")
+    return False
 
 
 def _lacking(content: Any, image: FoundSeries) -> frozenset[str]:

@@ -29,15 +29,8 @@ class Pair:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """The images, label maps and pictures in a folder, sorted and without hidden files.
-
-    Raises:
-        IntraBenchError: a name is not UTF-8, so that results could not hold it.
-    """
-    found = sorted(path for path in folder.iterdir() if ending(path) and path.is_file() and path.name[0] != ".")
-    for path in found:
-        check_utf8(path.name, f"{one_line(str(folder))} has a file whose name cannot be stored:")
-    return found
+    """The images, label maps and pictures in a folder, sorted and without hidden files."""
+    return sorted(path for path in folder.iterdir() if ending(path) and path.is_file() and path.name[0] != ".")
 
 
 def ending(path: Path) -> str:
@@ -46,8 +39,20 @@ def ending(path: Path) -> str:
 
 
 def stem(path: Path) -> str:
-    """The name of a file without its suffix."""
-    return path.name[: len(path.name) - len(ending(path))]
+    """The name of a file without its suffix; bytes that are not UTF-8, which no result can hold, as Python writes them.
+
+    `check_name` refuses those once their case is loaded, so that the other cases remain.
+    """
+    return path.name[: len(path.name) - len(ending(path))].encode(errors="backslashreplace").decode()
+
+
+def check_name(path: Path) -> None:
+    """Refuse a file whose name is not UTF-8.
+
+    Raises:
+        IntraBenchError: it is not.
+    """
+    check_utf8(path.name, f"{one_line(str(path.parent))} has a file whose name cannot be stored:")
 
 
 def is_label(path: Path) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from intrabench.datasets.convert.photo_pairs import SUFFIXES as PICTURES
 from intrabench.datasets.convert.segments import Segment
 from intrabench.datasets.folder.layout import Layout, Loaded
-from intrabench.datasets.folder.pairing import NPZ, Pair, ending, files_in, is_label, pair_up, stem
+from intrabench.datasets.folder.pairing import NPZ, Pair, check_name, ending, files_in, is_label, pair_up, stem
 from intrabench.datasets.folder.reading import read_pair
 from intrabench.datasets.folder.rules import Rules
 from intrabench.errors import IntraBenchError
@@ -44,6 +44,8 @@ class Pairs(Layout):
         pair = self.pairs[case]
         if pair.problem or pair.image is None or pair.label is None:
             raise IntraBenchError(pair.problem)
+        for path in (pair.image, pair.label):
+            check_name(path)
         loaded = read_pair(pair.image, pair.label, pair.channel, rules)
         return replace(loaded, segments=self._named(loaded.segments)) if self.regions else loaded
 

@@ -19,7 +19,7 @@ from intrabench.datasets.folder.layout import Loaded
 from intrabench.datasets.folder.npz import read_npz
 from intrabench.datasets.folder.pairing import NPZ, ending
 from intrabench.datasets.folder.rules import IGNORE, Rules
-from intrabench.errors import IntraBenchError, broken
+from intrabench.errors import IntraBenchError, broken, several
 from intrabench.mask import Mask
 from intrabench.volume import Grid, Volume, check_intensities, read_grid_array, read_image, read_labels
 
@@ -58,7 +58,9 @@ def _read_channel(path: Path, channel: int) -> Volume:
     """A scan, or one channel of a NIfTI file with four axes."""
     channels = _channels(path)
     if channel >= channels:
-        raise IntraBenchError(f"{path} has {channels} channels, counted from 0, so there is no channel {channel}")
+        raise IntraBenchError(
+            f"{path} has {several(channels, 'channel')}, counted from 0, so there is no channel {channel}"
+        )
     if channels == 1:
         return read_image(path)
     try:
@@ -104,7 +106,7 @@ def _placed(path: Path, drawn: Iterable[Drawn], grid: Grid, resample: bool) -> l
                 "labels to the image, or write resample = true in dataset.toml to resample them by nearest neighbour"
             )
         beyond, name = segment.beyond(grid), segment.name or f"value {segment.number}"
-        beside = f"{path.name}: {beyond} voxels of {name} lie outside of the image and are cut off" if beyond else ""
+        beside = f"{path.name}: {name} is cut off at the image, by {several(beyond, 'voxel')}" if beyond else ""
         segments.append(replace(segment.onto(grid), beside=beside))
     return segments
 

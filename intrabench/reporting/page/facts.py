@@ -11,6 +11,7 @@ import polars as pl
 
 from intrabench.effort import TABLES
 from intrabench.effort import table as effort_table
+from intrabench.errors import several
 from intrabench.metrics.base import Metric
 from intrabench.protocols import PROTOCOLS
 from intrabench.reporting.page.grid import digits_of
@@ -42,7 +43,8 @@ def summary(rows: pl.DataFrame, scored: pl.DataFrame) -> Facts:
         ("Models", _listed(rows.select(labels.MODEL), "model")),
         (
             "Prompters",
-            f"{_distinct(rows, 'prompter')}, with up to {rows.select(pl.col('round').max()).item()} corrections",
+            f"{_distinct(rows, 'prompter')}, with up to "
+            f"{several(rows.select(pl.col('round').max()).item(), 'correction')}",
         ),
         ("Seeds", _listed(rows, "seed")),
         ("Protocol", _listed(rows.select(labels.PROTOCOL), "protocol")),

@@ -218,7 +218,7 @@ def test_labels_that_leak_out_of_the_image(tmp_path: Path) -> None:
     (root / "dataset.toml").write_text('modality = "CT"')
     write(root / "labels" / "c1.seg.nrrd", drawn, described(("Head", 0, 1)), first=(5, 0, 0))
     (found,), _ = look(root)
-    assert found.warnings == ("c1.seg.nrrd: 60 voxels of Head lie outside of the image and are cut off",)
+    assert found.warnings == ("c1.seg.nrrd: Head is cut off at the image, by 60 voxels",)
     assert found.targets[0].voxels == int(drawn.sum()) - 60
 
 

@@ -76,9 +76,15 @@ def get(say: Callable[..., Said], server: Server, tmp_path: Path, pauses: list[f
     return lambda *words: say("data", *words, "--plugin", str(plugin))
 
 
+def test_a_case_that_is_unknown_is_a_wrong_option(say: Callable[..., Said]) -> None:
+    said = say("data", "get", "phantom", "--cases", "nonsuch")
+    assert said.code == 2
+    assert "error: --cases: data set phantom has no case that matches 'nonsuch'; it has case-1" in said.err
+
+
 def test_all_cases_are_fetched_once_and_verified(get: Callable[..., Said], server: Server, data: Path) -> None:
     said = get("get", "remote", "--jobs", "3")
-    assert (said.code, sorted(said.out.splitlines())) == (0, [f"remote, case {case}: 1 targets" for case in "abc"])
+    assert (said.code, sorted(said.out.splitlines())) == (0, [f"remote, case {case}: 1 target" for case in "abc"])
     assert said.err.startswith("remote: licence CC0\n")
     assert "shared.zip: 0.0 of 0.0 MB" in said.err
     assert sorted(server.paths) == ["/a.npy", "/b.npy", "/c.npy", "/shared.zip"]
@@ -96,11 +102,11 @@ def test_a_case_that_is_not_to_be_had_does_not_stop_the_others(get: Callable[...
     del server.pages["/b.npy"]
     server.pages["/c.npy"] = answer(body=b"<html>")
     said = get("get", "remote")
-    assert (said.code, said.out) == (1, "remote, case a: 1 targets\n")
+    assert (said.code, said.out) == (1, "remote, case a: 1 target\n")
     assert "remote, case b: b.npy could not be downloaded, the server answered HTTP 404: put b.npy into" in said.err
     assert "remote, case c: " in said.err
     server.pages["/b.npy"] = answer(body=npy(IMAGE))
-    assert get("get", "remote", "--cases", "b").out == "remote, case b: 1 targets\n"
+    assert get("get", "remote", "--cases", "b").out == "remote, case b: 1 target\n"
 
 
 def test_the_data_folder_of_the_option(get: Callable[..., Said], data: Path, tmp_path: Path) -> None:

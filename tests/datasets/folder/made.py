@@ -71,3 +71,8 @@ def found(spec: str | Path, case: str, affine: np.ndarray = AFFINE) -> dict[str,
 def same(targets: Mapping[str, np.ndarray], expected: Mapping[str, np.ndarray]) -> bool:
     """Whether targets have these ids, in this order, and these voxels."""
     return list(targets) == list(expected) and all(np.array_equal(targets[key], expected[key]) for key in expected)
+
+
+def load(spec: str | Path, case: str) -> None:
+    """Read a case without converting it."""
+    registry.make("datasets", str(spec)).load(case, NO_FILES)

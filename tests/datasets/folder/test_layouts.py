@@ -7,7 +7,6 @@ from pathlib import Path
 
 import nibabel as nib
 import numpy as np
-import pydicom
 import pytest
 import SimpleITK as sitk
 from PIL import Image
@@ -15,19 +14,13 @@ from PIL import Image
 from intrabench import registry
 from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
-from tests.datasets.convert.dicom_files import uid, write_ct, write_rtstruct, write_seg
-from tests.datasets.folder.made import AFFINE, NO_FILES, SHAPE, found, image, labels, nnunet, pair, same, save
+from tests.datasets.folder.made import AFFINE, NO_FILES, SHAPE, found, image, labels, load, nnunet, pair, same, save
 
 pytestmark = pytest.mark.usefixtures("data")
 
 DRAWN = labels()
 THREE = {"liver.1": DRAWN == 1, "tumour.1": DRAWN == 2, "cyst.1": DRAWN == 5}
 PLAIN = {"label_1.1": DRAWN == 1, "label_2.1": DRAWN == 2, "label_5.1": DRAWN == 5}
-
-
-def load(spec: str | Path, case: str) -> None:
-    """Read a case without converting it."""
-    registry.make("datasets", str(spec)).load(case, NO_FILES)
 
 
 def test_nnunet(tmp_path: Path) -> None:
@@ -280,89 +273,6 @@ def test_pictures(tmp_path: Path) -> None:
     Image.fromarray(drawn[1:]).save(root / "masks" / "a.png")
     with pytest.raises(IntraBenchError, match=r"has 11 x 16 pixels, but its picture a.png has 12 x 16"):
         load(root, "a")
-
-
-def dicom_folder(root: Path) -> Path:
-    """Two patients: the first with two series and all kinds of drawings, the second with one series and one drawing."""
-    scan = (image().T + 1000).astype(np.uint16)
-    thin = write_ct(root / "p1" / "thin", scan, PatientID="p1", SeriesDescription="thin")
-    thick = write_ct(root / "p1" / "thick", scan[::2], PatientID="p1", SeriesDescription="thick", spacing=(5, 1, 1))
-    other = write_ct(root / "p2", scan[::-1], PatientID="p2", FrameOfReferenceUID=uid("other"))
-    write_ct(root / "p3", scan, PatientID="p3", FrameOfReferenceUID=uid("nothing drawn"))
-    drawn = DRAWN.T
-    write_seg(root / "p1" / "seg.dcm", thin, {"Liver": drawn == 1, "Tumour": drawn == 2})
-    corners = np.array([[4.5, 4.5], [4.5, 9.5], [8.5, 9.5], [8.5, 4.5]])
-    contours = [np.column_stack([corners, np.full(4, 2.0 * z)]) for z in (2, 3)]
-    write_rtstruct(root / "p1" / "rt.dcm", thin, {"GTV": contours})
-    write_seg(root / "p1" / "thick.dcm", thick, {"Liver": (drawn == 1)[::2]})
-    write_seg(root / "p2" / "seg.dcm", other, {"Liver": (drawn == 1)[::-1]})
-    return root
-
-
-def test_dicom(tmp_path: Path) -> None:
-    root = dicom_folder(tmp_path / "study")
-    dataset = registry.make("datasets", str(root))
-    assert dataset.cases() == ("p1 thick", "p1 thin", "p2")
-    assert [dataset.patient(case) for case in dataset.cases()] == ["p1", "p1", "p2"]
-    assert dataset.card.modality == "CT"
-    assert dataset.card.caveats == ("1 of 4 image series have no segmentation; they are left out",)
-    affine = np.diag([-1.0, -1.0, 2.0, 1.0])
-    inside = np.zeros(SHAPE, dtype=bool)
-    inside[5:9, 5:10, 2:4] = True
-    targets = found(root, "p1 thin", affine)
-    assert {key: targets[key].sum() for key in targets} == {"GTV.1": 40, "Liver.1": 144, "Tumour.1": 49}
-    assert np.array_equal(targets["Liver.1"], DRAWN == 1)
-    assert np.array_equal(targets["Tumour.1"], DRAWN == 2)
-    assert np.array_equal(targets["GTV.1"], inside)
-    affine[2, 2] = 5
-    assert same(found(root, "p1 thick", affine), {"Liver.1": (DRAWN == 1)[:, :, ::2]})
-    scan = store.open_case(dataset, "p1 thin").volume
-    assert np.array_equal(scan.grid.from_canonical(scan.array), image())
-
-
-def test_series_of_several_modalities_keep_their_own(tmp_path: Path) -> None:
-    root = dicom_folder(tmp_path / "study")
-    for path in (root / "p2").iterdir():
-        tags = pydicom.dcmread(path)
-        if tags.Modality == "CT":
-            tags.Modality = "MR"
-            tags.save_as(path)
-    dataset = registry.make("datasets", str(root))
-    assert dataset.card.modality == ""
-    for case, modality in (("p1 thin", "CT"), ("p2", "MR")):
-        store.prepare(dataset, case)
-        assert store.open_case(dataset, case).volume.modality == modality
-
-
-def test_a_slice_that_is_truncated_is_told_of_its_case_alone(tmp_path: Path) -> None:
-    root = dicom_folder(tmp_path / "study")
-    path = min(path for path in (root / "p2").iterdir() if path.name != "seg.dcm")
-    path.write_bytes(path.read_bytes()[:-50])
-    with pytest.raises(IntraBenchError, match="cannot be read: it is truncated"):
-        load(root, "p2")
-    assert list(found(root, "p1 thick", np.diag([-1.0, -1.0, 5.0, 1.0]))) == ["Liver.1"]
-
-
-def test_dicom_without_drawings_or_of_other_patients(tmp_path: Path) -> None:
-    root = dicom_folder(tmp_path / "study")
-    (root / "p2" / "seg.dcm").unlink()
-    only = tmp_path / "only"
-    (root / "p2").rename(only)
-    with pytest.raises(IntraBenchError, match="has 1 DICOM image series and 0 SEG or RTSTRUCT, but none of these was"):
-        registry.make("datasets", str(only))
-    (root / "p1" / "seg.dcm").rename(only / "seg.dcm")
-    with pytest.raises(IntraBenchError, match="has 1 DICOM image series and 1 SEG or RTSTRUCT, but none of these was"):
-        registry.make("datasets", str(only))
-
-
-def test_dicom_without_descriptions_or_ids(tmp_path: Path) -> None:
-    root, scan = tmp_path / "anonymous", (image().T + 1000).astype(np.uint16)
-    for number, patient in enumerate(("x", "x", "")):
-        series = write_ct(root / str(number), scan, PatientID=patient, SeriesInstanceUID=f"1.2.3456789012345{number}")
-        write_seg(root / f"seg{number}", series, {"Liver": DRAWN.T == 1})
-    dataset = registry.make("datasets", str(root))
-    assert dataset.cases() == ("567890123452", "x 1", "x 2")
-    assert [dataset.patient(case) for case in dataset.cases()] == ["567890123452", "x", "x"]
 
 
 @pytest.mark.parametrize("what", ["images", "labels"])

@@ -114,6 +114,6 @@ def test_broken_cases_do_not_stop_the_others(say: Say, commons: Commons, scans: 
     commons.pin("adrenal_acc")
     assert made("adrenal_acc").cases() == tuple(f"Adrenal_Ki67_Seg_00{number}" for number in (1, 2, 3))
     said = say("data", "get", "adrenal_acc")
-    assert (said.code, said.out) == (1, "adrenal_acc, case Adrenal_Ki67_Seg_003: 1 targets\n")
+    assert (said.code, said.out) == (1, "adrenal_acc, case Adrenal_Ki67_Seg_003: 1 target\n")
     assert "refers to 0 of the 2 scans of its study, expected one; leave the case out with --cases" in said.err
     assert "cannot be read: it is truncated or damaged" in said.err

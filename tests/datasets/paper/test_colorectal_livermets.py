@@ -145,7 +145,7 @@ def test_broken_cases_do_not_stop_the_others(say: Say, put: Put, commons: Common
         put(images, {"Tumor_1": FIRST}, on)
     commons.pin("colorectal_livermets")
     said = say("data", "get", "colorectal_livermets")
-    assert (said.code, said.out) == (1, "colorectal_livermets, case CRLM-CT-1003: 1 targets\n")
+    assert (said.code, said.out) == (1, "colorectal_livermets, case CRLM-CT-1003: 1 target\n")
     assert "colorectal_livermets, case CRLM-CT-1001: " in said.err
     assert "cannot be read: it is truncated or damaged" in said.err
     assert "holds 2 acquisitions with slices at equal positions, and its labels do not identify one" in said.err

@@ -186,7 +186,7 @@ def test_a_broken_case_does_not_stop_the_others(say: Say, publish: Publish, alig
         members[f"HaN-Seg/set_1/{name}"] = members[f"HaN-Seg/set_1/{name}"][:500]
     publish(hanseg, "ARCHIVE", archive(members))
     said = say("data", "get", "hanseg", "--cases", "case_0[1-5]")
-    assert (said.code, said.out) == (1, "hanseg, case case_05: 1 targets\n")
+    assert (said.code, said.out) == (1, "hanseg, case case_05: 1 target\n")
     assert "case_01_IMG_MR_T1.nrrd cannot be read: it is truncated or not an image" in said.err
     assert "hanseg, case case_02: HaN-Seg.zip has Tongue for case_02, expected the 30 organs only" in said.err
     assert "case_03_OAR_Eye_AL.seg.nrrd cannot be read: it is truncated or not an image" in said.err

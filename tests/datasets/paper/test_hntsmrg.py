@@ -68,7 +68,7 @@ def test_tumour_and_nodes_are_targets_where_there_is_a_tumour(
     said = say("data", "get", "hntsmrg")
     assert (said.code, sorted(said.out.splitlines())) == (
         0,
-        ["hntsmrg, case 12: 1 targets", "hntsmrg, case 2: 3 targets", "hntsmrg, case 86: 0 targets"],
+        ["hntsmrg, case 12: 1 target", "hntsmrg, case 2: 3 targets", "hntsmrg, case 86: 0 targets"],
     )
     check("hntsmrg", "2", SCANS[2], {"tumour.1": TUMOUR, "node.1": LARGE, "node.2": SMALL}, SPACING)
     check("hntsmrg", "12", SCANS[12], {"tumour.1": TUMOUR}, SPACING)
@@ -92,7 +92,7 @@ def test_the_tumour_alone_as_the_published_code_does(say: Say, published: Mappin
     said = say("data", "get", spec)
     assert (said.code, sorted(said.out.splitlines())) == (
         0,
-        [f"{spec}, case 12: 1 targets", f"{spec}, case 2: 1 targets", f"{spec}, case 86: 0 targets"],
+        [f"{spec}, case 12: 1 target", f"{spec}, case 2: 1 target", f"{spec}, case 86: 0 targets"],
     )
     check(spec, "2", SCANS[2], {"tumour.1": TUMOUR}, SPACING)
 

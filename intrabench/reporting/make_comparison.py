@@ -1,0 +1,27 @@
+"""The comparisons that options ask for, by the names that they have on the command line and in `intrabench.compare`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from intrabench.reporting.table import layout_of
+from intrabench.statistics.compare import Comparison, Settings, compare
+from intrabench.statistics.contests import contests
+
+
+def make_comparison(
+    folder: Path, a: str, b: str, *, metric: str, round: int | None, aggregation: str, failed: str, empty: str
+) -> dict[str, Comparison]:
+    """A comparison for each pair of lines, by what the two have in common; a and b as for `contests`.
+
+    Raises:
+        IntraBenchError: a name or an option is unknown, or nothing is in common.
+    """
+    layout = layout_of(metric, "", "dataset", round, aggregation, failed, empty)
+    settings = Settings(metric, round, layout.how, layout.policy)
+    found = {}
+    for contest in contests(folder, a, b):
+        comparison = compare(contest.a, contest.b, settings)
+        found[contest.head] = replace(comparison, warnings=(*comparison.warnings, *contest.left_out))
+    return found
