@@ -71,3 +71,20 @@ def the_rest_of(body: bytes) -> Answer:
         answer(206, body[start:], Content_Range=f"bytes {start}-{len(body) - 1}/{len(body)}")(handler)
 
     return send
+
+
+def dripping(begin: bytes, over: threading.Event, sent: list[bytes] | None = None) -> Answer:
+    """Go on byte by byte after the beginning of an answer, for 20 seconds, or until it is over or the client hangs up.
+
+    sent: gets each byte.
+    """
+    drops = [] if sent is None else sent
+
+    def send(handler: BaseHTTPRequestHandler) -> None:
+        with suppress(OSError):
+            handler.wfile.write(begin)
+            while len(drops) < 2000 and not over.wait(0.01):
+                handler.wfile.write(b"x")
+                drops.append(b"x")
+
+    return send

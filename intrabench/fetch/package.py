@@ -96,16 +96,18 @@ class PackageSource(Source):
         import httpx2
         from unearth import PackageFinder
 
-        from intrabench.fetch.pages import bounded
+        from intrabench.fetch.pages import Pages
 
         trouble: list[str] = []
-        client.event_hooks = {"response": [lambda response: trouble.extend(_refusal(response)), bounded]}
+        client.event_hooks = {"response": [lambda response: trouble.extend(_refusal(response))]}
         finder = PackageFinder(cast("Fetcher", client), ignore_compatibility=True)
         sources = [("find_links", place) for place in settings.find_links] + [("index", u) for u in settings.index_urls]
         for kind, place in sources:
             finder.sources = [{"type": kind, "url": place}]  # one by one, so that a failing one hides no others
             try:
-                for candidate in finder.find_all_packages(self.package, allow_yanked=True):
+                with Pages(client):
+                    found = list(finder.find_all_packages(self.package, allow_yanked=True))
+                for candidate in found:
                     if candidate.link.filename == self.filename:
                         return candidate.link.url_without_fragment
             except (httpx2.HTTPError, httpx2.InvalidURL) as error:

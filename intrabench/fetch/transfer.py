@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from intrabench.errors import IntraBenchError
-from intrabench.fetch.floor import SLOWEST, Watch
+from intrabench.fetch.floor import SLOWEST, Watch, trace
 from intrabench.fetch.places import confirmed, is_quota
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Transfer:
             pause = FIRST_PAUSE * 2**failures
             watch = Watch(lambda: self.arrived)
             try:
-                with watch, self._answer(client, watch) as response:
+                with watch, self._answer(client) as response:
                     if response.status_code not in TRY_AGAIN:
                         if self._receive(response) and not watch.cut:
                             return
@@ -94,13 +94,12 @@ class Transfer:
             time.sleep(pause)
 
     @contextmanager
-    def _answer(self, client: httpx2.Client, watch: Watch) -> Iterator[httpx2.Response]:
+    def _answer(self, client: httpx2.Client) -> Iterator[httpx2.Response]:
         """The answer behind all redirections, whose own bodies are not read."""
-        asked: Any = client.build_request("GET", self.url, headers=self._asking(), extensions={"trace": watch.trace})
+        asked: Any = client.build_request("GET", self.url, headers=self._asking(), extensions={"trace": trace})
         auth: dict[str, Any] = {}
         for _ in range(REDIRECTS + 1):
             response = client.send(asked, stream=True, follow_redirects=False, **auth)
-            watch.on(response.extensions.get("network_stream"))  # of an earlier request, perhaps
             try:
                 if response.next_request is None:
                     yield response

@@ -10,13 +10,14 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from intrabench.fetch import floor, transfer
 from intrabench.fetch.download import DownloadError, at_most, download
 from intrabench.fetch.idc import IdcSeries
 from intrabench.fetch.remote import RemoteFile
-from tests.server import Answer, Server, answer, the_rest_of
+from tests.server import Answer, Server, answer, dripping, the_rest_of
 
 BODY = bytes(range(256)) * 1200  # 307 kB
 CHECKSUM = f"sha256:{hashlib.sha256(BODY).hexdigest()}"
@@ -155,37 +156,52 @@ def test_what_is_packed_once_more_is_refused(server: Server, tmp_path: Path) -> 
     assert download(server.url, tmp_path / "a.nii.gz").read_bytes() == gzip.compress(BODY)
 
 
-def dripping(where: str, over: threading.Event) -> Answer:
-    """Byte by byte, in the header, in the body, or in the frame of a body in chunks, until the connection is cut."""
-    begin = {
-        "header": b"HTTP/1.1 200 OK\r\nX: ",
-        "body": f"HTTP/1.1 200 OK\r\nContent-Length: {len(BODY)}\r\n\r\n".encode(),
-        "body without end": b"HTTP/1.0 200 OK\r\n\r\n",
-        "frame": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;",
-    }[where]
-
-    def send(handler: BaseHTTPRequestHandler) -> None:
-        with suppress(OSError):
-            handler.wfile.write(begin)
-            while not over.wait(0.01):
-                handler.wfile.write(b"x")
-
-    return send
+BEGINNINGS = {
+    "header": b"HTTP/1.1 200 OK\r\nX: ",
+    "body": f"HTTP/1.1 200 OK\r\nContent-Length: {len(BODY)}\r\n\r\n".encode(),
+    "body without end": b"HTTP/1.0 200 OK\r\n\r\n",
+    "frame": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;",
+}
 
 
-@pytest.mark.parametrize("where", ["header", "body", "body without end", "frame"])
+@pytest.mark.parametrize("where", BEGINNINGS)
 def test_a_drip_is_given_up(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pauses: list[float], where: str
 ) -> None:
     monkeypatch.setattr(floor, "PATIENCE", 0.2)
     over = threading.Event()
-    server.answers = [dripping(where, over)]
+    server.answers = [dripping(BEGINNINGS[where], over)]
     try:
         with pytest.raises(DownloadError, match=r"the server sent less than 1000 bytes per second: run again, or put"):
             download(server.url, tmp_path / "a", checksum=CHECKSUM)
     finally:
         over.set()
     assert pauses == [1.0, 2.0, 4.0]
+
+
+def test_a_drip_on_an_earlier_connection_is_given_up(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(floor, "PATIENCE", 0.2)
+    ports: list[int] = []
+    sent: list[bytes] = []
+
+    def keep(handler: BaseHTTPRequestHandler) -> None:
+        ports.append(handler.client_address[1])
+        handler.protocol_version = "HTTP/1.1"
+        answer(200, BODY)(handler)
+        handler.close_connection = False
+
+    def drip(handler: BaseHTTPRequestHandler) -> None:
+        ports.append(handler.client_address[1])
+        dripping(BEGINNINGS["header"], threading.Event(), sent)(handler)
+
+    server.answers = [keep, drip, answer(200, BODY)]
+    with httpx2.Client(timeout=30) as client:
+        for name in "ab":
+            assert download(server.url, tmp_path / name, checksum=CHECKSUM, client=client).read_bytes() == BODY
+    assert ports[0] == ports[1]  # the same connection
+    assert len(sent) < 2000
 
 
 def test_after_a_drip_it_goes_on(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,11 +18,12 @@ from pathlib import Path
 import pytest
 
 from intrabench.errors import IntraBenchError
-from intrabench.fetch import pages, pip_config
+from intrabench.fetch import floor, pages, pip_config
 from intrabench.fetch.archive import open_members
 from intrabench.fetch.download import DownloadError
 from intrabench.fetch.package import PackageSource
 from intrabench.fetch.pip_config import PipSettings, pip_settings
+from tests.server import dripping, serving
 
 USER, PASSWORD = "someuser", "s3cr3tword"
 WHEEL = "some_data-1.0-cp27-cp27m-win32.whl"  # for no machine that runs these tests
@@ -390,3 +391,18 @@ def test_a_page_of_an_index_that_never_ends_is_not_read(
     index.pages["/simple/some-data/"] += b" "
     with pytest.raises(DownloadError, match=rf"has {re.escape(WHEEL)} \(a source could not be read\): put "):
         source(WHEEL, body).fetch(tmp_path / "two")
+
+
+@pytest.mark.parametrize("begin", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n"])
+def test_a_page_of_an_index_that_drips_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begin: bytes
+) -> None:
+    monkeypatch.setattr(floor, "PATIENCE", 0.2)
+    sent: list[bytes] = []
+    told = r"\((the connection failed|a source could not be read)\)"
+    with serving() as server:
+        server.answers = [dripping(begin, threading.Event(), sent)]
+        monkeypatch.setenv("PIP_INDEX_URL", server.root)
+        with pytest.raises(DownloadError, match=rf"has {re.escape(WHEEL)} {told}: put "):
+            source(WHEEL, wheel()).fetch(tmp_path / "one")
+    assert len(sent) < 2000
