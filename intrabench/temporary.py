@@ -12,8 +12,9 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
+from intrabench.leftovers import AGE
+
 PREFIX = "intrabench-"
-OLD_SECONDS = 24 * 3600.0
 
 
 @contextmanager
@@ -35,7 +36,7 @@ def sweep() -> None:
             for folder in place.glob(f"{PREFIX}*"):
                 with suppress(OSError), _locked(folder):
                     told = folder.lstat()
-                    if told.st_uid == os.getuid() and time.time() - told.st_mtime > OLD_SECONDS:
+                    if told.st_uid == os.getuid() and time.time() - told.st_mtime > AGE:
                         shutil.rmtree(folder)
 
 
