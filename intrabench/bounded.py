@@ -200,12 +200,28 @@ class Arrays(Mapping[str, NDArray[Any]]):
         return array
 
 
+def npy(path: Path) -> NDArray[Any]:
+    """The array of an ``.npy`` file.
+
+    Raises:
+        IntraBenchError: it announces what the file cannot hold.
+        ValueError, EOFError, OSError: of numpy, for damaged files.
+    """
+    with path.open("rb") as file:
+        begin, announced = _announced(file.read(1 << 16))
+    believe(path, announced, path.stat().st_size - begin, packed=False)
+    array: NDArray[Any] = np.load(path, allow_pickle=False)
+    return array
+
+
 def _announced(head: bytes) -> tuple[int, int]:
     """Where the numbers of an ``.npy`` file begin, and how many bytes they have."""
     file = io.BytesIO(head)
     version = np.lib.format.read_magic(file)
-    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
-    shape, _, dtype = read(file)
+    known = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    if version not in known:
+        raise ValueError(f"numpy writes no arrays of version {version}")
+    shape, _, dtype = known[version](file)
     if any(extent < 0 for extent in shape):
         raise ValueError(f"the shape {shape} is none")
     return file.tell(), math.prod(shape) * dtype.itemsize

@@ -9,6 +9,8 @@ from typing import Any
 
 import polars as pl
 
+from intrabench.bounded import believe
+from intrabench.errors import IntraBenchError
 from intrabench.results.damage import is_sound, left_out
 from intrabench.results.schema import FAILED, SCHEMA, TURNS
 from intrabench.results.upgrade import UPGRADED, upgraded
@@ -133,10 +135,17 @@ def _together(paths: Sequence[Path], schema: Mapping[str, Any]) -> pl.DataFrame 
     if not all(path.is_file() for path in paths):  # reading a pipe may wait for ever
         return None
     try:
+        _believe(paths, len(schema))
         found = _fitted(pl.scan_parquet(list(paths)), schema).collect()
     except _UNREADABLE:
         return None
     return found if is_sound(found) else None
+
+
+def _believe(paths: Sequence[Path], columns: int) -> None:
+    """Refuse parts that announce more rows than can be in them; only their ends are read."""
+    rows = int(pl.scan_parquet(list(paths)).select(pl.len()).collect().item())
+    believe(paths[0], rows * columns * _VALUE, sum(path.stat().st_size for path in paths), packed=True)
 
 
 def _fitted(frame: pl.LazyFrame, schema: Mapping[str, Any]) -> pl.LazyFrame:
@@ -158,5 +167,8 @@ def _fitted(frame: pl.LazyFrame, schema: Mapping[str, Any]) -> pl.LazyFrame:
     )
 
 
-_UNREADABLE = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
+_VALUE = 16
+"""Bytes of a text in memory, at least."""
+
+_UNREADABLE = (IntraBenchError, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 """Exceptions of polars for damaged files; a few cause a panic."""

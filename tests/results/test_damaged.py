@@ -20,6 +20,7 @@ from intrabench.results.damage import NEEDED
 from intrabench.results.masks import read_masks
 from intrabench.results.parts import damaged_parts, finished_sessions, read_rows, read_turns
 from intrabench.results.runs import read_record
+from intrabench.results.schema import SCHEMA
 from intrabench.results.store import Store
 from intrabench.statistics.soundness import check_mixable, is_partial
 from tests.engine.test_run import lasting
@@ -71,6 +72,37 @@ def test_a_part_of_something_else_and_damaged_turns_are_named() -> None:
     assert "delete it and its namesake in rows" in told[1]
     assert sorted(read_rows(OUT)["session"]) == ["a", "b"]
     assert read_turns(OUT)["session"].to_list() == ["b"]
+
+
+def many(count: int) -> pl.DataFrame:
+    """The rows of one session of so many rounds."""
+    (row,) = rows({"case": "many", "session": "many", "dice": 0.5}).to_dicts()
+    numbers = pl.int_range(count, dtype=pl.Int64)
+    told = {"round": numbers, "written_at": numbers + 10**18}
+    return pl.select(round=numbers).with_columns(
+        *(told.get(name, pl.lit(row.get(name), kind)).alias(name) for name, kind in SCHEMA.items())
+    )
+
+
+def test_a_part_that_announces_more_rows_than_it_can_hold_is_left_out() -> None:
+    """Rows without a difference take next to nothing in a file, but 800 bytes each in memory."""
+    two_parts()
+    bomb = OUT / "rows" / "bomb.parquet"
+    many(300_000).with_columns(round=pl.lit(0, pl.Int64), written_at=pl.lit(1, pl.Int64)).write_parquet(bomb)
+    assert bomb.stat().st_size < 100_000
+    pl.select(session=pl.repeat("a", 10**6), round=0, turn=0, given=pl.repeat("{}", 10**6), written_at=1).write_parquet(
+        OUT / "turns" / "bomb.parquet"
+    )
+    assert [told.split()[0] for told in damaged_parts(OUT)] == ["out/rows/bomb.parquet", "out/turns/bomb.parquet"]
+    assert sorted(read_rows(OUT)["session"]) == ["a", "b"]
+    assert len(read_turns(OUT)) == 2
+
+
+def test_a_part_of_a_long_session_is_read() -> None:
+    two_parts()
+    many(100_000).write_parquet(OUT / "rows" / "long.parquet")
+    assert damaged_parts(OUT) == []
+    assert len(read_rows(OUT)) == 100_002
 
 
 def test_a_pipe_among_the_parts_is_named_and_nothing_waits_for_it() -> None:

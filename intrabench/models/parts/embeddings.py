@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.atomic import atomically
+from intrabench.bounded import npy
 from intrabench.errors import IntraBenchError
 from intrabench.frozen import frozen
 from intrabench.models.base import Model, Predictor
@@ -163,8 +164,8 @@ class EmbeddingStore:
             return embedding
         path = self._kept / f"{key}.npy"
         try:
-            embedding = np.load(path, allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
+            embedding = npy(path)
+        except (IntraBenchError, OSError, ValueError, EOFError) as error:
             path.unlink(missing_ok=True)
             raise IntraBenchError(f"{path} was damaged and has been deleted; run again to encode it again") from error
         return embedding

@@ -79,8 +79,12 @@ def test_a_kept_folder_serves_the_next_store(tmp_path: Path, embeddings: list[np
     assert [path.name for path in (tmp_path / "kept").iterdir()] == ["2.npy"]  # and no half-written ones
 
 
-def test_a_damaged_file_is_told_and_removed(tmp_path: Path) -> None:
-    (tmp_path / "2.npy").write_bytes(b"half")
+@pytest.mark.parametrize("shape", [None, (30000, 30000, 30000), (11,)], ids=["no header", "108 TB", "a number more"])
+def test_a_damaged_file_is_told_and_removed(tmp_path: Path, shape: tuple[int, ...] | None) -> None:
+    with (tmp_path / "2.npy").open("wb") as file:
+        if shape is not None:
+            np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": shape})
+        file.write(bytes(40))
     with EmbeddingStore(1, tmp_path) as store:
         with pytest.raises(IntraBenchError, match=r"2\.npy was damaged and has been deleted"):
             store.get(2)
