@@ -14,7 +14,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.target import Target
 from intrabench.volume import Array, Volume
-from tests.datasets.cases.test_store import AFFINE, given, left_over, put, some_image, some_labels
+from tests.datasets.cases.made import AFFINE, given, left_over, put, some_image, some_labels
 
 
 def refused(tmp_path: Path, image: Array, labels: Array, why: str, labels_affine: Array = AFFINE) -> None:

@@ -152,7 +152,7 @@ def test_a_channel_per_segment(tmp_path: Path, background: bool) -> None:
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     head, _ = masks()
     layer = write(tmp_path / "layer.seg.nrrd", head, described(("Head", 4, 1)))
-    with pytest.raises(IntraBenchError, match=r"puts Head into layer 4 \(from 0\), but has 1 layers; save it again"):
+    with pytest.raises(IntraBenchError, match=r"puts Head into layer 4 \(from 0\), but has 1 layer; save it again"):
         read(layer)
     cut = write(tmp_path / "cut.seg.nrrd", head, described(("Head", 0, 1)))
     cut.write_bytes(cut.read_bytes()[:-100])

@@ -17,7 +17,7 @@ from intrabench.errors import ChangedPatients, IntraBenchError
 from intrabench.results.parts import read_rows
 from tests.conftest import Said
 from tests.datasets.folder.made import NO_FILES, found, labels, nnunet, pair, same, save
-from tests.datasets.folder.test_layouts import dicom_folder
+from tests.datasets.folder.test_dicom_layout import dicom_folder
 
 pytestmark = pytest.mark.usefixtures("data")
 
