@@ -118,8 +118,9 @@ def _check_whole(path: Path, fields: Mapping[str, str], announced: int) -> None:
     content = path if local else path.parent / fields["elementdatafile"]
     if not content.is_file():  # several files
         return
-    size = fields.get("compresseddatasize", "")
-    left, found, unpacker = int(size) if size.isdecimal() else 0, 0, zlib.decompressobj(wbits=47)
+    size = fields.get("compresseddatasize", "")  # SimpleITK needs it within one file only
+    left = (int(size) if size.isdecimal() else 0) or (0 if local else content.stat().st_size)
+    found, unpacker = 0, zlib.decompressobj(wbits=47)
     with content.open("rb") as file, suppress(zlib.error):
         while local and not file.readline().lower().startswith(b"elementdatafile"):
             pass
@@ -159,7 +160,8 @@ def _stored(path: Path, fields: Mapping[str, str]) -> int:
         return content.stat().st_size
     if content.exists():
         raise IntraBenchError(f"{path} cannot be read: it names {named}, expected a file beside it; export it again")
-    return sum(one.stat().st_size for one in path.parent.iterdir() if one.is_file())  # a list or a pattern of files
+    folder = content.parent if content.parent.is_dir() else path.parent
+    return sum(one.stat().st_size for one in folder.rglob("*") if one.is_file())  # a list or a pattern of files
 
 
 class Arrays(Mapping[str, NDArray[Any]]):

@@ -189,6 +189,26 @@ def test_a_metaimage_that_is_whole_is_read() -> None:
     assert np.array_equal(array.ravel(order="F"), NUMBERS)
 
 
+@pytest.mark.parametrize("size", ["", "CompressedDataSize = 0\n"], ids=["none", "zero"])
+def test_packed_voxels_in_a_file_of_their_own_need_no_size(size: str) -> None:
+    Path("voxels.zraw").write_bytes(PACKED)
+    content = mha("10 10 10", b"", where="voxels.zraw").replace(b"CompressedDataSize = 0\n", size.encode())
+    Path("a.mhd").write_bytes(content)
+    array, _ = read_grid_array(Path("a.mhd"))
+    assert np.array_equal(array.ravel(order="F"), NUMBERS)
+
+
+@pytest.mark.parametrize("name", ["parts/%d.raw 0 9 1 2", "LIST"])
+def test_voxels_may_be_in_several_files_of_a_folder_below(name: str) -> None:
+    Path("parts").mkdir()
+    for number, part in enumerate(np.split(NUMBERS, 10)):
+        Path(f"parts/{number}.raw").write_bytes(part.tobytes())
+    listed = "".join(f"\nparts/{number}.raw" for number in range(10)) if name == "LIST" else "\n"
+    Path("a.nhdr").write_bytes(nrrd("10 10 10", b"", "raw", f"data file: {name}{listed}").rstrip(b"\n") + b"\n")
+    array, _ = read_grid_array(Path("a.nhdr"))
+    assert np.array_equal(array.ravel(order="F"), NUMBERS)
+
+
 def npy(shape: tuple[int, ...], numbers: bytes = FEW) -> bytes:
     head = io.BytesIO()
     np.lib.format.write_array_header_1_0(head, {"descr": "<i2", "fortran_order": False, "shape": shape})
