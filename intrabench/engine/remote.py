@@ -43,6 +43,7 @@ As for the command `intrabench`, no module comes from the current folder, which 
 
 START_SECONDS = 120.0
 PATIENCE = 2
+SHARED_MEMORY = Path("/dev/shm")
 
 
 class WorkerDied(Exception):
@@ -272,8 +273,14 @@ def _shared(array: Array) -> Iterator[IO[bytes]]:
 
     It has no name, so that nothing is left of it however the processes end.
     """
-    memory = Path("/dev/shm")
-    roomy = memory.is_dir() and shutil.disk_usage(memory).free > array.nbytes
-    with tempfile.TemporaryFile(dir=memory if roomy else None) as file:
-        array.tofile(file)
+    roomy = SHARED_MEMORY.is_dir() and shutil.disk_usage(SHARED_MEMORY).free > array.nbytes
+    place = SHARED_MEMORY if roomy else Path(tempfile.gettempdir())
+    with tempfile.TemporaryFile(dir=place) as file:
+        try:
+            array.tofile(file)
+        except OSError as error:
+            raise IntraBenchError(
+                f"{place} has no room for the {array.nbytes / 1e6:.0f} MB of a scan that --python shares; free some "
+                "space there, or set TMPDIR to another folder"
+            ) from error
         yield file

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import resource
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import intrabench
+from intrabench.engine import remote
 from intrabench.engine.remote import RemoteModel
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Runtime
@@ -112,3 +116,28 @@ def test_an_interpreter_of_this_folder_is_not_looked_up_elsewhere(say: Callable[
     Path("started").unlink()
     assert "--python false cannot run intrabench" in say("run", "-m", "killer", *WORDS, "--python", "false").err
     assert not Path("started").exists()  # a bare name is not of this folder
+
+
+def test_a_full_disk_is_told_by_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when others fill the shared memory just then."""
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    monkeypatch.setattr(remote, "SHARED_MEMORY", Path("nowhere"))
+    monkeypatch.setattr(tempfile, "tempdir", ".")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8192, most[1]))
+    try:
+        with (
+            pytest.raises(IntraBenchError, match=r"^\. has no room for the 2 MB of a scan that --python shares; free "),
+            remote._shared(np.zeros((100, 100, 100), np.int16)),
+        ):
+            pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, most)
+    assert list(Path().iterdir()) == []
+
+
+def test_without_shared_memory_a_scan_is_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    array = np.arange(24, dtype=np.int16).reshape(2, 3, 4)
+    monkeypatch.setattr(remote, "SHARED_MEMORY", Path("nowhere"))
+    with remote._shared(array) as file:
+        file.seek(0)
+        assert np.array_equal(np.fromfile(file, np.int16), array.ravel())
