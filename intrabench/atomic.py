@@ -52,6 +52,17 @@ def all_atomically(paths: Sequence[Path], durable: bool = True) -> Iterator[list
             part.unlink(missing_ok=True)
 
 
+def put(part: Path, path: Path) -> None:
+    """Rename a file, or a folder of files, once all of it is on the disk.
+
+    Raises:
+        OSError: as in `atomically`.
+    """
+    sync_all(part) if part.is_dir() else sync(part)
+    os.replace(part, path)
+    sync(path.parent)
+
+
 def make_folder(folder: Path, durable: bool = True) -> None:
     """Create a folder and those above it; durable: as in `atomically`."""
     if not folder.is_dir():

@@ -89,15 +89,27 @@ def make_workspace(folder: Path) -> None:
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise IntraBenchError(f"{folder} already exists and is not empty; give a new folder")
+    new = not folder.exists()
     with writing(folder):
-        for part in PARTS:
-            source, copy = _template() / part, folder / part
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            if source.is_dir():
-                shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
-            else:
-                shutil.copyfile(source, copy)
-        (folder / FILE).write_text(SETTINGS, encoding="utf-8")
+        try:
+            _fill(folder)
+        except BaseException:  # half a workspace could not be made again
+            for path in folder.iterdir() if folder.is_dir() else ():
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            if new:
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+
+def _fill(folder: Path) -> None:
+    for part in PARTS:
+        source, copy = _template() / part, folder / part
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copyfile(source, copy)
+    (folder / FILE).write_text(SETTINGS, encoding="utf-8")
 
 
 def _template() -> Path:

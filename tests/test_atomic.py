@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from intrabench.atomic import all_atomically, atomically, make_folder, sync_all, writing
+from intrabench.atomic import all_atomically, atomically, make_folder, put, sync_all, writing
 from intrabench.errors import IntraBenchError
+from intrabench.fetch.download import download
 
 
 def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
@@ -110,6 +111,16 @@ def test_no_file_counts_if_one_of_several_fails(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="full"):
         half()
     assert list(tmp_path.glob("*")) == [tmp_path / "cwd"]
+
+
+def test_what_arrived_is_on_the_disk_before_it_counts(tmp_path: Path, steps: list[str]) -> None:
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part" / "one").write_text("first")
+    put(tmp_path / "part", tmp_path / "series")
+    assert steps == ["sync first", "sync part", "rename to series", f"sync {tmp_path.name}"]
+    (tmp_path / "source").write_text("second")
+    download(str(tmp_path / "source"), tmp_path / "series" / "two")
+    assert steps[4:] == ["sync second", "rename to two", "sync series"]
 
 
 def test_a_new_folder_is_on_the_disk_with_those_above_it(tmp_path: Path, steps: list[str]) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -35,6 +37,23 @@ def expected() -> dict[str, bytes]:
 
 
 def test_init_copies_the_workspace_at_the_root(say: Callable[..., Said]) -> None:
+    assert say("init", "bench").code == 0
+    assert files_in(Path("bench")) == expected()
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_init_on_a_full_disk_leaves_nothing(
+    say: Callable[..., Said], monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    Path("bench").mkdir() if there else None
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copyfile", full)  # after the folders of classes
+        said = say("init", "bench")
+    assert (said.code, Path("bench").exists()) == (2, there)
+    assert "bench cannot be written because the disk is full" in said.err
     assert say("init", "bench").code == 0
     assert files_in(Path("bench")) == expected()
 

@@ -243,7 +243,7 @@ def load_case(dataset: Dataset, case: str, files: Files) -> tuple[Volume, Sequen
     if wrong or not many:
         got = f"{kind(targets)} with {kind(wrong[0])}" if many else kind(targets)
         raise WrongType(f"{method} returned {got} for the targets, expected a list of Target, as from targets_of")
-    return volume, fitted(dataset.short_spec, case, volume, targets)
+    return volume, fitted(volume, targets)
 
 
 class NotFetched(IntraBenchError):

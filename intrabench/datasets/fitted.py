@@ -17,34 +17,33 @@ from intrabench.values import is_a
 from intrabench.volume import Volume
 
 
-def fitted(dataset: str, case: str, volume: Volume, targets: Sequence[Target]) -> list[Target]:
+def fitted(volume: Volume, targets: Sequence[Target]) -> list[Target]:
     """The targets with tight boxes and with the spacing of their volume.
 
-    dataset: its spec, for messages.
+    Messages do not name the data set and the case, which all who tell them do.
 
     Raises:
         WrongType: a target has no `Mask`, its mask begins between voxels, or the notes of the volume are no sentences.
         IntraBenchError: the axes of the scan are not at right angles; a target is empty, on another grid or outside of
             the scan, or shares its id with another one.
     """
-    where = f"data set {dataset}, case {case}"
-    check_upright(volume, "resample scan and labels to right angles", f"{where}: ")
+    check_upright(volume, "resample scan and labels to right angles")
     notes: Any = volume.notes
     if not is_a(tuple[str, ...], notes):
-        raise WrongType(f"{where}: the notes of the volume are {notes!r}, expected a tuple of sentences: ('...',)")
+        raise WrongType(f"the notes of the volume are {notes!r}, expected a tuple of sentences: ('...',)")
     found: dict[str, Target] = {}
     for target in targets:
-        one = _fitted(where, volume, target)
+        one = _fitted(volume, target)
         if one.id in found:
-            raise IntraBenchError(f"{where}: there are two targets {one.id}; number the instances of a label")
+            raise IntraBenchError(f"there are two targets {one.id}; number the instances of a label")
         found[one.id] = one
     return list(found.values())
 
 
-def _fitted(where: str, volume: Volume, target: Target) -> Target:
-    if not check_utf8(target.label, f"{where}: there is a label that cannot be stored:"):
-        raise IntraBenchError(f"{where}: there is a target with an empty label; name it")
-    name = f"{where}: target {target.id}"
+def _fitted(volume: Volume, target: Target) -> Target:
+    if not check_utf8(target.label, "there is a label that cannot be stored:"):
+        raise IntraBenchError("there is a target with an empty label; name it")
+    name = f"target {target.id}"
     mask, ignore = _inside(target.mask, "mask", name, volume), _inside(target.ignore, "ignore", name, volume)
     if not mask.any():
         raise IntraBenchError(f"{name} has no voxels; omit it in `load`")

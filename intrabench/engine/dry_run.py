@@ -8,6 +8,7 @@ from pathlib import Path
 
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases import store as cases
+from intrabench.datasets.cases.data_check import notes_on
 from intrabench.datasets.cases.selection import check_targets
 from intrabench.engine.job import Job
 from intrabench.engine.make_job import make_run
@@ -32,6 +33,8 @@ def _described(job: Job, folder: Path) -> list[str]:
         chosen[dataset].append(case)
     lines = [line for dataset, names in chosen.items() for line in _data(dataset, names)]
     indexes = {(dataset, case): cases.look(dataset, case)[0] for dataset, case in job.selected()}
+    for dataset in chosen:
+        lines += notes_on(dataset, [index for (one, _), index in indexes.items() if one == dataset and index])
     unknown = [where for where, index in indexes.items() if index is None]
     if not unknown:
         check_targets([index for index in indexes.values() if index], job.targets)

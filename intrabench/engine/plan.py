@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from intrabench.datasets.base import Dataset, NotFetched
 from intrabench.datasets.cases import store as cases
-from intrabench.datasets.cases.data_check import notes_of, once
+from intrabench.datasets.cases.data_check import notes_on
 from intrabench.datasets.cases.get import fetch_shared
 from intrabench.datasets.cases.selection import check_targets
 from intrabench.datasets.cases.stored_case import CaseIndex
@@ -59,13 +59,11 @@ def make_plan(job: Job, reporter: Reporter) -> Plan:
         IntraBenchError: the job names cases or targets that do not exist.
     """
     plan = Plan()
-    indexes: list[CaseIndex] = []
-    notes: dict[str, list[tuple[str, str]]] = {dataset.short_spec: [] for dataset in job.datasets}
+    indexes: dict[str, list[CaseIndex]] = {dataset.spec: [] for dataset in job.datasets}
     _fetch_lists(job, reporter)
     for dataset, case in job.selected():
         index, problem = _prepare(dataset, case, reporter)
-        indexes += [index] if index else []
-        notes[dataset.short_spec] += [(case, note) for note in index.notes] if index else []
+        indexes[dataset.spec] += [index] if index else []
         for runner in job.runners:
             units = job.units(dataset, case, runner, index)
             if index is None:
@@ -73,11 +71,11 @@ def make_plan(job: Job, reporter: Reporter) -> Plan:
                 continue
             plan.groups += [Group(dataset, case, runner, units)] if units else []
             plan.whole += job.units(dataset, case, runner, None)
-    for dataset in {dataset.short_spec: dataset for dataset in job.datasets}.values():
-        for line in (*notes_of(dataset), *once(notes[dataset.short_spec])):
-            reporter.say(f"{dataset.short_spec}, note: {line}")
+    for dataset in job.datasets:
+        for line in notes_on(dataset, indexes[dataset.spec]):
+            reporter.say(line)
     if not plan.unprepared:
-        check_targets(indexes, job.targets)
+        check_targets([index for found in indexes.values() for index in found], job.targets)
     return plan
 
 

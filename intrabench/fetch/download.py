@@ -6,14 +6,13 @@ Messages name the file and the folder, never the address: the address of a packa
 from __future__ import annotations
 
 import importlib.metadata
-import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from intrabench.atomic import writing
+from intrabench.atomic import put, writing
 from intrabench.fetch.checksum import checksum_of
 from intrabench.fetch.transfer import LARGEST, DownloadError, Progress, Refused, Transfer, bytes_in
 
@@ -61,7 +60,7 @@ def download(
         if problem:
             part.unlink()
             raise DownloadError(f"{path.name} arrived with {problem}: run again, or {by_hand(path)}.")
-        os.replace(part, path)
+        put(part, path)
     return path
 
 

@@ -7,7 +7,6 @@ them from the commons' own index. No account, no library of theirs is needed to 
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import xml.etree.ElementTree as ElementTree
@@ -20,7 +19,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, get_type_hints
 from urllib.parse import urlencode
 
-from intrabench.atomic import writing
+from intrabench.atomic import put, writing
 from intrabench.documents import Unreadable, read_json_list
 from intrabench.fetch import places
 from intrabench.fetch.checksum import checksum_of
@@ -97,7 +96,7 @@ class IdcSeries(Source):
                     part = whole.with_name(f".{whole.name}.part")
                     part.mkdir(exist_ok=True)
                     self._fill(part, progress)
-                    os.replace(part, whole)
+                    put(part, whole)
         return whole
 
     def paths(self, folder: Path) -> list[Path]:

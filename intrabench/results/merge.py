@@ -75,6 +75,9 @@ def _wanted(sources: Sequence[Path], out: Path, merged: Merged) -> dict[Path, Pa
         damaged = [*damaged_files(source), *cut_masks(source)]
         for folder, pattern in FOLDERS.items():
             for path in sorted(set((source / folder).glob(pattern)).difference(damaged)):
+                if not path.is_file():
+                    merged.damaged.append(f"{path} is no file and is left out; move it away")
+                    continue
                 place = path.relative_to(source)
                 there = files.get(place, out / place)
                 if not there.exists() or _progress(path) > _progress(there):

@@ -79,7 +79,7 @@ def test_targets_that_do_not_fit(tmp_path: Path) -> None:
     for targets, why in [
         (
             [target],
-            r"set given, case one: target cell\.1 reaches from \(7, 0, 0\) to \(9, 2, 2\), beyond the image",
+            r"^target cell\.1 reaches from \(7, 0, 0\) to \(9, 2, 2\), beyond the image",
         ),
         ([replace(inside, ignore=target.mask)], r"target cell\.1 \(its ignore mask\) reaches from \(7, 0, 0\)"),
         ([replace(inside, mask=Mask.of(np.ones((2, 2, 2)), (0, -1, 0)))], r"reaches from \(0, -1, 0\) to \(2, 1, 2\)"),
@@ -89,9 +89,9 @@ def test_targets_that_do_not_fit(tmp_path: Path) -> None:
             [replace(inside, mask=Mask((0.5, 0, 0), np.ones((2, 2, 2), bool)))],
             r"cell\.1 begins at \(0.5, 0, 0\) in its",
         ),  # type: ignore[arg-type]
-        ([replace(inside, mask=Mask((0, 0, 0), np.full((2, 2, 2), 0.5)))], r"case one: target cell\.1: a mask is true"),  # type: ignore[arg-type]
-        ([empty], r"data set given, case one: target cell\.1 has no voxels"),
-        ([inside, inside], r"data set given, case one: there are two targets cell\.1"),
+        ([replace(inside, mask=Mask((0, 0, 0), np.full((2, 2, 2), 0.5)))], r"^target cell\.1: a mask is true"),  # type: ignore[arg-type]
+        ([empty], r"^target cell\.1 has no voxels"),
+        ([inside, inside], r"^there are two targets cell\.1"),
     ]:
         with pytest.raises(IntraBenchError, match=why):
             store.prepare(given(volume, *targets), "one", tmp_path)
@@ -100,5 +100,5 @@ def test_targets_that_do_not_fit(tmp_path: Path) -> None:
 @pytest.mark.parametrize("notes", ["dark", (1, 2), None])
 def test_notes_that_are_no_sentences(tmp_path: Path, notes: Any) -> None:
     volume = replace(Volume.from_canonical(some_image()), notes=notes)
-    with pytest.raises(IntraBenchError, match=r"data set given, case one: the notes of the volume are .*, expected a"):
+    with pytest.raises(IntraBenchError, match=r"^the notes of the volume are .*, expected a"):
         store.prepare(given(volume), "one", tmp_path)

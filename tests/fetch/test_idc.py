@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 from urllib.parse import quote
 
@@ -10,7 +11,7 @@ import pytest
 
 from intrabench.fetch import places
 from intrabench.fetch.download import DownloadError
-from intrabench.fetch.idc import IdcSeries
+from intrabench.fetch.idc import INDEX, IdcSeries
 from tests.server import Server, answer
 
 FILES = {f"image-{number}.dcm": bytes([number]) * 5000 for number in range(5)}
@@ -61,6 +62,23 @@ def test_all_files_of_a_series_arrive_and_are_known(server: Server, tmp_path: Pa
     SERIES.fetch(tmp_path)
     assert len(server.paths) == asked
     assert all(headers["User-Agent"].startswith("intrabench/") for headers in server.requests)
+
+
+def test_a_series_is_on_the_disk_before_it_counts(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offer(server)
+    synced: list[str] = []
+    fsync = os.fsync
+
+    def syncing(handle: int) -> None:
+        synced.append(Path(f"/proc/self/fd/{handle}").readlink().name)
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", syncing)
+    SERIES.fetch(tmp_path)
+    assert {*FILES, INDEX, f".{UUID}.part"} <= set(synced)
+    assert synced[-1] == "idc"
 
 
 def test_the_mirror_steps_in(server: Server, tmp_path: Path) -> None:

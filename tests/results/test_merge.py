@@ -48,6 +48,18 @@ def content(root: Path) -> dict[str, bytes]:
     return {str(p.relative_to(root)): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file()}
 
 
+def test_a_record_that_is_no_file_is_named_and_left_out() -> None:
+    stored(A, "run-a", rows({"case": "1", "dice": 0.5}), state="finished")
+    os.mkfifo(A / "runs" / "pipe.json")
+    (A / "runs" / "gone.json").symlink_to("nothing")
+    (A / "runs" / "folder.json").mkdir()
+    merged = merge([A], OUT)
+    assert merged.damaged == [
+        f"a/runs/{name}.json is no file and is left out; move it away" for name in ("folder", "gone", "pipe")
+    ]
+    assert sorted(path.name for path in (OUT / "runs").iterdir()) == ["run-a.json"]
+
+
 def test_parts_turns_masks_and_records_arrive_as_they_are() -> None:
     stored(A, "run-a", rows({"case": "1", "dice": 0.5}), masks=2, state="finished")
     stored(B, "run-b", rows({"case": "2", "dice": 0.7}), masks=1, state="finished")

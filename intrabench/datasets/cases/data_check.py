@@ -10,7 +10,7 @@ import numpy as np
 
 from intrabench.datasets.base import Dataset, Files, load_case, patient_of
 from intrabench.datasets.cases import store
-from intrabench.datasets.cases.stored_case import image_hash
+from intrabench.datasets.cases.stored_case import CaseIndex, image_hash
 from intrabench.datasets.folder.folder import Folder
 from intrabench.datasets.folder.rules import FILE
 from intrabench.errors import foreign, in_words, several
@@ -142,6 +142,12 @@ def once(said: Iterable[tuple[str, str]]) -> list[str]:
 def notes_of(dataset: Dataset) -> tuple[str, ...]:
     """What is unusual about a data set as a whole, such as files that are left out, one sentence each."""
     return dataset.layout.notes if isinstance(dataset, Folder) else ()
+
+
+def notes_on(dataset: Dataset, indexes: Iterable[CaseIndex]) -> list[str]:
+    """A line for each note on a data set and its stored cases."""
+    said = once((index.case, note) for index in indexes for note in index.notes)
+    return [f"{dataset.short_spec}, note: {line}" for line in (*notes_of(dataset), *said)]
 
 
 def _found(dataset: Dataset, case: str) -> CaseFound:

@@ -64,11 +64,11 @@ class _Slice:
     instance: str = ""
 
 
-def find_series(folder: Path) -> tuple[list[FoundSeries], list[str]]:
+def find_series(folder: Path) -> tuple[list[FoundSeries], dict[Path, str]]:
     """All series in a folder and its subfolders, sorted by UID; only headers are read.
 
     DICOMDIR and files of other formats are skipped. DICOM files with damaged headers, and ``.dcm`` files that are not
-    DICOM, are left out; the second result names them, one sentence each.
+    DICOM, are left out; the second result has a sentence for each.
 
     Raises:
         IntraBenchError: the folder does not exist.
@@ -78,7 +78,7 @@ def find_series(folder: Path) -> tuple[list[FoundSeries], list[str]]:
     from pydicom.uid import MediaStorageDirectoryStorage
 
     grouped: dict[str, list[tuple[Path, Any]]] = {}
-    broken = []
+    broken: dict[Path, str] = {}
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         try:
             header = read_dataset(path, *_FOUND)
@@ -88,7 +88,7 @@ def find_series(folder: Path) -> tuple[list[FoundSeries], list[str]]:
                 required(header, keyword, path)
         except IntraBenchError as error:
             if not isinstance(error, NotDicom) or path.suffix.lower() == ".dcm":
-                broken.append(f"{error}; it is left out")
+                broken[path] = str(error)
             continue
         grouped.setdefault(str(header.SeriesInstanceUID), []).append((path, header))
     references = {uid: References.of(files[0][1]) for uid, files in sorted(grouped.items())}

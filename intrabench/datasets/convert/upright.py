@@ -17,15 +17,15 @@ LIMIT_DEGREES = 0.5
 """Up to this angle, volumes taken from the spacing are wrong by about 0.01 %, and distances by less than 1 %."""
 
 
-def check_upright(volume: Volume, remedy: str, where: str = "") -> None:
+def check_upright(volume: Volume, remedy: str) -> None:
     """Refuse a scan on which lengths in millimetres along the axes would not be distances.
 
-    remedy: what to do, and where: the data set and case, for messages.
+    remedy: what to do, for the message.
     """
     skew = volume.grid.skew_degrees
     if skew > LIMIT_DEGREES:
         raise IntraBenchError(
-            f"{where}the axes of the scan are {skew:.1f} degrees off right angles (gantry tilt, or a registration in "
+            f"the axes of the scan are {skew:.1f} degrees off right angles (gantry tilt, or a registration in "
             f"the header), so volumes and distances in mm would be wrong; {remedy}"
         )
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,13 @@ _READERS = {"SEG": read_seg, "RTSTRUCT": read_rtstruct}
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Dicom(Layout):
-    """A case is an image series together with all segmentations drawn on it."""
+    """A case is an image series together with all segmentations drawn on it.
+
+    lost: for cases whose images or segmentations cannot be read, why.
+    """
 
     series: Mapping[str, tuple[FoundSeries, Sequence[FoundSeries]]]
+    lost: Mapping[str, str] = field(default_factory=dict)
 
     def cases(self) -> tuple[str, ...]:
         """The IDs of the patients, sorted; if a patient has several series, with a suffix that distinguishes them."""
@@ -42,6 +46,8 @@ class Dicom(Layout):
 
     def load(self, case: str, rules: Rules) -> Loaded:
         """The series as a volume, and the segments of all its segmentation files in order."""
+        if case in self.lost:
+            raise IntraBenchError(self.lost[case])
         image, drawn = self.series[case]
         contents = [read_dataset(path) for one in drawn for path in one.paths]
         drawn_on = {instance for content in contents for instance in References.drawn_on(content)}
@@ -79,22 +85,58 @@ def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:
         raise IntraBenchError(
             f"{path} has {len(images)} DICOM image series and {len(strays)} SEG or RTSTRUCT, but none of these was "
             "drawn on any of the images; put images and their segmentations into this folder"
-            + "".join(f" ({problem})" for problem in broken[:1])
+            + "".join(f" ({problem})" for problem in list(broken.values())[:1])
         )
     names = _names(used)
-    series = {names[image.uid]: (image, drawn[image.uid]) for image in used}
+    series: dict[str, tuple[FoundSeries, Sequence[FoundSeries]]] = {
+        names[image.uid]: (image, drawn[image.uid]) for image in used
+    }
+    incomplete = _incomplete(path, found, {one.uid for one in (*images, *strays)} - drawn.keys(), broken)
+    lost = {}
+    for one, problem in incomplete:
+        name = _patient(one) if _patient(one) not in series else f"{_patient(one)} {one.uid}"
+        series[name], lost[name] = (one, ()), problem
     modalities = {image.modality for image in used}
-    notes = [f"{one.paths[0]} was drawn on images that are not in this folder; it is left out" for one in strays]
-    notes += broken
-    if len(images) > len(used):
-        unused = len(images) - len(used)
+    told = [one for one, _ in incomplete]
+    notes = [
+        f"{one.paths[0]} was drawn on images that are not in this folder; it is left out"
+        for one in strays
+        if one not in told
+    ]
+    notes += [f"{problem}; it is left out" for problem in broken.values()]
+    if unused := sum(image.uid not in drawn and image not in told for image in images):
         notes.append(f"{unused} of {len(images)} image series have no segmentation; they are left out")
     return Dicom(
         kind="DICOM",
         series=dict(sorted(series.items())),
+        lost=lost,
         stated={"modality": modalities.pop()} if len(modalities) == 1 else {},
         notes=tuple(notes),
     )
+
+
+def _incomplete(
+    root: Path, found: Sequence[FoundSeries], alone: Collection[str], broken: Mapping[Path, str]
+) -> list[tuple[FoundSeries, str]]:
+    """The series that are `alone` (UIDs) because what they lack may be a broken file, and a sentence on each.
+
+    A broken file may belong to the series in its folder or, if there are none, in the next folder above that has some.
+    """
+    incomplete: dict[str, tuple[FoundSeries, str]] = {}
+    for path, problem in broken.items():
+        near: list[FoundSeries] = []
+        for folder in path.parents:
+            near = [one for one in found if any(folder in other.parents for other in one.paths)]
+            if near or folder == root:
+                break
+        for one in near:
+            if one.uid in alone:
+                what, lacks = (
+                    (one.paths[0], "images") if one.modality in _READERS else (one.paths[0].parent, "segmentation")
+                )
+                why = f"{what} lacks its {lacks}, which may be a file that cannot be read: {problem}"
+                incomplete.setdefault(one.uid, (one, f"{why}; or move that file away if it does not belong there"))
+    return list(incomplete.values())
 
 
 def _is_dicom(path: Path) -> bool:

@@ -111,15 +111,65 @@ def test_files_that_are_broken_or_belong_nowhere_are_told_by_runs(tmp_path: Path
     broken = {"cut": slices[3].read_bytes()[:300], "odd": slices[3].read_bytes()[:132] + bytes(range(256))}
     broken["empty.dcm"] = b""
     for name, content in broken.items():
-        (root / name).write_bytes(content)
+        (root / "p2" / name).write_bytes(content)
     check, run = both(say, root)
     assert (check.code, run.code) == (0, 0)
     for printed in (check.out, run.err):
         assert f"{root / 'stray'} was drawn on images that are not in this folder; it is left out" in printed
         for name in broken:
-            (line,) = [line for line in printed.splitlines() if f"{root / name} " in line]
+            (line,) = [line for line in printed.splitlines() if f"{root / 'p2' / name} " in line]
             assert line.endswith("; it is left out")
     assert len(played()) == 4
+
+
+@pytest.mark.parametrize("harm", [300, 0], ids=["header", "empty"])
+@pytest.mark.parametrize("place", ["seg.dcm", "labels/deep/seg.dcm"])
+def test_a_case_whose_segmentation_cannot_be_read_fails(tmp_path: Path, say: Say, harm: int, place: str) -> None:
+    """It is not left out, as the scan of a patient without segmentation is."""
+    root = tmp_path / "d"
+    study(root)
+    write_ct(root / "p3", SCAN, PatientID="p3", FrameOfReferenceUID=uid("p3"))
+    bad = root / "p2" / place
+    bad.parent.mkdir(parents=True, exist_ok=True)
+    (root / "p2" / "seg.dcm").rename(bad)
+    whole = bad.read_bytes()
+    bad.write_bytes(whole[:harm])
+    check, run = both(say, root)
+    assert (check.code, run.code) == (1, 1)
+    why = f"{root / 'p2' / 'ct'} lacks its segmentation, which may be a file that cannot be read: {bad} "
+    for printed in (check.out, run.err):
+        assert why in printed
+        assert "or move that file away if it does not belong there" in printed
+        assert "1 of 3 image series have no segmentation; they are left out" in printed
+    sound = {("p1", "Liver.1"): "ok", ("p1", "Tumour.1"): "ok"}
+    assert played() == sound | {("p2", "*"): "error"}
+    bad.write_bytes(whole)
+    assert both(say, root)[1].code == 0
+    assert played() == sound | {("p2", "Liver.1"): "ok", ("p2", "Tumour.1"): "ok"}
+
+
+def test_a_case_whose_only_image_cannot_be_read_fails(tmp_path: Path, say: Say) -> None:
+    root = tmp_path / "d"
+    for path in study(root):
+        path.write_bytes(path.read_bytes()[:300])
+    check, run = both(say, root)
+    assert (check.code, run.code) == (1, 1)
+    assert f"{root / 'p2' / 'seg.dcm'} lacks its images, which may be a file that cannot be read: " in run.err
+    assert "drawn on images that are not in this folder" not in run.err
+    assert played()["p2", "*"] == "error"
+
+
+def test_a_broken_slice_does_not_make_cases_of_scans_without_segmentation(tmp_path: Path, say: Say) -> None:
+    root = tmp_path / "d"
+    slices = study(root)
+    write_ct(root / "p2" / "scout", SCAN[:1], PatientID="p2", FrameOfReferenceUID=uid("p2"))
+    (root / "p2" / "ct" / "more.dcm").write_bytes(slices[3].read_bytes()[:300])
+    check, run = both(say, root)
+    assert (check.code, run.code) == (0, 0)
+    assert "1 of 3 image series have no segmentation; they are left out" in run.err
+    (root / "p2" / "more.dcm").write_bytes(slices[3].read_bytes()[:300])  # may be of either series
+    assert both(say, root)[1].code == 1
+    assert {case for case, _ in played()} == {"p1", "p2", f"p2 {uid(root / 'p2' / 'scout')}"}
 
 
 def test_a_structure_set_beyond_its_series_does_not_hide_the_sound_ones(tmp_path: Path) -> None:
@@ -144,6 +194,8 @@ def test_which_volume_of_a_file_with_four_axes_is_used(tmp_path: Path, say: Say)
     check, run = both(say, root)
     assert note in check.out
     assert note in run.err
+    words = ("--model", "box_fill", "--prompter", "box_slice", "--dataset", str(root), "--out", "out", "--dry-run")
+    assert f"lab, note: {note}" in say("run", *words).out
     assert note in both(say, root)[1].err  # the stored case has it, too
     assert "of which number 2 (counted from 0) is used" in say("data", "check", f"{root}:channel=2").out
 
@@ -239,7 +291,8 @@ def test_a_target_outside_of_its_scan_from_a_class(tmp_path: Path, say: Say) -> 
     run = say("run", "--model", "box_fill", "--prompter", "box_slice", "--dataset", "outside", "--out", "out", *words)
     assert (check.code, run.code) == (1, 1)
     for printed in (check.out, run.err):
-        assert (
-            "data set outside, case outside: target cell.1 reaches from (0, 0, 8) to (3, 3, 11), beyond the" in printed
+        assert "outside: target cell.1 reaches from (0, 0, 8) to (3, 3, 11), beyond the" in printed.replace(
+            "CANNOT BE USED: ", ""
         )
+        assert "data set outside" not in printed  # each line names data set and case already
     assert played() == {("fine", "cell.1"): "ok", ("outside", "*"): "error"}
