@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,12 @@ class Grid:
             raise IntraBenchError("the affine must be a finite 4 x 4 matrix; repair the header of the image")
         if abs(np.linalg.det(self.affine[:3, :3])) < 1e-9:
             raise IntraBenchError("the affine is singular, so voxels have no volume; repair the header of the image")
+        spacing = np.linalg.norm(self.affine[:3, :3], axis=0)
+        if not 0.5e-4 < spacing.min() <= spacing.max() < 1e6:
+            told = " x ".join(f"{length:g}" for length in spacing)
+            raise IntraBenchError(
+                f"voxels of {told} mm cannot be; repair the header of the image, which is in millimetres"
+            )
         object.__setattr__(self, "affine", frozen(self.affine))
 
     def same_as(self, other: Grid) -> bool:
@@ -171,7 +177,8 @@ def read_image(path: Path) -> Volume:
     """Read a scan as a canonical `Volume`; refuses constant images and voxels that are not finite."""
     array, affine = read_grid_array(path)
     check_intensities(array, str(path))
-    return _with_name(path, array, affine)
+    volume: Volume = _with_name(path, array, affine)
+    return replace(volume, notes=disagreements(path))
 
 
 def check_intensities(array: Array, name: str) -> None:
@@ -236,6 +243,18 @@ def _with_name(path: Path, array: Array, affine: Array, check: Grid | None = Non
             "resample the labels to the image by nearest neighbour"
         )
     return grid.to_canonical(array)
+
+
+def disagreements(path: Path) -> tuple[str, ...]:
+    """A note if the two grids that a NIfTI file may have are of different spacings."""
+    image: Any = nifti(path) if _is_nibabel(path) else None
+    if not isinstance(image, nib.Nifti1Image) or not image.header["qform_code"] or not image.header["sform_code"]:
+        return ()
+    sform, qform = (np.linalg.norm(form[:3, :3], axis=0) for form in (image.get_sform(), image.get_qform()))
+    if np.allclose(sform, qform, rtol=0.01):
+        return ()
+    told = (" x ".join(f"{length:.3g}" for length in spacing) for spacing in (sform, qform))
+    return ("the sform of the file gives voxels of {} mm and is used; its qform gives {} mm".format(*told),)
 
 
 def _is_nibabel(path: Path) -> bool:

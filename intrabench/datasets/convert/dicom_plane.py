@@ -95,13 +95,18 @@ def _plane(name: str, size: Any, position: Any, orientation: Any, measures: Any)
             "perpendicular vectors of length 1; repair or export it again"
         )
     down, across = _numbers(measures, "PixelSpacing", 2, name)  # the distance between rows comes first
-    thickness = measures.get("SliceThickness") or measures.get("SpacingBetweenSlices")
+    if min(down, across) <= 0:
+        raise IntraBenchError(
+            f"{name} has the PixelSpacing {[float(down), float(across)]}, expected distances above 0; export it again"
+        )
+    given = (float(measures.get(keyword) or 0) for keyword in ("SliceThickness", "SpacingBetweenSlices"))
+    thickness = next((distance for distance in given if 0 < distance < np.inf), None)
     return Plane(
         name,
         (int(required(size, "Rows", name)), int(required(size, "Columns", name))),
         _numbers(position, "ImagePositionPatient", 3, name) * _RAS,
         (directions * _RAS * [[across], [down]]).T,
-        float(thickness) if thickness else None,
+        thickness,
     )
 
 

@@ -43,6 +43,7 @@ def read_seg(path: Path, series: Series) -> list[Segment]:
     affine = _affine(seg, planes, grid, path)
     slices = _slices(affine, planes, path)
     numbers = np.array([_number(seg, index, plane.name) for index, plane in enumerate(planes)])
+    _check_numbers(seg, numbers, path)
     unknown, segments = _unknown(seg, series), []
     for item in seg.SegmentSequence:
         frames = np.flatnonzero(numbers == int(item.SegmentNumber))
@@ -96,8 +97,35 @@ def _opened(path: Path) -> Any:
     if required(dataset, "SegmentationType", path) == "LABELMAP":
         raise IntraBenchError(f"{path} is a label map, expected BINARY or FRACTIONAL segments; export it as BINARY")
     required(dataset, "PixelData", path)
+    if dataset.get("PerFrameFunctionalGroupsSequence"):
+        _check_complete(dataset, path)
     with reading(path):
         return hd.seg.Segmentation.from_dataset(dataset, copy=False)
+
+
+def _check_complete(seg: Any, path: Path) -> None:
+    """Refuse pixels that are not as many as the header says: frames would be read from wrong places."""
+    count, described = int(required(seg, "NumberOfFrames", path)), len(seg.PerFrameFunctionalGroupsSequence)
+    if count != described:
+        raise IntraBenchError(f"{path} has {count} frames, but describes {described}; export it again")
+    if seg.SegmentationType == "FRACTIONAL" and not required(seg, "MaximumFractionalValue", path) > 0:
+        raise IntraBenchError(f"{path} has the MaximumFractionalValue 0, so no fraction is defined; export it again")
+    needed = -(-count * seg.Rows * seg.Columns * int(required(seg, "BitsAllocated", path)) // 8)
+    packed = required(seg.file_meta, "TransferSyntaxUID", path).is_encapsulated
+    if not packed and not needed <= len(seg.PixelData) <= needed + 1:
+        raise IntraBenchError(
+            f"{path} has {len(seg.PixelData)} bytes of pixels, but its header describes {needed}; export it again"
+        )
+
+
+def _check_numbers(seg: Any, numbers: NDArray[np.intp], path: Path) -> None:
+    described = [int(item.SegmentNumber) for item in seg.SegmentSequence]
+    if len(set(described)) < len(described):
+        raise IntraBenchError(f"{path} describes two segments under one number ({described}); export it again")
+    if unknown := sorted(set(numbers.tolist()) - set(described)):
+        raise IntraBenchError(
+            f"{path} has frames of the segment {unknown[0]}, which it does not describe; export it again"
+        )
 
 
 def _number(seg: Any, index: int, name: str) -> int:

@@ -29,9 +29,9 @@ def read_rtstruct(path: Path, series: Series) -> list[Segment]:
     """The regions of interest of a structure set as masks on the grid of its series, in the order of the file.
 
     A voxel is inside if its centre is inside. A contour belongs to the nearest slice, and the contours of one slice are
-    combined by the even-odd rule (holes, keyholes, islands). Points and open contours are left out, and so are regions
-    without closed contours. Contours outside of the volume are cut off, which the segment says (`Segment.lost`,
-    `Segment.beside`). Names and numbers are ROIName and ROINumber.
+    combined by the even-odd rule (holes, keyholes, islands); one that is there twice counts once. Points and open
+    contours are left out, and so are regions without closed contours. Contours outside of the volume are cut off, which
+    the segment says (`Segment.lost`, `Segment.beside`). Names and numbers are ROIName and ROINumber.
 
     Raises:
         IntraBenchError: the file is not a structure set, truncated or drawn on other images; its contours are not in
@@ -53,7 +53,8 @@ def read_rtstruct(path: Path, series: Series) -> list[Segment]:
         region = f"{path}: the region {name or number}"
         closed = [points for contour in contours.get(number, ()) if len(points := _points(contour, region))]
         if closed:
-            segments.append(Segment(name, *_read(closed, series, number, region)))
+            once = list({points.tobytes(): points for points in closed}.values())  # two of a kind would cancel out
+            segments.append(Segment(name, *_read(once, series, number, region)))
     return segments
 
 
@@ -95,7 +96,17 @@ def _read(contours: Sequence[Floats], series: Series, number: int, region: str) 
     width, height = (int(extent) for extent in high - low)
     polygons = np.split(flat - low, sizes.cumsum()[:-1])
     inside = filled(polygons, slices - first, (width, height, int(np.ptp(slices)) + 1))
-    return canonical_mask(inside, (*low.tolist(), first), grid), number, lost, beside if over > _FLAT else ""
+    apart = np.diff(np.unique(slices))
+    notes = [
+        *([beside] if over > _FLAT else []),
+        *(
+            [f"{region} has no contours in neighbouring slices; those between stay empty"]
+            if len(apart) and (apart > 1).all()
+            else []
+        ),
+        *([] if inside.any() else [f"{region} holds no centre of a voxel, so it gives no target"]),
+    ]
+    return canonical_mask(inside, (*low.tolist(), first), grid), number, lost, "; also: ".join(notes)
 
 
 def _slices(along: Floats, sizes: NDArray[np.intp], region: str) -> NDArray[np.intp]:

@@ -17,8 +17,8 @@ from intrabench.volume import Volume
 class Segment:
     """One structure in a file: its name and number there, and its mask.
 
-    lost: what of it lies in slices that the series lacks, and beside: what lies outside of the scan in other ways, one
-    sentence each; empty: nothing. The mask is without both.
+    lost: what of it lies in slices that the series lacks, and beside: what lies outside of the scan in other ways, or
+    is odd, one sentence each; empty: nothing. The mask is without both.
     """
 
     name: str

@@ -49,15 +49,19 @@ class Dicom(Layout):
         if case in self.lost:
             raise IntraBenchError(self.lost[case])
         image, drawn = self.series[case]
-        contents = [read_dataset(path) for one in drawn for path in one.paths]
+        files: dict[str, tuple[Path, str]] = {}
+        contents, copies = [], []
+        for path, modality in ((path, one.modality) for one in drawn for path in one.paths):
+            content = read_dataset(path)
+            first, _ = files.setdefault(str(content.get("SOPInstanceUID")), (path, modality))
+            copies += [f"{path} is a copy of {first}, so it does not count"] if first != path else []
+            contents.append(content)
         drawn_on = {instance for content in contents for instance in References.drawn_on(content)}
         series = read_series(one_acquisition(image.paths, drawn_on), rules.gaps)
-        segments = [segment for one in drawn for path in one.paths for segment in _READERS[one.modality](path, series)]
+        segments = [segment for path, modality in files.values() for segment in _READERS[modality](path, series)]
         lacking = {instance for content in contents for instance in _lacking(content, image)}
-        note = f"the series lacks {len(lacking)} of the images that its segmentations name"
-        return Loaded(
-            replace(series.volume, notes=(*series.volume.notes, note)) if lacking else series.volume, segments
-        )
+        notes = [f"the series lacks {len(lacking)} of the images that its segmentations name"] if lacking else []
+        return Loaded(replace(series.volume, notes=(*series.volume.notes, *notes, *copies)), segments)
 
 
 def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:

@@ -180,11 +180,15 @@ def shifted(seg: Any, position: list[float]) -> None:
     seg.PerFrameFunctionalGroupsSequence[1].PlanePositionSequence[0].ImagePositionPatient = position
 
 
+def numbered(seg: Any) -> None:
+    seg.SharedFunctionalGroupsSequence[0].SegmentIdentificationSequence[0].ReferencedSegmentNumber = 7
+
+
 BROKEN = r"seg cannot be read: it is truncated or damaged \(.+\); fetch or export it again"
 REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no end": (lambda p: p.write_bytes(p.read_bytes()[:-30]), BROKEN.replace(".+", "30 bytes are missing at its end")),
     "no half": (lambda p: p.write_bytes(p.read_bytes()[:-4000]), BROKEN),
-    "few pixels": (lambda p: change(p, PixelData=b"\0\0"), BROKEN),
+    "few pixels": (lambda p: change(p, PixelData=b"\0\0"), r"seg has 2 bytes of pixels, but its header describes \d+"),
     "no pixels": (lambda p: change(p, PixelData=None), r"seg has no PixelData: it is truncated, or"),
     "no segments": (lambda p: change(p, SegmentSequence=[]), r"seg describes no segments; export it again"),
     "no sequence": (lambda p: change(p, SegmentSequence=None), r"seg has no SegmentSequence"),
@@ -197,6 +201,20 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
         r"seg is a label map, expected BINARY or FRACTIONAL",
     ),
     "scan": (lambda p: change(p, Modality="CT"), r"seg is a CT file, expected a SEG; give the segmentation"),
+    "a frame less": (lambda p: change(p, NumberOfFrames=2), r"seg has 2 frames, but describes \d; export it again"),
+    "half the rows": (
+        lambda p: change(p, Rows=12),
+        r"seg has \d+ bytes of pixels, but its header describes \d+; export",
+    ),
+    "frames of nothing": (edited(numbered), r"seg has frames of the segment 7, which it does not describe; export"),
+    "a number twice": (
+        edited(lambda seg: seg.SegmentSequence.append(seg.SegmentSequence[0])),
+        r"seg describes two segments under one number \(\[1, 1\]\); export it again",
+    ),
+    "no whole": (
+        lambda p: change(p, SegmentationType="FRACTIONAL", MaximumFractionalValue=0),
+        r"seg has the MaximumFractionalValue 0, so no fraction is defined; export it again",
+    ),
     "text": (lambda p: p.write_text("no DICOM" * 50), r"seg is not a DICOM file"),
     "uneven": (
         edited(lambda seg: shifted(seg, [0, 0, 2.9])),

@@ -117,6 +117,8 @@ def test_one_slice_takes_its_thickness(tmp_path: Path) -> None:
         IntraBenchError, match=r"neither SliceThickness nor SpacingBetweenSlices.*provide the other slices"
     ):
         read_series([change(path, SpacingBetweenSlices=None)])
+    with pytest.raises(IntraBenchError, match="neither SliceThickness nor SpacingBetweenSlices"):
+        read_series([change(path, SliceThickness=-2)])
 
 
 def moved(index: int, *position: float) -> Callable[[list[Path]], None]:
@@ -149,6 +151,8 @@ REFUSED = {
     "two series": (changed(3, SeriesInstanceUID="1.2.3"), r"consists of 2 series \(1.2.3, .*read them one by one"),
     "position": (changed(3, ImagePositionPatient=None), r"/\d{3} has no ImagePositionPatient: it is truncated, or"),
     "spacing": (changed(3, PixelSpacing=None), r"/\d{3} has no PixelSpacing"),
+    "no distance": (changed(3, PixelSpacing=[0, 1]), r"/\d{3} has the PixelSpacing \[0.0, 1.0\], expected dist"),
+    "negative": (changed(3, PixelSpacing=[1, -1]), r"/\d{3} has the PixelSpacing \[1.0, -1.0\], expected dist"),
     "identity": (cut(3, 300), r"/\d{3} has no SeriesInstanceUID"),
     "half a position": (changed(3, ImagePositionPatient=[0, 1]), r"Patient \[0.0, 1.0\], expected 3 numbers"),
     "no end": (cut(3, -20), r"/\d{3} cannot be read: it is truncated or damaged \(20 bytes are missing at its end\)"),

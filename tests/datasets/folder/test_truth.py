@@ -187,6 +187,55 @@ def test_a_structure_set_beyond_its_series_does_not_hide_the_sound_ones(tmp_path
     assert taken(tmp_path / "d", "p1") == {"GTV.1": 40, "Cord.1": 20}
 
 
+def square(z: float, side: float = 5) -> np.ndarray:
+    """A contour around `side` x `side` voxels in the plane of a slice."""
+    corners = np.array([[4.5, 4.5], [4.5, 4.5 + side], [4.5 + side, 4.5 + side], [4.5 + side, 4.5]])
+    return np.column_stack([corners, np.full(4, 2.0 * z)])
+
+
+def test_contours_that_are_odd_are_told(tmp_path: Path, say: Say) -> None:
+    slices = write_ct(tmp_path / "d" / "ct", SCAN, PatientID="p1")
+    twice, thick, thin = [square(2), square(2), square(3)], [square(2), square(4)], [square(2, 0.3)]
+    path = write_rtstruct(tmp_path / "d" / "rt", slices, {"Twice": twice, "Thick": thick, "Thin": thin})
+    assert taken(tmp_path / "d", "p1") == {"Twice.1": 50, "Thick.1": 50}
+    check, run = both(say, tmp_path / "d")
+    for printed in (check.out, run.err):
+        assert f"{path}: the region Thick has no contours in neighbouring slices; those between stay" in printed
+        assert f"{path}: the region Thin holds no centre of a voxel, so it gives no target" in printed
+        assert "the region Twice" not in printed
+
+
+def test_a_copy_of_a_segmentation_does_not_count(tmp_path: Path, say: Say) -> None:
+    study(tmp_path / "d")
+    seg = tmp_path / "d" / "p2" / "seg.dcm"
+    (tmp_path / "d" / "p2" / "z.dcm").write_bytes(seg.read_bytes())
+    assert taken(tmp_path / "d", "p2") == {"Liver.1": 144, "Tumour.1": 49}
+    copy = f"{tmp_path / 'd' / 'p2' / 'z.dcm'} is a copy of {seg}, so it does not count"
+    assert copy in both(say, tmp_path / "d")[1].err
+
+
+def test_a_file_whose_two_grids_differ_is_told(tmp_path: Path, say: Say) -> None:
+    root = pair(tmp_path / "lab")
+    for name in ("images", "labels"):
+        scan = nib.load(root / name / "c1.nii.gz")
+        scan.set_qform(np.diag([3.0, 3, 3, 1]), 1)
+        nib.save(scan, root / name / "c1.nii.gz")
+    note = "c1: the sform of the file gives voxels of 1 x 1 x 2.5 mm and is used; its qform gives 3 x 3 x 3 mm"
+    check, run = both(say, root)
+    assert note in check.out
+    assert note in run.err
+
+
+@pytest.mark.parametrize("length", [1e-9, 1e-5, 1e6])
+def test_voxels_that_cannot_be(tmp_path: Path, say: Say, length: float) -> None:
+    affine = np.diag([length, 1, 2.5, 1])
+    save(tmp_path / "lab" / "images" / "c1.nii.gz", image(), affine)
+    save(tmp_path / "lab" / "labels" / "c1.nii.gz", labels(), affine)
+    said = say("data", "check", str(tmp_path / "lab"))
+    assert said.code == 1
+    assert f"images/c1.nii.gz: voxels of {length:g} x 1 x 2.5 mm cannot be; repair the header" in said.out
+
+
 def test_which_volume_of_a_file_with_four_axes_is_used(tmp_path: Path, say: Say) -> None:
     root = pair(tmp_path / "lab")
     save(root / "images" / "c1.nii.gz", np.stack([image(), image(1), image(2)], axis=3))
