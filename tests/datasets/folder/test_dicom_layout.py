@@ -94,7 +94,7 @@ def test_a_file_that_may_not_be_read_is_named_and_the_others_are_used(
             raise PermissionError(errno.EACCES, "Permission denied", str(file))
         return opened(file, *args, **options)
 
-    (root / "0secret").write_bytes(b"")
+    (root / "p1" / "0secret").write_bytes(b"")
     monkeypatch.setattr("io.open", refusing)
     monkeypatch.setattr("builtins.open", refusing)
     dataset = registry.make("datasets", str(root))
