@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from PIL import Image
 from scipy import ndimage
 
 from intrabench import registry
+from intrabench.cli.describe import parameters_of
 from intrabench.datasets.base import Files
 from intrabench.effort import effort_of_round
 from intrabench.engine.preview import played
@@ -173,11 +174,12 @@ def section(example: Example) -> str:
         if split(row.prompter)[-1].partition(":")[0] == name:
             tables.setdefault(row.table, []).append(row.name)
     printed = "; ".join(f"Table {table}: {', '.join(dict.fromkeys(rows))}" for table, rows in tables.items())
-    parameters = ", ".join(f"`{f.name}: {f.type} = {f.default}`" for f in fields(example.cls))
+    parted = [line.partition(": ") for line in parameters_of(example.cls)]
+    parameters = ["- Parameters:", *(f"  - `{name}`: {rest}" for name, _, rest in parted)]
     lines = [f"### {name}", "", f"![{name}](prompters/{name}.png)", "", definition.strip(), ""]
     lines += [f"- Source: {source}"]
     lines += [f"- In the paper: {printed}"] if printed else []
-    lines += [f"- Parameters: {parameters or 'none'}"]
+    lines += parameters if parted else ["- Parameters: none"]
     lines += [f"- Picture: `{example.spec}`{', the first correction' if example.number else ''}"]
     lines += [f"- Effort: {example.effort()}"]
     return "\n".join(lines)

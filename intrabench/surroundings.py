@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 
@@ -79,5 +79,15 @@ def _known(with_torch: bool) -> tuple[_Setting, ...]:
             lambda: cudnn.allow_tf32,
             lambda value: setattr(cudnn, "allow_tf32", value),
             "use torch.backends.cudnn.flags",
+        ),
+        *(
+            _Setting(
+                f"autocast of torch on {device}",
+                False,
+                partial(torch.is_autocast_enabled, device),
+                partial(torch.set_autocast_enabled, device),
+                "write: with torch.autocast(...)",
+            )
+            for device in ("cpu", "cuda")
         ),
     )

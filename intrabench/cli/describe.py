@@ -74,12 +74,17 @@ def _rows(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
+def parameters_of(cls: type[Any]) -> list[str]:
+    """The parameters of a class: name, what it takes in words, and its default."""
+    types = specs.types_of(cls)
+    return [f"{field.name}: {expected(types[field.name])}; {_default(field)}" for field in fields(cls)]
+
+
 def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
     cls = entry.load()
     lines = [f"{entry.name} ({registry.ROOMS[room]}, from {entry.origin})", "", inspect.cleandoc(cls.__doc__ or ""), ""]
     lines += ["parameters:"] if fields(cls) else ["no parameters"]
-    types = specs.types_of(cls)
-    lines += [f"  {field.name}: {expected(types[field.name])}; {_default(field)}" for field in fields(cls)]
+    lines += [f"  {line}" for line in parameters_of(cls)]
     if room == "models":
         model = registry.make("models", f"{entry.name}:{parameters}" if parameters else entry.name)
         lines += [

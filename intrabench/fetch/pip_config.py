@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from intrabench.errors import IntraBenchError
+from intrabench.values import is_a
+
 # pip's own parser, not `pip config list`: that prints no defaults and, in newer pips, sorts the files by name.
 ASK_PIP = """
 import json
@@ -18,17 +21,14 @@ from pip._internal.commands import create_command
 options, _ = create_command("download").parse_args([])
 print(json.dumps({name: getattr(options, name, None) for name in NAMES}))
 """
-NAMES = (
-    "index_url",
-    "extra_index_urls",
-    "find_links",
-    "no_index",
-    "trusted_hosts",
-    "cert",
-    "client_cert",
-    "proxy",
-    "timeout",
-)
+_TYPES: Mapping[str, Any] = {
+    "no_index": bool | None,
+    "timeout": float | None,
+    **dict.fromkeys(("index_url", "cert", "client_cert", "proxy"), str | None),
+    **dict.fromkeys(("extra_index_urls", "find_links", "trusted_hosts"), list[str]),
+}
+"""What is read of its options; another pip may have others."""
+NAMES = tuple(_TYPES)
 UV_NAME = re.compile(r"^[\w.-]+=(?=\w+:)")  # uv writes an index as NAME=URL or as URL
 
 
@@ -46,8 +46,16 @@ class PipSettings:
 
 
 def pip_settings() -> PipSettings:
-    """The settings that ``pip download`` would use here; without pip, those in the PIP_* and UV_* variables."""
+    """The settings that ``pip download`` would use here; without pip, those in the PIP_* and UV_* variables.
+
+    Raises:
+        IntraBenchError: the time limit is no number.
+    """
     options = _from_pip() or _from_environment(os.environ)
+    try:
+        timeout = float(options["timeout"] or 15)
+    except ValueError as error:
+        raise IntraBenchError(f"{error}; correct PIP_TIMEOUT, PIP_DEFAULT_TIMEOUT or UV_HTTP_TIMEOUT") from error
     indexes = () if options["no_index"] else (options["index_url"] or _usual_index(), *options["extra_index_urls"])
     return PipSettings(
         index_urls=tuple(indexes),
@@ -56,7 +64,7 @@ def pip_settings() -> PipSettings:
         cert=options["cert"] or os.environ.get("REQUESTS_CA_BUNDLE") or None,  # which pip also uses, through requests
         client_cert=options["client_cert"] or None,
         proxy=_with_scheme(options["proxy"]),
-        timeout=float(options["timeout"] or 15),
+        timeout=timeout,
     )
 
 
@@ -69,7 +77,8 @@ def _from_pip() -> dict[str, Any] | None:
         options: dict[str, Any] = json.loads(answer.stdout.splitlines()[-1])
     except (OSError, subprocess.SubprocessError, ValueError, IndexError):
         return None
-    return options
+    known = is_a(dict[str, Any], options) and all(is_a(_TYPES[name], options.get(name)) for name in NAMES)
+    return options if known else None
 
 
 def _from_environment(variables: Mapping[str, str]) -> dict[str, Any]:

@@ -71,6 +71,7 @@ HOWS = {
     "import torch; torch.set_float32_matmul_precision('medium')": PRODUCTS,
     "import torch; torch.backends.cuda.matmul.allow_tf32 = True": PRODUCTS,
     "import torch; torch.backends.cudnn.allow_tf32 = False": "it changed torch.backends.cudnn.allow_tf32",
+    "import torch; torch.autocast('cpu', torch.bfloat16).__enter__()": "it changed autocast of torch on cpu",
 }
 
 

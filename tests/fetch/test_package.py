@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import json
 import logging
 import os
 import re
+import subprocess
 import tarfile
 import threading
 import zipfile
@@ -110,6 +112,33 @@ def nothing_private_in_logs(caplog: pytest.LogCaptureFixture, index: Index) -> I
 def assert_private(text: str, index: Index) -> None:
     for secret in (USER, PASSWORD, index.host, "127.0.0.1"):
         assert secret not in text
+
+
+@pytest.mark.parametrize(
+    "odd", [None, {"timeout": "soon"}, {"find_links": "here"}, {"index_url": 7}, {"no_index": "x"}, {"cert": []}]
+)
+def test_options_of_another_pip_are_not_used(
+    with_pip: None, monkeypatch: pytest.MonkeyPatch, odd: dict[str, object] | None
+) -> None:
+    pip: dict[str, object] = {key: [] for key in ("extra_index_urls", "find_links", "trusted_hosts")}
+    pip |= {"index_url": "https://pips/simple", "no_index": False, "timeout": 15}
+    pip |= dict.fromkeys(("cert", "client_cert", "proxy"))
+
+    def first_index(given: object) -> tuple[str, ...]:
+        done = subprocess.CompletedProcess([], 0, json.dumps(given) + "\n")
+        monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
+        return pip_settings().index_urls[:1]
+
+    monkeypatch.setenv("PIP_INDEX_URL", "https://mine/simple")
+    assert first_index(pip) == ("https://pips/simple",)
+    assert first_index([1] if odd is None else pip | odd) == ("https://mine/simple",)
+
+
+@pytest.mark.usefixtures("configured")
+def test_a_time_limit_that_is_no_number_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UV_HTTP_TIMEOUT", "soon")
+    with pytest.raises(IntraBenchError, match="'soon'; correct PIP_TIMEOUT, PIP_DEFAULT_TIMEOUT or UV_HTTP_TIMEOUT"):
+        pip_settings()
 
 
 def wheel(**members: str) -> bytes:

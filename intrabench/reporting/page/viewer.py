@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
+from intrabench.play.door import Refused, check_prompts
 from intrabench.prompts import Turn, turns_by_round
 from intrabench.reporting.page.chosen import Chosen
 from intrabench.reporting.page.views import Window, marks, mask_text, view
@@ -79,7 +80,7 @@ def _shown(
             masks[session] = []
             unread.append(str(error))
         try:
-            given[session] = turns_by_round(turns.filter(pl.col("session") == session).iter_rows(named=True))
+            given[session] = _turns(turns.filter(pl.col("session") == session), session, volume)
         except IntraBenchError as error:  # shown without the prompts
             given[session] = {}
             unread.append(str(error))
@@ -96,6 +97,17 @@ def _shown(
         rounds = [_round(row, masks[key], given[key].get(row["round"], []), window) for row in played]
         sessions.append({"line": session["line"], "seed": session["seed"], "rounds": rounds})
     return view(volume, target, window) | {"sessions": sessions, "unread": unread}
+
+
+def _turns(stored: pl.DataFrame, session: str, volume: Volume) -> dict[int, list[Turn]]:
+    """The turns of a session by round; anybody may have written them, so they are checked as in play."""
+    found = turns_by_round(stored.iter_rows(named=True))
+    try:
+        for turn in chain.from_iterable(found.values()):
+            check_prompts(turn.prompts, volume.shape)
+    except Refused as error:
+        raise IntraBenchError(f"the turns of session {session} do not fit its scan ({error}); run it again") from error
+    return found
 
 
 def _round(row: Mapping[str, Any], masks: Sequence[Mask], given: Sequence[Turn], window: Window) -> dict[str, Any]:

@@ -291,3 +291,13 @@ def test_turns_that_cannot_be_read_are_named_and_the_rest_is_shown(results: Path
     with pytest.warns(PartialResults, match=r"the turns of session \w+ in round 0 cannot be read \("):
         intrabench.report(page, results)
     assert "view0" in page.read_text()
+
+
+def test_prompts_beyond_the_scan_are_named_and_not_drawn(results: Path) -> None:
+    given = '{"prompts": {"points": [[999, 1, 1, 1]]}, "actions": []}'
+    for part in (results / "turns").iterdir():
+        pl.read_parquet(part).with_columns(given=pl.lit(given)).write_parquet(part)
+    page = results / "report.html"
+    with pytest.warns(PartialResults, match=r"the turns of session \w+ do not fit its scan \(a point \(999, 1, 1\)"):
+        intrabench.report(page, results)
+    assert "view0" in page.read_text()
