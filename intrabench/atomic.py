@@ -35,6 +35,9 @@ def atomically(path: Path, durable: bool = True) -> Iterator[Path]:
 @contextmanager
 def all_atomically(paths: Sequence[Path], durable: bool = True) -> Iterator[list[Path]]:
     """As `atomically`, for several files: none is replaced before all are written, and each folder is synced once."""
+    for path in paths:
+        if path.is_dir():  # also "." and "/", which have no name to put a part beside
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     parts = [path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part") for path in paths]
     folders = {path.parent for path in paths}
     for folder in folders:
@@ -118,6 +121,8 @@ def why(path: Path | str, error: OSError) -> str:
     """One sentence that says why `path` cannot be written."""
     if is_full(error):
         return f"{path} cannot be written because the disk is full: free some space, then run again."
+    if isinstance(error, IsADirectoryError):
+        return f"{path} cannot be written because it is a folder: give the name of a file."
     reason = error.strerror or str(error) or type(error).__name__
     return f"{path} cannot be written ({reason}): choose a writable folder."
 

@@ -106,6 +106,10 @@ def make(room: Room, spec: str) -> Any:
 
     A model may also be one of a paper, ``paper:sam``; see `intrabench.protocols.presets`.
     """
+    if room == "datasets" and "://" in spec:
+        raise IntraBenchError(
+            f"{spec} is an address, not a folder; download and unpack it, then give the folder's path"
+        )
     if room == "datasets" and _is_path(spec):
         return _folder(spec)
     if room == "models":

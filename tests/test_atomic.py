@@ -65,6 +65,19 @@ def test_what_the_system_refuses_is_one_sentence(number: int, sentence: str) -> 
     assert str(caught.value) == sentence
 
 
+@pytest.mark.parametrize("place", ["", ".", "..", "folder"])
+def test_a_folder_in_place_of_a_file_is_one_sentence(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here" / "folder").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "here")
+    path = Path(place)
+    with pytest.raises(IntraBenchError) as caught, writing(path), atomically(path):
+        raise AssertionError("nothing is written before that is known")
+    assert str(caught.value) == f"{path} cannot be written because it is a folder: give the name of a file."
+    assert [found.name for found in Path().rglob("*")] == ["folder"]
+
+
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """What was synced, with the content it had then, and what was renamed."""

@@ -223,3 +223,11 @@ def test_a_plug_in_may_say_how_it_is_encoded() -> None:
     assert registry.entries("prompters")["other"].summary == "Mes propres déplacées boxes."
     assert intrabench.prompter("other").spec == "other"
     assert intrabench.prompter("marked").spec == "marked"
+
+
+def test_an_address_is_no_data_set() -> None:
+    with pytest.raises(IntraBenchError) as caught:
+        registry.make("datasets", "https://example.org/scans.zip")
+    assert str(caught.value) == (
+        "https://example.org/scans.zip is an address, not a folder; download and unpack it, then give the folder's path"
+    )

@@ -87,6 +87,9 @@ class Options:
 
 DEFAULTS = Options()
 
+LARGEST = 2**63 - 1
+"""What a column of whole numbers holds."""
+
 
 def chosen(given: Mapping[str, Any]) -> Options:
     """Make options from a person's input by name: single values or sequences, text or paths; None means not given.
@@ -108,6 +111,8 @@ def check(options: Options) -> None:
     """Refuse invalid numbers and combinations."""
     if options.rounds is not None and options.rounds < 0:
         raise IntraBenchError(f"--rounds {options.rounds} is not a number of corrections; give 0 or more")
+    if large := [seed for seed in options.seed if not -LARGEST <= seed <= LARGEST]:
+        raise IntraBenchError(f"--seed {large[0]} does not fit into a row; give a number up to {LARGEST}")
     if options.memory < 0:
         raise IntraBenchError(f"--memory {options.memory} is negative; give MiB, 0 to keep all embeddings on disk")
     if options.batch not in ("fixed", "auto") and not (options.batch.isdecimal() and int(options.batch) > 0):

@@ -10,6 +10,7 @@ import pytest
 import intrabench
 from intrabench.datasets.phantom import Phantom
 from intrabench.engine.options import Options, chosen
+from intrabench.errors import IntraBenchError
 from intrabench.models.box_fill import BoxFill
 from intrabench.results.runs import read_record, work_of
 
@@ -38,6 +39,14 @@ def test_the_record_of_a_run_in_python_has_its_call(data: Path) -> None:
     (path,) = Path("intrabench-results/runs").glob("*.json")
     given = f"model=['box_fill'], prompter=['box_slice'], dataset=[{dataset.short_spec!r}], rounds=0, save_masks=True"
     assert json.loads(path.read_text())["command"] == f"intrabench.run({given})"
+
+
+@pytest.mark.parametrize("seed", [2**63, -(2**63), 10**25])
+def test_a_seed_that_no_row_holds_is_refused_before_anything_is_computed(seed: int) -> None:
+    assert chosen({"seed": [2**63 - 1]}).seed == (2**63 - 1,)
+    with pytest.raises(IntraBenchError) as caught:
+        chosen({"seed": [0, seed]})
+    assert str(caught.value) == f"--seed {seed} does not fit into a row; give a number up to {2**63 - 1}"
 
 
 @pytest.mark.parametrize("given", ["random", "w.pth", Path("w.pth")])
