@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,27 @@ def test_frames_of_a_multi_frame_file_too(tmp_path: Path) -> None:
     assert read_series([path]).volume.array.shape == (6, 13, 11)
     with pytest.raises(IntraBenchError, match=r"a frame of 13 x 11 pixels of \d+ bits, but its header says 11 x 13 of"):
         read_series([change(path, Rows=11, Columns=13)])
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        # tables before the size, and fill bytes
+        b"\xff\xd8\xff\xc4\0\x09" + bytes([1] * 7) + b"\xff\xff\xc3\0\x0b\x0c" + struct.pack(">HH", 16, 12),
+        # an image that begins at (5, 3) of its grid, in a file of its own
+        b"\0\0\0\x0cjP  \xff\x4f\xff\x51\0\x29\0\0" + struct.pack(">8I", 17, 19, 5, 3, 17, 19, 0, 0) + b"\0\1\x8b\1\1",
+    ],
+    ids=["JPEG", "JPEG 2000"],
+)
+def test_where_the_size_is(frame: bytes) -> None:
+    header = pydicom.Dataset()
+    header.Rows, header.Columns, header.BitsAllocated = 16, 12, 16
+    check_frame(frame, header, Path("a.dcm"))
+    header.Rows = 17
+    with pytest.raises(
+        IntraBenchError, match="a frame of 16 x 12 pixels of 12 bits, but its header says 17 x 12 of at"
+    ):
+        check_frame(frame, header, Path("a.dcm"))
 
 
 @pytest.mark.parametrize(
