@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -144,11 +143,13 @@ def _incomplete(
 
 
 def _is_dicom(path: Path) -> bool:
-    with suppress(OSError):  # of one that may not be read; `find_series` names it
-        if path.is_file():
-            with path.open("rb") as file:
-                return file.read(132).endswith(b"DICM")
-    return False
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            return file.read(132).endswith(b"DICM")
+    except OSError:  # it may not be read; `find_series` names it
+        return True
 
 
 def _lacking(content: Any, image: FoundSeries) -> frozenset[str]:

@@ -95,6 +95,8 @@ def test_a_file_that_may_not_be_read_is_named_and_the_others_are_used(
         return opened(file, *args, **options)
 
     (root / "p1" / "0secret").write_bytes(b"")
+    (tmp_path / "alone").mkdir()
+    (tmp_path / "alone" / "secret").write_bytes(b"")
     monkeypatch.setattr("io.open", refusing)
     monkeypatch.setattr("builtins.open", refusing)
     dataset = registry.make("datasets", str(root))
@@ -102,6 +104,8 @@ def test_a_file_that_may_not_be_read_is_named_and_the_others_are_used(
     (told,) = [note for note in dataset.card.caveats if "secret" in note]
     assert "0secret cannot be read" in told
     assert told.endswith("it is left out")
+    with pytest.raises(IntraBenchError, match=r"alone has 0 DICOM image series .*secret cannot be read"):
+        registry.make("datasets", str(tmp_path / "alone"))
 
 
 def test_dicom_without_drawings_or_of_other_patients(tmp_path: Path) -> None:
