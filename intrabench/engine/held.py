@@ -12,6 +12,8 @@ from intrabench.play.session import Session
 
 SHARE = 0.05
 """The largest share of the time that looking at the seal may take, because it reads the whole scan."""
+LEAST_SECONDS = 0.5
+"""Waves shorter than this become one part: small files cost more than playing them again after a kill."""
 
 
 class Held:
@@ -33,8 +35,8 @@ class Held:
 
     @property
     def due(self) -> bool:
-        """Whether a look takes a small share of the time since the last one."""
-        return time.perf_counter() - self._looked > self.seal.seconds / SHARE
+        """Whether a look, and a part, takes a small share of the time since the last one."""
+        return time.perf_counter() - self._looked > max(self.seal.seconds / SHARE, LEAST_SECONDS)
 
     def settle(self) -> Sequence[Unit]:
         """Look at the seal, and write what is held as one part.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from intrabench.engine.held import SHARE, Held
+from intrabench.engine.held import LEAST_SECONDS, SHARE, Held
 
 
 @dataclass
@@ -48,6 +49,14 @@ def test_looks_take_a_small_share_of_the_time() -> None:
     assert waves.due
     waves.settle()
     assert not waves.due
+
+
+def test_waves_on_a_small_scan_are_held_for_a_moment() -> None:
+    waves, _ = held(FakeSeal(seconds=0.0))
+    waves._looked = time.perf_counter()
+    assert not waves.due
+    waves._looked -= LEAST_SECONDS
+    assert waves.due
 
 
 def test_under_a_broken_seal_nothing_counts() -> None:
