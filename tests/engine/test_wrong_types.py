@@ -89,7 +89,7 @@ def failures(say: Callable[..., Said], model: str, prompter: str, dataset: str =
     said = say("run", "-m", model, "-p", prompter, "-d", dataset, *more)
     assert said.code == 1
     *_, failures, last = said.err.splitlines()
-    assert last.endswith(" sessions failed; run the same command to try them again")
+    assert last.endswith(" failed; run the same command to try them again")
     return failures
 
 
