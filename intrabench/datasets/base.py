@@ -162,6 +162,10 @@ class Dataset(ABC):
         """
         return case
 
+    def remarks(self) -> Sequence[str]:
+        """What is unusual about the data set as a whole, such as files that are left out, one sentence each."""
+        return ()
+
     def subsets(self) -> Mapping[str, Sequence[str]]:
         """Named choices of cases, for ``--cases subset:NAME``; every data set has `smoke`, its first two."""
         return {"smoke": self.cases()[:2]}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases import store as cases
-from intrabench.datasets.cases.data_check import notes_on
+from intrabench.datasets.cases.notes import notes_on
 from intrabench.datasets.cases.selection import check_targets
 from intrabench.engine.job import Job
 from intrabench.engine.make_job import make_run

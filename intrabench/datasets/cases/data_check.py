@@ -10,7 +10,8 @@ import numpy as np
 
 from intrabench.datasets.base import Dataset, Files, load_case, patient_of
 from intrabench.datasets.cases import store
-from intrabench.datasets.cases.stored_case import CaseIndex, image_hash
+from intrabench.datasets.cases.notes import once, remarks_of
+from intrabench.datasets.cases.stored_case import image_hash
 from intrabench.datasets.folder.folder import Folder
 from intrabench.datasets.folder.rules import FILE
 from intrabench.errors import foreign, in_words, several
@@ -71,7 +72,7 @@ def look_at(dataset: Dataset, cases: Iterable[str]) -> Iterator[CaseFound]:
 
 def warnings_of(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
     """Warnings about a data set as a whole: its layout, missing labels, cases with the same image."""
-    warnings = list(notes_of(dataset))
+    warnings = list(remarks_of(dataset))
     usable = [one for one in found if not one.problem]
     labels = {target.label for one in usable for target in one.targets}
     absent = [label for label in dataset.promised() if label not in labels] if isinstance(dataset, Folder) else []
@@ -126,28 +127,6 @@ def closing(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
     lines += [f"  {label}: {len(all_)}, {min(all_)} to {max(all_)} voxels" for label, all_ in sorted(sizes.items())]
     lines += [f"warning: {line}" for line in once((one.case, warning) for one in found for warning in one.warnings)]
     return lines + [f"warning: {warning}" for warning in warnings_of(dataset, found)]
-
-
-def once(said: Iterable[tuple[str, str]]) -> list[str]:
-    """Lines with each sentence once, after the names of the cases that it is about; `said`: case and sentence."""
-    about: dict[str, list[str]] = {}
-    for case, sentence in said:
-        about.setdefault(sentence, []).append(case)
-    return [
-        f"{', '.join(cases[:3])}{f' and {len(cases) - 3} more' if len(cases) > 3 else ''}: {sentence}"
-        for sentence, cases in about.items()
-    ]
-
-
-def notes_of(dataset: Dataset) -> tuple[str, ...]:
-    """What is unusual about a data set as a whole, such as files that are left out, one sentence each."""
-    return dataset.layout.notes if isinstance(dataset, Folder) else ()
-
-
-def notes_on(dataset: Dataset, indexes: Iterable[CaseIndex]) -> list[str]:
-    """A line for each note on a data set and its stored cases."""
-    said = once((index.case, note) for index in indexes for note in index.notes)
-    return [f"{dataset.short_spec}, note: {line}" for line in (*notes_of(dataset), *said)]
 
 
 def _found(dataset: Dataset, case: str) -> CaseFound:

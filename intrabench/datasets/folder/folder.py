@@ -44,6 +44,10 @@ class Folder(Dataset):
         """
         return recognise(self.path, Path(self.label) if self.label else None, self.channel)
 
+    def remarks(self) -> tuple[str, ...]:
+        """What the layout of the files left out, or chose."""
+        return self.layout.notes
+
     @cached_property
     def rules(self) -> Rules:
         """The content of the data set's ``dataset.toml``."""
