@@ -147,8 +147,9 @@ def test_the_sessions_of_a_damaged_part_are_computed_again(data: Path) -> None:
     expected = run()
     run(prompter="box_interp")
     first = OUT / "rows" / f"{expected['run_id'][0]}-0001.parquet"
+    everything, lost = len(read_rows(OUT)), pl.read_parquet(first).height
     first.write_bytes(first.read_bytes()[:-1])
-    assert len(read_rows(OUT)) == 5
+    assert len(read_rows(OUT)) == everything - lost < everything
     assert lasting(run()).equals(lasting(expected))
     assert len(damaged_parts(OUT)) == 1
     first.unlink()

@@ -151,6 +151,6 @@ def test_a_broken_patient_does_not_stop_the_others(say: Say, publish: Publish) -
     said = say("data", "get", "ms_flair", "--cases", "[4-7]")
     assert said.code == 1
     assert said.out == "ms_flair, case 5: 2 targets\n"
-    assert "4-Flair.nii cannot be read: it is truncated or not an image" in said.err
+    assert "4-Flair.nii cannot be read: its header announces" in said.err
     assert "ms_flair, case 6: 6-LesionSeg-Flair.nii has shape (18, 20, 6), but its image (18, 20, 7)" in said.err
     assert "ms_flair.zip has 0 files Patient-7/7-Flair.nii, expected one" in said.err
