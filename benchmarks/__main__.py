@@ -21,6 +21,10 @@ NAMES = (
     "statistics",
     "coverage",
     "durability",
+    "dask",
+    "size",
+    "workers",
+    "harness",
 )
 
 

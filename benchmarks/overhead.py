@@ -24,11 +24,12 @@ from intrabench.datasets.base import Dataset, DatasetCard, Files
 from intrabench.datasets.cases import store as cases
 from intrabench.engine.held import Held
 from intrabench.engine.job import Job
-from intrabench.engine.local import LocalRun
-from intrabench.engine.plan import make_plan
-from intrabench.engine.progress import Silent
+from intrabench.engine.plan import Plan, prepare
+from intrabench.engine.player import Player, arranged
+from intrabench.engine.progress.reporter import Silent
 from intrabench.engine.seal import Seal
 from intrabench.engine.units import Runner
+from intrabench.engine.writer import RowWriter
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request
 from intrabench.models.box_fill import fill
@@ -110,15 +111,16 @@ def ours(dataset: Six, prompter: str, folder: Path, model: Model | None = None, 
     """Seconds per instance: the play of all sessions and the writing of their part."""
     runner = Runner(model or Instant())
     job = Job((runner,), (make_prompter(prompter),), (dataset,), (0,), protocol("overlap@1"), rounds)
-    run = LocalRun(job, Store(folder, "bench"), Silent())
-    (group,) = make_plan(job, Silent()).groups
+    writer = RowWriter(Store(folder, "bench"), Silent())
+    player = Player(job, writer.take, print)
+    (group,) = Plan(job).groups(dataset, "six", prepare(dataset, "six", Silent()))
     scene = cases.open_case(dataset, "six")
     volume = scene.volume
     targets = {target.id: target for target in scene.targets()}
     started = time.perf_counter()
     with runner.model.open(volume) as image:
-        held = Held(run.writer, Seal(volume, targets.values()))
-        run.player.play_waves(group, group.units, targets, image, volume, held)
+        held = Held(player._keep, Seal(volume, targets.values()))
+        player.play_waves(group, arranged(group.units, (), apart=False), targets, image, volume, held)
     held.settle()
     return (time.perf_counter() - started) / len(VOXELS)
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from intrabench.api.objects import metric as metric
     from intrabench.api.objects import model as model
     from intrabench.api.objects import prompter as prompter
+    from intrabench.api.results import compact as compact
     from intrabench.api.results import compare as compare
     from intrabench.api.results import figures as figures
     from intrabench.api.results import merge as merge
@@ -75,7 +76,7 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "api.objects": ("dataset", "metric", "model", "prompter"),
-    "api.results": ("compare", "figures", "merge", "report", "table", "verify"),
+    "api.results": ("compact", "compare", "figures", "merge", "report", "table", "verify"),
     "api.running": ("check", "preview", "run"),
     "clickability.base": ("Clickability",),
     "datasets.base": ("Dataset", "DatasetCard", "Files"),

@@ -241,6 +241,16 @@ def _feeds_back(value: Any) -> Iterator[str]:
         yield f"has feeds_back = {_short(value)}; write feeds_back = True if it takes its own last answer, else False"
 
 
+def _encodes(value: Any) -> Iterator[str]:
+    if not isinstance(value, bool):
+        yield f"has encodes = {_short(value)}; write encodes = True if opening an image costs much, else False"
+
+
+def _threads(value: Any) -> Iterator[str]:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        yield f"has threads = {_short(value)}, expected a whole number; write threads = 1, or more cores"
+
+
 def _card(value: Any) -> Iterator[str]:
     from intrabench.datasets.base import DatasetCard
 
@@ -293,6 +303,8 @@ _ATTRIBUTES: dict[str, Callable[[Any], Iterator[str]]] = {
     "accepts": _accepts,
     "derived": _derived,
     "feeds_back": _feeds_back,
+    "threads": _threads,
+    "encodes": _encodes,
     "card": _card,
     "best": _best,
     "needs": _needs,

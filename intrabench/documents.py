@@ -64,10 +64,12 @@ def _parsed(path: Path, form: str, parse: Callable[[str], Any]) -> Any:
         size = regular(path).stat().st_size
         if size > LARGEST:
             raise Unreadable(f"{path} has {size / 1e6:.0f} MB, which is too large for such a file; repair it")
-        found = parse(path.read_bytes().decode("utf-8-sig"))  # some editors put a byte order mark first
-        if _is_deep(found):
+        text = path.read_bytes().decode("utf-8-sig")  # some editors put a byte order mark first
+        found = parse(text)
+        if sum(map(text.count, "[{.")) + 1 >= DEEPEST and _is_deep(found):
             raise RecursionError
-        json.dumps(found, ensure_ascii=False, default=str).encode()
+        if form != "JSON" or "\\" in text:  # in JSON only escapes name halves of characters; TOML has huge numbers
+            json.dumps(found, ensure_ascii=False, default=str).encode()
     except FileNotFoundError:
         raise
     except OSError as error:

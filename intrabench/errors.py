@@ -19,6 +19,10 @@ class IntraBenchError(Exception):
     """A message for the user: one sentence that names the file or option, what was expected and what to do next."""
 
 
+class Unfinished(IntraBenchError):
+    """The run ended before all was done; what is complete is kept, and the same command continues."""
+
+
 class NotApplicable(IntraBenchError):
     """The model cannot take these prompts, not even adapted; the session gets the status ``not_applicable``."""
 

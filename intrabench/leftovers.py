@@ -1,50 +1,50 @@
-"""Remove what killed processes left behind: unfinished files and folders, and locks that nobody holds."""
+"""Remove what killed processes left behind: unfinished files and folders, and leases that nobody holds."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from fnmatch import fnmatchcase
-from functools import partial
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from intrabench.atomic import CannotWrite
+from intrabench.leases import Busy, forget, held
 
 AGE = 86400.0
 """Seconds for which a leftover stays; no process takes a day to write one file."""
 
 LOCKS = (".lock", ".run")
-"""The endings of locks. Of the folders below, ``.NAME.lock`` guards what is made as ``.NAME.part``."""
+"""The endings of leases. Of the folders below, ``.NAME.lock`` guards what is made as ``.NAME.part``."""
+
+LEASES = ("*.lock", "*.run", "*.tries", "*.break.*")
+"""Patterns of leases and of what stands beside them."""
 
 
 def remove_leftovers(folder: Path, *patterns: str) -> None:
     """Remove what matches `patterns` in a folder, was not written to for a day, and is not held by a process.
 
-    Only locks and what processes make before they rename it may match.
+    Only leases and what processes make before they rename it may match.
     """
     with suppress(OSError):  # no such folder, or one that may not be changed: then all stays as it is
         with os.scandir(folder) as entries:
             names = [entry.name for entry in entries if any(fnmatchcase(entry.name, one) for one in patterns)]
-        for path in (folder / name for name in sorted(names, key=lambda name: name.endswith(LOCKS))):  # locks last
+        for path in (folder / name for name in sorted(names, key=lambda name: name.endswith(LOCKS))):  # leases last
             if _is_old(path):
-                is_lock = path.name.endswith(LOCKS)
-                _unless_held(path if is_lock else path.with_suffix(".lock"), partial(_remove, path))
+                _unless_held(path)
 
 
-def _unless_held(lock: Path, remove: Callable[[], None]) -> None:
-    """Remove something under its lock, if there is one.
-
-    A process that opened the lock meanwhile notices that its file has no name any more, and opens a new one (filelock
-    3.21).
-    """
-    with suppress(OSError, Timeout):
-        if not lock.exists():
-            return remove()
-        with FileLock(lock, timeout=0):
-            remove()
+def _unless_held(path: Path) -> None:
+    """Remove something under its lease, if there is one, which goes with it."""
+    lease = path if path.name.endswith(LOCKS) else path.with_suffix(".lock")
+    with suppress(OSError, Busy, CannotWrite):
+        if not lease.exists():
+            return _remove(path)
+        forget(lease, AGE)
+        with held(lease):
+            if path != lease:
+                _remove(path)
 
 
 def _remove(path: Path) -> None:

@@ -14,6 +14,9 @@ from intrabench.specs import nearest
 
 FILE = "intrabench.toml"
 
+DATA = "INTRABENCH_DATA"
+"""The variable with the folder of data."""
+
 SETTINGS = """\
 # An IntraBench workspace: your own classes in the folders beside this file are known by name when `intrabench` runs
 # in this folder.
@@ -73,7 +76,7 @@ def results_folder(out: Path | None = None) -> Path:
 
 def data_root() -> Path:
     """Where data live: the folder in INTRABENCH_DATA, else ``intrabench`` in the user's cache folder."""
-    chosen = os.environ.get("INTRABENCH_DATA")
+    chosen = os.environ.get(DATA)
     if chosen:
         return Path(chosen).expanduser()
     from platformdirs import user_cache_path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from intrabench.mask import Mask
 from intrabench.target import Target
 from tests.server import Server, serving
 
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored, also by what tests start
+
 GOLDEN = Path(__file__).parent / "golden"
 
 settings.register_profile("busy", deadline=None)  # no test fails because the machine has other work
@@ -27,6 +30,7 @@ settings.load_profile("busy")
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "cwd").mkdir()
     monkeypatch.chdir(tmp_path / "cwd")
+    monkeypatch.setenv("INTRABENCH_WORKERS", "0")  # tests of workers ask for some
     monkeypatch.setattr(registry, "_plugins", {room: {} for room in registry.ROOMS})
 
 

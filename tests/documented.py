@@ -67,7 +67,7 @@ def check(words: list[str], results: Path) -> None:
     Raises:
         Exception: an option, a command or a name does not exist, or a value does not fit.
     """
-    program, *rest = words
+    program, *rest = words[: words.index(">")] if ">" in words else words
     if program == "intrabench":
         _check_intrabench(rest, results)
     elif program == "pip":
@@ -78,7 +78,7 @@ def check(words: list[str], results: Path) -> None:
     elif program == "make":
         assert f"\n{rest[0]}:" in (ROOT / "Makefile").read_text(encoding="utf-8"), words
     else:
-        assert program == "cd", words
+        assert program in ("cd", "sbatch"), words
 
 
 def _check_intrabench(words: list[str], results: Path) -> None:
@@ -98,6 +98,8 @@ def _check_intrabench(words: list[str], results: Path) -> None:
             return  # --help ends the command
         raise
     _check_values(" ".join(path), values, results)
+    if path == ["submit"]:
+        _check_intrabench(values["run"], results)
 
 
 def _check_values(command: str, values: dict[str, Any], results: Path) -> None:

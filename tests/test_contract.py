@@ -79,6 +79,12 @@ WRONG = [
         'name = "mine"\n    feeds_back = "no"',
         "has feeds_back = 'no'; write feeds_back = True if it takes its own last answer, else False",
     ),
+    (
+        "model",
+        'name = "mine"',
+        'name = "mine"\n    threads = 0',
+        "has threads = 0, expected a whole number; write threads = 1, or more cores",
+    ),
     ("model", 'name = "mine"', 'name = "mine"\n    covers = 3', 'has covers = 3, expected text; write covers = "..."'),
     ("model", 'name = "mine"', 'name = "mine"\n    version = 2', 'has version = 2, expected text; write version = "1"'),
     ("data set", 'version = "1"', "", 'has no version; write version = "1"'),

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from filelock import FileLock, Timeout
 
-from intrabench import leftovers
+from intrabench import leases, leftovers
 from intrabench.datasets.cases import store as cases
 from intrabench.datasets.phantom import Phantom
+from intrabench.leases import held
 from intrabench.leftovers import remove_leftovers
 from intrabench.results.merge import merge
 from intrabench.results.store import Store, clean
@@ -25,7 +25,7 @@ def aged(path: Path, days: float = 1.1) -> Path:
     """The path, written so long ago; a folder gets a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     inside = path
-    if path.name.startswith((".case", ".merge")) and path.suffix != ".lock":
+    if path.name.startswith((".case", ".merge", ".probe")) and path.suffix != ".lock":
         path.mkdir()
         inside = path / "image.nii.gz"
     inside.write_bytes(b"half")
@@ -45,7 +45,10 @@ def test_a_results_folder_loses_what_is_old_and_unfinished(tmp_path: Path) -> No
             "runs/.run.tmp",
             "locks/0123456789abcdef.lock",
             "locks/run.run",
+            "locks/0123456789abcdef.tries",
+            "locks/a.lock.break.0a0b0c0d",
             ".merge-12",
+            ".probe-12",
         )
     ]
     kept = [
@@ -73,35 +76,43 @@ def test_the_next_run_and_the_next_merge_do_so(tmp_path: Path, opens: Callable[[
     assert [path for path in left if path.exists()] == []
 
 
-def test_a_lock_that_is_held_stays_with_what_it_guards(tmp_path: Path) -> None:
-    lock, part, old = aged(tmp_path / ".case.lock"), aged(tmp_path / ".case.part"), aged(tmp_path / ".case.old")
-    with FileLock(lock):
+def test_a_lease_that_is_held_stays_with_what_it_guards(tmp_path: Path) -> None:
+    lock, part, old = tmp_path / ".case.lock", aged(tmp_path / ".case.part"), aged(tmp_path / ".case.old")
+    with held(lock) as lease:
         remove_leftovers(tmp_path, *PATTERNS)
-        assert (lock.exists(), part.exists(), old.exists()) == (True, True, True)
+        assert (lease.lost, part.exists(), old.exists()) == (False, True, True)
     remove_leftovers(tmp_path, *PATTERNS)
     assert (lock.exists(), part.exists(), old.exists()) == (False, False, False)
 
 
-def test_nobody_holds_the_lock_of_a_file_that_was_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process waits for the lock while it is removed: it gets the new file of that name, which excludes others."""
-    lock = aged(tmp_path / "a.lock")
-    waiting = FileLock(lock)
-    real = os.open
-    late: list[int] = []
+def test_the_clock_of_the_disk_decides_and_not_that_of_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This machine is a week ahead of the one that holds the lease."""
+    lock, part = tmp_path / ".case.lock", aged(tmp_path / ".case.part")
+    lock.write_text("filelock/2\npid=12\nhost=elsewhere\nmode=lease\ntoken=a\nduration=30.0\n")
+    now = time.time()
+    monkeypatch.setattr(leftovers.time, "time", lambda: now + 7 * 86400)
+    remove_leftovers(tmp_path, *PATTERNS)
+    assert (lock.exists(), part.exists()) == (True, True)
 
-    def opening(path: str, *more: int, **named: int) -> int:
-        handle = real(path, *more, **named)
-        if not late:  # after it was opened, and before it is locked
-            late.append(handle)
-            remove_leftovers(tmp_path, "*.lock")
-            assert not lock.exists()
-        return handle
 
-    monkeypatch.setattr(os, "open", opening)
-    with waiting:
-        assert lock.exists()
-        with pytest.raises(Timeout):
-            FileLock(lock, timeout=0).acquire()
+def test_who_takes_an_old_lease_over_while_it_is_removed_keeps_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, part = aged(tmp_path / ".a.lock"), aged(tmp_path / ".a.part")
+    silence, rival = leases.silence, held(tmp_path / ".b.lock")
+
+    def late(path: Path) -> float:
+        found = silence(path)
+        rival.__enter__()
+        (tmp_path / ".b.lock").replace(path)
+        return found
+
+    monkeypatch.setattr(leases, "silence", late)
+    remove_leftovers(tmp_path, ".*.part")
+    assert (lock.exists(), part.exists()) == (True, True)
+    rival.__exit__(None, None, None)
 
 
 def test_a_folder_that_is_still_written_to_stays(tmp_path: Path) -> None:
@@ -125,9 +136,13 @@ def test_a_conversion_removes_the_halves_of_other_cases(tmp_path: Path) -> None:
     phantom = Phantom((4, 8, 8), instances=1)
     cases.prepare(phantom, "case-1", tmp_path)
     (home,) = tmp_path.glob("cases/*")
-    left = [aged(home / name) for name in (".case-7.part", ".case-8.old", ".case-7.lock")]
+    left = [
+        aged(home / name)
+        for name in (".case-7.part", ".case-7.part-0a0b", ".case-8.old", ".case-7.lock", ".case-7.tries")
+    ]
     young = aged(home / ".case-9.part", 0.5)
     (home / "case-1" / "case.json").write_bytes(b"")
+    cases._sweep.cache_clear()  # once per process
     cases.prepare(phantom, "case-1", tmp_path)
     assert [path for path in left if path.exists()] == []
     assert young.exists()

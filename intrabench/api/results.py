@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from intrabench.engine.verify import Verdict
+    from intrabench.results.compact import Compacted
     from intrabench.results.merge import Merged
     from intrabench.statistics.compare import Comparison
 
@@ -163,6 +164,21 @@ def merge(sources: str | Path | Iterable[str | Path], out: str | Path, *, newest
 
     several = [sources] if isinstance(sources, str | Path) else sources
     return copy([Path(source) for source in several], Path(out), newest=newest)
+
+
+@typed
+def compact(out: Folder = None) -> Compacted:
+    """Put the many small files of a results folder together into few large ones; everything reads the same afterwards.
+
+    Runs may go on meanwhile, and it may be killed at any moment. Runs and `merge` do it by themselves at their end once
+    there are 256 small files.
+
+    Returns:
+        How many parts were put together, and into how many packs.
+    """
+    from intrabench.results.compact import compact as put_together
+
+    return put_together(_folder(out))
 
 
 @typed

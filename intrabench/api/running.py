@@ -49,6 +49,10 @@ def run(
     cache_embeddings: bool = False,
     python: str | Path | None = None,
     plugin: Several[str | Path] | None = None,
+    workers: int | str = "auto",
+    timeout: float = 600.0,
+    dask: str | Path = "",
+    collect: bool = False,
     out: str | Path | None = None,
     progress: bool | None = None,
 ) -> pl.DataFrame:
@@ -60,6 +64,10 @@ def run(
     not computed again. The other options are those of ``intrabench run``. progress: show progress; None: only in
     notebooks and on terminals.
 
+    The sessions are played in worker processes, as many as `workers` says, which may take `timeout` seconds for a wave.
+    With ``workers=0`` they are played in this process, as a debugger needs, and always so if an object is given. With
+    `dask` they are played by the workers of a Dask cluster.
+
     An object that brings a runtime of its own (`model.runtime`) keeps it; options that say something else about it are
     refused. The run works on copies, so objects stay as they were.
 
@@ -70,8 +78,8 @@ def run(
     given = dict(locals())
     from intrabench.engine.local import execute, rows_of
     from intrabench.engine.options import chosen
-    from intrabench.engine.progress import reporting
-    from intrabench.engine.rows import counted
+    from intrabench.engine.progress.reporter import reporting
+    from intrabench.engine.summary import counted
     from intrabench.workspace import results_folder
 
     options = chosen(_options(given))

@@ -23,7 +23,7 @@ def print_frame(frame: pl.DataFrame, title: str = "") -> None:
     """Print a frame as a table for people."""
     from rich.table import Table
 
-    from intrabench.engine.progress import plain_console
+    from intrabench.engine.progress.screen import plain_console
     from intrabench.reporting.formats import texts
 
     table = Table(title=title or None, title_justify="left", header_style="bold")

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from intrabench.cli.console import echo
-from intrabench.cli.shared import Cases, Json, Plugins, add_plugins, show, show_table
+from intrabench.cli.shared import Cases, Json, Plugins, Quiet, add_plugins, show, show_table
 from intrabench.errors import IntraBenchError, several
 
 data_app = typer.Typer(help="Download, list, check, verify and remove data sets.", no_args_is_help=True)
@@ -23,6 +23,7 @@ def data_get(
     names: Names,
     cases: Cases = [],  # noqa: B006
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of cases at once.")] = 1,
+    quiet: Quiet = False,
     root: Root = None,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
@@ -30,31 +31,32 @@ def data_get(
     from intrabench import registry
     from intrabench.datasets.cases.get import fetch_shared, get
     from intrabench.datasets.cases.selection import select_cases
-    from intrabench.engine.progress import Downloads
+    from intrabench.engine.progress.reporter import reporting
 
     _use(root)
     add_plugins(plugin)
     failed = 0
-    with Downloads() as downloads:
+    with reporting(quiet=quiet) as reporter:
         for name in names:
             dataset = registry.make("datasets", name)
-            downloads.say(f"{name}: licence {dataset.card.licence}")
+            if not quiet:
+                reporter.say(f"{name}: licence {dataset.card.licence}")
             try:
-                fetch_shared(dataset, downloads.watch)
+                fetch_shared(dataset, reporter.watch)
             except IntraBenchError as error:
-                downloads.say(f"{name}: {error}")
+                reporter.say(f"{name}: {error}")
                 failed += 1
                 continue
             chosen = select_cases(dataset, cases)  # cases that are unknown are a wrong option, which ends the command
             try:
-                for case, outcome in get(dataset, chosen, jobs, downloads.watch):
+                for case, outcome in get(dataset, chosen, jobs, reporter.watch):
                     if isinstance(outcome, IntraBenchError):
-                        downloads.say(f"{name}, case {case}: {outcome}")
+                        reporter.say(f"{name}, case {case}: {outcome}")
                         failed += 1
-                    else:
+                    elif not quiet:
                         echo(f"{name}, case {case}: {several(len(outcome.targets), 'target')}")
             except IntraBenchError as error:
-                downloads.say(f"{name}: {error}")
+                reporter.say(f"{name}: {error}")
                 failed += 1
     if failed:
         raise typer.Exit(1)

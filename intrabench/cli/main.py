@@ -19,6 +19,7 @@ from intrabench.cli.report import add_reports
 from intrabench.cli.results import add_results
 from intrabench.cli.run import add_runs
 from intrabench.cli.shared import Json, Plugins, add_plugins, flag, listing, problems, show_names, show_table
+from intrabench.cli.submit import add_submit
 from intrabench.cli.weights import weights_app
 from intrabench.errors import IntraBenchError, foreign, in_words, is_foreign
 from intrabench.names import check_utf8
@@ -109,12 +110,13 @@ def init(folder: Path) -> None:
 
 
 add_runs(app)
+add_submit(app)
 add_reports(app)
 add_results(app)
 
 
 def main() -> NoReturn:
-    """Entry point: 0 ok, 1 some units failed or the run was interrupted, 2 usage, or output that cannot be written."""
+    """Entry point: 0 ok, 1 some units failed, 2 usage, or output that cannot be written, 75 interrupted."""
     output = Output()
     code = _exit_code()
     if problem := output.problem():

@@ -22,6 +22,7 @@ def add_results(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
     app.add_typer(export_app, name="export")
     app.command()(merge)
+    app.command()(compact)
     app.command()(verify)
 
 
@@ -94,8 +95,27 @@ def merge(
         echo(f"nothing was copied to {out}; with --newest the newest results count", err=True)
     else:
         echo(f"copied {several(merged.copied, 'file')} to {out}, {merged.skipped} existed already")
+        if merged.packed:
+            echo(merged.packed)
     if merged.damaged or (merged.conflicts and not newest):
         raise typer.Exit(1)
+
+
+def compact(out: Out = None) -> None:
+    """Put the many small files of a results folder together into few; everything reads the same afterwards.
+
+    Runs may go on meanwhile. Runs and merge do it by themselves at their end once there are 256 small files.
+    """
+    from intrabench.api.results import compact as put_together
+    from intrabench.workspace import results_folder
+
+    folder = results_folder(out)
+    done = put_together(folder)
+    if done.packs:
+        echo(f"put {several(done.parts, 'small file')} of rows together in {done.packs}, and their turns")
+    else:
+        echo(f"{folder} has nothing to put together")
+    tell_damage(folder)
 
 
 LISTED = 20
@@ -144,7 +164,11 @@ def tell_damage(*folders: Path, unread: Sequence[str] = ()) -> None:
     """Print the damaged parts of results folders, and what else was not read; if there is any, exit with code 1."""
     from intrabench.results.parts import damaged_parts
 
-    damaged = [*unread, *(part for folder in folders for part in damaged_parts(folder))]
+    tell([*unread, *(part for folder in folders for part in damaged_parts(folder))])
+
+
+def tell(damaged: Sequence[str]) -> None:
+    """Print what was not read; if there is anything, exit with code 1."""
     for warning in damaged:
         echo(warning, err=True)
     if damaged:

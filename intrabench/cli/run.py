@@ -11,12 +11,16 @@ import typer
 
 from intrabench.cli import options as o
 from intrabench.cli.console import echo
-from intrabench.cli.results import Out, tell_damage
-from intrabench.cli.shared import Cases, Plugins, Targets, flag
-from intrabench.errors import several
+from intrabench.cli.results import Out, tell
+from intrabench.cli.shared import Cases, Plugins, Quiet, Targets, flag
+from intrabench.errors import Unfinished, several
 
 if TYPE_CHECKING:
     from intrabench.engine.options import Options
+
+
+MORE_TO_DO = 75
+"""Exit code of a run that was stopped, EX_TEMPFAIL of sysexits.h: the same command continues."""
 
 
 def add_runs(app: typer.Typer) -> None:
@@ -56,6 +60,17 @@ def run(
     strict: Annotated[bool, flag("--strict", help="Never convert prompts for a model.")] = False,
     dry_run: Annotated[bool, flag("--dry-run", help="Show what would be run and downloaded.")] = False,
     plugin: Plugins = [],  # noqa: B006
+    workers: Annotated[
+        str, typer.Option("--workers", metavar="N", help="Processes that play: auto, a number, 0 for this one.")
+    ] = "auto",
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", help="Limit for a wave of sessions, and for each encoding.")
+    ] = 600.0,
+    quiet: Quiet = False,
+    dask: Annotated[
+        str, typer.Option("--dask", metavar="WHERE", help="Dask cluster: local:4, tcp://HOST:8786 or FILE.yaml.")
+    ] = "",
+    collect: Annotated[bool, flag("--collect", help="Bring rows back from a cluster that lacks the folder.")] = False,
 ) -> None:
     """Prompt models on data sets with simulated users; repeat the command to continue it.
 
@@ -64,8 +79,8 @@ def run(
     given = dict(locals())
     from intrabench.engine.options import DEFAULTS
 
-    options = _options(given, "out", "dry_run")
-    if not dataset:
+    options = _options(given, "out", "dry_run", "quiet")
+    if not dataset and not quiet:
         notice = f"no --dataset given: using {DEFAULTS.dataset[0]}, three vertebrae in a small real CT"
         echo(notice, err=True)
     if dry_run:
@@ -74,7 +89,7 @@ def run(
 
         echo(*describe(options, results_folder(out)))
     else:
-        _run(options, out)
+        _run(options, out, quiet)
 
 
 def _options(given: dict[str, Any], *others: str) -> Options:
@@ -84,22 +99,29 @@ def _options(given: dict[str, Any], *others: str) -> Options:
     return chosen({name: value for name, value in given.items() if name not in others and value != []})
 
 
-def _run(options: Options, out: Path | None) -> None:
+def _run(options: Options, out: Path | None, quiet: bool) -> None:
     """Run, print the table of the run, and set the exit code."""
     from intrabench.cli.console import print_frame
     from intrabench.engine.local import execute, rows_of
-    from intrabench.engine.progress import Console
-    from intrabench.reporting.table import Layout, effort_table, readable, seen_in_training
+    from intrabench.engine.progress.reporter import reporting
+    from intrabench.engine.signals import undisturbed
+    from intrabench.reporting.table import READ, Layout, effort_table, readable, seen_in_training
+    from intrabench.results.parts import damaged_parts
     from intrabench.workspace import results_folder
 
     folder = results_folder(out)
-    with Console() as console:
+    with reporting(quiet=quiet) as reporter:
         try:
-            summary, last = execute(options, folder, console)
+            summary, last = execute(options, folder, reporter)
         except KeyboardInterrupt:
-            console.say("interrupted; finished sessions are kept, and the same command continues")
-            raise typer.Exit(1) from None
-    rows = rows_of(summary, folder, last)
+            undisturbed()
+            reporter.say("interrupted; finished sessions are kept, and the same command continues")
+            raise typer.Exit(MORE_TO_DO) from None
+        except Unfinished as error:
+            reporter.say(str(error))
+            raise typer.Exit(MORE_TO_DO) from None
+    damaged: list[Path] = []
+    rows = rows_of(summary, folder, last, READ, damaged)
     if not rows.is_empty():
         print_frame(readable(effort_table(rows)), Layout().heading())
         for warning in seen_in_training(rows):
@@ -107,18 +129,19 @@ def _run(options: Options, out: Path | None) -> None:
     for line in summary.moved + summary.valueless + summary.not_applicable:
         echo(line, err=True)
     option = f" --out {shlex.quote(str(out))}" if out else ""
-    echo(f"results in {folder}; `intrabench table{option}` shows all of them")
+    if not quiet:
+        echo(f"results in {folder}; `intrabench table{option}` shows all of them")
     if summary.failed:
         tell_failures(summary.failures)
         hint = f"{summary.failed} of {several(summary.total, 'session')} failed; run the same command to try them again"
         echo(hint, err=True)
         raise typer.Exit(1)
-    tell_damage(folder)
+    tell(damaged_parts(folder, damaged))
 
 
 def tell_failures(failures: Counter[str]) -> None:
     """Print each distinct failure once, with the number of its sessions."""
-    from intrabench.engine.rows import counted
+    from intrabench.engine.summary import counted
 
     for line in counted(failures):
         echo(line, err=True)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from intrabench.cli.console import echo
-from intrabench.cli.shared import Json, show
+from intrabench.cli.shared import Json, Quiet, show
 from intrabench.errors import IntraBenchError
 
 weights_app = typer.Typer(help="Download, list and verify weights of models.", no_args_is_help=True)
@@ -43,17 +43,18 @@ def weights_id(name: str) -> str:
 
 
 @weights_app.command("get")
-def weights_get(names: Annotated[list[str], typer.Argument(help=NAMES)]) -> None:
+def weights_get(names: Annotated[list[str], typer.Argument(help=NAMES)], quiet: Quiet = False) -> None:
     """Download missing weights and verify them; sources are tried in turn."""
-    from intrabench.engine.progress import Downloads
+    from intrabench.engine.progress.reporter import reporting
     from intrabench.models.weights.fetch import fetch
     from intrabench.models.weights.registry import get
 
     known = {id: get(id) for id in map(weights_id, names)}
 
     def fetched(name: str) -> object:
-        echo(f"{name}: licence {known[name].licence}", err=True)
-        with Downloads() as downloads, downloads.watch(known[name].file) as progress:
+        if not quiet:
+            echo(f"{name}: licence {known[name].licence}", err=True)
+        with reporting(quiet=quiet) as reporter, reporter.watch(known[name].file) as progress:
             return fetch(name, progress)
 
     _each(known, fetched)

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -177,12 +178,12 @@ class Dataset(ABC):
             listed.update(source for case in self.cases() for source in self.case_sources(case))
         return sum(source.megabytes for source in listed)
 
-    @property
+    @cached_property
     def spec(self) -> str:
         """``name:key=value,...`` with every parameter; keys are made from it."""
         return specs.spec_of(self)
 
-    @property
+    @cached_property
     def short_spec(self) -> str:
         """``name:key=value,...`` with only the parameters that differ from their defaults, for people to read."""
         return specs.short_spec_of(self)

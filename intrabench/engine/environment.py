@@ -7,8 +7,10 @@ import importlib.metadata
 import json
 import platform
 import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 _PACKAGES = (
     "intrabench",
@@ -42,12 +44,24 @@ def versions_hash() -> str:
     return hashlib.sha256(json.dumps(versions(), sort_keys=True).encode()).hexdigest()[:16]
 
 
+def reset_peaks() -> None:
+    """Let `peak_memory_mb` and `peak_gpu_mb` count from now on, where the system can (Linux)."""
+    with suppress(OSError):  # of another system, or a container that forbids it
+        Path("/proc/self/clear_refs").write_text("5")
+    if torch := _torch_on_gpu():
+        torch.cuda.reset_peak_memory_stats()
+
+
 def peak_gpu_mb() -> float | None:
-    """Peak memory of torch on the GPU so far, in MiB; None without a GPU."""
+    """Peak memory of torch on the GPU since `reset_peaks`, in MiB; None without a GPU."""
+    torch = _torch_on_gpu()
+    return float(round(torch.cuda.max_memory_allocated() / 2**20, 1)) if torch else None
+
+
+def _torch_on_gpu() -> Any:
+    """Torch, if it was imported and computes on a GPU; else None."""
     torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_available() or not torch.cuda.is_initialized():
-        return None
-    return float(round(torch.cuda.max_memory_allocated() / 2**20, 1))
+    return torch if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized() else None
 
 
 def memory_mb() -> float:
@@ -60,7 +74,7 @@ def memory_mb() -> float:
 
 
 def peak_memory_mb() -> float:
-    """Peak resident memory of this process so far, in MiB; 0 if unknown."""
+    """Peak resident memory of this process, in MiB, since `reset_peaks` or so far; 0 if unknown."""
     status = Path("/proc/self/status")
     if status.is_file():  # Linux's getrusage would include the parent process
         peaks = [line.split()[1] for line in status.read_text().splitlines() if line.startswith("VmHWM:")]
@@ -72,3 +86,15 @@ def peak_memory_mb() -> float:
         return 0.0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
+
+
+def rss_mb(pid: int) -> float:
+    """Memory of a process and its children that is theirs alone, not of files, in MiB; 0 if unknown (Linux only)."""
+    folder, total = Path("/proc") / str(pid), 0.0
+    with suppress(OSError):
+        lines = (folder / "status").read_text().splitlines()
+        total += sum(int(line.split()[1]) / 2**10 for line in lines if line.startswith(("RssAnon:", "VmSwap:")))
+    for children in folder.glob("task/*/children"):
+        with suppress(OSError):
+            total += sum(rss_mb(int(child)) for child in children.read_text().split())
+    return total

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
-from intrabench.engine.rows import RowWriter
 from intrabench.engine.seal import Seal
 from intrabench.engine.units import Unit
 from intrabench.play.session import Session
@@ -16,14 +16,18 @@ LEAST_SECONDS = 0.5
 """Waves shorter than this become one part: small files cost more than playing them again after a kill."""
 
 
+Keep: TypeAlias = Callable[[Sequence[Unit], Sequence[Session]], None]
+"""Takes units that were played, with their sessions."""
+
+
 class Held:
     """Units that were played under a seal, with their sessions. They are written once it was found unbroken.
 
     broken: whether it was broken at the last look.
     """
 
-    def __init__(self, writer: RowWriter, seal: Seal) -> None:
-        self.seal, self.broken, self._writer = seal, False, writer
+    def __init__(self, keep: Keep, seal: Seal) -> None:
+        self.seal, self.broken, self._keep = seal, False, keep
         self._units: list[Unit] = []
         self._sessions: list[Session] = []
         self._looked = time.perf_counter()
@@ -32,6 +36,11 @@ class Held:
         """Hold a wave."""
         self._units += units
         self._sessions += sessions
+
+    @property
+    def empty(self) -> bool:
+        """Whether all that was played is written."""
+        return not self._units
 
     @property
     def due(self) -> bool:
@@ -48,6 +57,6 @@ class Held:
         self.broken = self.seal.broken
         if self.broken:
             return units
-        self._writer.played(units, sessions)
+        self._keep(units, sessions)
         self._looked = time.perf_counter()
         return []

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from intrabench.datasets.base import Dataset, patient_of
 from intrabench.datasets.cases.selection import select_cases, select_targets
 from intrabench.datasets.cases.stored_case import CaseIndex
-from intrabench.engine.units import Runner, Unit
+from intrabench.engine.units import Runner, Unit, how_it_is_asked, keys, what_is_asked
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import Metric
 from intrabench.models.base import Model
@@ -58,8 +58,7 @@ class Job:
 
     def units(self, dataset: Dataset, case: str, runner: Runner, index: CaseIndex | None) -> list[Unit]:
         """The units of one case and model, ordered by target; without an index one unit stands for the case."""
-        listed: Sequence[TargetInfo | None] = [None] if index is None else select_targets(index, self.targets)
-        image_hash, modality = ("", "") if index is None else (index.image_hash, index.modality)
+        listed, image_hash, modality = self._targets(index)
         more = self.strict, tuple(metric.id for metric in self.metrics), patient_of(dataset, case), modality
         return [
             Unit(self.protocol, runner, prompter, dataset, case, info, seed, image_hash, *more)
@@ -67,3 +66,19 @@ class Job:
             for prompter in self.prompters_for(runner.model)
             for seed in self.seeds
         ]
+
+    def keys(self, dataset: Dataset, case: str, runner: Runner, index: CaseIndex | None) -> list[str]:
+        """The keys of `units`, in their order; planning needs no more of a million units."""
+        listed, image_hash, modality = self._targets(index)
+        metrics = [metric.id for metric in self.metrics]
+        return keys(
+            [runner.begun(self.protocol, prompter, dataset) for prompter in self.prompters_for(runner.model)],
+            [what_is_asked(case, image_hash, modality, info) for info in listed],
+            [how_it_is_asked(seed, self.strict, metrics) for seed in self.seeds],
+        )
+
+    def _targets(self, index: CaseIndex | None) -> tuple[Sequence[TargetInfo | None], str, str]:
+        """The targets of a case, and the hash and the modality of its image."""
+        if index is None:
+            return [None], "", ""
+        return select_targets(index, self.targets), index.image_hash, index.modality

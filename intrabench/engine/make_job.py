@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from intrabench import registry
 from intrabench.engine.job import Job
@@ -14,22 +15,48 @@ from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import Metric
 from intrabench.metrics.known import of_protocol
 from intrabench.models.base import Model
-from intrabench.objects import PrompterLike, make_dataset, make_metric, make_model, make_prompter, once
+from intrabench.objects import ModelLike, PrompterLike, make_dataset, make_metric, make_model, make_prompter, once
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.combined import Combined
 from intrabench.protocols import ROUNDS, Protocol, chosen_rows, own_models, protocol, stopping
 from intrabench.protocols.row import Row
 
 
-def make_run(options: Options) -> Job:
-    """The job of a run, which needs models: those of the options or of the protocol."""
+def make_run(options: Options, here: bool = True) -> Job:
+    """The job of a run, which needs models: those of the options or of the protocol; see `make_job`."""
+    _check_models(options)
+    return make_job(options, here)
+
+
+def make_job(options: Options, here: bool = True) -> Job:
+    """Make all objects; wrong options are reported before anything is computed.
+
+    here: whether it is played in this process; else nothing is loaded, not even torch (see `make_runners`).
+    """
+    job, models = _without_runners(options, partial(model_of, options=options))
+    return replace(job, runners=make_runners(models, options, here))
+
+
+def check_names(options: Options) -> None:
+    """Refuse names, specs and combinations of a run that no machine could take; packages and weights are not needed.
+
+    Raises:
+        IntraBenchError: `make_run` would not take the options anywhere.
+    """
+    _check_models(options)
+    _without_runners(options, make_model)
+
+
+def _check_models(options: Options) -> None:
+    """Check the options as if the protocol's own models were given, if none are."""
     if not options.model:
         check(replace(options, model=own_models(protocol(options.protocol))))
-    return make_job(options)
 
 
-def make_job(options: Options) -> Job:
-    """Make all objects; wrong options are reported before anything is computed."""
+def _without_runners(
+    options: Options, make: Callable[[ModelLike], Model]
+) -> tuple[Job, Sequence[tuple[ModelLike, Model]]]:
+    """A job that has no runners yet; and its models, each once and with the text that it was given by."""
     registry.add_plugins(options.plugin)
     preset = stopping(protocol(options.protocol), options.stop)
     prompters, rows = _prompters(options, preset)
@@ -38,11 +65,11 @@ def make_job(options: Options) -> Job:
     if rounds is None:
         rounds = ROUNDS if refined else 0
     datasets = once(make_dataset(given) for given in options.dataset)
-    made = [(given, model_of(given, options)) for given in options.model or _own_models(preset, rows)]
+    made = [(given, make(given)) for given in options.model or _own_models(preset, rows)]
     models = once(model for _, model in made)
     _check_rows(list(models.values()), rows, preset)
-    return Job(
-        make_runners([(given, model) for given, model in made if models[model.spec] is model], options),
+    job = Job(
+        (),
         prompters,
         tuple(datasets.values()),
         tuple(dict.fromkeys(options.seed)),
@@ -55,6 +82,7 @@ def make_job(options: Options) -> Job:
         rows,
         _metrics(options, preset),
     )
+    return job, [(given, model) for given, model in made if models[model.spec] is model]
 
 
 def _own_models(preset: Protocol, rows: Mapping[str, Row]) -> list[str]:

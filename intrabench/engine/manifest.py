@@ -15,21 +15,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from filelock import FileLock
-
 from intrabench.datasets.cases import store as cases
 from intrabench.engine.environment import versions, versions_hash
 from intrabench.engine.hardware import commit, hardware
 from intrabench.engine.options import DEFAULTS, Options
 from intrabench.errors import IntraBenchError, foreign
 from intrabench.fetch.checksum import noted
+from intrabench.leases import held
 from intrabench.models.weights import registry as weights
 from intrabench.results.runs import FINISHED, LOCK, unfinished, without_home, work_of
 from intrabench.versions import version_of
 
 if TYPE_CHECKING:
     from intrabench.engine.job import Job
-    from intrabench.engine.rows import Summary
+    from intrabench.engine.summary import Summary
     from intrabench.engine.units import Runner
     from intrabench.results.store import Store
 
@@ -70,12 +69,12 @@ class Manifest:
 
     @contextmanager
     def kept(self, store: Store, summary: Summary) -> Iterator[None]:
-        """Complete the manifest when the run ends in any way; until then a lock shows that it is going on.
+        """Complete the manifest when the run ends in any way; until then a lease shows that it is going on.
 
         A run that wrote nothing leaves no manifest, unless it completed the manifest of an earlier run.
         """
         state = "interrupted"
-        with FileLock(store.root / "locks" / f"{store.run_id}{LOCK}"):
+        with held(store.root / "locks" / f"{store.run_id}{LOCK}"):
             try:
                 yield
                 state = FINISHED
@@ -83,7 +82,7 @@ class Manifest:
                 state = f"failed ({type(error).__name__})"
                 raise
             finally:
-                if store.parts or self._is_left(store.root):
+                if store.parts or summary.computed or self._is_left(store.root):
                     store.write_record(self._complete(state, summary))
 
     def _is_left(self, root: Path) -> bool:

@@ -5,14 +5,16 @@ An option is named only here, in the command `run` and in the function `run`; al
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from intrabench.engine.workers.places import asked
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights.registry import RANDOM
 from intrabench.objects import DatasetLike, MetricLike, ModelLike, PrompterLike, RefinementLike, spec_of
@@ -68,11 +70,21 @@ class Options:
     cache_embeddings: bool = False
     python: Path | None = field(default=None, metadata={"read": interpreter})
     plugin: Sequence[Path] = ()
+    workers: str = "auto"
+    timeout: float = 600.0
+    dask: str = field(default="", metadata={"read": str})
+    collect: bool = False
 
     @property
     def random(self) -> bool:
         """Whether random weights are wanted."""
         return self.weights is not None and str(self.weights) == RANDOM
+
+    @property
+    def objects(self) -> list[str]:
+        """The names of models, prompters, data sets and metrics that were given as objects or classes."""
+        given = (*self.model, *self.prompter, *self.dataset, *self.refine, *self.metric)
+        return [str(getattr(one, "name", one)) for one in given if not isinstance(one, str | os.PathLike)]
 
     @property
     def words(self) -> dict[str, Any]:
@@ -117,12 +129,37 @@ def check(options: Options) -> None:
         raise IntraBenchError(f"--memory {options.memory} is negative; give MiB, 0 to keep all embeddings on disk")
     if options.batch not in ("fixed", "auto") and not (options.batch.isdecimal() and int(options.batch) > 0):
         raise IntraBenchError(f"--batch {options.batch} is not a batch size; give fixed, auto or a number")
+    number = asked(options.workers)
+    if not 0 < options.timeout < math.inf:
+        raise IntraBenchError(f"--timeout {options.timeout:g} is not a time limit; give seconds, such as 600")
+    if options.workers != "auto" and number and options.objects:
+        raise IntraBenchError(
+            f"--workers {options.workers} cannot hand {options.objects[0]} to another process; write its class to a "
+            "file and give it as plugin and by its name, or play in this process with workers=0"
+        )
+    _check_dask(options)
     if options.weights is not None and not options.random and len(options.model) > 1:
         raise IntraBenchError("--weights gives one file, so it needs exactly one --model; run the models one by one")
     if options.python is not None and not all(isinstance(model, str) for model in options.model):
         raise IntraBenchError(
             "--python cannot run an object in another interpreter; write its class to a file, and give the file as "
             "plugin and the model by its name"
+        )
+
+
+def _check_dask(options: Options) -> None:
+    """Refuse what does not go together with a cluster."""
+    if options.collect and not options.dask:
+        raise IntraBenchError("--collect brings rows back from a cluster; give --dask, too, or omit it")
+    if options.dask and options.workers != "auto":
+        raise IntraBenchError(
+            f"--workers {options.workers} is for this machine, and --dask {options.dask} has workers of its own; omit "
+            "one of the two"
+        )
+    if options.dask and options.objects:
+        raise IntraBenchError(
+            f"--dask cannot hand {options.objects[0]} to another process; write its class to a file, and give it as "
+            "plugin and by its name"
         )
 
 
@@ -144,7 +181,9 @@ def _one(name: str, value: Any, hint: Any) -> Any:
         return int(value)
     if kinds == [Path] and isinstance(value, str | os.PathLike):
         return Path(value)
-    if name == "batch" and isinstance(value, int):
+    if kinds == [float] and isinstance(value, Real) and not isinstance(value, bool):
+        return float(value)
+    if name in ("batch", "workers") and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     for kind in kinds if kinds != [int] else ():
         within = get_args(kind)[0] if get_origin(kind) is type else None

@@ -1,11 +1,12 @@
-"""The plan of a run: its cases prepared, and the sessions on them grouped by case and model."""
+"""The plan of a run: its cases, and the sessions on them grouped by case and model."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
+from intrabench import doing
 from intrabench.datasets.base import Dataset, NotFetched
 from intrabench.datasets.cases import store as cases
 from intrabench.datasets.cases.get import fetch_shared
@@ -13,69 +14,145 @@ from intrabench.datasets.cases.notes import notes_on
 from intrabench.datasets.cases.selection import check_targets
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.job import Job
-from intrabench.engine.progress import Reporter
+from intrabench.engine.progress.reporter import Reporter
 from intrabench.engine.units import Runner, Unit
-from intrabench.errors import foreign, in_words
+from intrabench.errors import foreign, several
+from intrabench.models.base import Failure, FailureStatus
+
+DEATHS = 3
+"""Deaths of one group that end it, not counting those that only narrow down who is at fault."""
+
+
+class Blame:
+    """What workers died of that played a group. verdict: the failure of all that is left, once it is clear."""
+
+    def __init__(self) -> None:
+        self.verdict: Failure | None = None
+        self._deaths = 0
+
+    def died(self, status: FailureStatus, message: str, opening: bool) -> None:
+        """One died of a session or of the image; opening: it takes too long to open, and would again."""
+        self._deaths += 1
+        if opening:
+            self.verdict = Failure(status, message)
+        elif self._deaths >= DEATHS:
+            self.verdict = Failure(status, f"{message}; {several(DEATHS, 'worker')} died of this image")
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """The units that share one opened image: one case and one model."""
+    """The units that share one opened image: one case and one model. They are made when they are asked for.
 
+    blame: on whom deaths of workers are blamed in this run, in whatever portions the group is played.
+    """
+
+    job: Job
     dataset: Dataset
     case: str
     runner: Runner
-    units: Sequence[Unit]
+    index: CaseIndex
+    blame: Blame = field(default_factory=Blame)
 
     @property
+    def units(self) -> list[Unit]:
+        """All units."""
+        return self.job.units(self.dataset, self.case, self.runner, self.index)
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys of all units, in their order."""
+        return self.job.keys(self.dataset, self.case, self.runner, self.index)
+
+    @property
+    def title(self) -> str:
+        """The group in words."""
+        return f"{self.dataset.short_spec}, case {self.case}, {self.runner.label}"
+
+    @cached_property
     def lock_name(self) -> str:
-        """Name of the lock of the run that plays the group."""
+        """Name of the lease of the run that plays the group."""
         parts = (self.dataset.short_spec, self.case, *self.runner.identity)
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16] + ".lock"
 
 
+Selected = tuple[Dataset, str]
+"""A case of a data set."""
+
+
 @dataclass
 class Plan:
-    """The plan of a run.
+    """The cases of a run.
 
-    unprepared: units of cases that cannot be prepared, each with the reason.
-    whole: units that stand for whole cases that were prepared. Failures stored for them by earlier runs are repaired.
+    ready: prepared cases. waiting: cases that must be downloaded or converted first. lost: cases that could not be
+    prepared.
     """
 
-    groups: list[Group] = field(default_factory=list)
-    unprepared: list[tuple[Unit, str]] = field(default_factory=list)
-    whole: list[Unit] = field(default_factory=list)
+    job: Job
+    ready: dict[Selected, CaseIndex] = field(default_factory=dict)
+    waiting: list[Selected] = field(default_factory=list)
+    lost: list[Selected] = field(default_factory=list)
 
-    @property
-    def units(self) -> list[Unit]:
-        """All units, including those that cannot be played."""
-        return [unit for group in self.groups for unit in group.units] + [unit for unit, _ in self.unprepared]
+    def groups(self, dataset: Dataset, case: str, index: CaseIndex) -> list[Group]:
+        """The groups of a prepared case, one per model that has sessions on it."""
+        return [
+            Group(self.job, dataset, case, runner, index)
+            for runner in self.job.runners
+            if index.targets and self.job.prompters_for(runner.model)
+        ]
+
+    def begin_at(self, share: float) -> None:
+        """Let that share of the cases come last, so that runs beside each other meet less often.
+
+        share: 0 to 1.
+        """
+        ready = list(self.ready.items())
+        first, waiting = int(share * len(ready)), int(share * len(self.waiting))
+        self.ready = dict(ready[first:] + ready[:first])
+        self.waiting = self.waiting[waiting:] + self.waiting[:waiting]
+
+    def whole(self, dataset: Dataset, case: str) -> list[Unit]:
+        """The units that stand for a whole case."""
+        return [unit for runner in self.job.runners for unit in self.job.units(dataset, case, runner, None)]
+
+    def notes(self) -> list[str]:
+        """Lines on what is unusual about the data, once all cases are ready or lost.
+
+        Raises:
+            IntraBenchError: a part of ``--targets`` matches no target of any case.
+        """
+        if not self.lost:
+            check_targets(self.ready.values(), self.job.targets)
+        indexes: dict[Dataset, list[CaseIndex]] = {dataset: [] for dataset in self.job.datasets}
+        for (dataset, _), index in self.ready.items():
+            indexes[dataset].append(index)
+        lines = [
+            f"{dataset.short_spec}, case {case} has no targets and is left out"
+            for (dataset, case), index in self.ready.items()
+            if not index.targets
+        ]
+        return lines + [line for dataset in self.job.datasets for line in notes_on(dataset, indexes[dataset])]
 
 
 def make_plan(job: Job, reporter: Reporter) -> Plan:
-    """Prepare all cases of a job and list their units.
+    """Look at all cases of a job; none is prepared.
 
     Raises:
-        IntraBenchError: the job names cases or targets that do not exist.
+        IntraBenchError: the job names cases that do not exist.
     """
-    plan = Plan()
-    indexes: dict[str, list[CaseIndex]] = {dataset.spec: [] for dataset in job.datasets}
+    plan = Plan(job)
     _fetch_lists(job, reporter)
     for dataset, case in job.selected():
-        index, problem = _prepare(dataset, case, reporter)
-        indexes[dataset.spec] += [index] if index else []
-        for runner in job.runners:
-            units = job.units(dataset, case, runner, index)
-            if index is None:
-                plan.unprepared += [(unit, problem) for unit in units]
-                continue
-            plan.groups += [Group(dataset, case, runner, units)] if units else []
-            plan.whole += job.units(dataset, case, runner, None)
-    for dataset in job.datasets:
-        for line in notes_on(dataset, indexes[dataset.spec]):
-            reporter.say(line)
-    if not plan.unprepared:
-        check_targets([index for found in indexes.values() for index in found], job.targets)
+        try:
+            with foreign():
+                index, damaged = cases.look(dataset, case)
+        except Exception:  # preparing it will tell
+            index, damaged = None, ""
+        if damaged:
+            reporter.say(f"{dataset.short_spec}, case {case}: {damaged} is damaged; the case is converted again")
+        if index is None:
+            plan.waiting.append((dataset, case))
+        else:
+            plan.ready[dataset, case] = index
     return plan
 
 
@@ -91,21 +168,7 @@ def _fetch_lists(job: Job, reporter: Reporter) -> None:
             continue
 
 
-def _prepare(dataset: Dataset, case: str, reporter: Reporter) -> tuple[CaseIndex | None, str]:
-    """The index of a case, or None and the reason."""
-    try:
-        with foreign():
-            found, damaged = cases.look(dataset, case)
-            if damaged:
-                reporter.say(f"{dataset.short_spec}, case {case}: {damaged} is damaged; the case is converted again")
-            if found is None:
-                for source in cases.to_download(dataset, [case]):
-                    reporter.say(f"{dataset.short_spec}: needs {source.title} ({source.megabytes:.1f} MB)")
-            index = cases.prepare(dataset, case, watch=reporter.watch)
-    except Exception as error:  # a damaged file must not stop the other cases
-        problem = in_words(error)
-        reporter.say(f"{dataset.short_spec}, case {case}: {problem}")
-        return None, problem
-    if not index.targets:
-        reporter.say(f"{dataset.short_spec}, case {case} has no targets and is left out")
-    return index, ""
+def prepare(dataset: Dataset, case: str, reporter: Reporter) -> CaseIndex:
+    """Download and convert a case. Whatever goes wrong is raised."""
+    with doing.step("preparing", "converting", f"{dataset.short_spec}, case {case}"), foreign():
+        return cases.prepare(dataset, case, watch=reporter.watch)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.util import find_spec
 
+from intrabench.engine.workers.resources import gpus
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Model
 
@@ -19,12 +20,17 @@ def check_requirements(model: Model) -> None:
         )
 
 
-def pick_device(wanted: str, devices: Sequence[str]) -> str:
-    """The device for a model that can compute on `devices`; auto takes CUDA if it is available."""
+def pick_device(wanted: str, devices: Sequence[str], here: bool = True) -> str:
+    """The device for a model that can compute on `devices`; auto takes CUDA if it is available.
+
+    here: ask torch. Else take the word of the driver, and of the user who wants CUDA.
+    """
     if wanted not in ("auto", "cpu", "cuda"):
         raise IntraBenchError(f"--device {wanted} is unknown; give auto, cpu or cuda")
     if wanted == "cpu" or "cuda" not in devices:
         return "cpu"
+    if not here:
+        return "cuda" if wanted == "cuda" or gpus() else "cpu"
     import torch
 
     if torch.cuda.is_available():

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from copy import copy
-from functools import cached_property
 
 from intrabench import registry
 from intrabench.engine.options import DEFAULTS, Options
@@ -21,8 +21,11 @@ _RUNTIME = ("device", "dtype", "batch", "memory", "weights", "compile", "cache_e
 """Options that define the runtime of a model; an object may have its own runtime."""
 
 
-def make_runners(models: Iterable[tuple[ModelLike, Model]], options: Options) -> tuple[Runner, ...]:
+def make_runners(models: Iterable[tuple[ModelLike, Model]], options: Options, here: bool = True) -> tuple[Runner, ...]:
     """Models, each with its text as given, with the runtimes of the options.
+
+    here: whether they compute in this process. Else it only plans: neither torch nor a model is loaded, and what only
+    they can tell (whether torch sees the GPU, whether weights are intact) is left to the processes that compute.
 
     Raises:
         IntraBenchError: a model cannot run with these options, or its weights are missing; no process is left running.
@@ -33,7 +36,9 @@ def make_runners(models: Iterable[tuple[ModelLike, Model]], options: Options) ->
         weights.check_present([model for _, model in models])
     try:
         for given, model in models:
-            made.append(equipped(model, options, str(given)))
+            made.append(equipped(model, options, str(given), here=here))
+            if len(models) > 1:
+                made[-1].close()  # another interpreter has loaded it; one model in memory at a time
     except BaseException:
         for runner in made:
             runner.close()
@@ -61,27 +66,41 @@ def model_of(given: ModelLike, options: Options) -> Model:
     return model
 
 
-def equipped(model: Model, options: Options, spec: str = "", load: bool = True) -> Runner:
+def equipped(model: Model, options: Options, spec: str = "", load: bool = True, here: bool = True) -> Runner:
     """A model with the runtime of the options, or with its own runtime.
 
-    spec: the spec for another interpreter. load: check now whether a file of weights given by the user fits.
+    spec: the spec for another interpreter. load: check now whether a file of weights given by the user fits. here: see
+    `make_runners`.
     """
     if model.runtime == Runtime():
-        _set_runtime(model, options)
+        _set_runtime(model, options, here)
     elif given := [name for name in _RUNTIME if getattr(options, name) != getattr(DEFAULTS, name)]:
         raise IntraBenchError(f"model {model.name} has its own runtime; omit {', '.join(given)} or the model's runtime")
     if options.python is not None:
-        from intrabench.engine.remote import RemoteModel
-
-        return Runner(model, model.runtime.device, RemoteModel(options.python, spec, model.runtime, options.plugin))
+        return _remote(model, options, spec, here)
     if model.weights is not None and not model.runtime.random:
-        weights.locate(model.weights, model.runtime.weights)  # report missing weights now, not per target
-        if model.runtime.weights is not None and load:
+        weights.locate(model.weights, model.runtime.weights, intact=here)  # missing ones now, not per target
+        if model.runtime.weights is not None and load and here:
             model.load()  # a user's file may be anything
     return Runner(model, model.runtime.device)
 
 
-def _set_runtime(model: Model, options: Options) -> None:
+def _remote(model: Model, options: Options, spec: str, here: bool) -> Runner:
+    """A model in the other interpreter, which is started to plan only if it alone has the weights."""
+    from intrabench.engine.workers.remote import RemoteModel
+
+    if not here:
+        with suppress(IntraBenchError):
+            weights.identity(model)
+            return Runner(model, model.runtime.device)
+    assert options.python is not None
+    remote = RemoteModel(options.python, spec, model.runtime, options.plugin)
+    if not here:
+        remote.close()
+    return Runner(model, model.runtime.device, remote)
+
+
+def _set_runtime(model: Model, options: Options, here: bool) -> None:
     """Give a model the runtime of the options."""
     if options.random and model.weights is not None and not isinstance(model, NetworkModel):
         raise IntraBenchError(f"model {model.name} cannot run untrained; omit --weights random, or give a path")
@@ -89,12 +108,9 @@ def _set_runtime(model: Model, options: Options) -> None:
         raise IntraBenchError(f"model {model.name} has no weights that --weights could replace; omit the option")
     if options.dtype not in model.dtypes:
         raise IntraBenchError(f"model {model.name} computes in {', '.join(model.dtypes)}, not in {options.dtype}")
-    for name in [
-        name for cls in type(model).__mro__ for name in vars(cls) if isinstance(vars(cls)[name], cached_property)
-    ]:
-        vars(model).pop(name, None)  # an object may have loaded its network for another runtime
+    Model.unload(model)  # an object may have loaded its network for another runtime; a copy only forgets it
     model.runtime = Runtime(
-        device=pick_device(options.device, model.devices),
+        device=pick_device(options.device, model.devices, here),
         dtype=options.dtype,
         batch=options.batch,
         memory_mb=options.memory,

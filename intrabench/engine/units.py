@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from intrabench.errors import foreign
+from intrabench.models.parts.allocator import return_freed_memory
+from intrabench.models.parts.batching import release_memory
 from intrabench.models.weights import registry as weights
 from intrabench.results.labels import model_label
 from intrabench.target import WHOLE_CASE, TargetInfo
@@ -16,7 +21,7 @@ from intrabench.versions import version_of
 
 if TYPE_CHECKING:
     from intrabench.datasets.base import Dataset
-    from intrabench.engine.remote import RemoteModel
+    from intrabench.engine.workers.remote import RemoteModel
     from intrabench.models.base import Model, Predictor
     from intrabench.prompters.base import Prompter
     from intrabench.protocols import Protocol
@@ -24,6 +29,38 @@ if TYPE_CHECKING:
 
 CONTRACT = 4
 """Increased when the meaning of stored rows changes, so that older rows are computed again."""
+
+
+_json = lru_cache(maxsize=4096, typed=True)(json.dumps)
+"""JSON of what follows itself in many keys."""
+
+
+def keys(begun: Sequence[hashlib._Hash], what: Iterable[bytes], how: Sequence[bytes]) -> list[str]:
+    """Content keys, in the order of `Job.units`: of each target, with each prompter, for each seed.
+
+    begun: `Runner.begun` of each prompter. what: `what_is_asked` for each target. how: `how_it_is_asked` for each seed.
+    """
+    found = []
+    for asked in what:
+        for shared in begun:
+            of_target = shared.copy()
+            of_target.update(asked)
+            for last in how:
+                hashed = of_target.copy()
+                hashed.update(last)
+                found.append(hashed.hexdigest()[:24])
+    return found
+
+
+def what_is_asked(case: str, image_hash: str, modality: str, info: TargetInfo | None) -> bytes:
+    """The image and the target in a key."""
+    target = _json(WHOLE_CASE) if info is None else _json((info.id, info.content_hash))
+    return f", {_json(case)}, {_json(image_hash)}, {_json(modality)}, {target}".encode()
+
+
+def how_it_is_asked(seed: int, strict: bool, metrics: Iterable[str]) -> bytes:
+    """The rest of a key."""
+    return f", {_json(seed)}, {_json(strict)}, {_json(tuple(sorted(metrics)))}]".encode()
 
 
 @dataclass(frozen=True)
@@ -48,6 +85,20 @@ class Runner:
         if self.remote is not None:
             self.remote.close()
 
+    def release(self) -> None:
+        """Drop the model from memory, so that there is room for another one; the next image loads it again.
+
+        The process of another interpreter ends. Whatever a model of the user's raises is left unsaid: it has answered.
+        """
+        if self.remote is not None:
+            self.remote.close()
+            return
+        with suppress(Exception), foreign():
+            self.model.unload()
+        gc.collect()  # networks and the exceptions of failed batches have circles
+        release_memory()
+        return_freed_memory()
+
     @cached_property
     def weights_sha256(self) -> str:
         """The sha256 of its weights, or `RANDOM`, or empty."""
@@ -64,6 +115,20 @@ class Runner:
         model, taken = self.model, self.model.abilities
         abilities = taken.dims, *sorted(taken.accepts), taken.derived, taken.feeds_back
         return model.spec, version_of(model), self.weights_sha256, model.runtime.dtype, *abilities
+
+    def begun(self, protocol: Protocol, prompter: Prompter, dataset: Dataset) -> hashlib._Hash:
+        """The hash of a key, fed with what many units share."""
+        shared = protocol, prompter, dataset
+        key = tuple(map(id, shared))
+        if key not in self._begun:  # what is shared is kept, too, so that nothing else gets its id
+            parts: list[object] = [CONTRACT, protocol.id, protocol.stop.spec, self.identity, prompter.spec]
+            parts += [version_of(prompter), dataset.spec, version_of(dataset)]
+            self._begun[key] = hashlib.sha256(json.dumps(parts).removesuffix("]").encode()), shared
+        return self._begun[key][0].copy()
+
+    @cached_property
+    def _begun(self) -> dict[tuple[int, ...], tuple[hashlib._Hash, tuple[object, ...]]]:
+        return {}
 
     @property
     def label(self) -> str:
@@ -95,11 +160,10 @@ class Unit:
     @cached_property
     def key(self) -> str:
         """The content key: equal for equal work, whatever the run, the order or the folder."""
-        target = WHOLE_CASE if self.target is None else [self.target.id, self.target.content_hash]
-        parts: list[object] = [CONTRACT, self.protocol.id, self.protocol.stop.spec, self.runner.identity]
-        parts += [self.prompter.spec, version_of(self.prompter), self.dataset.spec, version_of(self.dataset)]
-        parts += [self.case, self.image_hash, self.modality, target, self.seed, self.strict, sorted(self.metrics)]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
+        begun = self.runner.begun(self.protocol, self.prompter, self.dataset)
+        asked = what_is_asked(self.case, self.image_hash, self.modality, self.target)
+        (key,) = keys([begun], [asked], [how_it_is_asked(self.seed, self.strict, self.metrics)])
+        return key
 
     def columns(self) -> dict[str, Any]:
         """The columns of a row that identify it."""

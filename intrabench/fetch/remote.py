@@ -13,6 +13,8 @@ from intrabench.fetch.mirrors import Nowhere, first_that_works
 from intrabench.fetch.places import url_of
 from intrabench.fetch.source import Source
 from intrabench.fetch.transfer import Progress
+from intrabench.leases import held
+from intrabench.workspace import DATA
 
 BY_HAND = "put there by hand"
 
@@ -57,16 +59,16 @@ class RemoteFile(Source):
 
     def fetch(self, folder: Path, progress: Progress | None = None) -> Path:
         """The verified file in `folder`, downloaded if missing."""
-        from filelock import FileLock
-
         path = self.place(folder)
         with writing(path):
+            if _is_known(path):  # also in a folder that may not be written to
+                return path
             folder.mkdir(parents=True, exist_ok=True)
-            with FileLock(path.with_name(path.name + ".lock")):
+            with held(path.with_name(path.name + ".lock"), wait=True, option=DATA):
                 if not path.exists():
                     source = self._from_any(path, progress)
                     note(path, checksum_of(path, self._algorithm), source)
-                elif not ((known := noted(path)) and known.still_fits(path)):
+                elif not _is_known(path):
                     self._check(path)
         return path
 
@@ -114,3 +116,8 @@ class RemoteFile(Source):
         except Nowhere as nowhere:
             page = f" You can also download it by hand from {self.page}." if self.page else ""
             raise DownloadError(f"{nowhere}{page}") from None
+
+
+def _is_known(path: Path) -> bool:
+    """Whether a file was checked, and not changed since."""
+    return path.exists() and bool((known := noted(path)) and known.still_fits(path))

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -107,7 +108,8 @@ class Model(ABC):
 
     `version` changes whenever the same prompts could get another answer. `requires` lists the modules of the extra
     named `extra`. `grey_only`: images with channels are not applicable. `devices` and `dtypes` are those it can compute
-    on and in.
+    on and in. `threads`: with so many cores it is worth computing alone; with more, ``--workers auto`` starts another
+    worker. `encodes`: opening an image costs more than reading it, so that only one worker plays it.
     """
 
     name: ClassVar[str]
@@ -119,6 +121,8 @@ class Model(ABC):
     grey_only: ClassVar[bool] = False
     devices: ClassVar[tuple[str, ...]] = ("cpu",)
     dtypes: ClassVar[tuple[str, ...]] = ("float32",)
+    threads: ClassVar[int] = 1
+    encodes: ClassVar[bool] = True
     runtime: Runtime = Runtime()
 
     @property
@@ -169,6 +173,13 @@ class Model(ABC):
 
     def load(self) -> None:  # noqa: B027
         """Load the weights now instead of with the first image; refuses a file that does not fit."""
+
+    def unload(self) -> None:
+        """Drop from memory what `load` loaded: here the values of cached properties, which come again when needed."""
+        for cls in type(self).__mro__:
+            for name, value in vars(cls).items():
+                if isinstance(value, cached_property):
+                    vars(self).pop(name, None)
 
     @abstractmethod
     def open(self, volume: Volume) -> AbstractContextManager[Predictor]:
@@ -244,7 +255,12 @@ def _is_box(value: Any) -> bool:
 
 
 class VolumeModel(Model):
-    """Base of models that answer one request at a time for the whole volume: a subclass writes `segment_one`."""
+    """Base of models that answer one request at a time for the whole volume: a subclass writes `segment_one`.
+
+    Nothing is encoded for all requests; a subclass that does (in its own `open`) sets ``encodes = True``.
+    """
+
+    encodes = False
 
     @abstractmethod
     def segment_one(self, volume: Volume, request: Request) -> Answer:

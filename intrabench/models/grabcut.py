@@ -27,6 +27,7 @@ class GrabCut(SliceModel):
     name = "grabcut"
     extra = "grabcut"
     requires = ("cv2",)
+    encodes = False
     accepts = frozenset({"point", "box2d"})
 
     intensity: Intensity = "volume"

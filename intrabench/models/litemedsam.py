@@ -6,15 +6,17 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
 from numpy.typing import NDArray
 
 from intrabench.models.parts import resize
 from intrabench.models.parts.recipe import Recipe
 from intrabench.models.parts.sam_family import SamFamily, bilinear
 from intrabench.models.parts.slice_model import Floats
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(eq=False)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from intrabench.models.networks.sam import build_sam
@@ -14,6 +13,9 @@ from intrabench.models.parts import resize
 from intrabench.models.parts.recipe import Recipe
 from intrabench.models.parts.sam_family import SamFamily, bilinear
 from intrabench.models.parts.slice_model import Floats
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(eq=False)
@@ -52,5 +54,7 @@ class MedSAM(SamFamily):
 
     def masks(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
         """As in MedSAM, probabilities (not logits) are resized directly to the slice."""
+        import torch
+
         probability = 1 / (1 + torch.exp(torch.tensor(-self.recipe.threshold)))
         return bilinear(torch.sigmoid(self.unpadded(low, frame)), frame.shape) > probability.item()

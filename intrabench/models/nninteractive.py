@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
+from intrabench.doing import loading
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask, box_slices
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, failure_of
@@ -61,6 +61,7 @@ class NnInteractive(Model):
     extra = "nninteractive"
     requires = ("nnInteractive", "nnunetv2")  # the first alone may be the package's thin client
     devices = ("cpu", "cuda")
+    threads = 4
     feeds_back = True
     version = "2"
 
@@ -96,7 +97,7 @@ class NnInteractive(Model):
             keep_freed_memory()
         folder, session = self._folder(), self._session()
         try:
-            with _quiet(), _weights_only():
+            with loading(f"loading {self.name}"), _quiet(), _weights_only():
                 _check_plans(folder)
                 # what initialize_from_trained_model_folder loads, but to be shared by the sessions of all images
                 parts: dict[str, Any] = session._load_model_artifacts_from_disk(str(folder))
@@ -128,6 +129,8 @@ class NnInteractive(Model):
 
     def _session(self) -> Any:
         """A new session of the package, without a network."""
+        import torch
+
         try:
             with _quiet():
                 from nnInteractive.inference.inference_session import nnInteractiveInferenceSession
@@ -223,6 +226,8 @@ def _check_image(array: NDArray[Any]) -> None:
 
 def _check_plans(folder: Path) -> None:
     """Refuse plans that name anything but networks and layers, because nnU-Net calls what they name."""
+    import torch
+
     plans = json.loads((folder / "plans.json").read_text(encoding="utf-8"))
     for configuration in plans["configurations"].values():
         about = configuration.get("architecture")
@@ -238,6 +243,8 @@ def _check_plans(folder: Path) -> None:
 @contextmanager
 def _weights_only() -> Iterator[None]:
     """Read checkpoints as data only, not unpickled as by the package; nnU-Net's logs in them contain NumPy numbers."""
+    import torch
+
     scalar: Any = np.float64(0).__reduce__()[0]
     scalars = [(scalar, f"numpy.{core}.multiarray.scalar") for core in ("core", "_core")]
     dtypes = [type(np.dtype(kind)) for kind in ("f2", "f4", "f8", "i4", "i8", "?")]

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from intrabench.models.networks.sam2 import Release, Size, build_sam2
+from intrabench.models.networks.sam2_choice import Release, Size
 from intrabench.models.parts import resize
 from intrabench.models.parts.network_model import NetworkModel
 from intrabench.models.parts.recipe import Recipe
 from intrabench.models.parts.sam_family import SamFamily, bilinear
 from intrabench.models.parts.slice_model import Floats
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(eq=False)
@@ -35,6 +37,8 @@ class Sam2Choice(NetworkModel):
 
     def build(self) -> Any:
         """The network of that size and release."""
+        from intrabench.models.networks.sam2 import build_sam2
+
         return build_sam2(self.size, self.release)
 
 
@@ -56,6 +60,8 @@ class SAM2(Sam2Choice, SamFamily):
 
     def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats]:
         """Slices to embeddings: three maps in one vector."""
+        import torch
+
         batch = torch.from_numpy(np.stack([self.prepare(image) for image in images]))
         with self.computing():
             embeddings: Floats = self.network.encode(batch.to(self.runtime.device)).cpu().numpy()
@@ -81,6 +87,8 @@ def as_points(
     points: tuple[torch.Tensor, torch.Tensor] | None, boxes: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Points ``(n, k, 2)`` with labels ``(n, k)`` and boxes ``(n, 4)``, all as points: corners have labels 2 and 3."""
+    import torch
+
     parts = [] if points is None else [points]
     if boxes is not None:
         labels = torch.tensor([2, 3], device=boxes.device).expand(len(boxes), 2)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Request
-from intrabench.models.networks.sam2 import SIDE, normalised
-from intrabench.models.networks.sam2_video import SlicePrompt, fill_holes, play_round
+from intrabench.models.networks.sam2_choice import SIDE
 from intrabench.models.parts import resize
 from intrabench.models.parts.crop_model import CropModel, Floats, OpenCrops
 from intrabench.models.parts.intensity import slice_images
@@ -24,6 +22,11 @@ from intrabench.models.sam2 import Sam2Choice, as_points
 from intrabench.prompts import Derived, Prompts
 from intrabench.specs import switch
 from intrabench.volume import Volume
+
+if TYPE_CHECKING:
+    import torch
+
+    from intrabench.models.networks.sam2_video import SlicePrompt
 
 Corrections = Literal["conditioning", "overwritten"]
 """conditioning: a corrected slice is one at which all others look from then on, as in the authors' training
@@ -66,6 +69,8 @@ class SAM2Video(Sam2Choice, CropModel):
 
     def encode(self, crop: Floats) -> Floats:
         """A prepared slice ``(3, 1024, 1024)`` to its embedding: three maps in one vector."""
+        import torch
+
         with self.computing():
             embedding: Floats = (
                 self.network.encode(torch.from_numpy(crop[None]).to(self.runtime.device))[0].cpu().numpy()
@@ -74,6 +79,10 @@ class SAM2Video(Sam2Choice, CropModel):
 
     def frame(self, image: NDArray[np.uint8]) -> Floats:
         """An 8-bit slice as the network takes it, ``(3, 1024, 1024)``: as the authors load frames, without JPEG."""
+        import torch
+
+        from intrabench.models.networks.sam2 import normalised
+
         values = resize.fit(image, "squash_bicubic_smooth", self.side) / 255
         frame: Floats = normalised(torch.from_numpy(values)).numpy()
         return frame
@@ -84,6 +93,8 @@ class SAM2Video(Sam2Choice, CropModel):
         Raises:
             ValueError: a prompt lies outside of the volume.
         """
+        from intrabench.models.networks.sam2_video import play_round
+
         given = [turn.prompts for turn in request.given]
         prompts = {z: self._prompt(given, z, image.volume.shape) for z in request.turns[-1].prompts.slices()}
         if not prompts:
@@ -103,15 +114,23 @@ class SAM2Video(Sam2Choice, CropModel):
         return Answer(Mask.union(masks), memory=past)
 
     def _mask(self, logits: torch.Tensor, z: int, shape: tuple[int, int]) -> Mask:
+        from intrabench.models.networks.sam2_video import fill_holes
+
         filled = fill_holes(self.finite(logits), self.fill_holes).to(self.runtime.device)
         return Mask.of((bilinear(filled, shape) > self.threshold).cpu().numpy(), (z, 0, 0))
 
     def _features(self, image: OpenCrops, z: int) -> torch.Tensor:
+        import torch
+
         embedding = image.embedding(z, lambda: self.frame(image.prepared(z)))
         return torch.from_numpy(np.array(embedding)).to(self.runtime.device)
 
     def _prompt(self, given: list[Prompts], z: int, shape: tuple[int, int, int]) -> SlicePrompt:
         """What counts on a slice: the last box, then all points."""
+        import torch
+
+        from intrabench.models.networks.sam2_video import SlicePrompt
+
         points = np.vstack([prompts.points[prompts.points[:, 0] == z, 1:] for prompts in given])
         boxes = np.vstack([prompts.boxes2d[prompts.boxes2d[:, 0] == z, 1:] for prompts in given])[-1:]
         if not 0 <= z < shape[0] or (len(points) and not ((points >= 0).all() and (points[:, :2] < shape[1:]).all())):

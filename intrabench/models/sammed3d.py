@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch.nn import functional
 
 from intrabench.mask import Box, Mask
 from intrabench.models.base import Answer, Request
@@ -18,6 +16,9 @@ from intrabench.models.parts.recipe import Policy
 from intrabench.prompts import Derived
 from intrabench.specs import switch
 from intrabench.volume import Volume
+
+if TYPE_CHECKING:
+    import torch
 
 SIDE = 128
 STEP_MM = 1.5
@@ -88,6 +89,8 @@ class SAMMed3D(CropModel):
         return Answer(self._mask(low, crop), memory=memory, reach=crop.box)
 
     def _decode(self, embedding: Floats, points: NDArray[Any], previous: NDArray[np.float16] | None) -> torch.Tensor:
+        import torch
+
         before = np.zeros((SIDE // 4,) * 3) if previous is None else previous
         with self.computing():
             low: torch.Tensor = self.network.decode(
@@ -99,11 +102,15 @@ class SAMMed3D(CropModel):
         return self.finite(low)
 
     def _mask(self, low: torch.Tensor, crop: Crop) -> Mask:
+        from torch.nn import functional
+
         threshold = {"official": 0.0, "radioactive": 0.5}[self.policy] if self.threshold is None else self.threshold
         full = functional.interpolate(low, (SIDE,) * 3, mode="trilinear", align_corners=False)[0, 0]
         return crop.paste((full > threshold).cpu().numpy())
 
     def _tensor(self, array: NDArray[Any]) -> torch.Tensor:
+        import torch
+
         return torch.from_numpy(np.array(array, dtype=np.float32, order="C")).to(self.runtime.device)
 
 

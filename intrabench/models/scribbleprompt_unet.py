@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from intrabench.models.parts import resize
@@ -72,6 +71,8 @@ class ScribblePromptUNet(WithRecipe, NetworkModel, SliceModel):
         Raises:
             FloatingPointError: the network's answer is not finite.
         """
+        import torch
+
         channels = torch.from_numpy(np.stack([self.channels(item) for item in items])).to(self.runtime.device)
         with self.computing():
             logits = self.finite(self.network(channels).float()[:, 0])

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from intrabench.mask import Box
 from intrabench.models.base import Answer, Request
@@ -15,6 +14,9 @@ from intrabench.models.parts.recipe import Policy
 from intrabench.prompts import Derived
 from intrabench.specs import switch
 from intrabench.volume import Volume
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(eq=False)
@@ -62,6 +64,8 @@ class SegVol(CropModel):
 
     def encode(self, crop: Floats) -> Floats:
         """A window ``(32, 256, 256)`` to its embedding ``(768, 8, 16, 16)``."""
+        import torch
+
         with self.computing():
             batch = torch.from_numpy(crop[None, None]).to(self.runtime.device)
             embedding: Floats = self.network.encode(batch).float()[0].cpu().numpy()
@@ -73,6 +77,8 @@ class SegVol(CropModel):
         Raises:
             ValueError: a prompt lies outside of the volume.
         """
+        import torch
+
         from intrabench.models.networks.segvol_zoom import Prompts, segment
 
         points = np.vstack([turn.prompts.points for turn in request.given])

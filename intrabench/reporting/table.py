@@ -13,13 +13,13 @@ from intrabench.errors import IntraBenchError
 from intrabench.protocols import row_names
 from intrabench.reporting.reference import beside
 from intrabench.results import labels
-from intrabench.results.current import IDENTITY, MODEL, PROTOCOL, current
+from intrabench.results.current import IDENTITY, MODEL, PROTOCOL, VERSIONS, current
 from intrabench.results.schema import SCHEMA
 from intrabench.specs import nearest
 from intrabench.statistics.aggregate import AGGREGATIONS, COUNTS, Aggregation, aggregate, aggregation
 from intrabench.statistics.matched import MATCHED, matched_scores
 from intrabench.statistics.measures import described, measured, scored_by, summary
-from intrabench.statistics.scores import FailurePolicy, scores
+from intrabench.statistics.scores import UNIT, FailurePolicy, scores
 from intrabench.statistics.soundness import check_mixable, some_rows
 
 PRINTED = pl.struct("protocol", "prompter").map_elements(
@@ -28,6 +28,12 @@ PRINTED = pl.struct("protocol", "prompter").map_elements(
 """A prompter's text in tables; rows of published tables are shown by their names."""
 
 EFFORT = ("interactions", "dof", "seconds_human")
+
+READ = (
+    *(*IDENTITY, *VERSIONS.values(), *UNIT, "patient", "session", "round", "written_at"),
+    *("status", "dice", *EFFORT, "encode_s", "segment_s", "seen_in_training"),
+)
+"""Columns that `effort_table` and `seen_in_training` read if no layout is given."""
 
 _TAKEN = {*SCHEMA, *COUNTS, "sessions", "failed", "not_applicable", "average", "human s", "n/a"}
 """Columns that tables have besides those of data sets, labels, ..."""

@@ -13,8 +13,10 @@ import polars as pl
 
 from intrabench.bounded import Arrays
 from intrabench.errors import IntraBenchError, several
+from intrabench.results.compact import tidy
 from intrabench.results.differences import describe, differences
 from intrabench.results.masks import cut_masks, damaged_masks
+from intrabench.results.packs import contents, listed
 from intrabench.results.parts import damaged_files, damaged_parts, read_rows
 from intrabench.results.placing import put_in_place
 from intrabench.results.runs import read_record, read_records
@@ -31,7 +33,7 @@ class Merged:
 
     conflicts: results that contradict each other; nothing was copied then, except with `newest`. rounding: differences
     machines may do to networks, and masks that differ. damaged: parts that were left out. versions: packages of which
-    the runs had several.
+    the runs had several. packed: a sentence if there were so many small parts that they were put together.
     """
 
     copied: int = 0
@@ -40,6 +42,7 @@ class Merged:
     rounding: list[str] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
     versions: list[str] = field(default_factory=list)
+    packed: str = ""
 
 
 def merge(sources: Sequence[Path], out: Path, *, newest: bool = False) -> Merged:
@@ -65,34 +68,44 @@ def merge(sources: Sequence[Path], out: Path, *, newest: bool = False) -> Merged
     if newest or not merged.conflicts:
         put_in_place(files, out)
         merged.copied = len(files)
+        merged.packed = tidy(out) if files else ""
     return merged
 
 
 def _wanted(sources: Sequence[Path], out: Path, merged: Merged) -> dict[Path, Path]:
     """The files to copy and their paths below `out`. Of two files with one name, one may be more complete."""
     files: dict[Path, Path] = {}
+    bad = damaged_files(out)
+    there = {
+        folder: {name for path in listed(out / folder) if path not in bad for name in contents(path)}
+        for folder in FOLDERS
+    }
     for source in sources:
         damaged = [*damaged_files(source), *cut_masks(source)]
         for folder, pattern in FOLDERS.items():
-            for path in sorted(set((source / folder).glob(pattern)).difference(damaged)):
+            for path in sorted({*listed(source / folder), *(source / folder).glob(pattern)}.difference(damaged)):
                 if not path.is_file():
                     merged.damaged.append(f"{path} is no file and is left out; move it away")
                     continue
                 place = path.relative_to(source)
-                there = files.get(place, out / place)
-                if not there.exists() or _progress(path) > _progress(there):
+                ours, parts = files.get(place, out / place), contents(path)
+                if not ours.exists() and there[folder].issuperset(parts):  # packed here, or there
+                    merged.skipped += 1
+                    continue
+                if not ours.exists() or _progress(path) > _progress(ours):
                     files[place] = path
+                    there[folder] |= {*parts}
                     continue
                 merged.skipped += 1
-                if _progress(path) < _progress(there) or cmp(path, there, shallow=False):
+                if _progress(path) < _progress(ours) or cmp(path, ours, shallow=False):
                     continue
                 if folder != "masks":
                     raise IntraBenchError(
-                        f"{path} and {there} are of one run and should be equal, but are not; delete the one that was "
+                        f"{path} and {ours} are of one run and should be equal, but are not; delete the one that was "
                         "changed or damaged, and merge again"
                     )
-                if not _equal_masks(path, there):
-                    merged.rounding.append(f"masks {path} differ from {there}, which are kept")
+                if not _equal_masks(path, ours):
+                    merged.rounding.append(f"masks {path} differ from {ours}, which are kept")
     return dict(reversed(files.items()))
 
 

@@ -13,11 +13,11 @@ from intrabench.documents import Unreadable, read_json
 from intrabench.names import file_name
 from intrabench.values import is_a
 
-FINISHED = "finished"
-"""The state of a finished run; others are running, interrupted, or failed with the type of the error."""
+FINISHED, RUNNING = "finished", "running"
+"""States of runs; others are interrupted, or failed with the type of the error. One that was killed stays running."""
 
 LOCK = ".run"
-"""Name of the lock that a run holds, with the run's id."""
+"""Ending of the lease that a run holds, after the run's id."""
 
 _RENAMED = {"models": "model", "prompters": "prompter", "datasets": "dataset", "seeds": "seed"}
 _RENAMED |= {"memory_mb": "memory", "plugins": "plugin"}

@@ -9,33 +9,42 @@ runs/RUN.json            the manifest of the run: command, versions, machine, da
 from __future__ import annotations
 
 import json
+import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from io import BytesIO
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import polars as pl
 
 from intrabench.atomic import all_atomically, make_folder
 from intrabench.errors import IntraBenchError
-from intrabench.leftovers import remove_leftovers
+from intrabench.leftovers import LEASES, remove_leftovers
 from intrabench.mask import Mask
 from intrabench.names import check_utf8
+from intrabench.results.arrivals import Arrivals
+from intrabench.results.damage import is_sound
 from intrabench.results.masks import is_whole, masks_file, write_masks
-from intrabench.results.parts import PROGRESS, finished_of, latest_stamp, newest_stamp, read_parts, read_rows
-from intrabench.results.schema import SCHEMA, TURNS, measured_columns
+from intrabench.results.packs import PAUSES, part_name
+from intrabench.results.parts import DECIDING, cases_of, current_rows, latest_stamp, newest_stamp, read_parts
+from intrabench.results.progress import Progress
+from intrabench.results.schema import FAILED, SCHEMA, TURNS, measured_columns
 from intrabench.target import WHOLE_CASE
 
 
 class Store:
-    """A results folder open for writing."""
+    """A results folder open for writing; several threads may use it."""
 
     def __init__(self, root: Path, run_id: str, record: Callable[[], Mapping[str, Any]] = dict) -> None:
         """Create the folder. The result of `record` is written with the first part; `parts` counts the parts."""
         self.root, self.run_id, self._record, self.parts = root, run_id, record, 0
-        self._seen: dict[str, pl.DataFrame] = {}
+        self._lock = RLock()
+        self._arrivals, self._progress = Arrivals(root), Progress()
+        self._patients: pl.DataFrame | None = None
+        self._newest = -1
         self._stamps: list[int] = []
         check_utf8(str(root), "the results folder")  # polars writes to no other path
         try:
@@ -53,13 +62,12 @@ class Store:
 
         So what a run writes is newer than what it found, although the clock of the machine before may have been ahead.
         """
-        before = max(self._found, self._stamps[-1] if self._stamps else 0)
-        self._stamps = [*self._stamps[:1], max(time.time_ns(), min(before + 1, _LAST))]
-        return self._stamps[-1]
-
-    @cached_property
-    def _found(self) -> int:
-        return newest_stamp(self.root)
+        with self._lock:
+            if self._newest < 0:
+                self._newest = newest_stamp(self.root)
+            self._newest = max(time.time_ns(), min(self._newest + 1, _LAST))
+            self._stamps = [*self._stamps[:1], self._newest]
+            return self._newest
 
     def write_part(self, rows: Sequence[Mapping[str, Any]], turns: Sequence[Mapping[str, Any]]) -> None:
         """Write the turns and then the rows of finished sessions; a session counts only once its rows are written.
@@ -68,36 +76,79 @@ class Store:
             IntraBenchError: a row has a column that is neither in `SCHEMA` nor a metric of its `metrics`.
         """
         schema = SCHEMA | measured_columns(rows)
-        if self.parts == 0:
-            self.write_record(self._record())
-        self.parts += 1
-        name = f"{self.run_id}-{self.parts:04d}.parquet"
-        now = self.stamp()
-        stamped = [{"run_id": self.run_id, "written_at": now, **row} for row in rows]
-        given = [{"written_at": now, **turn} for turn in turns]
-        _write({self.root / "turns" / name: partial(write_parquet, pl.DataFrame(given, schema=TURNS))})
-        _write({self.root / "rows" / name: partial(write_parquet, pl.DataFrame(stamped, schema=schema))})
+        with self._lock:  # so that no part is there before one with a lower number
+            if self.parts == 0:
+                self.write_record(self._record())
+            self.parts += 1
+            name = part_name(self.run_id, self.parts)
+            now = self.stamp()
+            stamped = pl.DataFrame([{"run_id": self.run_id, "written_at": now, **row} for row in rows], schema=schema)
+            given = pl.DataFrame([{"written_at": now, **turn} for turn in turns], schema=TURNS)
+            _write({self.root / "turns" / name: partial(write_parquet, given)})
+            _write({self.root / "rows" / name: partial(write_parquet, stamped)})
+            self._arrivals.know([self.root / "rows" / name])
+            if is_sound(stamped):
+                self._progress.add(stamped)
 
     def write_record(self, record: Mapping[str, Any]) -> None:
         """Write the record of the run, in place of an earlier one; `stamps` are its first and its newest one."""
-        self.stamp()
-        text = json.dumps(
-            {"run_id": self.run_id, "stamps": [self._stamps[0], self._stamps[-1]], **record}, indent=1, default=str
-        )
-        _write({self.root / "runs" / f"{self.run_id}.json": lambda path: path.write_text(text, "utf-8")})
+        with self._lock:
+            self.stamp()
+            text = json.dumps(
+                {"run_id": self.run_id, "stamps": [self._stamps[0], self._stamps[-1]], **record}, indent=1, default=str
+            )
+            _write({self.root / "runs" / f"{self.run_id}.json": lambda path: path.write_text(text, "utf-8")})
 
     def finished(self, rounds: int) -> set[str]:
-        """Sessions that are complete for this number of rounds; only new parts are read."""
-        for path in (self.root / "rows").glob("*.parquet"):
-            if path.name not in self._seen:
-                self._seen[path.name] = found = read_parts([path], SCHEMA).select(PROGRESS)
-                self._found = max(self._found, latest_stamp(found))  # other runs write here, too
-        return finished_of(pl.concat(self._seen.values()), rounds) if self._seen else set()
+        """Sessions that are complete for this number of rounds, also by the parts that other runs have written since.
+
+        The set is live: later calls change it. A call costs as much as what is new.
+        """
+        with self._lock:
+            self._look()
+            return self._progress.finished(rounds)
 
     def failed_cases(self) -> set[str]:
         """Sessions that stand for a case whose last preparation failed."""
-        rows = read_rows(self.root)
-        return set(rows.filter(pl.col("target") == WHOLE_CASE)["session"].to_list())
+        with self._lock:
+            self._look()
+            rows = current_rows(self._progress.all().filter(pl.col("target") == WHOLE_CASE))
+            return set(rows.filter(pl.col("status").is_in(FAILED))["session"].to_list())
+
+    def are_newest(self, sessions: Collection[str]) -> bool:
+        """Whether no other session in the folder was written after one of these, or together with one."""
+        with self._lock:
+            self._look()
+            rows = self._progress.all()
+        ours = rows["session"].is_in(list(sessions))
+        first = rows.filter(ours)["written_at"].min()
+        return rows.filter(~ours & (pl.col("written_at") >= first)).is_empty()
+
+    def patients(self) -> pl.DataFrame:
+        """Who the patients of cases were by the rows that were found first: dataset, case, patient."""
+        with self._lock:
+            if self._patients is None:
+                self._look()
+            found = self._patients
+        assert found is not None
+        return found
+
+    def _look(self) -> None:
+        """Read the parts that are new."""
+        for pause in PAUSES:
+            new = self._arrivals.look()
+            if not new and self._patients is not None:
+                break
+            rows = read_parts(new, SCHEMA, DECIDING, metrics=False)
+            if self._patients is None:
+                self._patients = cases_of(current_rows(rows))
+            self._newest = max(self._newest, latest_stamp(rows))
+            self._progress.add(rows)
+            there = [path for path in new if os.path.lexists(path)]
+            self._arrivals.know(there)
+            if len(there) == len(new):
+                break
+            time.sleep(pause)  # some were packed before they were read
 
     def has_masks(self, session: str) -> bool:
         """Whether the masks of a session are stored; a file that was cut short does not count."""
@@ -117,16 +168,16 @@ class Store:
 
 def clean(root: Path) -> None:
     """Remove what killed runs and merges left in a results folder more than a day ago."""
-    remove_leftovers(root, ".merge-*")
-    remove_leftovers(root / "locks", "*.lock", "*.run")
+    remove_leftovers(root, ".merge-*", ".probe-*")
+    remove_leftovers(root / "locks", *LEASES)
     for folder in ("rows", "turns", "masks", "runs"):
         remove_leftovers(root / folder, ".*.part", ".*.tmp")
 
 
-def write_parquet(frame: pl.DataFrame, path: Path) -> None:
+def write_parquet(frame: pl.DataFrame, path: Path, metadata: dict[str, str] | None = None) -> None:
     """Write a frame as Parquet; unlike those of polars, the errors tell that a disk is full."""
     content = BytesIO()
-    frame.write_parquet(content)
+    frame.write_parquet(content, metadata=metadata)
     path.write_bytes(content.getbuffer())
 
 

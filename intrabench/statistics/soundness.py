@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import polars as pl
-from filelock import FileLock, Timeout
 
 from intrabench.errors import IntraBenchError
+from intrabench.leases import is_held
 from intrabench.protocols import PROTOCOLS
 from intrabench.results.labels import PROTOCOL
 from intrabench.results.parts import damaged_parts, read_rows
@@ -20,7 +20,7 @@ def is_partial(root: Path) -> str:
 
     Sessions are stored whole. Whether some are missing is known only from the record of their run.
     """
-    if any(_is_held(path) for path in sorted((root / "locks").glob(f"*{LOCK}"))):
+    if any(is_held(path) for path in sorted((root / "locks").glob(f"*{LOCK}"))):
         return f"a run into {root} is still going on; these are its results so far"
     left = unfinished(root)
     if not left:
@@ -76,13 +76,3 @@ def _meaning(rows: pl.DataFrame, column: str) -> str:
     versions = sorted(one for one in {*preset.metrics, *asked} if one.rpartition("@")[0] == column)
     measured = () if column == MachineTime.column else (" and ".join(versions) or f"without {column}",)
     return ", ".join((*measured, preset.aggregation, f"stop {stop}" if stop else "no early stop"))
-
-
-def _is_held(path: Path) -> bool:
-    try:
-        with FileLock(path, timeout=0):
-            return False
-    except Timeout:
-        return True
-    except OSError:  # a read-only folder: no run can be writing
-        return False

@@ -69,7 +69,7 @@ def test_a_run_and_its_data(say: Say, narrow: Callable[[int], None], data: Path,
     said = say(*RUN)
     assert said.code == 2  # the case would be a failed row, but that cannot be written either
     assert "cannot be written (File too large): choose a writable folder" in said.err
-    assert [name for name in files(data) if not name.endswith(".lock")] == []
+    assert files(data) == []
 
 
 @pytest.mark.parametrize("size", [100, 1000, 5000])
@@ -78,8 +78,11 @@ def test_results_that_cannot_be_written(say: Say, narrow: Callable[[int], None],
     narrow(size)
     said = say(*RUN)
     assert said.code == 2
-    assert "error: cannot write to " in said.err
-    assert "(File too large); free space or choose another folder with --out\n" in said.err
+    if size == 100:  # not even who works here
+        assert "cannot be written (File too large): choose a writable folder.\n" in said.err
+    else:
+        assert "error: cannot write to " in said.err
+        assert "(File too large); free space or choose another folder with --out\n" in said.err
     assert list(Path("intrabench-results").rglob("*.part")) == list(Path("intrabench-results/rows").iterdir()) == []
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     assert say(*RUN).code == 0

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from intrabench.engine import remote
+from intrabench.engine.workers import process as process_module
 
 Started = list[subprocess.Popen[bytes]]
 
@@ -22,7 +22,7 @@ def started(monkeypatch: pytest.MonkeyPatch, data: object) -> Iterator[Started]:
 
     def popen(command: Any, *args: Any, **options: Any) -> Any:
         process = real(command, *args, **options)
-        if remote._BOOTSTRAP in command:
+        if process_module._BOOTSTRAP in command:
             processes.append(process)
         return process
 

@@ -1,7 +1,8 @@
 """Kill runs at random moments, continue them, and compare what is stored with a run that nobody disturbed.
 
-``python -m tests.engine.kill_drill 100`` kills 100 times. Each trial starts a real ``intrabench run --save-masks``,
-whose model is in a worker process, kills the run or its worker, and continues it to its end.
+``python -m tests.engine.kill_drill 100`` kills 100 times. Each trial starts a real ``intrabench run --save-masks``
+with two workers that play and one that converts, kills the run or one of those, and continues it to its end. In every
+second trial the model is in a process of another interpreter, below each worker.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -23,9 +25,11 @@ import polars as pl
 from intrabench.results.masks import read_masks
 from intrabench.results.parts import read_rows, read_turns
 
-SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+MARK = "KILL_DRILL"
+"""The environment variable by which the processes of a drill are known."""
 PASSING = ("encode_s", "segment_s", "prompt_s", "batch", "peak_memory_mb", "run_id", "written_at")
-COUNTED = ("lost", "doubled", "changed", "left over")
+COUNTED = ("lost", "doubled", "changed", "left over", "alive")
 
 PLUGIN = '''
 import time
@@ -48,20 +52,22 @@ class Slow(VolumeModel):
 '''
 
 
-def start(folder: Path, out: str) -> subprocess.Popen[bytes]:
-    """A run of 48 sessions in 4 groups."""
+def start(folder: Path, out: str, remote: bool = False) -> subprocess.Popen[bytes]:
+    """A run of 48 sessions in 4 groups, whose cases are converted meanwhile."""
     words = "run -m slow -p box_slice -p box_interp:n=2 -d phantom:shape=16x32x32,instances=6,scans=4 --save-masks"
-    more = ["--plugin", "slow.py", "--python", sys.executable, "--out", out]
-    environment = {**os.environ, "INTRABENCH_DATA": str(folder / "data"), "OMP_NUM_THREADS": "1"}
+    more = ["--plugin", "slow.py", "--workers", "2", "--out", out]
+    more += ["--python", sys.executable] if remote else []
+    data = folder / f"data of {out}"
+    environment = {**os.environ, "INTRABENCH_DATA": str(data), "OMP_NUM_THREADS": "1", MARK: str(folder)}
     command = [sys.executable, "-m", "intrabench", *words.split(), *more]
     return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
-def complete(folder: Path, out: str) -> float:
+def complete(folder: Path, out: str, remote: bool = False) -> float:
     """Run to the end; seconds. Sessions of a worker that was killed are tried again."""
     started = time.monotonic()
     for _ in range(3):
-        process = start(folder, out)
+        process = start(folder, out, remote)
         _, said = process.communicate(timeout=300)
         if process.returncode == 0:
             return time.monotonic() - started
@@ -69,43 +75,63 @@ def complete(folder: Path, out: str) -> float:
 
 
 def children(process: int) -> list[int]:
-    """The processes that a process has started."""
-    tasks = Path(f"/proc/{process}/task").glob("*/children")
-    return [int(word) for task in tasks for word in task.read_text().split()]
+    """The processes that a process has started, and those that they have started."""
+    found = []
+    for task in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(OSError):  # it ended meanwhile
+            found += [int(word) for word in task.read_text().split()]
+    return found + [one for child in found for one in children(child)]
 
 
-def disturb(folder: Path, out: str, chance: random.Random, longest: float) -> str:
-    """Start a run and kill it, or its worker, at a random moment; what was done."""
-    process = start(folder, out)
-    time.sleep(chance.uniform(0.0, longest))
+def alive(folder: Path) -> int:
+    """How many processes of a drill are left a while after the run ended."""
+    for _ in range(100):
+        found = 0
+        for entry in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                found += f"{MARK}={folder}".encode() in (entry / "environ").read_bytes()
+        if not found:
+            break
+        time.sleep(0.1)
+    return found
+
+
+def disturb(folder: Path, out: str, chance: random.Random, longest: float, remote: bool) -> str:
+    """Start a run and kill it, or a process of it, at a random moment; what was done."""
+    process = start(folder, out, remote)
+    time.sleep(chance.uniform(0.0, 0.8 * longest))
     sign, victims = chance.choice(SIGNALS), children(process.pid)
-    if victims and chance.random() < 0.25:
+    if victims and chance.random() < 0.5:
         victim, what = chance.choice(victims), "worker"
     else:
         victim, what = process.pid, "run"
     if process.poll() is not None:
         return "too late"
-    os.kill(victim, sign)
+    with suppress(ProcessLookupError):
+        os.kill(victim, sign)
     process.communicate(timeout=300)
     return f"{sign.name} to the {what}"
 
 
 def trial(folder: Path, chance: random.Random, longest: float, kills: int) -> tuple[Counter[str], Counter[str]]:
     """Kill a run so often, then complete it; what was done, and how much went wrong."""
-    out, done, wrong = "killed", Counter[str](), Counter[str]()
-    shutil.rmtree(folder / out, ignore_errors=True)
+    out, done, wrong, remote = "killed", Counter[str](), Counter[str](), chance.random() < 0.5
+    for left in (out, f"data of {out}"):
+        shutil.rmtree(folder / left, ignore_errors=True)
     kept = pl.DataFrame()
     for _ in range(kills):
-        done[disturb(folder, out, chance, longest)] += 1
+        done[disturb(folder, out, chance, longest, remote)] += 1
+        wrong["alive"] += alive(folder)
         kept = successes(folder / out)
-    complete(folder, out)
+    complete(folder, out, remote)
+    wrong["left over"] += len(list((folder / out / "locks").glob("*.lock")))
     compare(folder / "whole", folder / out, wrong)
     if not kept.is_empty():
         now = successes(folder / out).select("session", "round", "written_at")
         wrong["lost"] += len(kept.join(now, on=["session", "round", "written_at"], how="anti"))
     for path in [folder / out, *(folder / out).rglob("*")]:
         os.utime(path, (0, 0))  # two days later
-    complete(folder, out)
+    complete(folder, out, remote)
     wrong["left over"] += sum(path.name.startswith(".") for path in (folder / out).rglob("*"))
     return done, wrong
 
@@ -141,7 +167,6 @@ def drill(kills: int, seed: int = 0, per_trial: int = 2) -> tuple[Counter[str], 
     with tempfile.TemporaryDirectory(prefix="kill-drill-") as name:
         folder = Path(name)
         (folder / "slow.py").write_text(PLUGIN)
-        complete(folder, "first")  # converts the scans
         longest = complete(folder, "whole")
         while (left := kills - sum(done.values()) + done["too late"]) > 0:
             did, went = trial(folder, chance, longest, min(per_trial, left))

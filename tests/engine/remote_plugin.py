@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from intrabench.doing import encoding, loading
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Model, Predictor, Request, VolumeModel
 from intrabench.models.box_fill import BoxFill
@@ -65,6 +66,18 @@ class Sleeping(VolumeModel):
         else:
             time.sleep(60)
         return Answer(Mask.empty())
+
+
+@dataclass(eq=False)
+class Stepping(VolumeModel):
+    """Encodes something, for which it loads something."""
+
+    name = "stepping"
+    accepts = frozenset({"box3d"})
+
+    def segment_one(self, volume: Volume, request: Request) -> Answer:
+        with encoding("encoding slice 1 of 2"), loading("loading stepping"):
+            return Answer(Mask.empty())
 
 
 class Memory:

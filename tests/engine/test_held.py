@@ -25,7 +25,7 @@ class FakeWriter:
 
 def held(seal: FakeSeal) -> tuple[Any, FakeWriter]:
     writer = FakeWriter()
-    found: Any = Held(writer, seal)  # type: ignore[arg-type]
+    found: Any = Held(writer.played, seal)  # type: ignore[arg-type]
     return found, writer
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from intrabench.engine.local import LocalRun, execute
+from intrabench.engine.desk import Desk
+from intrabench.engine.hand import Hands, Here
+from intrabench.engine.local import execute
 from intrabench.engine.make_job import make_job
 from intrabench.engine.options import chosen
-from intrabench.engine.plan import Group
-from intrabench.engine.player import Player
-from intrabench.engine.progress import Silent
-from intrabench.engine.units import Unit
+from intrabench.engine.plan import make_plan
+from intrabench.engine.progress.reporter import Silent
+from intrabench.engine.work import Work
+from intrabench.engine.writer import RowWriter
 from intrabench.models.base import Answer, Request
 from intrabench.models.box_fill import BoxFill
 from intrabench.results.parts import read_rows
@@ -31,7 +34,7 @@ class Counting(Silent):
     def begin(self, total: int, done: int) -> None:
         self.begun = total, done
 
-    def advance(self, sessions: int, failed: int) -> None:
+    def advance(self, sessions: int, failed: int, dice: Sequence[float] = ()) -> None:
         self.advanced += sessions
 
 
@@ -41,22 +44,24 @@ def test_sessions_that_another_run_finishes_meanwhile_are_counted_and_not_played
     given = {"model": "box_fill", "prompter": "box_volume", "dataset": "phantom:shape=8x48x56,instances=3"}
     options, one_target = chosen(given), chosen({**given, "targets": "blob.1"})
     folder, reporter = Path("results"), Counting()
-    run = LocalRun(make_job(options), Store(folder, "first"), reporter)
-    real, looked = Player.missing, list[int]()
+    real, looked = Desk.unfinished, list[int]()
 
-    def missing(self: Player, group: Group) -> list[Unit]:
-        found = real(self, group)
-        if self is run.player:
+    def unfinished(self: Desk, keys: Sequence[str]) -> set[str]:
+        found = real(self, keys)
+        if self is work.desk:
             looked.append(len(found))
-            if len(looked) == 2:  # the first look was for `begin`; now it is about to take the lock
+            if len(looked) == 1:  # of the plan; then another run takes the lease before this one
                 execute(one_target, folder, Silent())
         return found
 
-    monkeypatch.setattr(Player, "missing", missing)
-    summary = run.run()
-    assert looked == [3, 3, 2]
+    monkeypatch.setattr(Desk, "unfinished", unfinished)
+    job, writer = make_job(options), RowWriter(Store(folder, "first"), reporter)
+    work = Work(make_plan(job, reporter), writer, reporter)
+    here = Here(job, reporter)
+    work.done_by(Hands([here], [here], here=True))
+    assert looked == [3, 2]
     assert reporter.begun == (3, 0)
-    assert (reporter.advanced, summary.computed) == (3, 2)
+    assert (reporter.advanced, writer.summary.computed) == (3, 2)
 
 
 @dataclass(eq=False)

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import ModuleType
 
+import polars as pl
 import pytest
 
-from intrabench.engine.progress import Console, Silent, reporting
+from intrabench.engine.local import execute
+from intrabench.engine.options import chosen
+from intrabench.engine.progress.reporter import Console, Silent, reporting
+from intrabench.results.parts import read_rows
+from tests.conftest import Said
 
 
 def test_off_a_terminal_lines_are_plain_and_count(capsys: pytest.CaptureFixture[str]) -> None:
@@ -23,6 +31,19 @@ def test_off_a_terminal_lines_are_plain_and_count(capsys: pytest.CaptureFixture[
     assert len(lines) == 3
 
 
+def test_a_total_that_grows_ends_when_no_case_is_left(capsys: pytest.CaptureFixture[str]) -> None:
+    with Console() as console:
+        console.converting(2)
+        console.begin(2, 0)
+        console.advance(2, 0, [0.5, 0.7])
+        console.expect(3)
+        console.converting(0)
+        console.advance(3, 1)
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "2 sessions"
+    assert second.startswith("5 of 5 sessions, 1 failed, ")
+
+
 def test_one_session_is_one(capsys: pytest.CaptureFixture[str]) -> None:
     with Console() as console:
         console.begin(1, 0)
@@ -30,6 +51,83 @@ def test_one_session_is_one(capsys: pytest.CaptureFixture[str]) -> None:
     first, second = capsys.readouterr().err.splitlines()
     assert first == "1 session"
     assert second.startswith("1 of 1 session, 1 failed, ")
+
+
+class Scores(Silent):
+    """A reporter that keeps Dice, and what goes on."""
+
+    def __init__(self) -> None:
+        self.dice: list[float] = []
+        self.done: list[tuple[str, str]] = []
+
+    def doing(self, worker: str, what: str) -> None:
+        """Keep it."""
+        self.done.append((worker, what))
+
+    def advance(self, sessions: int, failed: int, dice: Sequence[float] = ()) -> None:
+        """Keep them."""
+        self.dice += dice
+
+
+@pytest.mark.usefixtures("data")
+def test_a_run_reports_dice_of_last_rounds_and_none_of_sessions_that_do_not_apply() -> None:
+    given = {"model": ["random_walker", "box_fill"], "prompter": ["point_interp", "box_volume"], "rounds": 1}
+    options = chosen({**given, "dataset": "phantom:shape=8x48x56,instances=2", "refine": "click_center"})
+    summary, _ = execute(options, Path("results"), reporter := Scores())
+    rows = read_rows(Path("results"))
+    last = rows.sort("round").group_by("session").last()
+    assert summary.total == len(last) == 8
+    expected = last.filter(pl.col("status") != "not_applicable")["dice"].to_list()
+    assert len(expected) == 6
+    assert sorted(reporter.dice) == sorted(expected)
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize(("workers", "names"), [(0, {""}), (1, {"1", "data 1"})])
+def test_a_run_says_what_each_worker_does(workers: int, names: set[str]) -> None:
+    options = chosen(
+        {
+            "model": "box_fill",
+            "prompter": ["box_slice", "box_volume"],
+            "dataset": "phantom:shape=8x48x56,instances=2",
+            "workers": workers,
+        }
+    )
+    execute(options, Path("results"), reporter := Scores())
+    title = "phantom:shape=8x48x56,instances=2, case case-1"
+    said = [what for _, what in reporter.done if what]
+    assert said[0] == f"converting: {title}"
+    assert said[1] == f"opening the image: {title}, box_fill"
+    waves = [re.fullmatch(rf"playing (\d) sessions?: {re.escape(title)}, box_fill", what) for what in said[2:-1]]
+    assert sum(int(wave[1]) for wave in waves if wave) == 4  # how many there are in a wave depends on their time
+    assert None not in waves
+    assert said[-1] == f"closing the image: {title}, box_fill"
+    assert {worker for worker, _ in reporter.done} == names
+    assert all([what for one, what in reporter.done if one == name][-1] == "" for name in names)
+
+
+@pytest.mark.usefixtures("data")
+def test_a_quiet_run_prints_its_table_and_what_is_wrong(say: Callable[..., Said]) -> None:
+    words = ["run", "--model", "box_fill", "--prompter", "box_volume", "--dataset", "phantom:shape=8x48x56", "--quiet"]
+    said = say(*words)
+    assert said.code == 0
+    assert said.err == ""
+    assert said.out.startswith("dice: ")
+    assert said.out.endswith("┘\n")
+    damaged = next(Path("intrabench-results").glob("rows/*.parquet"))
+    damaged.write_bytes(b"PAR1")
+    again = say(*words)
+    assert "cannot be read and is left out" in again.err
+
+
+@pytest.mark.usefixtures("data")
+def test_a_quiet_download_says_only_what_is_wrong(say: Callable[..., Said]) -> None:
+    said = say("data", "get", "phantom:shape=8x48x56", "--quiet")
+    assert (said.code, said.out, said.err) == (0, "", "")
+    Path("folder").mkdir()
+    said = say("data", "get", "folder", "--quiet")
+    assert said.code != 0
+    assert "folder" in said.err
 
 
 class Shell:
@@ -44,7 +142,7 @@ def notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     """A notebook without widgets."""
     monkeypatch.setattr("builtins.get_ipython", Shell, raising=False)
     monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
-    monkeypatch.setattr("intrabench.engine.progress.find_spec", lambda name: None)
+    monkeypatch.setattr("intrabench.engine.progress.screen.find_spec", lambda name: None)
 
 
 def test_people_see_progress_and_programs_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,11 +169,11 @@ def test_a_notebook_without_widgets_gets_plain_lines_that_are_not_red(capsys: py
 
 
 @pytest.mark.usefixtures("notebook")
-def test_a_notebook_with_widgets_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("intrabench.engine.progress.find_spec", lambda name: name)
+def test_a_notebook_with_widgets_is_drawn_into(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("intrabench.engine.progress.screen.find_spec", lambda name: name)
     started = []
-    monkeypatch.setattr("rich.progress.Progress.start", lambda self: started.append(self.console.is_jupyter))
-    monkeypatch.setattr("rich.progress.Progress.stop", lambda self: None)
+    monkeypatch.setattr("rich.live.Live.start", lambda self: started.append(self.console.is_jupyter))
+    monkeypatch.setattr("rich.live.Live.stop", lambda self: None)
     monkeypatch.setattr("rich.console.Console.print", lambda self, *words, **how: None)
     with reporting(None) as reporter:
         reporter.begin(2, 0)

@@ -16,9 +16,10 @@ import polars as pl
 import pytest
 
 import intrabench
+from intrabench import doing
 from intrabench.datasets.cases import store as cases
-from intrabench.engine import remote
-from intrabench.engine.remote import RemoteModel
+from intrabench.engine.workers import remote
+from intrabench.engine.workers.remote import RemoteModel
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Request, Runtime
 from intrabench.prompts import Turn, box3d
@@ -187,6 +188,18 @@ def test_one_image_is_open_at_a_time_and_takes_its_memories_along(remotely: Remo
             pass
     assert Path("images").read_text().splitlines() == ["open 4", "close 4", "open 5"]
     model.close()
+
+
+def test_steps_that_are_taken_there_count_here(remotely: Remotely) -> None:
+    """So the clock of a wave stands still while slices are encoded there."""
+    heard: list[tuple[str, str, str]] = []
+    model = remotely("stepping")
+    playing, encoding = ("playing", "playing 1 session", "a case"), ("encoding", "encoding slice 1 of 2", "a case")
+    with doing.listen(lambda *now: heard.append(now)), model.open(scan()) as image, doing.step(*playing):
+        image.segment([asked(0)])
+    steps = [now for before, now in zip([None, *heard], heard, strict=False) if now != before]
+    inside = [playing, encoding, playing, ("loading", "loading stepping", "a case"), playing, encoding, playing]
+    assert steps == [*inside, ("", "", "")]
 
 
 def test_memories_do_not_outlive_their_sessions() -> None:

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import intrabench
-from intrabench.engine import remote
-from intrabench.engine.remote import RemoteModel
+from intrabench.engine.workers import remote
+from intrabench.engine.workers.remote import RemoteModel
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Runtime
 from tests.conftest import Said

@@ -12,6 +12,10 @@ import pytest
 
 import intrabench
 from intrabench import registry
+from intrabench.datasets.cases import store as cases
+from intrabench.engine.make_job import make_run
+from intrabench.engine.options import Options
+from intrabench.engine.plan import Plan
 from intrabench.models.weights.registry import BY_HAND
 from tests.conftest import Said
 
@@ -213,8 +217,10 @@ def test_a_workspace_keeps_its_results_in_a_folder_of_their_own(say: Say) -> Non
 def test_a_lock_that_is_none_is_named_and_nothing_is_written_through_it(say: Say, what: str) -> None:
     run = ("run", "--model", "box_fill", "--prompter", "box_slice", "--dataset", "phantom:shape=16x32x32,instances=1")
     assert say(*run, "--out", "out").code == 0
-    (lock,) = Path("out/locks").glob("*.lock")
-    lock.unlink()
+    job = make_run(Options(model=["box_fill"], prompter=["box_slice"], dataset=[run[-1]]))
+    ((dataset, case),) = job.selected()
+    (group,) = Plan(job).groups(dataset, case, cases.prepare(dataset, case))
+    lock = Path("out/locks") / group.lock_name
     Path("precious").write_text("kept")
     lock.symlink_to(Path("precious").resolve()) if what == "link" else lock.mkdir()
     for part in Path("out/rows").iterdir():

@@ -43,7 +43,7 @@ def refusal(file: RemoteFile, folder: Path) -> str:
 
 
 def left(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir() if path.is_file() and path.suffix != ".lock")
+    return sorted(path.name for path in folder.iterdir() if path.is_file())
 
 
 def test_mirrors_are_tried_in_turn_and_what_worked_is_noted(server: Server, tmp_path: Path) -> None:

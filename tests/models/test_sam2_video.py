@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from intrabench.models import sam2_video
 from intrabench.models.base import Answer, Failure, Region, Request
+from intrabench.models.networks import sam2_video as networks
 from intrabench.models.networks.sam2_video import Outcome, Past, SlicePrompt
 from intrabench.models.sam2_video import SAM2Video
 from intrabench.prompts import Prompts, Turn, boxes, points
@@ -56,7 +56,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Mapping[int, SlicePromp
             outcomes[z] = Outcome(logits, *[torch.zeros(0)] * 2, prompted=z in prompts)
         return Past(outcomes, {})
 
-    monkeypatch.setattr(sam2_video, "play_round", play_round)
+    monkeypatch.setattr(networks, "play_round", play_round)
     return seen
 
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from intrabench.errors import IntraBenchError
-from intrabench.reporting.table import Layout, effort_table, readable, round_table, seen_in_training
+from intrabench.reporting.table import READ, Layout, effort_table, readable, round_table, seen_in_training
 from intrabench.results.schema import SCHEMA
 from tests.results import made
 
@@ -48,6 +48,18 @@ def test_not_applicable_is_in_no_mean() -> None:
     rows = frame(("a", "1", "x.1", 0, "ok", 0.8), ("a", "1", "x.2", 0, "not_applicable", None))
     (line,) = effort_table(rows).rows(named=True)
     assert (line["a"], line["not_applicable"], line["failed"]) == (0.8, 1, 0)
+
+
+def test_the_columns_that_are_read_are_enough() -> None:
+    rows = frame(
+        ("a", "1", "x.1", 0, "ok", 0.8),
+        ("a", "1", "x.1", 1, "ok", 0.9),
+        ("a", "1", "x.2", 0, "not_applicable", None),
+        ("a", "2", "*", 0, "error", 0.0),
+        ("b", "1", "y.1", 0, "oom", 0.0),
+    ).with_columns(seen_in_training=pl.lit("yes"))
+    assert effort_table(rows.select(READ)).equals(effort_table(rows))
+    assert seen_in_training(rows.select(READ)) == seen_in_training(rows) != []
 
 
 def test_the_last_state_is_carried_forward_and_rounds_can_be_chosen() -> None:

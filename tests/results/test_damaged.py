@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from filelock import FileLock
 
 import intrabench
 from intrabench.errors import IntraBenchError
+from intrabench.leases import held
 from intrabench.mask import Mask
 from intrabench.results.damage import NEEDED
 from intrabench.results.masks import read_masks
@@ -49,7 +49,13 @@ def test_a_damaged_part_is_named_and_the_others_are_used(content: bytes) -> None
     (OUT / "rows" / "run-0002.parquet").write_bytes(content)
     assert read_rows(OUT)["session"].to_list() == ["a"]
     assert finished_sessions(OUT, 0) == Store(OUT, "other").finished(0) == {"a"}
-    (told,) = damaged_parts(OUT)
+    damaged: list[Path] = []
+    for _ in range(2):  # what a list held before does not count
+        read_rows(OUT, ["session"], damaged=damaged)
+        assert damaged == [OUT / "rows" / "run-0002.parquet"]
+    assert damaged_parts(OUT, []) == []
+    (told,) = damaged_parts(OUT, damaged)
+    assert [told] == damaged_parts(OUT)
     assert told.startswith("out/rows/run-0002.parquet cannot be read and is left out; delete it, and the command")
 
 
@@ -210,10 +216,16 @@ def test_a_run_that_was_killed_after_its_last_session_is_completed_by_one_that_f
     assert len(list((OUT / "runs").iterdir())) == 2
 
 
-HOLDER = "import sys, filelock\nwith filelock.FileLock(sys.argv[1]): print('held', flush=True); sys.stdin.read()"
+HOLDER = """
+import pathlib, sys
+from intrabench.leases import held
+with held(pathlib.Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
 
 
-def test_a_run_that_goes_on_is_told_by_its_lock(data: Path) -> None:
+def test_a_run_that_goes_on_is_told_by_its_lease(data: Path) -> None:
     run()
     lock = OUT / "locks" / "20260101T000000-abcdef.run"
     command = [sys.executable, "-c", HOLDER, str(lock)]
@@ -228,10 +240,11 @@ def test_a_run_that_goes_on_is_told_by_its_lock(data: Path) -> None:
 def test_looking_does_not_hinder_a_run(data: Path) -> None:
     lock = OUT / "locks" / "x.run"
     lock.parent.mkdir(parents=True)
-    with FileLock(lock):
+    with held(lock) as lease:
         assert is_partial(OUT) != ""
+        assert not lease.lost
     assert is_partial(OUT) == ""
-    with FileLock(lock, timeout=0):
+    with held(lock):
         pass
 
 

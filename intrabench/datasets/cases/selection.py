@@ -52,6 +52,8 @@ def select_targets(index: CaseIndex, wanted: Sequence[str]) -> list[TargetInfo]:
     wanted: globs of ids (``label.instance``) or labels, of which any must match; and bounds such as ``ml>=1``,
     ``voxels<500`` or ``slices>5``, which must all hold.
     """
+    if not wanted:
+        return list(index.targets)
     ml = float(index.spacing_mm[0] * index.spacing_mm[1] * index.spacing_mm[2]) / 1000
     exact = {name for info in index.targets for name in (info.id, info.label)}.intersection(wanted)
     return [info for info in index.targets if _is_wanted(info, ml, wanted, exact)]

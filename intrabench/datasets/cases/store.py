@@ -6,21 +6,26 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 import shutil
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
+from functools import cache
+from glob import escape
 from pathlib import Path
 
-from intrabench.atomic import make_folder, sync, sync_all, writing
+from intrabench.atomic import CannotWrite, make_folder, sync, sync_all, writing
 from intrabench.datasets.base import Dataset, Files, Watch, cases_of, load_case
 from intrabench.datasets.cases.stored_case import INDEX, CaseIndex, StoredCase, read_index, write_case
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.source import Source
-from intrabench.leftovers import remove_leftovers
+from intrabench.leases import TRIES, Busy, held
+from intrabench.leftovers import LEASES, remove_leftovers
 from intrabench.names import file_name
 from intrabench.specs import nearest
 from intrabench.versions import version_of
-from intrabench.workspace import data_root
+from intrabench.workspace import DATA, data_root
 
 
 def index(dataset: Dataset, case: str, root: Path | None = None) -> CaseIndex | None:
@@ -47,8 +52,9 @@ def prepare(dataset: Dataset, case: str, root: Path | None = None, watch: Watch 
     Raises:
         IntraBenchError: the case does not exist, a download fails, or the data cannot be used.
     """
-    known = cases_of(dataset)
-    if case not in known:
+    if case not in _listed.get(dataset, ()):
+        _listed[dataset] = dict.fromkeys(cases_of(dataset))
+    if case not in (known := _listed[dataset]):
         raise IntraBenchError(
             f"data set {dataset.short_spec} has no case {case!r}{nearest(case, known)}; "
             f"`intrabench data list {dataset.argument}` shows all"
@@ -56,15 +62,17 @@ def prepare(dataset: Dataset, case: str, root: Path | None = None, watch: Watch 
     ready, _ = look(dataset, case, root)
     if ready is not None:
         return ready
-    from filelock import FileLock
-
     folder = _folder(dataset, case, root)
     with writing(folder):
         make_folder(folder.parent)
-    remove_leftovers(folder.parent, ".*.part", ".*.old", ".*.lock")
-    with FileLock(folder.with_name(f".{folder.name}.lock")):
+    _sweep(folder.parent)
+    with held(folder.with_name(f".{folder.name}.lock"), wait=True, option=DATA):
         # another process may have converted it in the meantime
-        return look(dataset, case, root)[0] or _convert(dataset, case, folder, root or data_root(), watch)
+        return look(dataset, case, root)[0] or _convert(dataset, case, folder, root, watch)
+
+
+_listed: dict[Dataset, dict[str, None]] = {}
+"""Cases of data sets: each of ten thousand need not be looked for in a new list of all."""
 
 
 def look(dataset: Dataset, case: str, root: Path | None = None) -> tuple[CaseIndex | None, str]:
@@ -105,6 +113,14 @@ def to_download(dataset: Dataset, cases: Sequence[str] = (), root: Path | None =
 def lacks(dataset: Dataset, case: str, root: Path | None = None) -> str:
     """What a case without an index needs first: to be ``downloaded``, or only to be ``converted``."""
     return "downloaded" if to_download(dataset, [case], root) else "converted"
+
+
+def tidy(dataset: Dataset, case: str, root: Path | None = None) -> None:
+    """Remove what a conversion left that was killed, unless somebody is converting the case again."""
+    folder = _folder(dataset, case, root)
+    with suppress(Busy, CannotWrite), held(folder.with_name(f".{folder.name}.lock")):
+        for part in folder.parent.glob(f".{escape(folder.name)}.part*"):
+            shutil.rmtree(part, ignore_errors=True)
 
 
 def stored_cases(dataset: Dataset, root: Path | None = None) -> int:
@@ -157,7 +173,7 @@ def remove(dataset: Dataset, shared: Collection[Path] = (), root: Path | None = 
     downloads = downloads_of(root)
     listed = [*dataset.sources(), *(source for case in dataset.cases() for source in dataset.case_sources(case))]
     paths = {source.place(downloads) for source in listed} - set(shared)
-    beside = [path.with_name(path.name + end) for path in paths for end in (".json", ".lock", ".part")]
+    beside = [path.with_name(path.name + end) for path in paths for end in (".json", ".lock", TRIES, ".part")]
     freed = 0
     for path in [_home(dataset, root), *paths, *beside]:
         freed += sum(file.stat().st_size for file in [path, *path.rglob("*")] if file.is_file())
@@ -165,10 +181,18 @@ def remove(dataset: Dataset, shared: Collection[Path] = (), root: Path | None = 
     return freed
 
 
-def _convert(dataset: Dataset, case: str, folder: Path, root: Path, watch: Watch | None) -> CaseIndex:
-    """Convert into a folder beside the case's own, then rename it. The caller's lock makes deleting leftovers safe."""
-    part, old = folder.with_name(f".{folder.name}.part"), folder.with_name(f".{folder.name}.old")
-    shutil.rmtree(part, ignore_errors=True)
+@cache
+def _sweep(home: Path) -> None:
+    """Remove leftovers, once per process: there may be ten thousand cases in the folder."""
+    remove_leftovers(home, ".*.part", ".*.part-*", ".*.old", *(f".{one}" for one in LEASES))
+
+
+def _convert(dataset: Dataset, case: str, folder: Path, root: Path | None, watch: Watch | None) -> CaseIndex:
+    """Convert into a folder beside the case's own, then rename it.
+
+    That folder is of this conversion alone: the holder of the lease before may only have been suspended, and wake up.
+    """
+    part, old = (folder.with_name(f".{folder.name}.{end}") for end in (f"part-{secrets.token_hex(4)}", "old"))
     state = _state(dataset.local_files(case))  # first: a change while reading makes the case outdated
     files = Files(downloads_of(root), part / "unpacked", watch)
     try:
@@ -180,14 +204,24 @@ def _convert(dataset: Dataset, case: str, folder: Path, root: Path, watch: Watch
             shutil.rmtree(files.unpacked, ignore_errors=True)
             made = write_case(part, case, volume, targets, state, version_of(dataset))
             sync_all(part)
-            shutil.rmtree(old, ignore_errors=True)
-            if folder.exists():
-                folder.rename(old)
-            part.rename(folder)
-            sync(folder.parent)
-            shutil.rmtree(old, ignore_errors=True)
+            try:
+                return look(dataset, case, root)[0] or _placed(part, folder, old, made)
+            except OSError:  # two at once
+                if (theirs := look(dataset, case, root)[0]) is None:
+                    raise
+                return theirs
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def _placed(part: Path, folder: Path, old: Path, made: CaseIndex) -> CaseIndex:
+    """Rename the folder of a converted case."""
+    shutil.rmtree(old, ignore_errors=True)
+    if folder.exists():
+        folder.rename(old)
+    part.rename(folder)
+    sync(folder.parent)
+    shutil.rmtree(old, ignore_errors=True)
     return made
 
 

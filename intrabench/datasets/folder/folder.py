@@ -69,12 +69,12 @@ class Folder(Dataset):
         stated = {"title": self.name, "modality": "", **self.layout.stated, **{k: v for k, v in given.items() if v}}
         return DatasetCard(**stated, caveats=self.layout.notes)
 
-    @property
+    @cached_property
     def short_spec(self) -> str:
         """The name, and the channel unless it is 0. The folder's path is not part of it."""
         return f"{self.name}:channel={self.channel}" if self.channel else self.name
 
-    @property
+    @cached_property
     def spec(self) -> str:
         """`short_spec` with a hash of the path, so that the store keeps two folders with the same name apart."""
         place = f"{self.path.resolve()} {Path(self.label).resolve() if self.label else ''}"

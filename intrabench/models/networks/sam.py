@@ -5,9 +5,10 @@ Kirillov et al., Segment Anything, ICCV 2023. MedSAM and ScribblePrompt-SAM are 
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
 Size = Literal["b", "l", "h"]
 
@@ -34,6 +35,8 @@ def decode(
     k, 2)`` as x, y in the network's square, and labels ``(n, k)``. boxes: ``(n, 4)`` as x0, y0, x1, y1. masks: ``(n, 1,
     h, w)``, the mask prompt. m is 3 with `multimask`, else 1.
     """
+    import torch
+
     sparse, dense = network.prompt_encoder(points=points, boxes=boxes, masks=masks)
     # the decoder repeats every image for every prompt, then adds the dense embedding: so that carries the images
     low, iou = network.mask_decoder(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from importlib.resources import files
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -16,13 +16,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-Size = Literal["t", "s", "b+", "l"]
-Release = Literal["2.0", "2.1"]
+from intrabench.models.networks.sam2_choice import SIDE, Release, Size
+
 Pair = tuple[Tensor, Tensor]
 Maps = tuple[Tensor, Tensor, Tensor]
 
-SIDE = 1024
-"""The side of an image as the network sees it; prompts are in these pixels."""
 LIMIT = 32.0
 """Logits that are fed back lie within plus and minus this, as the official predictors clamp them."""
 LENGTH = 4 * SIDE**2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -53,10 +54,9 @@ def _run(call: Call[Item, Result], items: Sequence[Item], pad_to: int) -> list[O
 
 
 def release_memory() -> None:
-    """Release cached device memory, so that a smaller batch fits."""
-    import torch
-
-    if torch.cuda.is_available():
+    """Release cached device memory, so that a smaller batch or another model fits."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
         torch.cuda.empty_cache()
 
 

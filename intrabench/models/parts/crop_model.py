@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.doing import encoding
 from intrabench.errors import foreign
 from intrabench.models.base import Answer, Failure, Predictor, Request, checked, failure_of
 from intrabench.models.parts.embeddings import EmbeddingStore, Key, opened
@@ -59,8 +60,11 @@ class OpenCrops(Predictor):
     def embedding(self, key: Key, crop: Callable[[], Floats]) -> Floats:
         """The embedding `key`, encoded from `crop` on first use."""
         if key not in self.store:
-            started = time.perf_counter()
-            self.store.put(key, self.model.encode(crop()))
+            started, depth = time.perf_counter(), self.volume.shape[0]
+            what = f"slice {key + 1} of {depth}" if isinstance(key, int) else f"crop {self.store.encoded + 1}"
+            with encoding(f"encoding {what}"):
+                embedding = self.model.encode(crop())
+            self.store.put(key, embedding)
             self._encode_seconds += time.perf_counter() - started
         return self.store.get(key)
 

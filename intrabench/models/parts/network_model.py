@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, ClassVar
 
+from intrabench.doing import loading
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Model
 
@@ -41,10 +42,11 @@ class NetworkModel(Model):
             raise IntraBenchError(f"model {self.name} computes in {', '.join(self.dtypes)}, not {self.runtime.dtype}")
         if self.runtime.device == "cpu":
             keep_freed_memory()
-        network = fill(self._built(), self)
-        network = network.eval().requires_grad_(False).to(self.runtime.device)
-        if self.runtime.compile:
-            getattr(network, self.encoder).compile()
+        with loading(f"loading {self.name}"):
+            network = fill(self._built(), self)
+            network = network.eval().requires_grad_(False).to(self.runtime.device)
+            if self.runtime.compile:
+                getattr(network, self.encoder).compile()
         return network
 
     def load(self) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch.nn import functional
 
 from intrabench.models.networks.sam import decode
 from intrabench.models.parts import resize
@@ -19,6 +17,9 @@ from intrabench.models.parts.network_model import NetworkModel
 from intrabench.models.parts.recipe import Fractions, WithRecipe
 from intrabench.models.parts.slice_model import Floats, SliceItem, SliceModel, SliceResult
 from intrabench.volume import Volume
+
+if TYPE_CHECKING:
+    import torch
 
 MEAN = np.array([123.675, 116.28, 103.53], dtype=np.float32)[:, None, None]
 STD = np.array([58.395, 57.12, 57.375], dtype=np.float32)[:, None, None]
@@ -65,6 +66,8 @@ class SamFamily(WithRecipe, NetworkModel, SliceModel):
 
     def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats]:
         """Slices to embeddings, ``(256, side / 16, side / 16)`` in SAM."""
+        import torch
+
         batch = torch.from_numpy(np.stack([self.prepare(image) for image in images]))
         with self.computing():
             embeddings: Floats = self.network.image_encoder(batch.to(self.runtime.device)).float().cpu().numpy()
@@ -77,6 +80,8 @@ class SamFamily(WithRecipe, NetworkModel, SliceModel):
             ValueError: a model of boxes got none.
             FloatingPointError: the network's answer is not finite.
         """
+        import torch
+
         if "point" not in self.accepts and items[0].box is None:
             raise ValueError(f"{self.name} needs a box on every slice that it answers for")
         with self.computing():
@@ -103,6 +108,8 @@ class SamFamily(WithRecipe, NetworkModel, SliceModel):
 
     def low_logits(self, items: Sequence[SliceItem]) -> torch.Tensor:
         """The low-resolution logits ``(n, h, w)`` of the masks that the recipe takes."""
+        import torch
+
         device, first = self.runtime.device, items[0]
         frame = resize.frame(self.recipe.resize, first.shape, self.side)
         embeddings = torch.from_numpy(np.stack([item.embedding for item in items])).to(device)
@@ -144,4 +151,6 @@ def whole_numbers(image: NDArray[Any], fractions: Fractions) -> NDArray[Any]:
 
 def bilinear(images: torch.Tensor, shape: tuple[int, int]) -> torch.Tensor:
     """Images ``(n, h, w)`` resized to `shape` ``(y, x)``."""
+    from torch.nn import functional
+
     return functional.interpolate(images[None], shape, mode="bilinear", align_corners=False)[0]

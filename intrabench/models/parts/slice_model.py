@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.doing import encoding
 from intrabench.errors import WrongType, kind
 from intrabench.mask import Mask, Region
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, failure_of
@@ -174,17 +176,21 @@ class OpenSlices(Predictor):
             for job in work.jobs:
                 users.setdefault(job.z, []).append(work)
         missing = [z for z in sorted(users) if z not in self.store]
-        for z, outcome in zip(
-            missing, batched(self._encode, missing, *self._size(self.model.encode_batch, encoding=True)), strict=True
-        ):
+        size, pad = self._size(self.model.encode_batch, encoding=True)
+        encode = partial(self._encode, {z: number for number, z in enumerate(missing, 1)})
+        for z, outcome in zip(missing, batched(encode, missing, size, pad), strict=True):
             for work in users[z]:
                 work.encode_seconds += outcome.seconds / len(users[z])
                 if isinstance(outcome.result, Exception):
                     work.fail(outcome.result)
 
-    def _encode(self, slices: Sequence[int]) -> list[None]:
-        images = {z: self._image(z) for z in set(slices)}
-        embeddings = self._one_each(self.model.encode([images[z] for z in slices]), len(slices), "encode")
+    def _encode(self, numbers: Mapping[int, int], slices: Sequence[int]) -> list[None]:
+        """Encode `slices`, which have these numbers among all that are missing."""
+        first, last = numbers[slices[0]], numbers[slices[-1]]
+        which = f"slice {first}" if first == last else f"slices {first} to {last}"
+        with encoding(f"encoding {which} of {len(numbers)}"):
+            images = {z: self._image(z) for z in set(slices)}
+            embeddings = self._one_each(self.model.encode([images[z] for z in slices]), len(slices), "encode")
         for z, embedding in dict(zip(slices, embeddings, strict=True)).items():
             self.store.put(z, embedding)
         return [None] * len(slices)

@@ -78,9 +78,9 @@ def put(root: Path, case: str, image: Array, labels: Array, labels_affine: Array
 
 
 def times(folder: Path) -> dict[str, int]:
-    return {str(path): path.stat().st_mtime_ns for path in folder.rglob("*") if not path.name.endswith(".lock")}
+    return {str(path): path.stat().st_mtime_ns for path in folder.rglob("*")}
 
 
 def left_over(root: Path) -> list[str]:
-    """Everything in the store but archives, locks and the cases themselves."""
-    return [path.name for path in root.glob("cases/*/*") if path.name.startswith(".") and path.suffix != ".lock"]
+    """Everything in the store but archives and the cases themselves."""
+    return [path.name for path in root.glob("cases/*/*") if path.name.startswith(".")]

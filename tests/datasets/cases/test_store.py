@@ -128,6 +128,17 @@ def test_names_of_cases_stay_inside_the_store(tmp_path: Path) -> None:
         store.prepare(dataset, "onee", tmp_path)
 
 
+def test_cases_are_listed_once_and_again_for_an_unknown_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset, listed, real = Phantom((4, 8, 8), instances=1, scans=3, seed=5), list[int](), Phantom.cases
+    monkeypatch.setattr(Phantom, "cases", lambda self: listed.append(1) or real(self))
+    for case in dataset.cases():
+        store.prepare(dataset, case, tmp_path)
+    assert len(listed) == 2  # one is of this test
+    with pytest.raises(IntraBenchError, match="has no case 'case-4'"):
+        store.prepare(dataset, "case-4", tmp_path)
+    assert len(listed) == 3
+
+
 def test_parameters_have_places_of_their_own(tmp_path: Path) -> None:
     for seed in (0, 1):
         store.prepare(Phantom((4, 8, 8), instances=1, seed=seed), "case-1", tmp_path)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,7 +38,31 @@ class Breaking(Phantom):
 def test_a_failure_while_loading_leaves_nothing(tmp_path: Path, error: type[BaseException]) -> None:
     with pytest.raises(error, match="interrupted"):
         store.prepare(Breaking((4, 8, 8), error=error), "case-1", tmp_path)
-    assert [path for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".lock"] == []
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+class Suspended(Phantom):
+    """Its first conversion sleeps for so long that another process takes its lease over and converts the case."""
+
+    def load(self, case: str, files: Files) -> tuple[Volume, list[Target]]:
+        root = files.downloads.parent
+        if not (root / "theirs").exists():
+            (root / "theirs").touch()
+            (lease,) = root.glob("cases/*/.case-1.lock")
+            lease.unlink()
+            store.prepare(self, case, root)
+            (root / "theirs").write_text(json.dumps(times(root / "cases")))
+        return super().load(case, files)
+
+
+def test_a_conversion_that_slept_too_long_uses_what_its_successor_made(tmp_path: Path) -> None:
+    made = Suspended((4, 8, 8))
+    assert store.prepare(made, "case-1", tmp_path) == store.index(made, "case-1", tmp_path)
+    theirs = json.loads((tmp_path / "theirs").read_text())
+    assert {name: theirs[name] for name in times(tmp_path / "cases") if "case-1/" in name} == {
+        name: time for name, time in times(tmp_path / "cases").items() if "case-1/" in name
+    }
+    assert left_over(tmp_path) == []
 
 
 @pytest.mark.parametrize("step", ["write_nifti", "check_intensities", "image_hash"])
@@ -54,13 +80,19 @@ def test_a_failure_while_writing_leaves_nothing(tmp_path: Path, monkeypatch: pyt
     assert store.prepare(phantom, "case-1", tmp_path).targets[0].id == "blob.1"
 
 
-def test_what_a_crash_left_is_cleared(tmp_path: Path) -> None:
+def test_what_a_crash_left_disturbs_nobody_and_is_cleared_a_day_later(tmp_path: Path) -> None:
     phantom = Phantom((4, 8, 8), instances=1)
     store.prepare(phantom, "case-1", tmp_path)
     (folder,) = tmp_path.glob("cases/*/case-1")
-    folder.rename(folder.with_name(".case-1.part"))  # killed just before the end
+    part = folder.rename(folder.with_name(".case-1.part-0a0b"))  # killed just before the end
     store.prepare(phantom, "case-1", tmp_path)
     assert store.verify(phantom, tmp_path) == []
+    assert left_over(tmp_path) == [part.name]
+    for path in (part, *part.iterdir()):
+        os.utime(path, (1e9, 1e9))
+    store._sweep.cache_clear()
+    shutil.rmtree(folder)
+    store.prepare(phantom, "case-1", tmp_path)
     assert left_over(tmp_path) == []
 
 

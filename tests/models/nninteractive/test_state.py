@@ -13,6 +13,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from intrabench.doing import listen
 from intrabench.mask import Mask
 from intrabench.models.base import Failure, Request
 from intrabench.models.nninteractive import NnInteractive
@@ -156,6 +157,14 @@ class TestState:
         assert one.session is None
         assert same(found[:1], found[2:])
         assert not same(found[:1], found[1:2])
+
+    def test_it_says_once_that_it_loads(self, folder: Path) -> None:
+        heard: list[tuple[str, str]] = []
+        with listen(lambda phase, what, about: heard.append((phase, what))):
+            loaded = made(folder, autozoom=False)
+            loaded.load()
+            loaded.load()
+        assert heard == [("loading", "loading nninteractive"), ("", "")]
 
     def test_the_process_is_left_as_it_was(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         def state() -> Any:

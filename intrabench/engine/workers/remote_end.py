@@ -1,16 +1,13 @@
-"""The other end of `intrabench.engine.remote`: a process of another interpreter that owns one model.
+"""The other end of `intrabench.engine.workers.remote`: a process of another interpreter that owns one model.
 
 It receives messages ``(kind, content)`` one by one and answers each with ``("ok", content)``, or with a failure:
-``("error", sentence)`` or ``("oom", sentence)``. The model's memory of a session stays here; outside it is a number.
+``("error", sentence)`` or ``("oom", sentence)``. Before that it tells of steps, ``("doing", ...)``. The model's memory
+of a session stays here; outside it is a number.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
-import select
-import signal
-import sys
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
@@ -23,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from intrabench import doing
+from intrabench.engine.workers.lifeline import ends_with
 from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, Runtime, failure_of, open_image
 from intrabench.play.lockstep import ask
@@ -89,7 +88,8 @@ class Worker:
 def serve(connection: Connection) -> None:
     """Answer messages until the connection is closed."""
     worker = Worker()
-    with suppress(EOFError, OSError):
+    tell = doing.listen(lambda *now: connection.send(("doing", now)))
+    with suppress(EOFError, OSError), tell:
         connection.send(("ok", None))
         while True:
             kind, content = connection.recv()
@@ -108,19 +108,6 @@ def _answered(worker: Worker, kind: str, content: Mapping[str, Any]) -> tuple[st
         traceback.print_exc()
         failure = failure_of(error, 0.0)
         return failure.status, failure.message.partition(": ")[2] if failure.status == "oom" else failure.message
-
-
-def ends_with(lifeline: int) -> None:
-    """End this process and its children when the other end of a pipe is closed, as it is when its owner dies.
-
-    The system sends the signal, so that it also ends a computation that lets no other Python code run.
-    """
-    if sys.platform != "linux":  # elsewhere SIGIO is ignored unless it is handled
-        signal.signal(signal.SIGIO, lambda *_: os._exit(1))
-    fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpgrp())
-    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
-    if select.select([lifeline], [], [], 0)[0]:  # it was closed before
-        os._exit(1)
 
 
 def main(connection: int, lifeline: int) -> None:

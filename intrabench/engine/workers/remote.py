@@ -6,42 +6,21 @@ or not one is installed there.
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
-import socket
-import subprocess
 import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from multiprocessing.connection import Connection
-from multiprocessing.reduction import send_handle
 from pathlib import Path
 from typing import IO, Any
 
+from intrabench import doing
+from intrabench.engine.workers.process import Process
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Answer, Failure, Predictor, Request, Runtime
-from intrabench.temporary import sweep
 from intrabench.volume import Array, Volume
 
-_BOOTSTRAP = """
-import sys
-sys.path = [folder for folder in sys.path if folder]
-import importlib.util
-spec = importlib.util.spec_from_file_location("intrabench", sys.argv[1], submodule_search_locations=[sys.argv[2]])
-package = importlib.util.module_from_spec(spec)
-sys.modules["intrabench"] = package
-spec.loader.exec_module(package)
-from intrabench.engine.worker import main
-main(int(sys.argv[3]), int(sys.argv[4]))
-"""
-"""Imports this copy of the package by its path; a search path would also expose its neighbours.
-
-As for the command `intrabench`, no module comes from the current folder, which may be one of results."""
-
-START_SECONDS = 120.0
 PATIENCE = 2
 SHARED_MEMORY = Path("/dev/shm")
 
@@ -60,10 +39,7 @@ class RemoteModel:
     def __init__(self, python: Path, spec: str, runtime: Runtime, plugins: Sequence[Path] = ()) -> None:
         self.python = python
         self._loading: dict[str, Any] = {"spec": spec, "runtime": runtime, "plugins": tuple(plugins)}
-        self._process: subprocess.Popen[bytes] | None = None
-        self._connection: Connection | None = None
-        self._lifeline: IO[bytes] | None = None  # open as long as this process lives; see `ends_with`
-        self._said: Any = None  # a file for its output; an unread pipe would block it
+        self._process: Process | None = None
         self.generation = 0
         """The number of the process, counted from 1."""
         try:
@@ -77,7 +53,7 @@ class RemoteModel:
     @property
     def alive(self) -> bool:
         """Whether the process is running."""
-        return self._connection is not None
+        return self._process is not None
 
     @contextmanager
     def open(self, volume: Volume) -> Iterator[Predictor]:
@@ -97,104 +73,60 @@ class RemoteModel:
             MemoryError: the process ran out of memory.
             WorkerDied: the process ended.
         """
-        if self._connection is None:
-            self._start()
+        if self._process is None:
+            self._process = self._started()
+            self.generation += 1
             if kind != "load":
                 self.ask("load", **self._loading)
-        assert self._connection is not None
         assert self._process is not None
         try:
-            self._connection.send((kind, content))
-            if file is not None:
-                send_handle(self._connection, file.fileno(), self._process.pid)
-            self._connection.poll(None)  # Ctrl-C ends this, but not a read: polars has the system restart those
-            said, answer = self._connection.recv()
+            self._process.send((kind, content), file)
+            said, answer = self._answer(self._process)
         except (EOFError, OSError) as error:
-            raise WorkerDied(self._ended()) from error
+            process, self._process = self._process, None
+            raise WorkerDied(process.ended()) from error
         if said == "oom":
             raise MemoryError(answer)
         if said != "ok":
             raise IntraBenchError(f"{self.python}: {answer}")
         return answer
 
+    def _answer(self, process: Process) -> tuple[str, Any]:
+        """The answer of the process; until it comes, the steps that it takes count as taken here."""
+        with ExitStack() as step:
+            while True:
+                said, answer = process.receive()
+                if said != "doing":
+                    return said, answer
+                step.close()
+                phase, what, _ = answer
+                if phase:
+                    step.enter_context(doing.step(phase, what))
+
     def close(self) -> None:
         """Close the connection and wait for the process to end."""
-        if self._connection is not None:
-            self._connection.close()
-        if self._process is not None:
-            try:
-                self._process.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-            _end_group(self._process)
-        for file in (self._said, self._lifeline):
-            if file is not None:
-                file.close()
-        self._connection = self._process = self._said = self._lifeline = None
+        process, self._process = self._process, None
+        if process is not None:
+            process.close()
 
-    def _start(self) -> None:
-        import intrabench
-
-        package = Path(intrabench.__file__)
-        ours, theirs = socket.socketpair()
-        their_end, lifeline = os.pipe()
-        self._connection, self._lifeline = Connection(ours.detach()), os.fdopen(lifeline, "wb")
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115
-        inherited = theirs.fileno(), their_end
-        command = [str(self.python), "-c", _BOOTSTRAP, str(package), str(package.parent), *map(str, inherited)]
+    def _started(self) -> Process:
         try:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=self._said,
-                stderr=self._said,
-                pass_fds=inherited,
-                start_new_session=True,  # Ctrl-C goes to this process, which closes the connection
-            )
+            process = Process(self.python, "intrabench.engine.workers.remote_end")
         except OSError as error:
-            self.close()
             raise IntraBenchError(
                 f"--python {self.python} cannot be started ({error.strerror}); give the path of an interpreter, "
                 "such as ENV/bin/python"
             ) from error
-        finally:
-            theirs.close()
-            os.close(their_end)
-        self._greeted()
-        self.generation += 1
-        sweep()
-
-    def _greeted(self) -> None:
-        """Wait for the first word of the new process."""
-        assert self._connection is not None
-        with suppress(EOFError, OSError):
-            if self._connection.poll(START_SECONDS):
-                self._connection.recv()
-                return
-        raise IntraBenchError(
-            f"--python {self.python} cannot run intrabench ({self._ended()}); install the missing packages there"
-        )
-
-    def _ended(self) -> str:
-        """Describe how the process ended, and forget it."""
-        process, self._process, self._connection = self._process, None, None
-        if process is None:
-            return "the worker process is gone"
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=5)
-        if process.poll() is None:
+        try:
+            process.greeted()
+        except EOFError:
+            raise IntraBenchError(
+                f"--python {self.python} cannot run intrabench ({process.ended()}); install the missing packages there"
+            ) from None
+        except BaseException:
             process.kill()
-            process.wait()
-        code = process.returncode
-        _end_group(process)
-        if self._lifeline is not None:
-            self._lifeline.close()
-        with self._said as file:
-            file.seek(0)
-            said = file.read().decode(errors="replace").strip().splitlines()
-        how = f"signal {-code}" + (", perhaps out of memory" if code == -9 else "") if code < 0 else f"exit code {code}"
-        return f"the worker process ended with {how}" + (f": {said[-1]}" if said else "")
+            raise
+        return process
 
 
 class RemotePredictor(Predictor):
@@ -259,12 +191,6 @@ class Remembered:
 
     def __init__(self, generation: int, number: int) -> None:
         self.generation, self.number = generation, number
-
-
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """End what a process that ended has started."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
 
 
 @contextmanager

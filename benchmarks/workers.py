@@ -1,0 +1,48 @@
+"""What worker processes gain and cost: whole commands in pairs."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+
+from benchmarks.commands import first_row, pairs, ratio, run
+from intrabench.results.parts import read_rows
+
+PAIRS = 5
+MANY = "-m random_walker -p box_interp:n=3 -p point_interp:n=3 -d phantom:shape=48x128x128,instances=3,scans=16"
+NETWORK = "-m litemedsam -p box_slice -p box_interp:n=3 -p point_interp:n=3 -d spine_ct"
+PASSING = ("run_id", "written_at", "peak_memory_mb", "encode_s", "segment_s", "prompt_s", "batch", "prompting_s")
+
+
+def lasting(out: Path) -> pl.DataFrame:
+    """The rows of a folder but for times and memory."""
+    rows = read_rows(out)
+    timed = [name for name in rows.columns if name in PASSING or name.endswith("_s")]
+    return rows.drop(timed).sort("session", "round")
+
+
+def main() -> None:
+    """Print ratios."""
+    with tempfile.TemporaryDirectory() as place:
+        os.environ["INTRABENCH_DATA"] = place + "/data"
+        folder = Path(place)
+        for words in (MANY, NETWORK):  # converts the scans
+            run(f"{words} --workers 1", folder / "one")
+            run(f"{words} --workers 2", folder / "two")
+        same = lasting(folder / "one").equals(lasting(folder / "two"))
+        print(f"the same rows from one worker and from two: {'yes' if same else 'NO'}")
+        one, two, none = (f" --workers {number}" for number in (1, 2, 0))
+        print("random_walker on 16 scans, one worker and two:", end=" ")
+        print(ratio(pairs(partial(run, MANY + one), partial(run, MANY + two), folder, PAIRS)), flush=True)
+        print("litemedsam on spine_ct, one worker and this process:", end=" ")
+        print(ratio(pairs(partial(run, NETWORK + one), partial(run, NETWORK + none), folder, PAIRS)), flush=True)
+        print("the same, until the first row:", end=" ")
+        print(ratio(pairs(partial(first_row, NETWORK + one), partial(first_row, NETWORK + none), folder, PAIRS)))
+
+
+if __name__ == "__main__":
+    main()

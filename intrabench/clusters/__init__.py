@@ -1,0 +1,1 @@
+"""Job scripts for clusters: one file per scheduler, and what fills them in."""

@@ -1,0 +1,94 @@
+"""What is still to be done, for several threads to take from: groups to be played, cases to be prepared."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable
+from threading import Condition
+
+from intrabench.engine.plan import Group, Selected
+from intrabench.engine.pool import Pool
+from intrabench.engine.units import Runner
+
+PAUSE_SECONDS = 1.0
+"""How long a group that another run holds is left alone."""
+
+
+class Agenda:
+    """Groups and cases, each handed out once."""
+
+    def __init__(self, runners: Iterable[Runner], cases: Iterable[Selected]) -> None:
+        self._changed = Condition()
+        self._groups: dict[Runner, deque[Group]] = {runner: deque() for runner in runners}
+        self._held: deque[tuple[float, Group]] = deque()
+        self._pools: list[Pool] = []
+        self._cases, self._preparing, self._stopped = deque(cases), 0, False
+
+    def add(self, group: Group) -> None:
+        """A group that can be played now."""
+        with self._changed:
+            self._groups[group.runner].append(group)
+            self._changed.notify()
+
+    def later(self, group: Group) -> bool:
+        """A group that another run holds. Returns whether nothing else is left to be handed out."""
+        with self._changed:
+            self._held.append((time.monotonic() + PAUSE_SECONDS, group))
+            return not (self._cases or self._preparing or any(self._groups.values()))
+
+    def offer(self, pool: Pool) -> None:
+        """A group that is being played, and that hands without a group of their own may help with."""
+        with self._changed:
+            self._pools = [one for one in self._pools if one] + [pool]
+            self._changed.notify_all()
+
+    def next(self, runner: Runner | None) -> Group | Pool | None:
+        """The next group, of this model if there is one, because it is loaded; else one to help with.
+
+        None when all is done. Waits while cases are prepared, or other runs hold the rest.
+        """
+        with self._changed:
+            while not self._stopped:
+                if (found := self._next(runner)) is not None:
+                    return found
+                if not (self._cases or self._preparing or self._held):
+                    break
+                self._changed.wait(PAUSE_SECONDS / 4 if self._held else None)
+            return None
+
+    @property
+    def cases(self) -> int:
+        """How many cases are still to be prepared."""
+        with self._changed:
+            return len(self._cases) + self._preparing
+
+    def case(self) -> Selected | None:
+        """The next case to be prepared, if any; call `prepared` afterwards."""
+        with self._changed:
+            if self._stopped or not self._cases:
+                return None
+            self._preparing += 1
+            return self._cases.popleft()
+
+    def prepared(self) -> bool:
+        """A case was prepared, or cannot be; its groups were added before. Returns whether it was the last one."""
+        with self._changed:
+            self._preparing -= 1
+            self._changed.notify_all()
+            return not (self._cases or self._preparing)
+
+    def stop(self) -> None:
+        """Hand nothing out any more."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+
+    def _next(self, runner: Runner | None) -> Group | Pool | None:
+        groups = self._groups.get(runner) if runner else None
+        groups = groups or next((one for one in self._groups.values() if one), None)
+        if groups:
+            return groups.popleft()
+        if self._held and self._held[0][0] <= time.monotonic():
+            return self._held.popleft()[1]
+        return next((pool for pool in self._pools if pool), None)

@@ -1,0 +1,67 @@
+"""Where groups are played under their leases, and what is finished is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from intrabench.engine.hand import Hand
+from intrabench.engine.job import Job
+from intrabench.engine.plan import Group
+from intrabench.engine.player import Take
+from intrabench.engine.progress.reporter import Reporter
+from intrabench.engine.rows import Part, failed
+from intrabench.engine.units import Unit
+from intrabench.engine.writer import RowWriter
+from intrabench.errors import several
+from intrabench.leases import ATTEMPTS, Lease, held
+
+Share = Callable[[Hand, Group, Sequence[Unit], Take], None]
+"""Has a hand play units."""
+
+
+def alone(hand: Hand, group: Group, units: Sequence[Unit], take: Take) -> None:
+    """The hand plays them without help."""
+    hand.play(group, units, take)
+
+
+class Desk:
+    """The results folder, as those see it who play. share: has a hand play units, perhaps with the help of others."""
+
+    def __init__(self, job: Job, writer: RowWriter, reporter: Reporter, share: Share = alone) -> None:
+        self.job, self.writer, self.reporter, self.store, self._share = job, writer, reporter, writer.store, share
+
+    def unfinished(self, keys: Sequence[str]) -> set[str]:
+        """The sessions to be played."""
+        done = self.store.finished(self.job.rounds)
+        return {key for key in keys if key not in done or self._lacks_masks(key)}
+
+    def missing(self, group: Group) -> list[Unit]:
+        """The units of a group that are to be played."""
+        keys = self.unfinished(group.keys)
+        return [unit for unit in group.units if unit.key in keys] if keys else []
+
+    def play(self, hand: Hand, group: Group, found: Callable[[int], object]) -> None:
+        """Have a hand play what is missing of a group, under its lease; `found` gets the number of these sessions.
+
+        Raises:
+            Busy: another run holds the group.
+            Stopped: the hand was stopped.
+        """
+        with held(self.store.root / "locks" / group.lock_name) as lease:
+            units = self.missing(group)
+            found(len(units))
+            for damaged in filter(None, (self.store.bad_masks(unit.key) for unit in units)):
+                self.reporter.say(damaged)
+            if lease.attempts >= ATTEMPTS:
+                problem = f"{several(lease.attempts, 'run')} in a row died while they played this image"
+                self.writer.take(failed([(unit, "error", problem) for unit in units]))
+            elif units:
+                self._share(hand, group, units, partial(self._take, lease))
+
+    def _lacks_masks(self, session: str) -> bool:
+        return self.job.save_masks and not self.store.has_masks(session)
+
+    def _take(self, lease: Lease, part: Part) -> None:
+        self.writer.take(part)
+        lease.progressed()

@@ -1,0 +1,83 @@
+"""Who hears of the progress of a run: nobody, or people, for whom `intrabench.engine.progress.display` shows it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol
+
+from intrabench.engine.progress.display import Console
+from intrabench.engine.progress.screen import in_notebook, print_line
+from intrabench.fetch.transfer import Progress
+
+
+class Reporter(Protocol):
+    """Receives the progress of a run; several threads may call it at once."""
+
+    def say(self, text: str) -> None:
+        """One plain line."""
+
+    def watch(self, name: str) -> AbstractContextManager[Progress]:
+        """Shows the progress of the named download while the context lasts."""
+
+    def begin(self, total: int, done: int) -> None:
+        """The run has `total` sessions so far, of which `done` were finished before; said once."""
+
+    def expect(self, sessions: int) -> None:
+        """So many more sessions are to be played, such as those of a case that is now ready; negative: fewer."""
+
+    def converting(self, cases: int) -> None:
+        """So many cases are still to be prepared; until it is 0 the total may grow."""
+
+    def advance(self, sessions: int, failed: int, dice: Sequence[float] = ()) -> None:
+        """`sessions` more are finished, of which `failed` failed; `dice` of their last rounds, for the running mean."""
+
+    def doing(self, worker: str, what: str) -> None:
+        """What the named worker does from now on, such as ``playing spine_ct, case sub-1, box_fill``; "": nothing."""
+
+
+class Silent:
+    """A silent reporter."""
+
+    def say(self, text: str) -> None:
+        """Do nothing."""
+
+    def watch(self, name: str) -> AbstractContextManager[Progress]:
+        """Do nothing."""
+        return nullcontext(lambda done, total: None)
+
+    def begin(self, total: int, done: int) -> None:
+        """Do nothing."""
+
+    def expect(self, sessions: int) -> None:
+        """Do nothing."""
+
+    def converting(self, cases: int) -> None:
+        """Do nothing."""
+
+    def advance(self, sessions: int, failed: int, dice: Sequence[float] = ()) -> None:
+        """Do nothing."""
+
+    def doing(self, worker: str, what: str) -> None:
+        """Do nothing."""
+
+
+class Quiet(Silent):
+    """A reporter that passes on nothing but what is wrong."""
+
+    def say(self, text: str) -> None:
+        """One plain line."""
+        print_line(text)
+
+
+def reporting(progress: bool | None = True, quiet: bool = False) -> AbstractContextManager[Reporter]:
+    """A reporter that shows progress, or a silent one; None: show it only on terminals and in notebooks.
+
+    quiet: one that says only what is wrong.
+    """
+    if quiet:
+        return nullcontext(Quiet())
+    if progress or (progress is None and (sys.stderr.isatty() or in_notebook())):
+        return Console()
+    return nullcontext(Silent())

@@ -1,0 +1,72 @@
+"""What came of a run, in numbers and sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, fields
+
+from intrabench.errors import several
+
+MOST_FAILURES = 10
+"""Further kinds of failures are only counted, not listed."""
+
+
+@dataclass
+class Summary:
+    """The summary of a run.
+
+    failures: failed sessions by ``status: message``. inapplicable: sessions that do not apply by their reason. moved: a
+    sentence for each data set whose stored cases are of other patients now. unmeasured: sessions in which a metric
+    failed, by its column and the reason. undefined, measured: sessions in which a metric was None in every round, and
+    those in which it was not, by its column.
+    """
+
+    total: int = 0
+    already: int = 0
+    computed: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+    inapplicable: Counter[str] = field(default_factory=Counter)
+    moved: list[str] = field(default_factory=list)
+    unmeasured: Counter[tuple[str, str]] = field(default_factory=Counter)
+    undefined: Counter[str] = field(default_factory=Counter)
+    measured: Counter[str] = field(default_factory=Counter)
+    keys: set[str] = field(default_factory=set)
+
+    def add(self, other: Summary) -> None:
+        """Count what came of some more sessions."""
+        for one in fields(self):
+            mine, theirs = getattr(self, one.name), getattr(other, one.name)
+            if isinstance(mine, Counter | set):
+                mine.update(theirs)
+            else:
+                setattr(self, one.name, mine + theirs)
+
+    @property
+    def failed(self) -> int:
+        """The number of failed sessions."""
+        return self.failures.total()
+
+    @property
+    def valueless(self) -> list[str]:
+        """A line for each metric that failed, or was None in all sessions."""
+        found = [(column, count, reason) for (column, reason), count in self.unmeasured.most_common(MOST_FAILURES)]
+        known = self.measured.keys() | {column for column, _ in self.unmeasured}
+        found += [(name, count, "measure returned None") for name, count in self.undefined.items() if name not in known]
+        return [
+            f"metric {column} has no value in {several(count, 'session')}: {reason}" for column, count, reason in found
+        ]
+
+    @property
+    def not_applicable(self) -> list[str]:
+        """A line for each reason why sessions do not apply."""
+        shown = self.inapplicable.most_common(MOST_FAILURES)
+        return [f"{several(count, 'session')} not applicable: {reason}" for reason, count in shown]
+
+
+def counted(failures: Counter[str]) -> list[str]:
+    """Lines that name each distinct failure once, the most frequent first, with the number of its sessions."""
+    shown = failures.most_common(MOST_FAILURES)
+    lines = [f"{several(count, 'session')}: {failure}" for failure, count in shown]
+    if more := len(failures) - len(shown):
+        lines.append(f"{more} more kinds of failures are in the column error of the results")
+    return lines

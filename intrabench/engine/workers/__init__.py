@@ -1,0 +1,1 @@
+"""Processes that play and prepare, and those who supervise them."""

@@ -1,0 +1,54 @@
+"""How long a worker may take for what it does."""
+
+from __future__ import annotations
+
+PREPARING_SECONDS = 3600.0
+"""How long a case may be converted, or its download stand still."""
+
+LOADING_SECONDS = 120.0
+"""The least time for a process to start, and for a model to be loaded; a short limit is meant for sessions."""
+
+LONGEST_TICK = 1.0
+"""Seconds: if this process itself was stopped meanwhile, that time is not the worker's."""
+
+
+class Watchdog:
+    """Counts the time of what a worker is doing, against a limit in seconds.
+
+    Playing a wave has one clock, which stands still while the model is loaded or something is encoded; each such step
+    has a clock of its own; so has the preparation of a case, with a limit of its own. share: the part of the limit that
+    a wave gets.
+    """
+
+    def __init__(self, limit: float) -> None:
+        self.limit, self.share, self.phase, self.what = limit, 1.0, "", ""
+        self._spent: dict[str, float] = {}
+
+    def begins(self, phase: str, what: str = "") -> None:
+        """Another step begins, or an earlier one goes on."""
+        if phase != "playing":
+            self._spent.pop(phase, None)
+        self.phase, self.what = phase, what
+
+    def wave(self, share: float = 1.0) -> None:
+        """A wave begins or ends."""
+        self._spent.pop("playing", None)
+        self.share = share
+
+    def tick(self, seconds: float) -> None:
+        """So much time has passed."""
+        self._spent[self.phase] = self._spent.get(self.phase, 0.0) + min(seconds, LONGEST_TICK)
+
+    @property
+    def allowed(self) -> float:
+        """Seconds for the current step."""
+        if self.phase == "preparing":
+            return PREPARING_SECONDS
+        if self.phase in ("", "loading"):
+            return max(self.limit, LOADING_SECONDS)
+        return self.limit * (self.share if self.phase == "playing" else 1.0)
+
+    @property
+    def barks(self) -> bool:
+        """Whether it takes too long."""
+        return self._spent.get(self.phase, 0.0) > self.allowed

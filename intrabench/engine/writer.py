@@ -1,0 +1,69 @@
+"""Store what was played: the one writer of a run, which also counts, and mends what earlier runs left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from threading import RLock
+from typing import Any
+
+from intrabench.engine.progress.reporter import Reporter
+from intrabench.engine.rows import Part, bare_row
+from intrabench.engine.summary import Summary
+from intrabench.engine.units import Unit
+from intrabench.results.renewal import replaced
+from intrabench.results.store import Store
+
+
+class RowWriter:
+    """Writes the parts of a run into its store, and counts them; several threads may bring some."""
+
+    def __init__(self, store: Store, reporter: Reporter) -> None:
+        self.store, self.reporter, self.summary = store, reporter, Summary()
+        self._lock = RLock()
+
+    def take(self, part: Part) -> None:
+        """Write a part, masks before rows, and count it."""
+        with self._lock:
+            if part.masks:
+                self.store.write_masks(part.masks)
+            if part.rows:
+                self.store.write_part(part.rows, part.turns)
+        last = {row["session"]: row["dice"] for row in part.rows}
+        self.count(part.summary, [score for score in last.values() if score is not None])
+
+    def count(self, summary: Summary, dice: Sequence[float]) -> None:
+        """Count what was written. dice: that of the last round of each session."""
+        with self._lock:
+            self.summary.add(summary)
+        self.reporter.advance(summary.computed, summary.failed, dice)
+
+    def tell_patients(self, now: Mapping[tuple[str, str], str]) -> None:
+        """Note for the summary whether stored rows of these cases name other patients; the newest row will decide."""
+        moved: dict[str, list[str]] = {}
+        for name, case, patient in self.store.patients().iter_rows():
+            if now.get((name, case), patient) != patient:
+                moved.setdefault(name, []).append(f"{case} was of {patient} and is of {now[name, case]}")
+        for name, changes in sorted(moved.items()):
+            more = f" and {len(changes) - 3} more" if len(changes) > 3 else ""
+            changed = f"{', '.join(sorted(changes)[:3])}{more}"
+            self.summary.moved.append(
+                f"{name}: patients have changed ({changed}); this counts for all stored rows of these cases"
+            )
+
+    def mended(self, whole: Sequence[Unit]) -> None:
+        """Revoke the stored failures of these whole cases, which could be prepared this time."""
+        self._write([bare_row(unit, "not_applicable", "mended", dice=None) for unit in whole])
+
+    def renewed(self, patients: Mapping[tuple[str, str], str]) -> None:
+        """Write sessions of this run again that others have replaced since, as after an edit that was undone.
+
+        So the code and the data of the latest run are what tables show, whether its sessions were computed now or
+        earlier. A row of each case that is now known to be of another patient is also written again; it decides for the
+        whole case. patients: by data set and case. Only newer sessions replace others.
+        """
+        if self.summary.moved or not self.store.are_newest(self.summary.keys):
+            self._write(replaced(self.store.root, self.summary.keys, patients))
+
+    def _write(self, rows: Sequence[dict[str, Any]]) -> None:
+        if rows:
+            self.store.write_part(rows, [])

@@ -1,0 +1,57 @@
+"""Cases are converted in workers, next to playing: one that kills or holds its conversion fails, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import intrabench
+from intrabench.engine import crew
+from intrabench.engine.workers import watchdog
+from tests.engine.test_run import PASSING
+
+PLUGIN = Path(__file__).with_name("unruly_plugin.py")
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+def run(out: str, *kinds: str, **options: object) -> pl.DataFrame:
+    given = {"model": "telling", "prompter": ["box_volume", "box_slice"], "dataset": f"unruly:kinds={'/'.join(kinds)}"}
+    rows = intrabench.run(**{**given, "plugin": PLUGIN, "out": out, "workers": 1, **options})  # type: ignore[arg-type]
+    return rows.drop(PASSING).sort("case", "session", "round")
+
+
+FATAL = ("segv", "exit", "sysexit", "memory", "loop", "leak")
+
+
+def test_a_case_that_kills_its_conversion_fails_alone(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watchdog, "PREPARING_SECONDS", 2)
+    monkeypatch.setattr(crew, "default_memory_limit_mb", lambda workers: 500.0)
+    kinds = ("once", *FATAL, "good")
+    rows = run("out", *kinds)
+    alone = run("alone", *kinds, cases=["once", "good"], workers=0)  # what is left of `once` lets it be converted now
+    assert len(alone) == 2 * 3 * 2
+    assert rows.filter(~pl.col("case").is_in(FATAL)).equals(alone)
+    bad = rows.filter(pl.col("case").is_in(FATAL))
+    assert len(bad) == len(FATAL) * 2  # one row for the whole case and each prompter
+    assert bad["target"].unique().to_list() == ["*"]
+    said = {case: (status, error) for case, status, error in bad.select("case", "status", "error").rows()}
+    killed = "the worker process ended with "
+    assert said.pop("segv")[1].startswith(f"{killed}signal 11: Fatal Python error: Segmentation fault, File ")
+    assert said.pop("sysexit")[1].startswith("SystemExit('no more') would have ended the program; raise an ordinary ")
+    assert said.pop("memory") == ("oom", "MemoryError: no room, in line 45 of unruly_plugin.py")
+    assert said == {
+        "exit": ("error", f"{killed}exit code 3"),
+        "loop": ("timeout", "converting took longer than 2 s"),
+        "leak": (
+            "oom",
+            "converting took more than 0.5 GB of memory, a worker's share; use fewer --workers or a machine with more",
+        ),
+    }
+    assert not list(data.glob("cases/*/.*"))
+    assert not list(Path("out/locks").glob("*.lock"))
+
+
+def test_a_case_is_played_while_the_next_one_is_converted(data: Path) -> None:
+    assert set(run("out", "good", "after", timeout=60)["status"]) == {"ok"}  # `after` waits until `good` is played

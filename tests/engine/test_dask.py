@@ -1,0 +1,294 @@
+"""Runs on a Dask cluster: the same rows as in this process, and what dies costs nothing but time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event, Semaphore
+from types import SimpleNamespace
+from typing import Any
+
+import dask
+import polars as pl
+import pytest
+
+import intrabench
+from intrabench.engine.fleet import setup
+from intrabench.engine.fleet.hands import Fleet
+from intrabench.engine.fleet.post import Teller, forget_settings
+from intrabench.engine.fleet.setup import Outcome, Task
+from intrabench.engine.options import chosen
+from intrabench.errors import IntraBenchError
+from intrabench.results.parts import read_rows
+from intrabench.results.runs import read_records
+from tests.engine.test_workers import PLUGIN, differing, lasting
+
+DATA = "phantom:shape=16x32x32,instances=3,scans=4"
+pytestmark = [pytest.mark.usefixtures("data"), pytest.mark.filterwarnings("ignore::UserWarning")]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Two workers, whose data folder is not that of the command: they lack all cases at first."""
+    from distributed import LocalCluster
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("INTRABENCH_DATA", str(tmp_path_factory.mktemp("theirs")))
+        with (
+            dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+            LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=0, dashboard_address=None) as made,
+        ):
+            yield made
+
+
+@pytest.fixture
+def undisturbed() -> pl.DataFrame:
+    rows = run("undisturbed", workers=0)
+    assert len(rows) == 24
+    assert set(rows["status"]) == {"ok"}
+    return rows
+
+
+def run(out: str, **options: Any) -> pl.DataFrame:
+    given = {"model": "faulty", "prompter": ["box_volume", "stuck"], "dataset": DATA, "plugin": PLUGIN, "out": out}
+    return lasting(intrabench.run(**{**given, **options}))
+
+
+def stored(out: str) -> pl.DataFrame:
+    """All rows that are in the files."""
+    return pl.concat([pl.read_parquet(path) for path in Path(out, "rows").iterdir()])
+
+
+def test_rows_are_the_same_written_by_workers_or_brought_back(cluster: Any, undisturbed: pl.DataFrame) -> None:
+    assert run("shared", dask=cluster.scheduler_address).equals(undisturbed)
+    assert run("brought", dask=cluster.scheduler_address, collect=True).equals(undisturbed)
+    (command,) = (one["run_id"] for one in read_records(Path("brought")))
+    assert set(stored("brought")["run_id"]) == {command}
+    runs = {one["run_id"]: one["state"] for one in read_records(Path("shared"))}
+    assert set(runs.values()) == {"finished"}
+    command = min(runs, key=len)
+    writers = set(stored("shared")["run_id"])
+    assert writers == runs.keys() - {command}
+    assert all(writer.startswith(f"{command}-w") for writer in writers)
+    for out in ("shared", "brought"):
+        assert len(stored(out)) == len(read_rows(Path(out))) == 24
+        assert not list(Path(out, "locks").iterdir())
+        assert run(out, dask=cluster.scheduler_address).equals(undisturbed)
+        assert len(stored(out)) == 24  # nothing was played again
+
+
+def test_tasks_show_case_and_model(cluster: Any) -> None:
+    run("out", dask=cluster.scheduler_address, cases="case-2")
+    keys = {entry[0] for entry in cluster.scheduler.transition_log}
+    assert any(key[:2] == ("play faulty", "phantom:shape=16x32x32,scans=4, case case-2") for key in keys)
+    assert "play faulty" in cluster.scheduler.task_prefixes
+
+
+@pytest.mark.parametrize("collect", [False, True])
+def test_a_session_that_kills_its_process_fails_alone(cluster: Any, undisturbed: pl.DataFrame, collect: bool) -> None:
+    Path("fault").write_text("exit prompter blob.2")
+    before = _pids(cluster)
+    bad = differing(run("out", dask=cluster.scheduler_address, collect=collect), undisturbed)
+    assert [one[:3] for one in bad] == [("blob.2", "stuck", "error")] * 4
+    assert {one[3] for one in bad} == {"the worker process ended with exit code 3"}
+    assert _pids(cluster) == before
+
+
+@pytest.mark.parametrize("collect", [False, True])
+def test_a_group_whose_dask_worker_dies_is_played_by_another(
+    cluster: Any, undisturbed: pl.DataFrame, collect: bool
+) -> None:
+    Path("fault").write_text("parent-once prompter blob.2")
+    before = _pids(cluster)
+    assert run("out", dask=cluster.scheduler_address, collect=collect).equals(undisturbed)
+    assert not Path("fault").exists()
+    assert _pids(cluster) != before
+    assert len(stored("out")) == 24
+
+
+def _pids(cluster: Any) -> set[int]:
+    with cluster.get_client() as client:
+        client.wait_for_workers(2)
+        return set(client.run(os.getpid).values())
+
+
+def test_a_worker_that_does_not_see_the_results_folder_is_refused(cluster: Any, tmp_path: Path) -> None:
+    mine = os.open(tmp_path, os.O_RDONLY)  # a path that only this process has
+    try:
+        with pytest.raises(
+            IntraBenchError, match=r"Dask worker tcp://\S+ does not see the results folder /proc/self/fd"
+        ):
+            run(f"/proc/self/fd/{mine}/out", dask=cluster.scheduler_address)
+        rows = run(f"/proc/self/fd/{mine}/out", dask=cluster.scheduler_address, collect=True, cases="case-1")
+    finally:
+        os.close(mine)
+    assert set(rows["status"]) == {"ok"}
+
+
+BEGUN, END = Semaphore(0), Event()
+
+
+def waiting(*_: Any) -> Outcome:
+    """A task of a worker in this process."""
+    BEGUN.release()
+    END.wait(30)
+    return Outcome(missing=17)
+
+
+def test_the_only_worker_is_replaced_when_it_has_ended_and_its_task_goes_on() -> None:
+    """As at the end of the wall time of its job."""
+    from distributed import Client, LocalCluster
+
+    run = SimpleNamespace(run="r", needs=(sys.version.split()[0], intrabench.__version__, "", []))
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "10ms"}),
+        LocalCluster(n_workers=1, processes=False, dashboard_address=None) as made,
+        Client(made) as client,
+        ThreadPoolExecutor() as threads,
+    ):
+        fleet = Fleet(client, run, SimpleNamespace(job=None))  # type: ignore[arg-type]
+        fleet.wait()
+        (first,) = fleet.seats
+        try:
+            outcome = threads.submit(fleet.hands[0]._done, waiting, Task(0, "case"), "play", "case", 1)
+            assert BEGUN.acquire(timeout=20)
+            client.retire_workers([first], close_workers=True, remove=True)
+            until = time.monotonic() + 30
+            while not BEGUN.acquire(timeout=0.05):
+                assert time.monotonic() < until, f"nobody goes on: {set(fleet.seats)}"
+                fleet._looked = 0.0
+                fleet.more()
+        finally:
+            END.set()
+            fleet.stopped_at = fleet.stopped_at or time.monotonic() - 60
+        assert outcome.result(60).missing == 17
+        assert first not in fleet.seats
+
+
+def test_what_workers_lack_is_said() -> None:
+    python, version = sys.version.split()[0], intrabench.__version__
+    assert setup.lacking(python, version, "", [str(PLUGIN)]) == ""
+    assert setup.lacking("3.9.1", version, "", []) == f"has Python {python}, the command 3.9.1; start it with the same"
+    assert setup.lacking(python, "0.0", "", []) == f"has intrabench {version}, the command 0.0; install the same there"
+    assert setup.lacking(python, version, "", ["/no.py"]).startswith("has no /no.py (--plugin); copy it there")
+    assert "share it, or add --collect" in setup.lacking(python, version, "/no/locks/1.run", [])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"dask": "local:0"}, "--dask local:0 is no number of workers; give local:1 to local:1024"),
+        ({"dask": "local"}, "--dask local is no number of workers"),
+        ({"dask": "http://a:1"}, "--dask http://a:1 is no cluster; give local:4, tcp://HOST:8786"),
+        ({"dask": "tcp://host"}, "--dask tcp://host is no cluster"),
+        ({"dask": "no.yaml"}, "--dask no.yaml: there is no such file"),
+        (
+            {"dask": "local:2", "workers": 2},
+            "--workers 2 is for this machine, and --dask local:2 has workers of its own",
+        ),
+        ({"collect": True}, "--collect brings rows back from a cluster; give --dask, too"),
+    ],
+)
+def test_what_is_no_cluster_is_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(IntraBenchError) as caught:
+        run("out", **given)
+    assert str(caught.value).startswith(said)
+
+
+def test_objects_are_refused() -> None:
+    from intrabench.models.box_fill import BoxFill
+
+    with pytest.raises(IntraBenchError, match="--dask cannot hand box_fill to another process; write its class to a"):
+        chosen({"model": BoxFill(), "dask": "local:2"})
+
+
+def test_a_scheduler_that_does_not_answer_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("intrabench.clusters.connect.CONNECT_SECONDS", 1)
+    with pytest.raises(IntraBenchError, match=r"--dask tcp://127.0.0.1:9: no scheduler answers there .*dask scheduler"):
+        run("out", dask="tcp://127.0.0.1:9")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("cluster: [", "d.yaml is no YAML"),
+        ("- a", "d.yaml has no entries; write cluster, arguments and scale"),
+        (
+            "cluster: SLURMcluster",
+            "there is no cluster 'SLURMcluster', did you mean 'SLURMCluster'?; known are SLURMCluster,",
+        ),
+        ("cluster: os.system", "there is no cluster 'os.system'; known are"),
+        ("cluster: !!python/object/apply:os.system [ls]", "d.yaml is no YAML"),
+        ("cluster: LocalCluster\nscale: many", "scale is 'many'; give a number"),
+        ("cluster: LocalCluster\nscale: 0", "scale is 0; give the number of workers, 1 or more"),
+        ("clusters: LocalCluster", "there is no entry 'clusters', did you mean 'cluster'?; omit it"),
+        ("scale: 2", "give either cluster, the name of a class, or scheduler_file"),
+        ("cluster: LocalCUDACluster", "d.yaml: LocalCUDACluster needs dask-cuda, which is not installed; run: pip"),
+        ("cluster: LocalCluster\narguments: {nothing: 1}", "d.yaml: LocalCluster cannot be started: TypeError: "),
+        ("scheduler_file: no.json", "scheduler_file no.json cannot be read (FileNotFoundError"),
+    ],
+)
+def test_a_file_that_describes_no_cluster_is_refused(text: str, said: str) -> None:
+    Path("d.yaml").write_text(text)
+    with pytest.raises(IntraBenchError) as caught:
+        run("out", dask="d.yaml")
+    assert said in str(caught.value)
+
+
+def test_a_cluster_is_started_as_a_file_says(undisturbed: pl.DataFrame) -> None:
+    Path("d.yaml").write_text(
+        "cluster: LocalCluster\narguments: {memory_limit: 0, dashboard_address: null}\nscale: 1\n"
+    )
+    assert run("out", dask="d.yaml").equals(undisturbed)
+
+
+def test_a_queued_cluster_gets_one_thread_and_ends_before_its_wall_time() -> None:
+    from intrabench.clusters.described import Description
+
+    def completed(name: str, **arguments: Any) -> dict[str, Any]:
+        return Description(Path("d.yaml"), name, arguments)._completed("dask_jobqueue")
+
+    ends = ["--nthreads", "1", "--lifetime", "14100s", "--lifetime-stagger", "60s"]
+    assert completed("SLURMCluster", walltime="04:00:00")["worker_extra_args"] == ends
+    assert completed("LSFCluster", walltime="04:00")["worker_extra_args"] == ends
+    assert completed("PBSCluster", walltime=14400) == {"walltime": "04:00:00", "worker_extra_args": ends}
+    own = ["--nthreads", "2", "--lifetime", "1h"]
+    assert completed("SLURMCluster", walltime="1-00:00:00", worker_extra_args=own)["worker_extra_args"] == own
+    assert completed("SLURMCluster")["worker_extra_args"] == ["--nthreads", "1"]
+
+
+def test_a_run_without_a_cluster_imports_nothing_of_dask() -> None:
+    code = "import sys, intrabench; intrabench.run('box_fill', 'box_volume', 'phantom:shape=8x16x16,instances=1'); "
+    code += "print(sorted({'dask', 'distributed', 'yaml'} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[-2] == "[]"
+
+
+def test_what_plays_is_not_slowed_by_the_settings_of_a_dask_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    import distributed  # noqa: F401  # its settings
+
+    monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "65536")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("MKL_NUM_THREADS", "6")  # the user's own
+    forget_settings()
+    assert not {"MALLOC_TRIM_THRESHOLD_", "OMP_NUM_THREADS"} & os.environ.keys()
+    assert os.environ["MKL_NUM_THREADS"] == "6"
+
+
+def test_notices_of_workers_do_not_flood_the_scheduler() -> None:
+    class Worker:
+        sent: list[list[str]] = []
+
+        def log_event(self, topic: str, message: list[str]) -> None:
+            self.sent.append([topic, *message])
+
+    teller = Teller(Worker(), "run")
+    for slice in range(100):
+        teller.doing("1", f"encoding slice {slice}")
+    teller.doing("1", "")
+    assert [one[3] for one in Worker.sent] == ["encoding slice 0", ""]

@@ -1,0 +1,126 @@
+"""What the models of a run leave in memory, and what rows say about it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+import intrabench
+from intrabench.engine import crew
+from intrabench.models.base import Answer, Request
+from intrabench.models.box_fill import BoxFill
+from intrabench.volume import Volume
+
+DATASET = """
+import sys, time
+from dataclasses import dataclass
+import numpy as np
+from intrabench.datasets.phantom import Phantom
+
+@dataclass(frozen=True)
+class Heavy(Phantom):
+    "A phantom whose first case takes much memory to be made, and which wants no torch beside it."
+
+    name = "heavy"
+
+    def load(self, case, files):
+        assert "torch" not in sys.modules
+        if case == "case-1":
+            block = np.ones((1200, 2**20), np.uint8)
+            time.sleep(30)
+        return super().load(case, files)
+"""
+pytestmark = pytest.mark.usefixtures("data")
+
+
+WASTEFUL = """
+from dataclasses import dataclass
+import numpy as np
+import intrabench
+from intrabench.engine import held
+from intrabench.models.box_fill import BoxFill
+
+answers = 0
+
+@dataclass(eq=False)
+class Wasteful(BoxFill):
+    "Takes much memory for its first answer, which is a wave, and is written together with the waves after it."
+
+    name = "wasteful"
+
+    def segment_one(self, volume, request):
+        global answers
+        answers += 1
+        if answers == 1:
+            np.ones((300, 2**20), np.uint8)
+        return super().segment_one(volume, request)
+
+held.LEAST_SECONDS = 1e6
+rows = intrabench.run(Wasteful(), "box_volume", "phantom:shape=8x16x16,instances=3,scans=2", out="results")
+print(*rows.sort("case", "target")["peak_memory_mb"])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux forgets a peak")
+def test_the_peak_is_that_of_the_waves_that_are_written_together() -> None:
+    alone = [sys.executable, "-c", WASTEFUL]  # a process of many tests has freed memory to give, which it keeps
+    said = subprocess.run(alone, check=True, capture_output=True, text=True).stdout
+    first, *_ = peaks = [float(peak) for peak in said.split()]
+    assert len(peaks) == 6
+    assert first > max(peaks[3:]) + 250
+
+
+@dataclass(eq=False)
+class Loading(BoxFill):
+    """Has loaded something, and sees what others have loaded."""
+
+    name = "loading"
+    loaded: ClassVar[list[str]] = []
+    seen: ClassVar[list[list[str]]] = []
+    who: str = ""
+
+    @cached_property
+    def network(self) -> str:
+        """Its network."""
+        Loading.loaded.append(self.who)
+        return self.who
+
+    def unload(self) -> None:
+        """Drop the network."""
+        super().unload()
+        Loading.loaded.remove(self.who)
+
+    def segment_one(self, volume: Volume, request: Request) -> Answer:
+        """Fill the box."""
+        assert self.network
+        Loading.seen.append(list(Loading.loaded))
+        return super().segment_one(volume, request)
+
+
+def test_one_model_is_in_memory_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Loading, "loaded", [])
+    monkeypatch.setattr(Loading, "seen", [])
+    models = [Loading(who="first"), Loading(who="second")]
+    rows = intrabench.run(models, "box_volume", "phantom:shape=8x16x16,instances=1,scans=2", out="results")
+    assert set(rows["status"]) == {"ok"}
+    assert Loading.seen == [["first"], ["first"], ["second"], ["second"]]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what memory is in use")
+def test_a_conversion_that_takes_too_much_memory_fails_alone_and_torch_is_not_loaded_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(crew, "default_memory_limit_mb", lambda workers: 1000.0)
+    Path("heavy.py").write_text(DATASET)
+    given = {"model": ["box_fill", "scribbleprompt_unet"], "weights": "random", "plugin": "heavy.py", "workers": 1}
+    with pytest.warns(UserWarning, match="2 of 4 sessions failed"):
+        rows = intrabench.run(prompter="box_volume", dataset="heavy:shape=8x16x16,instances=1,scans=2", **given)
+    found = rows.filter(model="box_fill").select("case", "status", "error").rows()
+    said = "converting took more than 1.0 GB of memory, a worker's share; use fewer --workers or a machine with more"
+    assert found == [("case-1", "oom", said), ("case-2", "ok", "")]

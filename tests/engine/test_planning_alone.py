@@ -1,0 +1,125 @@
+"""A run is planned without torch: `make_run(..., here=False)`, which leaves loading to the processes that play."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from intrabench import registry
+from intrabench.engine import requirements, runners
+from intrabench.engine.make_job import make_run
+from intrabench.engine.options import Options, chosen
+from intrabench.engine.plan import make_plan
+from intrabench.engine.progress.reporter import Silent
+from intrabench.engine.requirements import pick_device
+from intrabench.errors import IntraBenchError
+from tests.engine.conftest import Started
+
+SMALL = "phantom:shape=8x16x16,instances=2"
+PLANNED = """
+import sys
+from intrabench.engine.make_job import make_run
+from intrabench.engine.options import chosen
+from intrabench.engine.plan import make_plan, prepare
+from intrabench.engine.progress.reporter import Silent
+models, *given = sys.argv[1:]
+options = dict(zip(("weights", "device"), given))
+prompters = ["box_slice", "clickability:model=uniform"]
+job = make_run(chosen({"model": models.split(), "dataset": "DATASET", "prompter": prompters, **options}), here=False)
+plan = make_plan(job, Silent())
+(case,) = plan.waiting
+groups = plan.groups(*case, prepare(*case, Silent()))
+keys = {unit.key for group in groups for unit in group.units}
+print(len(groups), len(keys), sorted({runner.device for runner in job.runners}))
+print(sorted({"torch", "torchvision", "timm", "cv2"} & sys.modules.keys()))
+""".replace("DATASET", SMALL)
+
+
+def options_of(given: dict[str, object]) -> Options:
+    """Options of a small run."""
+    return chosen({"dataset": SMALL, "prompter": "box_slice", **given})
+
+
+def planned(*given: str) -> list[str]:
+    """What a process of its own says of a plan of these models, and the heavy modules that it imported."""
+    done = subprocess.run([sys.executable, "-c", PLANNED, *given], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def networks() -> list[str]:
+    """The built-in models that run with random weights."""
+    untrained = {"nninteractive"}
+    entries = registry.entries("models").items()
+    return [name for name, entry in entries if entry.origin == "intrabench" and name not in untrained]
+
+
+@pytest.mark.usefixtures("data")
+def test_models_that_ship_are_planned_without_torch() -> None:
+    models = networks()
+    assert len(models) >= 14
+    assert planned(" ".join(models), "random") == [f"{len(models)} {4 * len(models)} ['cpu']", "[]"]
+
+
+@pytest.mark.usefixtures("data")
+def test_a_file_of_weights_is_not_loaded_to_plan(tmp_path: Path) -> None:
+    (tmp_path / "mine.pth").write_bytes(b"no checkpoint")
+    assert planned("scribbleprompt_unet", str(tmp_path / "mine.pth"), "cuda") == ["1 4 ['cuda']", "[]"]
+    options = options_of({"model": "scribbleprompt_unet", "weights": tmp_path / "mine.pth"})
+    with pytest.raises(IntraBenchError, match="is damaged or not a checkpoint"):
+        make_run(options)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "devices", "listed", "device"),
+    [
+        ("auto", ("cpu", "cuda"), ("GPU-1",), "cuda"),
+        ("auto", ("cpu", "cuda"), (), "cpu"),
+        ("auto", ("cpu",), ("GPU-1",), "cpu"),
+        ("cpu", ("cpu", "cuda"), ("GPU-1",), "cpu"),
+        ("cuda", ("cpu", "cuda"), (), "cuda"),  # torch will say what is wrong with that
+        ("cuda", ("cpu",), ("GPU-1",), "cpu"),
+    ],
+)
+def test_the_device_of_a_plan(
+    monkeypatch: pytest.MonkeyPatch, wanted: str, devices: tuple[str, ...], listed: tuple[str, ...], device: str
+) -> None:
+    monkeypatch.setattr(requirements, "gpus", lambda: listed)
+    assert pick_device(wanted, devices, here=False) == device
+
+
+def test_another_interpreter_is_started_to_plan_only_if_it_alone_has_the_weights(
+    started: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = options_of({"model": "scribbleprompt_unet", "weights": "random", "python": sys.executable})
+    (runner,) = make_run(options, here=False).runners
+    assert (runner.weights_sha256, started) == ("random", [])
+
+    def only_there(model: object) -> str:
+        raise IntraBenchError("missing")
+
+    monkeypatch.setattr(runners.weights, "identity", only_there)
+    (runner,) = make_run(options, here=False).runners
+    assert (runner.weights_sha256, [process.returncode for process in started]) == ("random", [0])
+
+
+def test_missing_weights_and_packages_are_reported_by_the_plan(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(IntraBenchError, match="the weights scribbleprompt_unet are missing; "):
+        make_run(options_of({"model": "scribbleprompt_unet"}), here=False)
+    monkeypatch.setattr(requirements, "find_spec", lambda name: None)
+    with pytest.raises(IntraBenchError, match="model medsam needs segment_anything, torchvision, which is not inst"):
+        make_run(options_of({"model": "medsam", "weights": "random"}), here=False)
+
+
+def test_runs_beside_each_other_begin_with_different_cases() -> None:
+    job = make_run(chosen({"model": "box_fill", "prompter": "box_volume", "dataset": "phantom:scans=5"}), here=False)
+    plan = make_plan(job, Silent())
+    names = [case for _, case in plan.waiting]
+    plan.begin_at(0.5)
+    assert [case for _, case in plan.waiting] == names[2:] + names[:2]
+    plan.begin_at(0.999)
+    plan.begin_at(0)
+    assert sorted(case for _, case in plan.waiting) == names

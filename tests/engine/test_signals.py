@@ -1,0 +1,38 @@
+"""Signals that ask a run to end: exit code 75, whenever they come."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ASKED = """
+import os
+from pathlib import Path
+
+from intrabench.datasets.phantom import Phantom
+
+
+class Asked(Phantom):
+    name = "asked"
+
+    def cases(self):
+        if not Path("asked").exists():
+            Path("asked").touch()
+            os.kill(os.getpid(), {number})
+        return super().cases()
+"""
+
+
+@pytest.mark.parametrize("number", [1, 15])
+def test_a_run_that_still_plans_has_more_to_do(number: int, data: Path) -> None:
+    Path("asked.py").write_text(ASKED.format(number=number))
+    words = "run -m box_fill -p box_slice -d asked:shape=16x32x32 --plugin asked.py --out out"
+    command = [sys.executable, "-m", "intrabench", *words.split()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 75, done.stderr
+    assert "interrupted; finished sessions are kept, and the same command continues" in done.stdout + done.stderr
+    again = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr

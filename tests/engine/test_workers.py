@@ -1,0 +1,135 @@
+"""Runs in worker processes: the same rows as in this one, and a worker's end costs only the sessions at fault."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import intrabench
+from intrabench.engine import crew
+from tests.engine.test_run import PASSING
+
+PLUGIN = Path(__file__).with_name("faulty_plugin.py")
+MANY = "phantom:shape=8x64x64,instances=6"
+pytestmark = [pytest.mark.usefixtures("data"), pytest.mark.filterwarnings("ignore::UserWarning")]
+
+
+def run(out: str, **options: object) -> pl.DataFrame:
+    given = {"model": "faulty", "prompter": ["box_volume", "stuck"], "dataset": MANY, "plugin": PLUGIN}
+    return lasting(intrabench.run(**{**given, "out": out, "workers": 1, "timeout": 3, **options}))  # type: ignore[arg-type]
+
+
+def lasting(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.drop(PASSING).sort("session", "round")
+
+
+@pytest.fixture
+def undisturbed() -> pl.DataFrame:
+    rows = run("undisturbed", workers=0)
+    assert len(rows) == 12
+    assert set(rows["status"]) == {"ok"}
+    return rows
+
+
+def corner(target: str) -> str:
+    """The first column of the box of a target, by which the model knows it."""
+    from intrabench.datasets.base import Files
+    from intrabench.registry import make
+
+    _, targets = make("datasets", MANY).load("case-1", Files(None, None))
+    return str(next(one.mask.box[2] for one in targets if one.id == target))
+
+
+def differing(rows: pl.DataFrame, undisturbed: pl.DataFrame) -> list[tuple[str, str, str, str]]:
+    """The sessions that differ; there must be one row for each, also among all that are stored."""
+    assert rows["session"].to_list() == undisturbed["session"].to_list()
+    bad = rows.join(undisturbed, on=rows.columns, how="anti", nulls_equal=True)
+    return sorted(bad.select("target", "prompter", "status", "error").rows())
+
+
+def test_workers_give_the_same_rows(undisturbed: pl.DataFrame) -> None:
+    assert run("one").equals(undisturbed)
+    assert run("two", workers=2).equals(undisturbed)
+    assert not list(Path("two/locks").glob("*.lock"))
+
+
+KILLED = "the worker process ended with "
+LATE = "took longer than 3 s (--timeout)"
+ONE_BY_ONE = {
+    "segv prompter blob.2": ("error", f"{KILLED}signal 11: Fatal Python error: Segmentation fault"),
+    "exit prompter blob.2": ("error", f"{KILLED}exit code 3"),
+    "kill prompter blob.2": ("error", f"{KILLED}signal 9, perhaps out of memory"),
+    "fork prompter blob.2": ("error", f"{KILLED}exit code 5"),
+    "hang prompter blob.2": ("timeout", f"1 session {LATE}"),
+    "busy prompter blob.2": ("timeout", f"1 session {LATE}"),
+    "leak prompter blob.2": ("oom", "1 session took more than 0.5 GB of memory, a worker's share; use fewer --workers"),
+}
+"""Faults of which one session of a case fails, with its status and the beginning of what it says."""
+WHOLE = {
+    "hang open any": {("timeout", f"opening the image {LATE}")},
+    "exit open any": {("error", f"{KILLED}exit code 3; 3 workers died of this image")},
+    "hang metric any": {
+        ("timeout", f"1 session {LATE}"),
+        ("timeout", f"1 session {LATE}; 3 workers died of this image"),
+    },
+}
+"""Those of which all sessions fail."""
+HARMLESS = ("exit close any", "hang close any", "term prompter blob.2", "hup prompter blob.2")
+"""Those of which none does: all is stored before the image is closed, and a scheduler's signals mean the whole run."""
+
+
+def test_whatever_a_worker_dies_of_costs_only_the_sessions_at_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crew, "default_memory_limit_mb", lambda workers: 500.0)
+    faults = [*ONE_BY_ONE, *WHOLE, *HARMLESS]
+    given = {"dataset": f"phantom:shape=8x24x24,instances=3,scans={len(faults)}", "metric": "halting", "workers": 2}
+    expected = run("undisturbed", **{**given, "workers": 0})
+    assert len(expected) == len(faults) * 3 * 2
+    where = {f"case-{number}": fault for number, fault in enumerate(faults, 1)}
+    assert set(expected["case"]) == where.keys()
+    Path("fault").write_text("\n".join(f"{fault} {case}" for case, fault in where.items()))
+    rows = run("out", **given)
+    bad = {fault: differing(rows.filter(case=case), expected.filter(case=case)) for case, fault in where.items()}
+    for fault, (status, said) in ONE_BY_ONE.items():
+        (found,) = bad[fault]
+        assert found[:3] == ("blob.2", "stuck", status)
+        assert found[3].startswith(said)
+    for fault, outcomes in WHOLE.items():
+        assert len(bad[fault]) == 6
+        assert {found[2:] for found in bad[fault]} == outcomes
+    assert [bad[fault] for fault in HARMLESS] == [[]] * len(HARMLESS)
+    assert not list(Path("out/locks").glob("*.lock"))
+    assert stored("out") == len(rows)
+    Path("fault").unlink()
+    assert run("out", **given).equals(expected)  # failed sessions are tried again
+
+
+def stored(out: str) -> int:
+    """The number of all rows in files, also of those that newer ones replace."""
+    return sum(len(pl.read_parquet(path)) for path in Path(out, "rows").iterdir())
+
+
+def test_a_session_that_kills_its_worker_is_found_among_sixty_others() -> None:
+    many = "phantom:shape=8x96x96,instances=61"
+    expected = run("undisturbed", workers=0, dataset=many, prompter="stuck")
+    assert len(expected) == 61
+    Path("fault").write_text("exit prompter blob.10")
+    ((target, _, status, error),) = differing(run("out", dataset=many, prompter="stuck"), expected)
+    assert (target, status, error) == ("blob.10", "error", f"{KILLED}exit code 3")
+    assert stored("out") == 61
+
+
+@pytest.mark.slow
+def test_a_model_that_dies_of_two_of_its_sessions_fails_both(undisturbed: pl.DataFrame) -> None:
+    Path("fault").write_text(f"segv segment {corner('blob.5')}")
+    bad = differing(run("out"), undisturbed)
+    assert [one[:3] for one in bad] == [("blob.5", "box_volume", "error"), ("blob.5", "stuck", "error")]
+
+
+def test_objects_are_played_in_this_process(data: Path) -> None:
+    from intrabench.errors import IntraBenchError
+    from intrabench.models.box_fill import BoxFill
+
+    with pytest.raises(IntraBenchError, match="--workers 2 cannot hand box_fill to another process; write its class"):
+        intrabench.run(BoxFill(), "box_volume", workers=2)
