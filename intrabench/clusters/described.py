@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from intrabench.errors import IntraBenchError, in_words
@@ -51,7 +54,8 @@ class Description:
                 f"{self.path}: {self.cluster} needs {package}, which is not installed; run: pip install {package}"
             )
         try:
-            made = getattr(import_module(module), self.cluster)(**self._completed(module))
+            classes = imported(module)  # before its settings are asked
+            made = getattr(classes, self.cluster)(**self._completed(module))
             made.scale(self.scale)
         except Exception as error:  # of any package
             raise IntraBenchError(f"{self.path}: {self.cluster} cannot be started: {_reason(error)}") from error
@@ -64,8 +68,9 @@ class Description:
             extra = [str(word) for word in given.get("worker_extra_args") or []]
             if not any(word.startswith("--nthreads") for word in extra):
                 extra += ["--nthreads", "1"]
-            seconds = _seconds(given.get("walltime"), 60 if self.cluster == "LSFCluster" else 1)
-            if seconds and isinstance(given["walltime"], int):
+            walltime = given.get("walltime") or _usual_walltime(self.cluster)
+            seconds = _seconds(walltime, 60 if self.cluster == "LSFCluster" else 1)
+            if seconds and isinstance(walltime, int):
                 given["walltime"] = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
             if seconds and not any(word.startswith("--lifetime") for word in extra):
                 extra += ["--lifetime", f"{lifetime(seconds)}s", "--lifetime-stagger", f"{STAGGER}s"]
@@ -73,6 +78,23 @@ class Description:
         elif module == "distributed" and self.cluster == "LocalCluster":
             given = {"threads_per_worker": 1, "n_workers": self.scale, **given}
         return given
+
+
+def imported(module: str) -> ModuleType:
+    """A package of clusters. Ctrl-C keeps its meaning: dask-jobqueue would have it end the program without a word."""
+    meant = signal.getsignal(signal.SIGINT)
+    try:
+        return import_module(module)
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, meant)
+
+
+def _usual_walltime(cluster: str) -> Any:
+    """What dask-jobqueue asks for where nothing is said, by its own settings."""
+    import dask
+
+    return dask.config.get(f"jobqueue.{cluster.removesuffix('Cluster').lower()}.walltime", None)
 
 
 def lifetime(walltime: int) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from intrabench.clusters.described import Description, described
+from intrabench.clusters.described import Description, described, imported
 from intrabench.clusters.script import CLUSTERS, SCRIPTS, Request, cluster_file, job_script
 from intrabench.errors import IntraBenchError
 from tests.conftest import GOLDEN
@@ -159,8 +159,7 @@ def read(text: str) -> Description:
 
 def jobs(description: Description) -> list[str]:
     """The script that the class of the cluster makes for each job, without a scheduler; `lsf.conf` might be read."""
-    module = pytest.importorskip("dask_jobqueue")
-    with getattr(module, description.cluster)(
+    with getattr(imported("dask_jobqueue"), description.cluster)(
         **description._completed("dask_jobqueue"),
         scheduler_options={"dashboard_address": ":0"},
         **({"lsf_units": "mb"} if description.cluster == "LSFCluster" else {}),

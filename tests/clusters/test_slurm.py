@@ -122,7 +122,6 @@ def test_a_member_whose_command_fails_is_not_queued_again(cluster: Slurm) -> Non
 
 
 def test_a_dask_cluster_of_jobs_plays_the_run(cluster: Slurm, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("dask_jobqueue")
     intrabench(*RUN, *DATA, "--out", "whole")
     for name in ("SLURM_CONF", "PATH"):
         monkeypatch.setenv(name, cluster.environment[name])
@@ -138,7 +137,6 @@ def test_a_dask_cluster_of_jobs_plays_the_run(cluster: Slurm, monkeypatch: pytes
 
 
 def test_a_job_whose_time_is_over_is_replaced(cluster: Slurm, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("dask_jobqueue")
     for name in ("SLURM_CONF", "PATH"):
         monkeypatch.setenv(name, cluster.environment[name])
     Path("slow.py").write_text(PLUGIN.replace("time.sleep(0.02)", "time.sleep(0.3)"))

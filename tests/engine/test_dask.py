@@ -18,6 +18,7 @@ import polars as pl
 import pytest
 
 import intrabench
+from intrabench.clusters.described import Description, imported
 from intrabench.engine.fleet import setup
 from intrabench.engine.fleet.hands import Fleet
 from intrabench.engine.fleet.post import Teller, forget_settings
@@ -248,8 +249,6 @@ def test_a_cluster_is_started_as_a_file_says(undisturbed: pl.DataFrame) -> None:
 
 
 def test_a_queued_cluster_gets_one_thread_and_ends_before_its_wall_time() -> None:
-    from intrabench.clusters.described import Description
-
     def completed(name: str, **arguments: Any) -> dict[str, Any]:
         return Description(Path("d.yaml"), name, arguments)._completed("dask_jobqueue")
 
@@ -259,7 +258,19 @@ def test_a_queued_cluster_gets_one_thread_and_ends_before_its_wall_time() -> Non
     assert completed("PBSCluster", walltime=14400) == {"walltime": "04:00:00", "worker_extra_args": ends}
     own = ["--nthreads", "2", "--lifetime", "1h"]
     assert completed("SLURMCluster", walltime="1-00:00:00", worker_extra_args=own)["worker_extra_args"] == own
-    assert completed("SLURMCluster")["worker_extra_args"] == ["--nthreads", "1"]
+    imported("dask_jobqueue")
+    usual = ["--nthreads", "1", "--lifetime", "1500s", "--lifetime-stagger", "60s"]
+    assert completed("SLURMCluster")["worker_extra_args"] == usual, "it asks for 30 minutes where nothing is said"
+    assert completed("HTCondorCluster")["worker_extra_args"] == ["--nthreads", "1"], "which knows no wall time"
+    with dask.config.set({"jobqueue.slurm.walltime": "02:00:00"}):
+        assert "6900s" in completed("SLURMCluster")["worker_extra_args"]
+
+
+def test_classes_of_clusters_leave_the_meaning_of_an_interruption_alone() -> None:
+    code = "import signal; from intrabench.clusters.described import imported; imported('dask_jobqueue'); "
+    code += "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
 
 
 def test_a_run_without_a_cluster_imports_nothing_of_dask() -> None:
