@@ -38,7 +38,7 @@ def all_atomically(paths: Sequence[Path], durable: bool = True) -> Iterator[list
     for path in paths:
         if path.is_dir():  # also "." and "/", which have no name to put a part beside
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    parts = [path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part") for path in paths]
+    parts = [path.with_name(f".{path.name}.{unique()}.part") for path in paths]
     folders = {path.parent for path in paths}
     for folder in folders:
         make_folder(folder, durable)
@@ -53,6 +53,11 @@ def all_atomically(paths: Sequence[Path], durable: bool = True) -> Iterator[list
     finally:
         for part in parts:
             part.unlink(missing_ok=True)
+
+
+def unique() -> str:
+    """Part of a temporary name that nobody else takes; processes of two machines may have the same number."""
+    return f"{os.getpid()}-{secrets.token_hex(4)}"
 
 
 def put(part: Path, path: Path) -> None:

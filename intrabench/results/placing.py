@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from intrabench.atomic import make_folder, sync, sync_all, writing
+from intrabench.atomic import make_folder, sync, sync_all, unique, writing
 
 
 def put_in_place(files: Mapping[Path, Path], out: Path) -> None:
@@ -19,7 +19,7 @@ def put_in_place(files: Mapping[Path, Path], out: Path) -> None:
     Raises:
         IntraBenchError: a file cannot be written; then nothing has changed.
     """
-    new, staging, moved = not out.exists(), out / f".merge-{os.getpid()}", list[Path]()
+    new, staging, moved = not out.exists(), out / f".merge-{unique()}", list[Path]()
     with writing(out):
         try:
             for place, source in files.items():

@@ -227,6 +227,24 @@ def test_package_versions_that_differ_are_listed() -> None:
     assert merge([A, B], OUT).versions == ["numpy 2.0 and 2.1"]
 
 
+def test_a_merge_on_another_machine_has_a_place_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processes with one number, of which one ends first; it deletes nothing of the other's."""
+    stored(A, "run-a", rows({"case": "1"}))
+    stored(B, "run-b", rows({"case": "2"}))
+    real, begun = os.replace, list[Path]()
+
+    def meanwhile(source: Any, place: Any) -> None:
+        if not begun and ".merge" in str(source):
+            begun.append(Path(source))
+            merge([B], OUT)
+        real(source, place)
+
+    monkeypatch.setattr(os, "replace", meanwhile)
+    merge([A], OUT)
+    assert begun[0].parts[1].startswith(f".merge-{os.getpid()}-")
+    assert sorted(read_rows(OUT)["case"]) == ["1", "2"]
+
+
 @pytest.mark.parametrize("name", ["copyfile", "replace"])
 @pytest.mark.parametrize("out", [OUT, Path("old")])
 def test_a_failure_leaves_everything_as_it_was(monkeypatch: pytest.MonkeyPatch, name: str, out: Path) -> None:
