@@ -38,6 +38,18 @@ class Workspace:
     results: Path
 
 
+def here() -> Path:
+    """The current folder.
+
+    Raises:
+        IntraBenchError: it was deleted.
+    """
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise IntraBenchError("the current folder was deleted; go to another one (cd), and try again") from None
+
+
 def current() -> Workspace | None:
     """The workspace in the current folder, or None. Parent folders are not searched.
 
@@ -45,7 +57,7 @@ def current() -> Workspace | None:
         IntraBenchError: its settings are wrong or no file, or it is a folder of results, which may be somebody else's
             and is read from within; no command executes what results bring along.
     """
-    file = Path.cwd() / FILE
+    file = here() / FILE
     if not os.path.lexists(file):
         return None
     try:
@@ -71,7 +83,7 @@ def results_folder(out: Path | None = None) -> Path:
     if out is not None:
         return out
     workspace = current()
-    return workspace.results if workspace else Path.cwd() / "intrabench-results"
+    return workspace.results if workspace else here() / "intrabench-results"
 
 
 def data_root() -> Path:

@@ -17,7 +17,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import intrabench
 from intrabench import registry, workspace
+from intrabench.cli.options import completes
+from intrabench.errors import IntraBenchError
 from tests.conftest import Said
 
 ROOT = Path(__file__).parents[1]
@@ -92,6 +95,17 @@ def test_init_of_an_installed_wheel(tmp_path: Path) -> None:
     there = os.environ | {"PYTHONPATH": str(Path("site").resolve())}
     subprocess.run([sys.executable, "-m", "intrabench", "init", "bench"], check=True, env=there)
     assert files_in(Path("bench")) == expected()
+
+
+def test_a_current_folder_that_was_deleted_is_told(say: Callable[..., Said]) -> None:
+    Path.cwd().rmdir()
+    sentence = "the current folder was deleted; go to another one (cd), and try again"
+    for words in ("list models", "run -m box_fill -p box_slice", "data get phantom", "table", "nonsense"):
+        assert say(*words.split()) == Said(2, "", f"error: {sentence}\n")
+    assert say("--version").code == 0
+    assert completes("models")("box") == []
+    with pytest.raises(IntraBenchError, match=re.escape(sentence)):
+        intrabench.run("box_fill", "box_slice", "phantom:shape=4x8x8")
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,10 @@ class Commands(TyperGroup):
     """The commands; nothing that a plug-in raises passes for their own end, as EOFError and those of typer would."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Parse and run the command."""
+        """Parse and run the command, in a folder that exists."""
+        from intrabench.workspace import here
+
+        here()
         try:
             with foreign():
                 return super().invoke(ctx)
