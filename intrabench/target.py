@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -46,7 +46,7 @@ class Target:
     shape: tuple[int, int, int]
     spacing_mm: tuple[float, float, float]
     ignore: Mask = field(default_factory=Mask.empty)
-    siblings: tuple[TargetInfo, ...] = ()
+    siblings: Sequence[TargetInfo] = ()
 
     @property
     def id(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -111,7 +111,7 @@ class StoredCase:
             self.index.shape,
             self.index.spacing_mm,
             _unpack(bits[f"{ignored}.box"].tolist(), bits[ignored]) if ignored in bits else Mask.empty(),
-            infos[:number] + infos[number + 1 :],
+            Others(infos, number),
         )
 
     def problems(self) -> list[str]:
@@ -122,6 +122,27 @@ class StoredCase:
         if tuple(target.info() for target in self.targets()) != self.index.targets:
             found.append(str(damaged(self.folder / TARGETS, self.remedy)))
         return found
+
+
+@dataclass(frozen=True)
+class Others(Sequence[TargetInfo]):
+    """All targets of a case but one. Lists of their own would be as long for each target as there are targets."""
+
+    every: tuple[TargetInfo, ...]
+    but: int
+
+    def __len__(self) -> int:
+        return len(self.every) - 1
+
+    @overload
+    def __getitem__(self, number: int) -> TargetInfo: ...
+    @overload
+    def __getitem__(self, number: slice) -> tuple[TargetInfo, ...]: ...
+    def __getitem__(self, number: int | slice) -> TargetInfo | tuple[TargetInfo, ...]:
+        if isinstance(number, slice):
+            return tuple(self)[number]
+        found = range(len(self))[number]
+        return self.every[found + (found >= self.but)]
 
 
 def write_case(
