@@ -44,17 +44,27 @@ def believe(path: Path, announced: int, stored: int, packed: bool) -> None:
     check_memory(str(path), 2 * announced)  # as it is read, and in the order of our axes
 
 
+def most(stored: int) -> int:
+    """The most bytes that `stored` compressed ones are believed to hold."""
+    return min(stored * DEFLATE, _memory() // 2)
+
+
 def check_memory(name: str, needed: int) -> None:
     """Refuse what needs more bytes than the machine has.
 
     Raises:
         IntraBenchError: the sentence.
     """
-    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    there = _memory()
     if needed > there:
         raise IntraBenchError(
             f"{name} needs {_told(needed)} of memory, and this machine has {_told(there)}: crop it, or use a larger one"
         )
+
+
+def _memory() -> int:
+    """Bytes of memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def nifti(path: Path) -> Any:

@@ -170,8 +170,8 @@ def merge(sources: str | Path | Iterable[str | Path], out: str | Path, *, newest
 def compact(out: Folder = None) -> Compacted:
     """Put the many small files of a results folder together into few large ones; everything reads the same afterwards.
 
-    Runs may go on meanwhile, and it may be killed at any moment. Runs and `merge` do it by themselves at their end once
-    there are 256 small files.
+    Runs may go on meanwhile, and it may be killed at any moment. Runs, at their beginning and end, and `merge` do it
+    by themselves from 256 small files on.
 
     Returns:
         How many parts were put together, and into how many packs.

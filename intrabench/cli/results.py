@@ -104,7 +104,7 @@ def merge(
 def compact(out: Out = None) -> None:
     """Put the many small files of a results folder together into few; everything reads the same afterwards.
 
-    Runs may go on meanwhile. Runs and merge do it by themselves at their end once there are 256 small files.
+    Runs may go on meanwhile. Runs, at their beginning and end, and merge do it by themselves from 256 small files on.
     """
     from intrabench.api.results import compact as put_together
     from intrabench.workspace import results_folder
@@ -164,12 +164,8 @@ def tell_damage(*folders: Path, unread: Sequence[str] = ()) -> None:
     """Print the damaged parts of results folders, and what else was not read; if there is any, exit with code 1."""
     from intrabench.results.parts import damaged_parts
 
-    tell([*unread, *(part for folder in folders for part in damaged_parts(folder))])
-
-
-def tell(damaged: Sequence[str]) -> None:
-    """Print what was not read; if there is anything, exit with code 1."""
-    for warning in damaged:
-        echo(warning, err=True)
-    if damaged:
+    lines = [*unread, *(part for folder in folders for part in damaged_parts(folder))]
+    for line in lines:
+        echo(line, err=True)
+    if lines:
         raise typer.Exit(1)

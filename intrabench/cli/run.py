@@ -11,7 +11,7 @@ import typer
 
 from intrabench.cli import options as o
 from intrabench.cli.console import echo
-from intrabench.cli.results import Out, tell
+from intrabench.cli.results import Out, tell_damage
 from intrabench.cli.shared import Cases, Plugins, Quiet, Targets, flag
 from intrabench.errors import Unfinished, several
 
@@ -106,7 +106,6 @@ def _run(options: Options, out: Path | None, quiet: bool) -> None:
     from intrabench.engine.progress.reporter import reporting
     from intrabench.engine.signals import undisturbed
     from intrabench.reporting.table import READ, Layout, effort_table, readable, seen_in_training
-    from intrabench.results.parts import damaged_parts
     from intrabench.workspace import results_folder
 
     folder = results_folder(out)
@@ -120,8 +119,7 @@ def _run(options: Options, out: Path | None, quiet: bool) -> None:
         except Unfinished as error:
             reporter.say(str(error))
             raise typer.Exit(MORE_TO_DO) from None
-    damaged: list[Path] = []
-    rows = rows_of(summary, folder, last, READ, damaged)
+    rows = rows_of(summary, folder, last, READ)
     if not rows.is_empty():
         print_frame(readable(effort_table(rows)), Layout().heading())
         for warning in seen_in_training(rows):
@@ -136,7 +134,7 @@ def _run(options: Options, out: Path | None, quiet: bool) -> None:
         hint = f"{summary.failed} of {several(summary.total, 'session')} failed; run the same command to try them again"
         echo(hint, err=True)
         raise typer.Exit(1)
-    tell(damaged_parts(folder, damaged))
+    tell_damage(folder)
 
 
 def tell_failures(failures: Counter[str]) -> None:

@@ -41,31 +41,33 @@ def execute(options: Options, folder: Path, reporter: Reporter) -> tuple[Summary
         for line in warnings_about(folder):
             reporter.say(line)
         with manifest.kept(writer.store, writer.summary):
+            _tidy(folder, run_id, reporter)
             plan = make_plan(job, reporter)
             if others_at_work(folder, run_id):
                 plan.begin_at(random.random())
+            manifest.prepared = plan.ready
             work = Work(plan, writer, reporter)
             with crew(options, work) as hands:
                 work.done_by(hands)
-        if writer.store.parts and (said := tidy(folder)):
-            reporter.say(said)
+        if writer.store.parts:
+            _tidy(folder, run_id, reporter)
         return writer.summary, job.rounds
     finally:
         for runner in job.runners:
             runner.close()
 
 
-def rows_of(
-    summary: Summary,
-    folder: Path,
-    rounds: int,
-    columns: Sequence[str] | None = None,
-    damaged: list[Path] | None = None,
-) -> pl.DataFrame:
-    """The current rows of a run's sessions, up to its last round; columns and damaged: as in `read_rows`."""
+def _tidy(folder: Path, run_id: str, reporter: Reporter) -> None:
+    """Put many small files together: before they are read several times, and for those who read them later."""
+    if said := tidy(folder, run_id):
+        reporter.say(said)
+
+
+def rows_of(summary: Summary, folder: Path, rounds: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """The current rows of a run's sessions, up to its last round; columns: as in `read_rows`."""
     wanted = pl.col("session").is_in(list(summary.keys)) & (pl.col("round") <= rounds)
     return (
-        read_rows(folder, columns, columns is None, damaged)
+        read_rows(folder, columns, columns is None)
         .filter(wanted)
         .sort("dataset", "case", "target", "model", "prompter", "seed", "round")
     )

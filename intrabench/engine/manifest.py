@@ -27,6 +27,8 @@ from intrabench.results.runs import FINISHED, LOCK, unfinished, without_home, wo
 from intrabench.versions import version_of
 
 if TYPE_CHECKING:
+    from intrabench.datasets.base import Dataset
+    from intrabench.datasets.cases.stored_case import CaseIndex
     from intrabench.engine.job import Job
     from intrabench.engine.summary import Summary
     from intrabench.engine.units import Runner
@@ -34,11 +36,15 @@ if TYPE_CHECKING:
 
 
 class Manifest:
-    """The manifest of one run: `opening` is written with its first part, the rest when it ends."""
+    """The manifest of one run: `opening` is written with its first part, the rest when it ends.
+
+    prepared: the prepared cases, once they are known; else their indexes are read.
+    """
 
     def __init__(self, options: Options, job: Job) -> None:
         self._options, self._work = _shareable(options.words), _shareable(options.work)
         self._job, self._started = job, _now()
+        self.prepared: Mapping[tuple[Dataset, str], CaseIndex] | None = None
 
     def opening(self) -> dict[str, Any]:
         """The entries that are known while it runs."""
@@ -91,8 +97,35 @@ class Manifest:
 
     def _complete(self, state: str, summary: Summary) -> dict[str, Any]:
         counts = {name: getattr(summary, name) for name in ("total", "already", "computed", "failed")}
-        ending = {"state": state, "ended": _now(), "sessions": counts, "datasets": _datasets(self._job)}
+        ending = {"state": state, "ended": _now(), "sessions": counts, "datasets": self._datasets()}
         return {**self.opening(), **ending}
+
+    def _datasets(self) -> list[dict[str, Any]]:
+        """The data sets of the job and their prepared cases, with a hash over images and targets."""
+        hashes: dict[str, list[Any]] = {dataset.spec: [] for dataset in self._job.datasets}
+        with suppress(IntraBenchError):  # errors in --cases were reported already
+            for dataset, case in self._job.selected():
+                if index := self._index(dataset, case):
+                    of_targets = [target.content_hash for target in index.targets]
+                    hashes[dataset.spec].append([case, index.image_hash, of_targets])
+        return [
+            {
+                "spec": dataset.short_spec,
+                "version": version_of(dataset),
+                "licence": dataset.card.licence,
+                "cases": len(found := hashes[dataset.spec]),
+                "targets": sum(len(of_targets) for _, _, of_targets in found),
+                "images_hash": _hash(found),
+            }
+            for dataset in self._job.datasets
+        ]
+
+    def _index(self, dataset: Dataset, case: str) -> CaseIndex | None:
+        if self.prepared is not None:
+            return self.prepared.get((dataset, case))
+        with suppress(Exception), foreign():  # damaged cases have a failed row
+            return cases.index(dataset, case)
+        return None
 
 
 def _shareable(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,25 +154,3 @@ def _weights(runner: Runner, id: str) -> dict[str, str]:
         source = fetched.source if fetched else next(iter(entry.sources), "by hand")
     about = {"model": runner.model.short_spec, "weights": runner.weights, "id": entry.id}
     return {**about, "sha256": runner.weights_sha256, "source": source}
-
-
-def _datasets(job: Job) -> list[dict[str, Any]]:
-    """The data sets of a job and their prepared cases, with a hash over images and targets."""
-    prepared: dict[str, list[Any]] = {dataset.spec: [] for dataset in job.datasets}
-    with suppress(IntraBenchError):  # errors in --cases were reported already
-        for dataset, case in job.selected():
-            with suppress(Exception), foreign():  # damaged cases have a failed row
-                if index := cases.index(dataset, case):
-                    hashes = [target.content_hash for target in index.targets]
-                    prepared[dataset.spec].append([case, index.image_hash, hashes])
-    return [
-        {
-            "spec": dataset.short_spec,
-            "version": version_of(dataset),
-            "licence": dataset.card.licence,
-            "cases": len(found := prepared[dataset.spec]),
-            "targets": sum(len(hashes) for _, _, hashes in found),
-            "images_hash": _hash(found),
-        }
-        for dataset in job.datasets
-    ]

@@ -18,14 +18,14 @@ import polars as pl
 from intrabench.atomic import all_atomically, make_folder, writing
 from intrabench.errors import IntraBenchError
 from intrabench.leases import Busy, held, is_held
+from intrabench.results.files import halves, several_at_once, stored_and_seen, together
 from intrabench.results.packs import HOLDS, held_by, is_pack, listed, new_pack
-from intrabench.results.parts import UNREADABLE, several_at_once, together
 from intrabench.results.runs import LOCK
 from intrabench.results.schema import SCHEMA, TURNS
 from intrabench.results.store import clean, write_parquet
 
 MANY = 256
-"""So many small parts are put together at the end of a run, or of a merge."""
+"""So many small parts are put together when a run begins or ends, or at the end of a merge."""
 
 SMALL = 1 << 20
 """Bytes of a part and its turns; larger ones stay as they are."""
@@ -153,23 +153,14 @@ def _readable(
     root: Path, paths: Sequence[Path]
 ) -> Iterator[tuple[list[str], pl.DataFrame, pl.DataFrame, pl.DataFrame]]:
     """Names, rows, turns, and the rows as readers see them; of parts that do not go together, each half."""
-    beside = [root / "turns" / path.name for path in paths]
-    given = [path for path in beside if os.path.lexists(path)]
-    rows, seen, turns = _raw(paths), together(paths, SCHEMA), _raw(given) if given else pl.DataFrame(schema=TURNS)
-    if rows is not None and turns is not None and seen is not None and together(given, TURNS) is not None:
-        yield [path.name for path in paths], rows, turns, seen
+    beside = [path for path in (root / "turns" / part.name for part in paths) if os.path.lexists(path)]
+    rows = stored_and_seen(paths, SCHEMA)
+    turns = stored_and_seen(beside, TURNS) if beside else (pl.DataFrame(schema=TURNS),) * 2
+    if rows is not None and turns is not None:
+        yield [path.name for path in paths], rows[0], turns[0], rows[1]
     elif len(paths) > 1:
-        half = len(paths) // 2
-        yield from _readable(root, paths[:half])
-        yield from _readable(root, paths[half:])
-
-
-def _raw(paths: Sequence[Path]) -> pl.DataFrame | None:
-    """What is stored in parts, as it is."""
-    try:
-        return pl.scan_parquet(list(paths)).collect() if all(path.is_file() for path in paths) else None
-    except UNREADABLE:
-        return None
+        for some in halves(paths):
+            yield from _readable(root, some)
 
 
 def _write(root: Path, heap: _Heap) -> None:

@@ -68,7 +68,7 @@ def merge(sources: Sequence[Path], out: Path, *, newest: bool = False) -> Merged
     if newest or not merged.conflicts:
         put_in_place(files, out)
         merged.copied = len(files)
-        merged.packed = tidy(out) if files else ""
+        merged.packed = tidy(out)
     return merged
 
 

@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
-from intrabench.bounded import believe
-from intrabench.errors import IntraBenchError
-from intrabench.results.damage import is_sound, left_out
+from intrabench.results.damage import left_out
+from intrabench.results.files import damaged, read_parts, together
 from intrabench.results.packs import number_of, reading
 from intrabench.results.schema import FAILED, SCHEMA, TURNS, metric_columns
-from intrabench.results.upgrade import UPGRADED, upgraded
 from intrabench.target import WHOLE_CASE
 
 
-def read_rows(
-    root: Path, columns: Sequence[str] | None = None, metrics: bool = True, damaged: list[Path] | None = None
-) -> pl.DataFrame:
+def read_rows(root: Path, columns: Sequence[str] | None = None, metrics: bool = True) -> pl.DataFrame:
     """All current rows, one per session and round: successes are preferred to failures, newer rows to older ones.
 
     columns, metrics: only these columns of `SCHEMA`, and whether those of other metrics, to save time and memory.
-    Damaged parts are left out; `damaged_parts` lists them. damaged: gets their files.
+    Damaged parts are left out; `damaged_parts` lists them.
     """
     needed = None if columns is None else list(dict.fromkeys([*columns, *DECIDING]))
-    unread: list[Path] = [] if damaged is None else damaged
-
-    def read(paths: list[Path]) -> pl.DataFrame:
-        unread.clear()  # of an earlier try
-        return read_parts(paths, SCHEMA, needed, metrics, damaged=unread)
-
-    rows = _counted(current_rows(reading(root / "rows", read)))
+    found = reading(root / "rows", lambda paths: read_parts(paths, SCHEMA, needed, metrics))
+    rows = _counted(current_rows(found))
     return rows if columns is None else rows.select(*columns, *(metric_columns(rows) if metrics else ()))
 
 
@@ -67,19 +57,17 @@ def read_turns(root: Path, sessions: Sequence[str] | None = None) -> pl.DataFram
     return turns.filter(newest).unique(["session", "turn"], keep="first", maintain_order=True).drop("written_at")
 
 
-def damaged_parts(root: Path, rows: Sequence[Path] | None = None) -> list[str]:
-    """A sentence for each part that cannot be read. It is ignored, and the next run computes it again.
-
-    rows: those of rows, if they are known from `read_rows`.
-    """
-    return [left_out(path) for path in damaged_files(root, rows)]
+def damaged_parts(root: Path) -> list[str]:
+    """A sentence for each part that cannot be read. It is ignored, and the next run computes it again."""
+    return [left_out(path) for path in damaged_files(root)]
 
 
-def damaged_files(root: Path, rows: Sequence[Path] | None = None) -> list[Path]:
+def damaged_files(root: Path) -> list[Path]:
     """The parts that cannot be read. Turns are large, so only their beginning and end are checked."""
-    if rows is None:
-        rows = reading(root / "rows", lambda paths: _damaged(paths, SCHEMA))
-    return [*rows, *reading(root / "turns", lambda paths: _damaged(paths, {"session": pl.String}))]
+    return [
+        *reading(root / "rows", lambda paths: damaged(paths, SCHEMA)),
+        *reading(root / "turns", lambda paths: damaged(paths, {"session": pl.String})),
+    ]
 
 
 def newest_stamp(root: Path) -> int:
@@ -137,108 +125,3 @@ def finished_of(rows: pl.DataFrame, rounds: int) -> set[str]:
 
 def latest_stamp(rows: pl.DataFrame) -> int:
     return int(rows["written_at"].cast(pl.Int64).max() or 0)  # type: ignore[arg-type]
-
-
-def read_parts(
-    paths: Sequence[Path],
-    schema: Mapping[str, Any],
-    columns: Sequence[str] | None = None,
-    metrics: bool = True,
-    sessions: Sequence[str] | None = None,
-    damaged: list[Path] | None = None,
-) -> pl.DataFrame:
-    """The rows of all parts that can be read; columns, metrics, damaged: as in `read_rows`; sessions: only theirs."""
-    unread: list[Path] = [] if damaged is None else damaged
-    kept = list(schema if columns is None else columns)
-    wanted = pl.lit(True) if sessions is None else pl.col("session").is_in(list(sessions))
-    frames = [pl.DataFrame(schema=dict(schema)).select(kept)]
-    for some in several_at_once(paths):
-        for frame in _sound(some, schema, unread):
-            others = metric_columns(frame) if metrics else ()
-            frames.append(frame.filter(wanted).select(*kept, *(name for name in others)))
-    return pl.concat(frames, how="diagonal")
-
-
-def several_at_once(paths: Sequence[Path]) -> Iterator[Sequence[Path]]:
-    """Paths that are read together. All their columns are, so that damage is found, which takes more than is kept."""
-    some, size = list[Path](), 0
-    for path in paths:
-        some.append(path)
-        size += path.stat().st_size if path.is_file() else 0
-        if size > _AT_ONCE:
-            yield some
-            some, size = [], 0
-    yield some
-
-
-def _sound(paths: Sequence[Path], schema: Mapping[str, Any], damaged: list[Path]) -> list[pl.DataFrame]:
-    """The rows of the parts that can be read; if not all can be read together, each half is tried alone."""
-    found = together(paths, schema)
-    if found is not None:
-        return [found]
-    if len(paths) < 2:
-        damaged += paths
-        return []
-    half = len(paths) // 2
-    return [frame for some in (paths[:half], paths[half:]) for frame in _sound(some, schema, damaged)]
-
-
-def _damaged(paths: Sequence[Path], schema: Mapping[str, Any]) -> list[Path]:
-    """The parts that cannot be read."""
-    return [path for some in several_at_once(paths) for path in _unsound(some, schema)]
-
-
-def _unsound(paths: Sequence[Path], schema: Mapping[str, Any]) -> list[Path]:
-    if together(paths, schema) is not None:
-        return []
-    half = len(paths) // 2
-    return [path for some in (paths[:half], paths[half:]) for path in _unsound(some, schema)] if half else list(paths)
-
-
-def together(paths: Sequence[Path], schema: Mapping[str, Any]) -> pl.DataFrame | None:
-    """The rows of parts with equal columns; None if one is damaged or from a version with fewer columns."""
-    if not paths:
-        return pl.DataFrame(schema=dict(schema))
-    if not all(path.is_file() for path in paths):  # reading a pipe may wait for ever
-        return None
-    try:
-        _believe(paths, len(schema))
-        found = _fitted(pl.scan_parquet(list(paths)), schema).collect()
-    except UNREADABLE:
-        return None
-    return found if is_sound(found) else None
-
-
-def _believe(paths: Sequence[Path], columns: int) -> None:
-    """Refuse parts that announce more rows than can be in them; only their ends are read."""
-    rows = int(pl.scan_parquet(list(paths)).select(pl.len()).collect().item())
-    believe(paths[0], rows * columns * _VALUE, sum(path.stat().st_size for path in paths), packed=True)
-
-
-def _fitted(frame: pl.LazyFrame, schema: Mapping[str, Any]) -> pl.LazyFrame:
-    """The columns of `schema`, and all other columns of floats, which are metrics, known here or not.
-
-    Columns that older versions did not write are null; all versions wrote `session`.
-    """
-    given = frame.collect_schema()
-    known = {*given.names(), "session"}
-    metrics = [name for name, kind in given.items() if name not in schema and kind == pl.Float64]
-    if "contract" in schema and "contract" not in known:
-        frame, known = upgraded(frame), known | UPGRADED.keys()
-    return frame.select(
-        *(
-            pl.col(name).cast(kind) if name in known else pl.lit(None, kind).alias(name)
-            for name, kind in schema.items()
-        ),
-        *metrics,
-    )
-
-
-_AT_ONCE = 4 << 20
-"""Bytes of files that are read together."""
-
-_VALUE = 16
-"""Bytes of a text in memory, at least."""
-
-UNREADABLE = (IntraBenchError, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
-"""Exceptions of polars for damaged files; a few cause a panic."""

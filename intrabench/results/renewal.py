@@ -9,8 +9,9 @@ from typing import Any
 import polars as pl
 
 from intrabench.results.current import IDENTITY, VERSIONS, current, newest_plays
+from intrabench.results.files import read_parts
 from intrabench.results.packs import reading
-from intrabench.results.parts import current_rows, read_parts, read_rows
+from intrabench.results.parts import current_rows, read_rows
 from intrabench.results.schema import SCHEMA
 
 _COLUMNS = ("session", "round", "dataset", "case", "target", "patient", "seed", "metrics", "written_at")

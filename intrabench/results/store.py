@@ -27,9 +27,10 @@ from intrabench.mask import Mask
 from intrabench.names import check_utf8
 from intrabench.results.arrivals import Arrivals
 from intrabench.results.damage import is_sound
+from intrabench.results.files import read_parts
 from intrabench.results.masks import is_whole, masks_file, write_masks
 from intrabench.results.packs import PAUSES, part_name
-from intrabench.results.parts import DECIDING, cases_of, current_rows, latest_stamp, newest_stamp, read_parts
+from intrabench.results.parts import DECIDING, cases_of, current_rows, latest_stamp, newest_stamp
 from intrabench.results.progress import Progress
 from intrabench.results.schema import FAILED, SCHEMA, TURNS, measured_columns
 from intrabench.target import WHOLE_CASE

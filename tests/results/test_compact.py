@@ -17,7 +17,7 @@ import intrabench
 from intrabench.cli.main import app
 from intrabench.errors import IntraBenchError
 from intrabench.leases import held
-from intrabench.results import arrivals, compact, packs, parts
+from intrabench.results import arrivals, compact, files, packs
 from intrabench.results.compact import Compacted, tidy
 from intrabench.results.export_rows import export_rows
 from intrabench.results.merge import merge
@@ -62,7 +62,7 @@ def test_all_that_reads_the_folder_sees_no_difference() -> None:
 
 def test_packs_that_are_small_are_put_together_again_and_large_ones_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compact, "MOST_ROWS", 24)
-    monkeypatch.setattr(parts, "_AT_ONCE", 1)
+    monkeypatch.setattr(files, "_AT_ONCE", 1)
     write(OUT, "run-a", 6)
     assert compact.compact(OUT) == Compacted(6, 2)
     assert sorted(len(pl.read_parquet(path)) for path in listed(OUT / "rows")) == [12, 24]
@@ -271,6 +271,20 @@ def test_runs_compact_by_themselves(monkeypatch: pytest.MonkeyPatch, data: Path)
     assert len(names()) == 1
 
 
+def test_a_run_packs_what_an_earlier_version_left_also_if_it_has_nothing_to_do(
+    monkeypatch: pytest.MonkeyPatch, data: Path
+) -> None:
+    dataset = "phantom:shape=16x32x32,instances=2"
+    rows = intrabench.run("box_fill", "box_slice", dataset, out=OUT)
+    write(OUT, "run-a", 3)
+    monkeypatch.setattr(compact, "MANY", 4)
+    with held(OUT / "locks" / "run-b.run"):  # which will do it
+        assert intrabench.run("box_fill", "box_slice", dataset, out=OUT).equals(rows)
+        assert len(packed()) == 0
+    assert intrabench.run("box_fill", "box_slice", dataset, out=OUT).equals(rows)
+    assert len(names()) - 1 == len(packed()) == 1  # those with other metrics are by themselves
+
+
 def test_merged_folders_hold_no_part_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = Path("a"), Path("b")
     write(a, "run-a", 4)
@@ -285,6 +299,9 @@ def test_merged_folders_hold_no_part_twice(monkeypatch: pytest.MonkeyPatch) -> N
     assert [len(contents(path)) for path in listed(Path("new") / "rows")] == [4]
     monkeypatch.setattr(compact, "MANY", 4)
     assert merge([a], Path("other")).packed == "put 4 small files of results together in 1"
+    write(OUT, "run-b", 4)
+    again = merge([a], OUT)
+    assert (again.copied, again.packed) == (0, "put 5 small files of results together in 1")
 
 
 def test_the_command() -> None:

@@ -16,6 +16,7 @@ import intrabench
 from intrabench.errors import IntraBenchError
 from intrabench.leases import held
 from intrabench.mask import Mask
+from intrabench.results import files
 from intrabench.results.damage import NEEDED
 from intrabench.results.masks import read_masks
 from intrabench.results.parts import damaged_parts, finished_sessions, read_rows, read_turns
@@ -49,14 +50,33 @@ def test_a_damaged_part_is_named_and_the_others_are_used(content: bytes) -> None
     (OUT / "rows" / "run-0002.parquet").write_bytes(content)
     assert read_rows(OUT)["session"].to_list() == ["a"]
     assert finished_sessions(OUT, 0) == Store(OUT, "other").finished(0) == {"a"}
-    damaged: list[Path] = []
-    for _ in range(2):  # what a list held before does not count
-        read_rows(OUT, ["session"], damaged=damaged)
-        assert damaged == [OUT / "rows" / "run-0002.parquet"]
-    assert damaged_parts(OUT, []) == []
-    (told,) = damaged_parts(OUT, damaged)
+    (told,) = damaged_parts(OUT)
     assert [told] == damaged_parts(OUT)
     assert told.startswith("out/rows/run-0002.parquet cannot be read and is left out; delete it, and the command")
+
+
+def test_what_was_found_sound_is_read_in_part_until_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    two_parts()
+    read, real = list[list[str]](), files.is_sound
+    monkeypatch.setattr(files, "is_sound", lambda frame: read.append(frame.columns) or real(frame))
+    assert len(read_rows(OUT, ["session"])) == len(read_rows(OUT, ["session", "dice"])) == 2
+    assert damaged_parts(OUT) == []
+    assert [len(columns) for columns in read if len(columns) > 1] == [len(SCHEMA) + 2]  # two more metrics
+    part = OUT / "rows" / "run-0001.parquet"
+    part.write_bytes(part.read_bytes()[:-1])
+    assert read_rows(OUT, ["session"])["session"].to_list() == ["b"]
+    assert len(damaged_parts(OUT)) == 1
+
+
+def test_a_part_that_is_damaged_but_looks_unchanged_is_named() -> None:
+    two_parts()
+    part = OUT / "rows" / "run-0001.parquet"
+    read_rows(OUT)
+    times = part.stat().st_atime_ns, part.stat().st_mtime_ns
+    part.write_bytes(bytes(part.stat().st_size))
+    os.utime(part, ns=times)
+    assert read_rows(OUT, ["session"])["session"].to_list() == ["b"]
+    assert [told.split()[0] for told in damaged_parts(OUT)] == ["out/rows/run-0001.parquet"]
 
 
 def test_every_way_to_cut_a_part_short_is_noticed() -> None:

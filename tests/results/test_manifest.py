@@ -79,17 +79,30 @@ def test_it_pins_the_data(data: Path) -> None:
 
 
 def test_a_case_that_is_broken_in_any_way_does_not_count(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = cases.index
+    real = cases._index
 
-    def broken(dataset: Any, case: str, *root: Any) -> Any:
+    def broken(dataset: Any, case: str, folder: Path) -> Any:
         if case == "case-1":
             raise ZeroDivisionError
-        return real(dataset, case, *root)
+        return real(dataset, case, folder)
 
-    monkeypatch.setattr(cases, "index", broken)
+    monkeypatch.setattr(cases, "_index", broken)
     record = record_of_run()
     assert [told["cases"] for told in record["datasets"]] == [1]
     assert record["sessions"]["failed"] == 1
+
+
+def test_each_case_index_is_read_once_by_a_run_with_nothing_to_play(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = record_of_run()["datasets"]
+    (path,) = (OUT / "runs").iterdir()
+    path.write_text(json.dumps({**json.loads(path.read_text()), "state": "interrupted"}))
+    read, real = list[Path](), cases.read_index
+    monkeypatch.setattr(cases, "read_index", lambda folder, remedy: read.append(folder) or real(folder, remedy))
+    intrabench.run("box_fill", "box_slice", SMALL, out=OUT)
+    assert sorted(folder.name for folder in read) == ["case-1", "case-2"]
+    assert [record["datasets"] for record in read_records(OUT)] == [told, told]
 
 
 def test_it_says_which_weights(data: Path) -> None:

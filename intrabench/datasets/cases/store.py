@@ -34,7 +34,11 @@ def index(dataset: Dataset, case: str, root: Path | None = None) -> CaseIndex | 
     Raises:
         IntraBenchError: the index is damaged.
     """
-    found = read_index(_folder(dataset, case, root), _remedy(dataset))
+    return _index(dataset, case, _folder(dataset, case, root))
+
+
+def _index(dataset: Dataset, case: str, folder: Path) -> CaseIndex | None:
+    found = read_index(folder, _remedy(dataset))
     if found is None or found.case != case:  # where file names know no case, A and a share a folder
         return None
     files = dataset.local_files(case)
@@ -82,7 +86,7 @@ def look(dataset: Dataset, case: str, root: Path | None = None) -> tuple[CaseInd
     """
     folder = _folder(dataset, case, root)
     try:
-        found = index(dataset, case, root)
+        found = _index(dataset, case, folder)
     except IntraBenchError:
         return None, str(folder / INDEX)
     for name, size in found.sizes.items() if found else ():

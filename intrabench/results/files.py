@@ -1,0 +1,168 @@
+"""Read files of rows or turns, many at once. Any may be damaged; what was found sound is not checked again."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from intrabench.bounded import most
+from intrabench.errors import IntraBenchError
+from intrabench.results.damage import is_sound
+from intrabench.results.schema import metric_columns
+from intrabench.results.upgrade import UPGRADED, upgraded
+
+State = tuple[int, ...]
+"""Which file it is, its bytes, and when it changed last."""
+
+_sound: dict[tuple[str, ...], set[State]] = {}
+"""The files that this process has found sound, by the columns that it looked at."""
+
+_AT_ONCE = 4 << 20
+"""Bytes of files that are read together."""
+
+_VALUE = 16
+"""Bytes of a text in memory, at least."""
+
+UNREADABLE = (IntraBenchError, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
+"""Exceptions of polars for damaged files; a few cause a panic."""
+
+
+def read_parts(
+    paths: Sequence[Path],
+    schema: Mapping[str, Any],
+    columns: Sequence[str] | None = None,
+    metrics: bool = True,
+    sessions: Sequence[str] | None = None,
+) -> pl.DataFrame:
+    """The rows of all parts that can be read.
+
+    columns, metrics: only these columns of `schema`, and whether those of other metrics. sessions: only theirs, of all
+    columns.
+    """
+    kept = list(schema if columns is None else columns)
+    wanted = pl.lit(True) if sessions is None else pl.col("session").is_in(list(sessions))
+    frames = [pl.DataFrame(schema=dict(schema)).select(kept)]
+    for some in several_at_once(paths):
+        for frame in _readable(some, schema, columns):
+            frames.append(frame.filter(wanted).select(*kept, *(metric_columns(frame) if metrics else ())))
+    return pl.concat(frames, how="diagonal")
+
+
+def damaged(paths: Sequence[Path], schema: Mapping[str, Any]) -> list[Path]:
+    """The parts that cannot be read."""
+    known = _sound.get(tuple(schema), set())
+    unknown = [path for path in paths if _state(path) not in known]
+    return [path for some in several_at_once(unknown) for path in _unsound(some, schema)]
+
+
+def several_at_once(paths: Sequence[Path]) -> Iterator[Sequence[Path]]:
+    """Paths that are read together. All their columns are, so that damage is found, which takes more than is kept."""
+    some, size = list[Path](), 0
+    for path in paths:
+        some.append(path)
+        size += (_state(path) or (0,))[0]
+        if size > _AT_ONCE:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
+
+
+def halves(paths: Sequence[Path]) -> tuple[Sequence[Path], Sequence[Path]]:
+    """The first and the other paths, to find in few steps which of them is damaged."""
+    half = len(paths) // 2
+    return paths[:half], paths[half:]
+
+
+def together(
+    paths: Sequence[Path], schema: Mapping[str, Any], needed: Sequence[str] | None = None
+) -> pl.DataFrame | None:
+    """The rows of parts with equal columns; None if one is damaged or from a version with fewer columns.
+
+    needed: of parts that were found sound before, only these columns and those of metrics are read.
+    """
+    states = [_state(path) for path in paths]
+    known = _sound.setdefault(tuple(schema), set())
+    checked = known.issuperset(states)
+    kept = needed if checked else None
+    found = _collected(paths, states, schema, lambda stored: _fitted(stored, schema, kept))
+    if found is not None and (checked or is_sound(found)):
+        known.update(filter(None, states))
+        return found
+    if len(paths) == 1:
+        known.difference_update(states)
+    return None
+
+
+def stored_and_seen(paths: Sequence[Path], schema: Mapping[str, Any]) -> tuple[pl.DataFrame, pl.DataFrame] | None:
+    """What is in parts as it is, and what readers make of it; None as for `together`."""
+    stored = _collected(paths, [_state(path) for path in paths], schema, lambda stored: stored)
+    try:
+        seen = None if stored is None else _fitted(stored.lazy(), schema).collect()
+    except UNREADABLE:
+        return None
+    return None if stored is None or seen is None or not is_sound(seen) else (stored, seen)
+
+
+def _readable(paths: Sequence[Path], schema: Mapping[str, Any], needed: Sequence[str] | None) -> list[pl.DataFrame]:
+    """The rows of the parts that can be read; if not all can be read together, each half is tried alone."""
+    found = together(paths, schema, needed)
+    if found is not None or len(paths) < 2:
+        return [] if found is None else [found]
+    return [frame for some in halves(paths) for frame in _readable(some, schema, needed)]
+
+
+def _unsound(paths: Sequence[Path], schema: Mapping[str, Any]) -> list[Path]:
+    sound = together(paths, schema) is not None
+    if sound or len(paths) < 2:
+        return [] if sound else [*paths]
+    return [path for some in halves(paths) for path in _unsound(some, schema)]
+
+
+def _state(path: Path) -> State | None:
+    """None if it is no file; reading a pipe may wait for ever."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return (found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev) if stat.S_ISREG(found.st_mode) else None
+
+
+def _collected(
+    paths: Sequence[Path],
+    states: Sequence[State | None],
+    schema: Mapping[str, Any],
+    view: Callable[[pl.LazyFrame], pl.LazyFrame],
+) -> pl.DataFrame | None:
+    """What is in parts; None if it cannot be read together, or they announce more rows than can be in them."""
+    sizes = [state[0] for state in states if state]
+    if len(sizes) < len(paths):
+        return None
+    rows = most(sum(sizes)) // (len(schema) * _VALUE)
+    try:
+        found = view(pl.scan_parquet(list(paths))).head(rows + 1).collect()
+    except UNREADABLE:
+        return None
+    return found if len(found) <= rows else None
+
+
+def _fitted(frame: pl.LazyFrame, schema: Mapping[str, Any], needed: Sequence[str] | None = None) -> pl.LazyFrame:
+    """The columns of `schema`, or those `needed`, and all other columns of floats: metrics, known here or not.
+
+    Columns that older versions did not write are null; all versions wrote `session`.
+    """
+    given = frame.collect_schema()
+    known = {*given.names(), "session"}
+    metrics = [name for name, kind in given.items() if name not in schema and kind == pl.Float64]
+    if "contract" in schema and "contract" not in known:
+        frame, known = upgraded(frame), known | UPGRADED.keys()
+    kinds = dict(schema) if needed is None else {name: schema[name] for name in needed}
+    return frame.select(
+        *(pl.col(name).cast(kind) if name in known else pl.lit(None, kind).alias(name) for name, kind in kinds.items()),
+        *metrics,
+    )
