@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from intrabench.cli.console import echo
-from intrabench.cli.shared import Cases, Json, Plugins, Quiet, add_plugins, show, show_table
-from intrabench.errors import IntraBenchError, several
+from intrabench.cli.shared import Cases, Json, Plugins, Quiet, add_plugins, continued, show, show_table
+from intrabench.errors import several
+
+if TYPE_CHECKING:
+    from intrabench.datasets.base import Dataset
+    from intrabench.datasets.cases.stored_case import CaseIndex
 
 data_app = typer.Typer(help="Download, list, check, verify and remove data sets.", no_args_is_help=True)
 
@@ -22,43 +26,35 @@ Root = Annotated[Path | None, typer.Option("--root", help="Data folder instead o
 def data_get(
     names: Names,
     cases: Cases = [],  # noqa: B006
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of cases at once.")] = 1,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", min=0, max=1024, help="Cases at once, 0: in this process. Default: 1."),
+    ] = None,
     quiet: Quiet = False,
     root: Root = None,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Download and convert data sets; existing cases are kept."""
-    from intrabench import registry
-    from intrabench.datasets.cases.get import fetch_shared, get
-    from intrabench.datasets.cases.selection import select_cases
+    from intrabench.engine.getting import get
+    from intrabench.engine.make_job import make_preparation
+    from intrabench.engine.options import Options
     from intrabench.engine.progress.reporter import reporting
+    from intrabench.engine.signals import ending_softly
+    from intrabench.engine.workers.places import asked
+
+    def tell(dataset: Dataset, case: str, index: CaseIndex) -> None:
+        if not quiet:
+            echo(f"{dataset.argument}, case {case}: {several(len(index.targets), 'target')}")
 
     _use(root)
-    add_plugins(plugin)
-    failed = 0
-    with reporting(quiet=quiet) as reporter:
-        for name in names:
-            dataset = registry.make("datasets", name)
-            if not quiet:
-                reporter.say(f"{name}: licence {dataset.card.licence}")
-            try:
-                fetch_shared(dataset, reporter.watch)
-            except IntraBenchError as error:
-                reporter.say(f"{name}: {error}")
-                failed += 1
-                continue
-            chosen = select_cases(dataset, cases)  # cases that are unknown are a wrong option, which ends the command
-            try:
-                for case, outcome in get(dataset, chosen, jobs, reporter.watch):
-                    if isinstance(outcome, IntraBenchError):
-                        reporter.say(f"{name}, case {case}: {outcome}")
-                        failed += 1
-                    elif not quiet:
-                        echo(f"{name}, case {case}: {several(len(outcome.targets), 'target')}")
-            except IntraBenchError as error:
-                reporter.say(f"{name}: {error}")
-                failed += 1
-    if failed:
+    number = 1 if jobs is None and asked("auto") != 0 else jobs or 0
+    options = Options(dataset=names, cases=cases, plugin=plugin, workers=str(number))
+    with reporting(quiet=quiet) as reporter, continued(reporter, "cases"), ending_softly():
+        job = make_preparation(options)
+        for dataset in job.datasets if not quiet else ():
+            reporter.say(f"{dataset.argument}: licence {dataset.card.licence}")
+        complete = get(job, options, reporter, tell)
+    if not complete:
         raise typer.Exit(1)
 
 

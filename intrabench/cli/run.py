@@ -12,15 +12,11 @@ import typer
 from intrabench.cli import options as o
 from intrabench.cli.console import echo
 from intrabench.cli.results import Out, tell_damage
-from intrabench.cli.shared import Cases, Plugins, Quiet, Targets, flag
-from intrabench.errors import Unfinished, several
+from intrabench.cli.shared import Cases, Plugins, Quiet, Targets, continued, flag
+from intrabench.errors import several
 
 if TYPE_CHECKING:
     from intrabench.engine.options import Options
-
-
-MORE_TO_DO = 75
-"""Exit code of a run that was stopped, EX_TEMPFAIL of sysexits.h: the same command continues."""
 
 
 def add_runs(app: typer.Typer) -> None:
@@ -104,21 +100,12 @@ def _run(options: Options, out: Path | None, quiet: bool) -> None:
     from intrabench.cli.console import print_frame
     from intrabench.engine.local import execute, rows_of
     from intrabench.engine.progress.reporter import reporting
-    from intrabench.engine.signals import undisturbed
     from intrabench.reporting.table import READ, Layout, effort_table, readable, seen_in_training
     from intrabench.workspace import results_folder
 
     folder = results_folder(out)
-    with reporting(quiet=quiet) as reporter:
-        try:
-            summary, last = execute(options, folder, reporter)
-        except KeyboardInterrupt:
-            undisturbed()
-            reporter.say("interrupted; finished sessions are kept, and the same command continues")
-            raise typer.Exit(MORE_TO_DO) from None
-        except Unfinished as error:
-            reporter.say(str(error))
-            raise typer.Exit(MORE_TO_DO) from None
+    with reporting(quiet=quiet) as reporter, continued(reporter, "sessions"):
+        summary, last = execute(options, folder, reporter)
     rows = rows_of(summary, folder, last, READ)
     if not rows.is_empty():
         print_frame(readable(effort_table(rows)), Layout().heading())

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from intrabench.cli.console import echo
 from intrabench.cli.options import published
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, Unfinished
+
+if TYPE_CHECKING:
+    from intrabench.engine.progress.reporter import Reporter
+
+
+MORE_TO_DO = 75
+"""Exit code of what was stopped, EX_TEMPFAIL of sysexits.h: the same command continues."""
 
 
 def flag(name: str, **more: Any) -> Any:
@@ -28,6 +36,22 @@ Targets = Annotated[
 ]
 Quiet = Annotated[bool, flag("--quiet", help="Say nothing but results and what is wrong.")]
 Json = Annotated[bool, flag("--json", help="Machine-readable output.")]
+
+
+@contextmanager
+def continued(reporter: Reporter, what: str) -> Iterator[None]:
+    """Exit with `MORE_TO_DO` if what runs meanwhile is interrupted, or ends early; `what` it finished is kept."""
+    from intrabench.engine.signals import undisturbed
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        undisturbed()
+        reporter.say(f"interrupted; finished {what} are kept, and the same command continues")
+        raise typer.Exit(MORE_TO_DO) from None
+    except Unfinished as error:
+        reporter.say(str(error))
+        raise typer.Exit(MORE_TO_DO) from None
 
 
 def listing(what: str, plugins: list[Path]) -> list[dict[str, str]]:

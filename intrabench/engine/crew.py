@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
 from intrabench.engine.hand import Hands, Here
+from intrabench.engine.job import Job
 from intrabench.engine.options import Options
+from intrabench.engine.progress.reporter import Reporter
 from intrabench.engine.work import Work
 from intrabench.engine.workers.places import Place, asked, default_memory_limit_mb, preparers, workers
 from intrabench.engine.workers.supervisor import Supervisor
@@ -31,16 +34,36 @@ def crew(options: Options, work: Work) -> Iterator[Hands]:
         with fleet(options, work) as hands:
             yield hands
         return
-    cases = work.agenda.cases
     places = workers(options.workers, work.job.runners, work.hands)
-    preparing = preparers(cases)
+    preparing = preparers(work.agenda.cases)
+    share, rest = default_memory_limit_mb(len(places)), default_memory_limit_mb(1 + len(preparing))
     with ExitStack() as stack:
-
-        def hand(place: Place, plays: bool, memory_mb: float) -> Supervisor:
-            name, environment, patience = place.name, place.environment, options.timeout
-            watched = Watched(name, options, work.reporter, environment, patience, plays, memory_mb)
-            stack.callback(watched.close)
-            return Supervisor(work.job, watched)
-
-        share, rest = default_memory_limit_mb(len(places)), default_memory_limit_mb(1 + len(preparing))
+        hand = partial(_hand, stack, options, work.job, work.reporter)
         yield Hands([hand(one, True, share) for one in places], [hand(one, False, rest) for one in preparing])
+
+
+@contextmanager
+def preparing(options: Options, job: Job, cases: int, reporter: Reporter) -> Iterator[Hands]:
+    """The hands that prepare so many cases, where nothing is played; they are closed at the end."""
+    if plays_here(options):
+        yield Hands([], [Here(job, reporter)], here=True)
+        return
+    places = workers(options.workers, (), cases)
+    share = default_memory_limit_mb(len(places))
+    with ExitStack() as stack:
+        yield Hands([], [_hand(stack, options, job, reporter, one, False, share, "--jobs") for one in places])
+
+
+def _hand(
+    stack: ExitStack,
+    options: Options,
+    job: Job,
+    reporter: Reporter,
+    place: Place,
+    plays: bool,
+    memory_mb: float,
+    option: str = "--workers",
+) -> Supervisor:
+    watched = Watched(place.name, options, reporter, place.environment, options.timeout, plays, memory_mb, option)
+    stack.callback(watched.close)
+    return Supervisor(job, watched)

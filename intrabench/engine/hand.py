@@ -11,11 +11,11 @@ from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.doing import joined, listen
 from intrabench.engine.job import Job
-from intrabench.engine.plan import Group, prepare
+from intrabench.engine.plan import Group, lost, prepare
 from intrabench.engine.player import Player, Take
 from intrabench.engine.progress.reporter import Reporter
 from intrabench.engine.units import Runner, Unit
-from intrabench.models.base import Failure, failure_of
+from intrabench.models.base import Failure
 
 
 class Stopped(Exception):
@@ -103,7 +103,7 @@ class Here:
             with listen(self._tell):
                 return prepare(dataset, case, self.reporter)
         except Exception as error:  # a damaged file must not stop the other cases
-            return failure_of(error, started)
+            return lost(error, started)
 
     def _tell(self, phase: str, what: str, about: str) -> None:
         self.reporter.doing(self.name, joined(what, about))

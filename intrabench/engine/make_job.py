@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from intrabench import registry
+from intrabench.datasets.base import Dataset
 from intrabench.engine.job import Job
 from intrabench.engine.options import Options, check
 from intrabench.engine.runners import make_runners, model_of
@@ -37,6 +38,12 @@ def make_job(options: Options, here: bool = True) -> Job:
     return replace(job, runners=make_runners(models, options, here))
 
 
+def make_preparation(options: Options) -> Job:
+    """A job that only prepares cases: it has data sets, and neither models nor prompters."""
+    registry.add_plugins(options.plugin)
+    return Job((), (), _datasets(options), (), protocol(options.protocol), 0, tuple(options.cases))
+
+
 def check_names(options: Options) -> None:
     """Refuse names, specs and combinations of a run that no machine could take; packages and weights are not needed.
 
@@ -64,14 +71,14 @@ def _without_runners(
     rounds = preset.rounds if options.rounds is None else options.rounds
     if rounds is None:
         rounds = ROUNDS if refined else 0
-    datasets = once(make_dataset(given) for given in options.dataset)
+    datasets = _datasets(options)
     made = [(given, make(given)) for given in options.model or _own_models(preset, rows)]
     models = once(model for _, model in made)
     _check_rows(list(models.values()), rows, preset)
     job = Job(
         (),
         prompters,
-        tuple(datasets.values()),
+        datasets,
         tuple(dict.fromkeys(options.seed)),
         preset,
         rounds,
@@ -83,6 +90,10 @@ def _without_runners(
         _metrics(options, preset),
     )
     return job, [(given, model) for given, model in made if models[model.spec] is model]
+
+
+def _datasets(options: Options) -> tuple[Dataset, ...]:
+    return tuple(once(make_dataset(given) for given in options.dataset).values())
 
 
 def _own_models(preset: Protocol, rows: Mapping[str, Row]) -> list[str]:

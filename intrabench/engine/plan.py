@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from intrabench import doing
+from intrabench.atomic import CannotWrite
 from intrabench.datasets.base import Dataset, NotFetched
 from intrabench.datasets.cases import store as cases
 from intrabench.datasets.cases.get import fetch_shared
@@ -17,7 +18,8 @@ from intrabench.engine.job import Job
 from intrabench.engine.progress.reporter import Reporter
 from intrabench.engine.units import Runner, Unit
 from intrabench.errors import foreign, several
-from intrabench.models.base import Failure, FailureStatus
+from intrabench.fetch.transfer import DownloadError
+from intrabench.models.base import Failure, FailureStatus, failure_of
 
 DEATHS = 3
 """Deaths of one group that end it, not counting those that only narrow down who is at fault."""
@@ -142,18 +144,23 @@ def make_plan(job: Job, reporter: Reporter) -> Plan:
     plan = Plan(job)
     _fetch_lists(job, reporter)
     for dataset, case in job.selected():
-        try:
-            with foreign():
-                index, damaged = cases.look(dataset, case)
-        except Exception:  # preparing it will tell
-            index, damaged = None, ""
-        if damaged:
-            reporter.say(f"{dataset.short_spec}, case {case}: {damaged} is damaged; the case is converted again")
-        if index is None:
+        if (index := look(dataset, case, reporter)) is None:
             plan.waiting.append((dataset, case))
         else:
             plan.ready[dataset, case] = index
     return plan
+
+
+def look(dataset: Dataset, case: str, reporter: Reporter) -> CaseIndex | None:
+    """The index of a case that is ready; None if it must be prepared."""
+    try:
+        with foreign():
+            index, damaged = cases.look(dataset, case)
+    except Exception:  # preparing it will tell
+        return None
+    if damaged:
+        reporter.say(f"{dataset.short_spec}, case {case}: {damaged} is damaged; the case is converted again")
+    return index
 
 
 def _fetch_lists(job: Job, reporter: Reporter) -> None:
@@ -172,3 +179,13 @@ def prepare(dataset: Dataset, case: str, reporter: Reporter) -> CaseIndex:
     """Download and convert a case. Whatever goes wrong is raised."""
     with doing.step("preparing", "converting", f"{dataset.short_spec}, case {case}"), foreign():
         return cases.prepare(dataset, case, watch=reporter.watch)
+
+
+class Unavailable(Failure):
+    """A case that cannot be downloaded or stored, for which it is not to blame."""
+
+
+def lost(error: Exception, started: float) -> Failure:
+    """The failure for what `prepare` raised; started: when it began, `time.perf_counter`."""
+    failure = failure_of(error, started)
+    return Unavailable(**vars(failure)) if isinstance(error, DownloadError | CannotWrite) else failure

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from threading import RLock, Thread
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from threading import RLock
 
 from intrabench.datasets.base import Dataset, patient_of
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.agenda import Agenda
 from intrabench.engine.desk import Desk
-from intrabench.engine.hand import Hand, Hands, Stopped, Table
+from intrabench.engine.hand import Hand, Hands, Table
 from intrabench.engine.plan import Group, Plan
 from intrabench.engine.player import Take
 from intrabench.engine.pool import Pool
 from intrabench.engine.progress.reporter import Reporter
 from intrabench.engine.rows import failed
+from intrabench.engine.together import together
 from intrabench.engine.units import Unit
 from intrabench.engine.workers.places import MOST
 from intrabench.engine.writer import RowWriter
 from intrabench.leases import Busy
 from intrabench.models.base import Failure
-
-ARRIVAL_SECONDS = 1.0
-"""How often it is asked whether more hands have come."""
 
 TOLD = 3
 """So many times a run finds all that is left held by other runs, with pauses, before it says for whom it waits."""
@@ -38,7 +36,7 @@ class Work:
         self.agenda = Agenda(self.job.runners, plan.waiting)
         self.desk = Desk(self.job, writer, reporter, self._share)
         self._expected: dict[Group, int] = {}  # sessions that were missing when it was put on the agenda
-        self._lock, self._errors, self._begun = RLock(), list[BaseException](), False
+        self._lock, self._begun = RLock(), False
         self._waited = 0  # times that all that was left was held by other runs
         self._players = 1
         self._mending = self.store.failed_cases()
@@ -81,36 +79,14 @@ class Work:
         self._begun = True
 
     def _together(self, hands: Hands) -> None:
-        """Let each hand work in a thread of its own, also those that come later; the first error ends all."""
-        threads, desk = list[Thread](), hands.desk or self.desk
+        """Let all hands work, also those that come later; the first error ends all."""
+        desk = hands.desk or self.desk
 
-        def work(do: Callable[..., None], *args: Any) -> None:
-            try:
-                do(*args)
-            except BaseException as error:
-                self._errors.append(error)
-                self._stop(hands)
+        def playing(players: Iterable[Hand]) -> list[Callable[[], None]]:
+            return [partial(self._play_all, hand, desk) for hand in players]
 
-        def begin(do: Callable[..., None], *args: Any) -> None:
-            threads.append(Thread(target=work, args=(do, *args), daemon=True))
-            threads[-1].start()
-
-        for hand in hands.preparers:
-            begin(self._prepare_all, hand)
-        for hand in hands.players:
-            begin(self._play_all, hand, desk)
-        try:
-            while alive := [thread for thread in threads if thread.is_alive()]:
-                alive[0].join(ARRIVAL_SECONDS)
-                for hand in hands.more():
-                    begin(self._play_all, hand, desk)
-        except BaseException:  # Ctrl-C, or a signal that ends the run
-            self._stop(hands)
-            for thread in threads:
-                thread.join()
-            raise
-        if errors := [error for error in self._errors if not isinstance(error, Stopped)]:
-            raise errors[0]
+        preparing = [partial(self._prepare_all, hand) for hand in hands.preparers]
+        together([*preparing, *playing(hands.players)], partial(self._stop, hands), lambda: playing(hands.more()))
 
     def _stop(self, hands: Hands) -> None:
         self.agenda.stop()

@@ -31,7 +31,7 @@ class Counting(Silent):
         self.begun: tuple[int, int] = (0, 0)
         self.advanced = 0
 
-    def begin(self, total: int, done: int) -> None:
+    def begin(self, total: int, done: int, what: str = "session") -> None:
         self.begun = total, done
 
     def advance(self, sessions: int, failed: int, dice: Sequence[float] = ()) -> None:

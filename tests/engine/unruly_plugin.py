@@ -9,6 +9,7 @@ from pathlib import Path
 
 from intrabench import Dataset
 from intrabench.datasets.phantom import Phantom
+from intrabench.fetch.download import DownloadError
 from intrabench.models.box_fill import BoxFill
 from intrabench.registry import make
 
@@ -32,6 +33,8 @@ class Unruly(Dataset):
         return self.kinds.split("/")
 
     def load(self, case, files):
+        with Path("loaded").open("a") as file:
+            file.write(f"{case} {os.getpid()}\n")
         if case == "segv":
             ctypes.string_at(0)
         elif case == "exit":
@@ -50,6 +53,8 @@ class Unruly(Dataset):
         elif case == "once" and not Path("once").exists():
             Path("once").touch()
             os.kill(os.getpid(), 9)
+        elif case.startswith("gone"):
+            raise DownloadError("there is no network")
         elif case == "after":
             while not PLAYED.exists():
                 time.sleep(0.02)

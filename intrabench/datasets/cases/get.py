@@ -1,19 +1,15 @@
-"""Download and convert whole data sets, several cases at once; a case that fails does not stop the others."""
+"""Before the cases of a data set are prepared: the files that all of them need, and room on the disk."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from functools import partial
+from collections.abc import Iterable
 
-from intrabench.atomic import CannotWrite, writing
+from intrabench.atomic import writing
 from intrabench.datasets.base import Dataset, Files, Watch
 from intrabench.datasets.cases import store
-from intrabench.datasets.cases.stored_case import CaseIndex
-from intrabench.errors import IntraBenchError, foreign, in_words
-from intrabench.fetch.download import DownloadError, ask_for_space
-
-PATIENCE = 5
+from intrabench.errors import IntraBenchError
+from intrabench.fetch import download
+from intrabench.fetch.source import Source
 
 
 def fetch_shared(dataset: Dataset, watch: Watch) -> None:
@@ -23,7 +19,7 @@ def fetch_shared(dataset: Dataset, watch: Watch) -> None:
         IntraBenchError: a file cannot be downloaded, or the disk has too little space.
     """
     downloads = store.downloads_of()
-    _ask_for_space(dataset, [])
+    ask_for_space(dataset, store.to_download(dataset))
     problems = []
     for source in dataset.sources():
         try:
@@ -34,45 +30,13 @@ def fetch_shared(dataset: Dataset, watch: Watch) -> None:
         raise IntraBenchError(" ".join(problems))
 
 
-def get(
-    dataset: Dataset, cases: Sequence[str], jobs: int, watch: Watch
-) -> Iterator[tuple[str, CaseIndex | IntraBenchError]]:
-    """Prepare cases, `jobs` at a time, and yield each when it is finished, with its index or its error.
+def ask_for_space(dataset: Dataset, files: Iterable[Source]) -> None:
+    """Refuse downloads that do not fit on the disk together, before the first one starts; the data set names them.
 
     Raises:
-        IntraBenchError: several cases in a row could not be downloaded or stored, so the others are not tried.
+        IntraBenchError: the disk has too little space, or cannot be written to.
     """
-    _ask_for_space(dataset, cases)
-    with ThreadPoolExecutor(jobs) as pool:
-        running = {pool.submit(_telling, partial(store.prepare, dataset, case, watch=watch)): case for case in cases}
-        try:
-            in_vain = 0
-            for done in as_completed(running):
-                yield running[done], done.result()
-                in_vain = in_vain + 1 if isinstance(done.result(), DownloadError | CannotWrite) else 0
-                if in_vain == PATIENCE and len(cases) > PATIENCE:
-                    raise IntraBenchError(
-                        f"{PATIENCE} cases in a row could not be downloaded or stored, so the others were not tried; "
-                        "run again later"
-                    )
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
-def _telling(work: Callable[[], CaseIndex]) -> CaseIndex | IntraBenchError:
-    try:
-        with foreign():
-            return work()
-    except IntraBenchError as error:
-        return error
-    except Exception as error:  # a damaged file must not stop the other cases
-        return IntraBenchError(in_words(error))
-
-
-def _ask_for_space(dataset: Dataset, cases: Sequence[str]) -> None:
-    """Refuse downloads that do not fit on the disk together, before the first one starts."""
     folder = store.downloads_of()
-    needed = sum(source.megabytes for source in store.to_download(dataset, cases))
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    ask_for_space(folder / dataset.name, int(needed * 1e6))
+    download.ask_for_space(folder / dataset.name, int(sum(file.megabytes for file in files) * 1e6))

@@ -75,12 +75,12 @@ class Console:
             with self._lock:
                 del self._files[number]
 
-    def begin(self, total: int, done: int) -> None:
-        """Say the numbers of sessions, and show them from now on."""
+    def begin(self, total: int, done: int, what: str = "session") -> None:
+        """Say the numbers of sessions, or of what else is counted, and show them from now on."""
         with self._lock:
-            self._tally.begin(self._clock(), total, done)
+            self._tally.begin(self._clock(), total, done, what)
             self._pace = Pace(self._clock())
-        self.say(several(total, "session") + (f", {done} of them already finished" if done else ""))
+        self.say(several(total, what) + (f", {done} of them already finished" if done else ""))
         self._show()
 
     def expect(self, sessions: int) -> None:

@@ -21,8 +21,11 @@ class Reporter(Protocol):
     def watch(self, name: str) -> AbstractContextManager[Progress]:
         """Shows the progress of the named download while the context lasts."""
 
-    def begin(self, total: int, done: int) -> None:
-        """The run has `total` sessions so far, of which `done` were finished before; said once."""
+    def begin(self, total: int, done: int, what: str = "session") -> None:
+        """The run has `total` sessions so far, of which `done` were finished before; said once.
+
+        what: the word for what is counted, if these are no sessions.
+        """
 
     def expect(self, sessions: int) -> None:
         """So many more sessions are to be played, such as those of a case that is now ready; negative: fewer."""
@@ -47,7 +50,7 @@ class Silent:
         """Do nothing."""
         return nullcontext(lambda done, total: None)
 
-    def begin(self, total: int, done: int) -> None:
+    def begin(self, total: int, done: int, what: str = "session") -> None:
         """Do nothing."""
 
     def expect(self, sessions: int) -> None:

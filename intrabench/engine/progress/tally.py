@@ -75,14 +75,14 @@ class Tally:
 
     def __init__(self, now: float) -> None:
         self.total = self.done = self.failed = self.cases = self.advanced = 0
-        self.started = self.heard = now
+        self.what, self.started, self.heard = "session", now, now
         self.rate = Rate()
         self._dice, self._scored = 0.0, 0
         self._workers: dict[str, Worker] = {}
 
-    def begin(self, now: float, total: int, done: int) -> None:
-        """The sessions of the run, and those finished before, which say nothing about the rate."""
-        self.total, self.done, self.started, self.heard = total, done, now, now
+    def begin(self, now: float, total: int, done: int, what: str = "session") -> None:
+        """The sessions of the run, and those finished before, which say nothing about the rate; or what else counts."""
+        self.total, self.done, self.what, self.started, self.heard = total, done, what, now, now
 
     def advance(self, now: float, sessions: int, failed: int, dice: Sequence[float]) -> None:
         """Sessions are finished."""
@@ -114,7 +114,7 @@ class Tally:
     @property
     def counts(self) -> str:
         """``12 of 96 sessions``; a ``+`` says that the total may grow."""
-        return f"{self.done} of " + several(self.total, "session").replace(" ", "+ " if self.cases else " ")
+        return f"{self.done} of " + several(self.total, self.what).replace(" ", "+ " if self.cases else " ")
 
     def facts(self, now: float) -> list[str]:
         """What is known beside the counts, the most important first."""

@@ -1,7 +1,7 @@
 """A worker process: it makes the job of its supervisor's options, and then plays groups and prepares cases for it.
 
 It receives tasks and answers each with messages, of which the last one ends the task: ``done`` with its result,
-``failed`` with a status and a sentence, or ``stopped``. Finished sessions go to the supervisor, which acknowledges
+``failed`` with a `Failure`, or ``stopped``. Finished sessions go to the supervisor, which acknowledges
 them.
 """
 
@@ -20,15 +20,14 @@ from typing import Any
 from intrabench import doing
 from intrabench.datasets.cases import store as cases
 from intrabench.engine.job import Job
-from intrabench.engine.make_job import make_run
+from intrabench.engine.make_job import make_preparation, make_run
 from intrabench.engine.options import Options
-from intrabench.engine.plan import Group, prepare
+from intrabench.engine.plan import Group, lost, prepare
 from intrabench.engine.player import Player
 from intrabench.engine.progress.reporter import Silent
 from intrabench.engine.rows import Part
 from intrabench.engine.workers.lifeline import ends_with
 from intrabench.errors import foreign
-from intrabench.models.base import failure_of
 
 TELL_SECONDS = 0.2
 """The least time between two messages about a download."""
@@ -106,9 +105,9 @@ class Child:
         tasks: dict[str, Callable[..., Any]] = {"job": self.make, "play": self.play, "prepare": self.prepare}
         return tasks[kind](**content)
 
-    def make(self, options: Options, here: bool) -> None:
-        """Make the job. here: whether it plays here, see `make_run`."""
-        self.job = make_run(options, here)
+    def make(self, options: Options, plays: bool) -> None:
+        """Make the job. plays: else it only prepares cases, which needs no model."""
+        self.job = make_run(options) if plays else make_preparation(options)
         self.player = Player(self.job, self._take, self.reporter.say, partial(self.line.send, "wave"))
 
     def play(
@@ -153,8 +152,7 @@ def _done(child: Child, kind: str, content: dict[str, Any]) -> tuple[str, Any]:
         with foreign():
             return "done", child.answer(kind, content)
     except Exception as error:  # of the user's code; a damaged file
-        failure = failure_of(error, started)
-        return "failed", (failure.status, failure.message)
+        return "failed", lost(error, started)
 
 
 def main(connection: int, lifeline: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases import store as cases
 from intrabench.datasets.cases.stored_case import CaseIndex
+from intrabench.engine.hand import Stopped
 from intrabench.engine.job import Job
 from intrabench.engine.plan import Group
 from intrabench.engine.player import Take
@@ -48,7 +49,7 @@ class Supervisor:
                 self.worker.reporter.say(f"{group.title}: {death.message}")
                 trial.died(death)
             except Failed as error:  # the case cannot be read there
-                trial.fail(list(trial.left), error.status, str(error))
+                trial.fail(list(trial.left), error.failure.status, str(error))
 
     def prepare(self, dataset: Dataset, case: str) -> CaseIndex | Failure:
         """Download and convert a case; if the process dies over it, once more in a fresh one.
@@ -65,7 +66,7 @@ class Supervisor:
                     raise
                 self._prepare(dataset, case)
         except Failed as failed:
-            return Failure(failed.status, str(failed))
+            return failed.failure
         except Death as death:
             return Failure(death.status, death.message)
         found = cases.look(dataset, case)[0]
@@ -74,7 +75,7 @@ class Supervisor:
     def _prepare(self, dataset: Dataset, case: str) -> None:
         try:
             self.worker.ask("prepare", {"dataset": self.job.datasets.index(dataset), "case": case})
-        except Death:
+        except (Death, Stopped):
             cases.tidy(dataset, case)
             raise
 

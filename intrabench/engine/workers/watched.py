@@ -19,7 +19,7 @@ from intrabench.engine.progress.reporter import Reporter
 from intrabench.engine.workers.process import Process
 from intrabench.engine.workers.watchdog import Watchdog
 from intrabench.errors import IntraBenchError, several
-from intrabench.models.base import FailureStatus
+from intrabench.models.base import Failure, FailureStatus
 
 LISTEN_SECONDS = 0.25
 GRACE_SECONDS = 10.0
@@ -38,11 +38,11 @@ class Death(Exception):
 
 
 class Failed(IntraBenchError):
-    """The process could not do its task, and says why. status: that of its sessions."""
+    """The process could not do its task, and says why."""
 
-    def __init__(self, status: FailureStatus, message: str) -> None:
-        super().__init__(message)
-        self.status = status
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
 
 
 class Watched:
@@ -50,6 +50,7 @@ class Watched:
 
     environment: its variables that differ from those here. patience: seconds, see `Watchdog`. plays: else it prepares
     cases, for which it needs neither torch nor a model. memory_mb: what it may take together with its children.
+    option: of the command, that says how many workers there are; messages name it.
     """
 
     def __init__(
@@ -61,10 +62,11 @@ class Watched:
         patience: float,
         plays: bool = True,
         memory_mb: float = float("inf"),
+        option: str = "--workers",
     ) -> None:
         self.name, self.options, self.reporter = name, options, reporter
         self.environment, self.dog = environment, Watchdog(patience)
-        self.plays, self.memory_mb = plays, memory_mb
+        self.plays, self.memory_mb, self.option = plays, memory_mb, option
         self._process: Process | None = None
         self._stopping, self._stopped_at, self._looked, self._in_vain = False, 0.0, 0.0, 0
         self._wave: Sequence[str] = ()
@@ -127,20 +129,21 @@ class Watched:
                 self._process = Process(Path(sys.executable), "intrabench.engine.workers.child", self.environment)
             except OSError as error:
                 raise IntraBenchError(
-                    f"a worker process cannot be started ({error.strerror}); use fewer with --workers, or --workers 0"
+                    f"a worker process cannot be started ({error.strerror}); use fewer {self.option}, or 0"
                 ) from error
         self.dog.begins("", "starting a worker")
         try:
             while self._next()[0] != "ready":
                 pass
-            self._converse("job", {"options": self.options, "here": self.plays})
+            self._converse("job", {"options": self.options, "plays": self.plays})
         except Failed as error:
             raise IntraBenchError(str(error)) from error
         except Death as death:
             self._in_vain += 1
             if self._in_vain == STARTS:
                 raise IntraBenchError(
-                    f"{STARTS} worker processes in a row could not start: {death.message}; --workers 0 may tell more"
+                    f"{STARTS} worker processes in a row could not start: {death.message}; "
+                    f"{self.option} 0 may tell more"
                 ) from death
             raise
         self._in_vain = 0
@@ -174,7 +177,7 @@ class Watched:
             elif said == "say":
                 self.reporter.say(about)
             elif said == "failed":
-                raise Failed(*about)
+                raise Failed(about)
             elif said == "stopped":
                 if self._stopping:
                     raise Stopped
@@ -214,7 +217,7 @@ class Watched:
         if rss_mb(process.pid) > self.memory_mb:
             most = f"{self.memory_mb * 2**20 / 1e9:.1f} GB of memory"
             raise self._death(
-                "oom", f"{what} took more than {most}, a worker's share; use fewer --workers or a machine with more"
+                "oom", f"{what} took more than {most}, a worker's share; use fewer {self.option} or a machine with more"
             )
 
     def _relay(self) -> None:

@@ -115,7 +115,7 @@ def test_test_and_retest_of_one_study_each_have_their_scan_and_only_contours_by_
     said = say("data", "get", "rider_lung", "--cases", "*_test")
     assert (said.code, said.out) == (0, f"rider_lung, case {PATIENT}_test: 2 targets\n")
     assert series["retest"] not in commons.fetched()
-    assert say("data", "get", "rider_lung", "-j", "2").code == 0
+    assert say("data", "get", "rider_lung").code == 0
     large, small = filled((*HOLE[:2], HOLE[3])), filled(HOLE[2:3])
     assert [np.count_nonzero(mask) for mask in (large, small, filled(BY_HAND[:2]))] == [73, 4, 77]
     found = {"tumour.1": turned(large), "tumour.2": turned(small)}

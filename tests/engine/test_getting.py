@@ -1,0 +1,116 @@
+"""`data get` converts in workers: a case that kills or holds its conversion fails, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from intrabench import registry
+from intrabench.datasets.base import Dataset
+from intrabench.datasets.cases.stored_case import CaseIndex
+from intrabench.engine import crew
+from intrabench.engine.getting import get
+from intrabench.engine.make_job import make_preparation
+from intrabench.engine.options import Options
+from intrabench.engine.progress.reporter import Silent
+from intrabench.engine.workers import watchdog
+from tests.conftest import Said
+from tests.engine.conftest import Started
+
+PLUGIN = Path(__file__).with_name("unruly_plugin.py")
+
+
+@pytest.fixture
+def typed(say: Callable[..., Said]) -> Callable[..., Said]:
+    """Type `intrabench data get` for cases that are converted as their names say."""
+    return lambda *kinds, **more: say("data", "get", *unruly(*kinds), *more.get("words", ()))
+
+
+def unruly(*kinds: str) -> tuple[str, ...]:
+    return f"unruly:kinds={'/'.join(kinds)}", "--plugin", str(PLUGIN)
+
+
+def loaded() -> list[str]:
+    """The cases that were begun to be converted, each as often as that was."""
+    return [line.split()[0] for line in Path("loaded").read_text().splitlines()]
+
+
+def test_a_case_that_kills_its_conversion_fails_alone(
+    typed: Callable[..., Said], data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watchdog, "PREPARING_SECONDS", 3)
+    monkeypatch.setattr(crew, "default_memory_limit_mb", lambda workers: 500.0)
+    kinds = ("exit", "once", "loop", "leak", "memory", "good")
+    said = typed(*kinds, words=["--jobs", "2"])
+    name = f"unruly:kinds={'/'.join(kinds)}"
+    assert said.code == 1
+    assert sorted(said.out.splitlines()) == [f"{name}, case {case}: 3 targets" for case in ("good", "once")]
+    lines = said.err.splitlines()
+    assert lines[:2] == [f"{name}: licence computed; no restrictions", "6 cases"]
+    assert lines[-1].startswith("6 of 6 cases, 4 failed, in ")
+    share = "converting took more than 0.5 GB of memory, a worker's share; use fewer --jobs or a machine with more"
+    assert sorted(line for line in lines if line.startswith(f"{name}, case ")) == [
+        f"{name}, case exit: the worker process ended with exit code 3",
+        f"{name}, case leak: {share}",
+        f"{name}, case loop: converting took longer than 3 s",
+        f"{name}, case memory: MemoryError: no room, in line 48 of unruly_plugin.py",
+    ]
+    assert sorted(loaded()) == ["exit", "exit", "good", "leak", "leak", "loop", "memory", "once", "once"]
+    assert not list(data.glob("cases/*/.*"))
+    again = typed(*kinds, words=["--jobs", "1", "--cases", "good", "--cases", "once"])
+    assert (again.code, len(loaded())) == (0, 9)  # nothing is converted again
+
+
+def test_workers_without_a_network_try_five_cases_of_each_data_set(typed: Callable[..., Said]) -> None:
+    kinds = [f"gone-{number}" for number in range(1, 9)]
+    other = "unruly:kinds=good/gone-1"
+    said = typed(*kinds, words=["--jobs", "1", other])
+    assert (said.code, said.out) == (1, f"{other}, case good: 3 targets\n")
+    name = f"unruly:kinds={'/'.join(kinds)}"
+    problems = [line for line in said.err.splitlines() if "there is no network" in line]
+    assert problems == [
+        f"{one}: there is no network"
+        for one in [*(f"{name}, case {kind}" for kind in kinds[:5]), f"{other}, case gone-1"]
+    ]
+    assert f"{name}: 5 cases in a row could not be downloaded or stored, so the others were not tried" in said.err
+    assert said.err.splitlines()[-1].startswith("7 of 7 cases, 6 failed, in ")
+
+
+def test_what_is_complete_is_kept_when_it_is_stopped(data: Path) -> None:
+    words = [*unruly("good", "loop", "good-2"), "--jobs", "1"]
+    command = [sys.executable, "-m", "intrabench", "data", "get", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline().endswith("case good: 3 targets\n")
+        while "loop" not in loaded():
+            pass
+        process.send_signal(signal.SIGTERM)
+        said = process.stderr.read()
+        assert process.wait(20) == 75
+    assert "interrupted; finished cases are kept, and the same command continues" in said
+    assert loaded() == ["good", "loop"]
+    assert [path.parent.name for path in data.glob("cases/*/*/case.json")] == ["good"]
+    assert not list(data.glob("cases/*/.*"))
+
+
+def test_objects_and_a_command_without_jobs_are_converted_in_this_process(
+    typed: Callable[..., Said], started: Started
+) -> None:
+    assert typed("good", words=["--jobs", "0"]).code == 0
+    options = Options(dataset=[registry.make("datasets", "unruly:kinds=good/exit-not")])
+    found: dict[str, CaseIndex] = {}
+
+    def tell(dataset: Dataset, case: str, index: CaseIndex) -> None:
+        found[case] = index
+
+    assert get(make_preparation(options), options, Silent(), tell)
+    assert {case: len(index.targets) for case, index in found.items()} == {"good": 3, "exit-not": 3}
+    assert {line.split()[1] for line in Path("loaded").read_text().splitlines()} == {str(os.getpid())}
+    assert started == []
