@@ -91,7 +91,8 @@ def run(
     if lines := summary.valueless + counted(summary.failures):
         lines[:0] = [f"{summary.failed} of {several(summary.total, 'session')} failed"] if summary.failed else []
         warnings.warn("\n".join(lines), FailedSessions, stacklevel=3)
-    return rows_of(summary, folder, last)
+    rows = rows_of(summary, folder, last)
+    return rows.sort("dataset", "case", "target", "model", "prompter", "seed", "round")
 
 
 @named

@@ -66,8 +66,4 @@ def _tidy(folder: Path, run_id: str, reporter: Reporter) -> None:
 def rows_of(summary: Summary, folder: Path, rounds: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
     """The current rows of a run's sessions, up to its last round; columns: as in `read_rows`."""
     wanted = pl.col("session").is_in(list(summary.keys)) & (pl.col("round") <= rounds)
-    return (
-        read_rows(folder, columns, columns is None)
-        .filter(wanted)
-        .sort("dataset", "case", "target", "model", "prompter", "seed", "round")
-    )
+    return read_rows(folder, columns, columns is None).filter(wanted)

@@ -22,8 +22,7 @@ def read_rows(root: Path, columns: Sequence[str] | None = None, metrics: bool = 
     Damaged parts are left out; `damaged_parts` lists them.
     """
     needed = None if columns is None else list(dict.fromkeys([*columns, *DECIDING]))
-    found = reading(root / "rows", lambda paths: read_parts(paths, SCHEMA, needed, metrics))
-    rows = _counted(current_rows(found))
+    rows = _counted(current_rows(reading(root / "rows", lambda paths: read_parts(paths, SCHEMA, needed, metrics))))
     return rows if columns is None else rows.select(*columns, *(metric_columns(rows) if metrics else ()))
 
 
@@ -97,16 +96,18 @@ DECIDING = (*PROGRESS, "dataset", "case", "patient")
 
 
 def current_rows(rows: pl.DataFrame) -> pl.DataFrame:
-    """One row per session and round: a failure is dropped once the session succeeded in that round or in a newer play.
+    """One row per session and round, in the order of `rows`.
 
-    For whole cases the newest row counts, whatever its status.
+    A failure is dropped once the session succeeded in that round or in a newer play. For whole cases the newest row
+    counts, whatever its status.
     """
     failed = pl.col("status").is_in(FAILED) & (pl.col("target") != WHOLE_CASE)
     few = rows.select("session", "round", "written_at", failed.alias("failed")).with_row_index("number")
     succeeded = pl.col("written_at").filter(~pl.col("failed")).max().over("session")
     outdated = pl.col("failed") & (pl.col("written_at") < succeeded).fill_null(False)
     few = few.filter(~outdated).sort("failed", -pl.col("written_at"), maintain_order=True)
-    return rows[few.unique(["session", "round"], keep="first", maintain_order=True)["number"]]
+    kept = few.unique(["session", "round"], keep="first")["number"]
+    return rows if len(kept) == len(rows) else rows[kept.sort()]
 
 
 def finished_of(rows: pl.DataFrame, rounds: int) -> set[str]:
