@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shlex
 from collections import Counter
 from pathlib import Path
@@ -100,12 +101,15 @@ def _run(options: Options, out: Path | None, quiet: bool) -> None:
     from intrabench.cli.console import print_frame
     from intrabench.engine.local import execute, rows_of
     from intrabench.engine.progress.reporter import reporting
+    from intrabench.models.parts.allocator import return_freed_memory
     from intrabench.reporting.table import READ, Layout, effort_table, readable, seen_in_training
     from intrabench.workspace import results_folder
 
     folder = results_folder(out)
     with reporting(quiet=quiet) as reporter, continued(reporter, "sessions"):
         summary, last = execute(options, folder, reporter)
+    gc.collect()  # the plan and the state of the folder, which have circles: of a million sessions they are large
+    return_freed_memory()
     rows = rows_of(summary, folder, last, READ)
     if not rows.is_empty():
         print_frame(readable(effort_table(rows)), Layout().heading())

@@ -22,6 +22,7 @@ from intrabench.engine.work import Work
 from intrabench.engine.writer import RowWriter
 from intrabench.mounts import warnings_about
 from intrabench.results.compact import others_at_work, tidy
+from intrabench.results.many import only
 from intrabench.results.parts import read_rows
 from intrabench.results.store import Store
 
@@ -65,5 +66,6 @@ def _tidy(folder: Path, run_id: str, reporter: Reporter) -> None:
 
 def rows_of(summary: Summary, folder: Path, rounds: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
     """The current rows of a run's sessions, up to its last round; columns: as in `read_rows`."""
-    wanted = pl.col("session").is_in(list(summary.keys)) & (pl.col("round") <= rounds)
-    return read_rows(folder, columns, columns is None).filter(wanted)
+    keys = pl.Series(list(summary.keys), dtype=pl.String).implode()
+    wanted = pl.col("session").is_in(keys) & (pl.col("round") <= rounds)
+    return only(read_rows(folder, columns, columns is None), wanted)

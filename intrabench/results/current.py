@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from intrabench.results.many import different
 from intrabench.results.schema import ALWAYS, metric_columns
 from intrabench.specs import split
 
@@ -49,6 +50,8 @@ def newest_plays(rows: pl.DataFrame, column: str = "dice", apart: Sequence[str] 
     columns that tell sessions apart.
     """
     same = (*_SAME, *apart)
+    if different(rows, same) == different(rows, (*same, "session")):
+        return rows  # each target was played once
     if column not in ALWAYS:
         lacks = ~(pl.lit(" ") + pl.col("metrics")).str.contains(f" {column}@", literal=True)
         rows = rows.with_columns(_lacks=lacks.fill_null(False))  # older versions did not store what they measured

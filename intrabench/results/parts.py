@@ -10,6 +10,7 @@ import polars as pl
 
 from intrabench.results.damage import left_out
 from intrabench.results.files import damaged, read_parts, together
+from intrabench.results.many import different, only
 from intrabench.results.packs import number_of, reading
 from intrabench.results.schema import FAILED, SCHEMA, TURNS, metric_columns
 from intrabench.target import WHOLE_CASE
@@ -22,18 +23,19 @@ def read_rows(root: Path, columns: Sequence[str] | None = None, metrics: bool = 
     Damaged parts are left out; `damaged_parts` lists them.
     """
     needed = None if columns is None else list(dict.fromkeys([*columns, *DECIDING]))
-    rows = _counted(current_rows(reading(root / "rows", lambda paths: read_parts(paths, SCHEMA, needed, metrics))))
+    found = current_rows(reading(root / "rows", lambda paths: read_parts(paths, SCHEMA, needed, metrics)))
+    rows = only(with_patients(found), _COUNTS)
     return rows if columns is None else rows.select(*columns, *(metric_columns(rows) if metrics else ()))
 
 
 def cases_of(rows: pl.DataFrame) -> pl.DataFrame:
     """The cases that current rows are of, with their patients: dataset, case, patient."""
-    return _counted(rows).select("dataset", "case", "patient").unique(maintain_order=True)
+    cases = rows.filter(_COUNTS).unique(["dataset", "case"], maintain_order=True)
+    return with_patients(cases, rows).select("dataset", "case", "patient")
 
 
-def _counted(rows: pl.DataFrame) -> pl.DataFrame:
-    """Current rows with patients; of whole cases only the failures."""
-    return with_patients(rows).filter((pl.col("target") != WHOLE_CASE) | pl.col("status").is_in(FAILED))
+_COUNTS = (pl.col("target") != WHOLE_CASE) | pl.col("status").is_in(FAILED)
+"""Of current rows about whole cases only the failures count."""
 
 
 def with_patients(rows: pl.DataFrame, *others: pl.DataFrame) -> pl.DataFrame:
@@ -42,8 +44,10 @@ def with_patients(rows: pl.DataFrame, *others: pl.DataFrame) -> pl.DataFrame:
     others: rows that may name patients, too.
     """
     where = ["dataset", "case"]
-    named = pl.concat([one.select(*where, "patient", "written_at").drop_nulls("patient") for one in (rows, *others)])
-    known = named.group_by(where).agg(pl.col("patient").sort_by("written_at", "patient").last())
+    said = pl.concat([one.select(*where, "patient", "written_at") for one in (rows, *others)])
+    if not said["patient"].has_nulls() and different(said, where) == different(said, [*where, "patient"]):
+        return rows
+    known = said.drop_nulls("patient").group_by(where).agg(pl.col("patient").sort_by("written_at", "patient").last())
     found = rows.select(where).join(known, on=where, how="left", maintain_order="left")
     return rows.with_columns(found.select(pl.coalesce("patient", "case")).to_series())
 
@@ -103,11 +107,12 @@ def current_rows(rows: pl.DataFrame) -> pl.DataFrame:
     """
     failed = pl.col("status").is_in(FAILED) & (pl.col("target") != WHOLE_CASE)
     few = rows.select("session", "round", "written_at", failed.alias("failed")).with_row_index("number")
+    if not few["failed"].any() and different(few, ["session", "round"]) == len(rows):
+        return rows
     succeeded = pl.col("written_at").filter(~pl.col("failed")).max().over("session")
     outdated = pl.col("failed") & (pl.col("written_at") < succeeded).fill_null(False)
     few = few.filter(~outdated).sort("failed", -pl.col("written_at"), maintain_order=True)
-    kept = few.unique(["session", "round"], keep="first")["number"]
-    return rows if len(kept) == len(rows) else rows[kept.sort()]
+    return rows[few.unique(["session", "round"], keep="first")["number"].sort()]
 
 
 def finished_of(rows: pl.DataFrame, rounds: int) -> set[str]:

@@ -121,9 +121,9 @@ class Store:
         with self._lock:
             self._look()
             rows = self._progress.all()
-        ours = rows["session"].is_in(list(sessions))
+        ours = rows["session"].is_in(pl.Series(list(sessions), dtype=pl.String).implode())
         first = rows.filter(ours)["written_at"].min()
-        return rows.filter(~ours & (pl.col("written_at") >= first)).is_empty()
+        return bool(ours.all()) or rows.filter(~ours & (pl.col("written_at") >= first)).is_empty()
 
     def patients(self) -> pl.DataFrame:
         """Who the patients of cases were by the rows that were found first: dataset, case, patient."""

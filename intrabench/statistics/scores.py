@@ -14,6 +14,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.metrics import known
 from intrabench.metrics.base import Best, Metric
 from intrabench.results.current import newest_plays
+from intrabench.results.many import different
 from intrabench.results.schema import ALWAYS, FAILED, metric_columns
 
 UNIT = ("dataset", "case", "label", "target", "seed")
@@ -91,8 +92,11 @@ def states(rows: pl.DataFrame, round: int | None = None, column: str = "dice") -
         until = "" if round is None else f" up to round {round}; give --round 0 or more"
         raise IntraBenchError(f"there are no rows{until}")
     rows = newest_plays(rows, ALWAYS[0] if column == MachineTime.column else column)
-    rows = rows.with_columns(machine_s=MACHINE.sum().over("session"))
-    last = rows.filter(pl.col("round") == pl.col("round").max().over("session"))
+    if different(rows, ["session"]) == len(rows):  # sessions of one round
+        last = rows.with_columns(machine_s=MACHINE)
+    else:
+        rows = rows.with_columns(machine_s=MACHINE.sum().over("session"))
+        last = rows.filter(pl.col("round") == pl.col("round").max().over("session"))
     return last.with_columns(pl.coalesce("patient", "case"))
 
 

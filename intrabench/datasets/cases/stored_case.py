@@ -191,7 +191,7 @@ def read_index(folder: Path, remedy: str) -> CaseIndex | None:
         stored = read_json(path, _TYPES)
         if stored.pop("format") != FORMAT:
             return None
-        infos = tuple(_target_info(entry) for entry in stored.pop("targets"))
+        infos = _target_infos(stored.pop("targets"))
         for name in ("shape", "spacing_mm", "file_shape"):
             stored[name] = tuple(stored[name])
         stored["notes"] = tuple(stored.get("notes", ()))
@@ -208,19 +208,21 @@ def read_index(folder: Path, remedy: str) -> CaseIndex | None:
 _TYPES: dict[str, Any] = {
     **{"format": int, "case": str, "image_hash": str, "version": str, "modality": str},
     **{"shape": list[int], "file_shape": list[int], "spacing_mm": list[float], "affine": list[list[float]]},
-    **{"targets": list[dict[str, Any]], "sizes": dict[str, int], "inputs": dict[str, list[int]], "notes": list[str]},
+    **{"targets": list[Any], "sizes": dict[str, int], "inputs": dict[str, list[int]], "notes": list[str]},
 }
 """The keys of ``case.json``, which may be damaged in any way."""
 _TYPES_OF_TARGETS: dict[str, Any] = {
-    **{"label": str, "content_hash": str, "box": list[int]},
-    **dict.fromkeys(("instance", "voxels", "slices"), int),
+    **{"label": list[str], "content_hash": list[str], "box": list[list[int]]},
+    **dict.fromkeys(("instance", "voxels", "slices"), list[int]),
 }
+"""Those of what all targets of a case have, which are tested together, as there may be a million."""
 
 
-def _target_info(entry: Mapping[str, Any]) -> TargetInfo:
-    if not all(is_a(_TYPES_OF_TARGETS[name], value) for name, value in entry.items()) or len(entry["box"]) != 6:
+def _target_infos(entries: Sequence[Mapping[str, Any]]) -> tuple[TargetInfo, ...]:
+    sound = all(is_a(kind, [entry[name] for entry in entries]) for name, kind in _TYPES_OF_TARGETS.items())
+    if not sound or any(len(entry["box"]) != 6 for entry in entries):
         raise ValueError("a target is not as it was written")
-    return TargetInfo(**{**entry, "box": tuple(entry["box"])})
+    return tuple(TargetInfo(**{**entry, "box": tuple(entry["box"])}) for entry in entries)
 
 
 def damaged(path: Path, remedy: str) -> IntraBenchError:
