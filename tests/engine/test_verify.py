@@ -210,7 +210,7 @@ def test_a_scan_that_is_not_here_is_not_fetched(monkeypatch: pytest.MonkeyPatch)
     run(targets="blob.1")
     monkeypatch.setattr(cases, "to_download", lambda *_: ["something large"])
     assert found() == {"equal": 1}  # it is prepared already
-    monkeypatch.setattr(cases, "index", lambda *_: None)
+    monkeypatch.setattr(cases, "_index", lambda *_: None)
     assert only().message.endswith(f"its scan is missing; `intrabench data get {SMALL}` downloads it")
     assert only().found == "unknown"
 
