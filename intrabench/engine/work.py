@@ -54,6 +54,7 @@ class Work:
         Raises:
             IntraBenchError: a worker refuses the job, or the results cannot be written.
         """
+        self.reporter.converting(self.agenda.cases)
         if hands.here:
             self._prepare_all(hands.preparers[0])
             self._begin()
@@ -75,7 +76,6 @@ class Work:
 
     def _begin(self) -> None:
         self.reporter.begin(self.summary.total, self.summary.already)
-        self.reporter.converting(self.agenda.cases)
         self._begun = True
 
     def _together(self, hands: Hands) -> None:
@@ -102,8 +102,7 @@ class Work:
             else:
                 self._found(dataset, case, found)
             last = self.agenda.prepared()
-            if self._begun:
-                self.reporter.converting(self.agenda.cases)
+            self.reporter.converting(self.agenda.cases)
             if last:
                 self._tell()
 

@@ -40,8 +40,20 @@ def test_a_total_that_grows_ends_when_no_case_is_left(capsys: pytest.CaptureFixt
         console.converting(0)
         console.advance(3, 1)
     first, second = capsys.readouterr().err.splitlines()
-    assert first == "2 sessions"
+    assert first == "2 sessions, and those of 2 cases still to be prepared"
     assert second.startswith("5 of 5 sessions, 1 failed, ")
+
+
+@pytest.mark.usefixtures("data")
+def test_a_run_says_how_many_cases_are_prepared_first(say: Callable[..., Said]) -> None:
+    def first(*more: str) -> str:
+        words = ["-m", "box_fill", "-p", "box_volume", "-d", "phantom:shape=8x24x24,scans=5", "--targets", "*.1", *more]
+        return say("run", *words).err.splitlines()[0]
+
+    assert first("--cases", "first:2", "--workers", "1") == "2 cases are prepared first"
+    known = "2 sessions, 2 of them already finished"
+    assert first("--cases", "first:3", "--workers", "1") == f"{known}, and those of 1 case still to be prepared"
+    assert first("--cases", "first:4", "--workers", "0") == "4 sessions, 3 of them already finished"
 
 
 def test_one_session_is_one(capsys: pytest.CaptureFixture[str]) -> None:

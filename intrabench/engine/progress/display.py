@@ -13,7 +13,6 @@ from typing import Any
 
 from intrabench.engine.progress.screen import can_redraw, plain_console, print_line
 from intrabench.engine.progress.tally import Pace, Tally
-from intrabench.errors import several
 from intrabench.names import one_line
 
 BAR = 40
@@ -80,7 +79,8 @@ class Console:
         with self._lock:
             self._tally.begin(self._clock(), total, done, what)
             self._pace = Pace(self._clock())
-        self.say(several(total, what) + (f", {done} of them already finished" if done else ""))
+            opening = self._tally.opening
+        self.say(opening)
         self._show()
 
     def expect(self, sessions: int) -> None:
@@ -190,7 +190,8 @@ def drawn(tally: Tally, files: Sequence[File], now: float, console: Any, options
             yield line
         else:
             yield text(tally.counts)
-        yield text(fitting(tally.facts(now), width))
+        if facts := fitting(tally.facts(now), width):
+            yield text(facts)
         room -= 2
     rows = tally.workers(now) + [("", file.name, file.size(now)) for file in files]
     shown = rows if len(rows) <= room else rows[: max(room - 1, 0)]

@@ -31,7 +31,7 @@ class Reporter(Protocol):
         """So many more sessions are to be played, such as those of a case that is now ready; negative: fewer."""
 
     def converting(self, cases: int) -> None:
-        """So many cases are still to be prepared; until it is 0 the total may grow."""
+        """So many cases are still to be prepared, also before `begin`; until it is 0 the total may grow."""
 
     def advance(self, sessions: int, failed: int, dice: Sequence[float] = ()) -> None:
         """`sessions` more are finished, of which `failed` failed; `dice` of their last rounds, for the running mean."""

@@ -112,13 +112,26 @@ class Tally:
         return self.done < self.total or self.cases > 0
 
     @property
+    def opening(self) -> str:
+        """What is to be done, in one line."""
+        first = several(self.total, self.what) + (f", {self.done} of them already finished" if self.done else "")
+        if not self.cases:
+            return first
+        cases = several(self.cases, "case")
+        if not self.total:
+            return f"{cases} {'is' if self.cases == 1 else 'are'} prepared first"
+        return f"{first}, and those of {cases} still to be prepared"
+
+    @property
     def counts(self) -> str:
-        """``12 of 96 sessions``; a ``+`` says that the total may grow."""
+        """``12 of 96 sessions``; a ``+`` says that the total may grow. Before there are any: ``5 cases to prepare``."""
+        if self.cases and not self.total:
+            return f"{several(self.cases, 'case')} to prepare"
         return f"{self.done} of " + several(self.total, self.what).replace(" ", "+ " if self.cases else " ")
 
     def facts(self, now: float) -> list[str]:
         """What is known beside the counts, the most important first."""
-        found = [f"{self.failed} failed"]
+        found = [f"{self.failed} failed"] if self.total or not self.cases else []
         rate = self.rate.at(now)
         if rate and self.done < self.total:
             found.append(f"{'at least' if self.cases else 'about'} {_left((self.total - self.done) / rate)} left")
@@ -126,7 +139,7 @@ class Tally:
             found.append(f"Dice {self._dice / self._scored:.3f}")
         if rate:
             found.append(f"{60 * rate:.2g}/min" if 60 * rate < 10 else f"{60 * rate:.0f}/min")
-        if self.cases:
+        if self.cases and self.total:
             found.append(f"{several(self.cases, 'case')} to prepare")
         if not self._workers and self.open and now - self.heard >= SILENT:
             found.append(f"nothing heard for {lasting(now - self.heard)}")
