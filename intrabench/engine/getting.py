@@ -20,7 +20,7 @@ from intrabench.engine.options import Options
 from intrabench.engine.plan import Selected, Unavailable, look
 from intrabench.engine.progress.reporter import Reporter
 from intrabench.engine.together import together
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, told
 from intrabench.fetch.source import Source
 from intrabench.models.base import Failure
 
@@ -61,7 +61,8 @@ class Getting:
 
     def done_by(self, hands: Hands) -> None:
         """Prepare all cases."""
-        self.reporter.begin(len(self.ready) + self.agenda.cases, len(self.ready), "case")
+        if total := len(self.ready) + self.agenda.cases:
+            self.reporter.begin(total, len(self.ready), "case")
         for (dataset, case), index in self.ready.items():
             self.tell(dataset, case, index)
         if hands.here:
@@ -74,16 +75,18 @@ class Getting:
         if not self._tried(dataset, lambda: fetch_shared(dataset, self.reporter.watch)):
             return []
         chosen = select_cases(dataset, self.job.cases)  # what is unknown is a wrong option, which ends the command
+        return chosen if self._tried(dataset, lambda: self._ask_for_space(dataset, chosen)) else []
+
+    def _ask_for_space(self, dataset: Dataset, chosen: Sequence[str]) -> None:
+        """Refuse a data set for which there is no room besides those before it."""
         files = {**self._files, **dict.fromkeys(to_download(dataset, chosen))}
-        if not self._tried(dataset, lambda: ask_for_space(dataset, files)):
-            return []
+        ask_for_space(dataset, files)
         self._files = files
-        return chosen
 
     def _tried(self, dataset: Dataset, do: Callable[[], object]) -> bool:
         """Whether something could be done for a data set; else it is said why not."""
         try:
-            do()
+            told(do, "its files cannot be listed", "repair its class")
         except IntraBenchError as error:
             self._say(dataset.argument, str(error))
             return False

@@ -26,6 +26,25 @@ from tests.engine.conftest import Started
 PLUGIN = Path(__file__).with_name("unruly_plugin.py")
 
 
+LOST = """
+from dataclasses import dataclass
+from intrabench.datasets.phantom import Phantom
+
+@dataclass(frozen=True)
+class Lost(Phantom):
+    name = "lost"
+    early: bool = False
+
+    def sources(self):
+        if self.early:
+            raise ValueError("no files")
+        return ()
+
+    def case_sources(self, case):
+        raise ValueError("no files")
+"""
+
+
 @pytest.fixture
 def typed(say: Callable[..., Said]) -> Callable[..., Said]:
     """Type `intrabench data get` for cases that are converted as their names say."""
@@ -80,6 +99,15 @@ def test_workers_without_a_network_try_five_cases_of_each_data_set(typed: Callab
     ]
     assert f"{name}: 5 cases in a row could not be downloaded or stored, so the others were not tried" in said.err
     assert said.err.splitlines()[-1].startswith("7 of 7 cases, 6 failed, in ")
+
+
+def test_a_data_set_that_cannot_name_its_files_does_not_stop_the_others(say: Callable[..., Said]) -> None:
+    Path("lost.py").write_text(LOST)
+    said = say("data", "get", "lost", "lost:early=True", "phantom:shape=8x24x24", "--plugin", "lost.py")
+    assert (said.code, said.out) == (1, "phantom:shape=8x24x24, case case-1: 3 targets\n")
+    sentence = "its files cannot be listed (ValueError: no files, in line 16 of lost.py); repair its class"
+    assert f"lost: {sentence}\nlost:early=true: {sentence.replace('16', '12')}\n1 case\n" in said.err
+    assert say("data", "get", "lost", "--plugin", "lost.py", "--quiet").err == f"lost: {sentence}\n"
 
 
 def test_what_is_complete_is_kept_when_it_is_stopped(data: Path) -> None:
