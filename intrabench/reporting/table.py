@@ -14,6 +14,7 @@ from intrabench.protocols import row_names
 from intrabench.reporting.reference import beside
 from intrabench.results import labels
 from intrabench.results.current import IDENTITY, MODEL, PROTOCOL, VERSIONS, current
+from intrabench.results.many import only
 from intrabench.results.schema import SCHEMA
 from intrabench.specs import nearest
 from intrabench.statistics.aggregate import AGGREGATIONS, COUNTS, Aggregation, aggregate, aggregation
@@ -108,17 +109,19 @@ def effort_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFra
         check_mixable(rows, scored_by(layout.metric))
     scored = measured(rows, layout.metric, layout.round, layout.policy).with_columns(_labels(layout.columns))
     keys = list(layout.by)
-    counts = scored.group_by(keys).agg(
+    scored = scored.with_columns(_line=scored.select(keys).hash_rows())  # groups of a million texts take much memory
+    counts = scored.group_by("_line").agg(
         (pl.col("target") != "*").sum().alias("sessions"),
         pl.col("failed").sum(),
         pl.col("not_applicable").sum(),
     )
-    usual = scored.filter(~pl.col("failed") & ~pl.col("not_applicable"))
-    effort = usual.group_by(keys).agg(pl.col(name).mean() for name in EFFORT)
-    wide = counts
-    for more in (effort, _pivot(cells(scored, layout), layout, scored)):
-        wide = wide.join(more, on=keys, how="left", nulls_equal=True)
-    return wide.sort(keys)
+    usual = only(scored, ~pl.col("failed") & ~pl.col("not_applicable"))
+    effort = usual.group_by("_line").agg(pl.col(name).mean() for name in EFFORT)
+    lines = replace(layout, by=["_line"])
+    wide = scored.select("_line", *keys)[scored["_line"].arg_unique()]
+    for more in (counts, effort, _pivot(cells(scored, lines), lines, scored)):
+        wide = wide.join(more, on="_line", how="left")
+    return wide.drop("_line").sort(keys)
 
 
 def round_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFrame:

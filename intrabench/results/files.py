@@ -148,7 +148,9 @@ def _collected(
         found = view(pl.scan_parquet(list(paths))).head(rows + 1).collect()
     except UNREADABLE:
         return None
-    return found if len(found) <= rows else None
+    if len(found) > rows:
+        return None
+    return found.rechunk() if len(paths) > 1 else found  # each part is a chunk, and thousands of them are slow
 
 
 def _fitted(frame: pl.LazyFrame, schema: Mapping[str, Any], needed: Sequence[str] | None = None) -> pl.LazyFrame:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from intrabench.errors import IntraBenchError
+from intrabench.results.many import only
 from intrabench.specs import nearest
 from intrabench.target import WHOLE_CASE
 
@@ -65,7 +66,7 @@ def aggregate(scored: pl.DataFrame, by: Sequence[str], how: Aggregation) -> pl.D
     """
     keys = list(dict.fromkeys([*by, "dataset"]))
     counted = (
-        scored.filter(~pl.col("not_applicable"))
+        only(scored, ~pl.col("not_applicable"))
         .group_by(keys)
         .agg(
             pl.col("patient").n_unique().alias("patients"),
@@ -74,7 +75,7 @@ def aggregate(scored: pl.DataFrame, by: Sequence[str], how: Aggregation) -> pl.D
             pl.col("failed").sum(),
         )
     )
-    means = per_label(scored).filter(pl.col("value").is_not_null())
+    means = only(per_label(scored), pl.col("value").is_not_null())
     for step in how.steps:
         means = means.group_by(list(dict.fromkeys([*by, *step]))).agg(pl.col("value").mean())
     return counted.join(means, on=keys, how="left", nulls_equal=True)
