@@ -19,7 +19,7 @@ from intrabench.atomic import all_atomically, make_folder, writing
 from intrabench.errors import IntraBenchError
 from intrabench.leases import Busy, held, is_held
 from intrabench.results.files import halves, several_at_once, stored_and_seen, together
-from intrabench.results.packs import HOLDS, held_by, is_pack, listed, new_pack
+from intrabench.results.packs import HOLDS, contents, held_by, is_pack, listed, new_pack
 from intrabench.results.runs import LOCK
 from intrabench.results.schema import SCHEMA, TURNS
 from intrabench.results.store import clean, write_parquet
@@ -167,7 +167,7 @@ def _write(root: Path, heap: _Heap) -> None:
     """Write a pack, and make sure that readers find in it what they find in its parts."""
     name, rows, turns, seen = new_pack(), pl.concat(heap.rows), pl.concat(heap.turns), pl.concat(heap.seen)
     once = seen.select(pl.struct(_KEYS["rows"]).is_first_distinct()).to_series()  # packed twice, and doubled by a kill
-    names = json.dumps(sorted({one for part in heap.names for one in (part, *held_by(root / "rows" / part))}))
+    names = json.dumps(sorted({one for part in heap.names for one in (part, *contents(root / "rows" / part))}))
     with all_atomically([root / "turns" / name, root / "rows" / name]) as (beside, part):
         write_parquet(turns.unique(maintain_order=True), beside, {HOLDS: names})
         write_parquet(rows.filter(once), part, {HOLDS: names})
