@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import statistics
 import subprocess
@@ -12,6 +13,9 @@ from pathlib import Path
 
 Way = Callable[[Path], float]
 """Does the work into a new folder and returns what is measured, such as seconds."""
+
+
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # users do not set it, and starts would take a second more
 
 
 def run(words: str, out: Path, bootstrap: Sequence[str] = ("-m", "intrabench")) -> float:
@@ -47,6 +51,12 @@ def pairs(one: Way, other: Way, folder: Path, number: int) -> list[tuple[float, 
             shutil.rmtree(out)
         found.append((taken[one], taken[other]))
     return found
+
+
+def without(found: Sequence[tuple[float, float]], starts: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """What is left of both without the medians of their starts."""
+    one, other = (statistics.median(column) for column in zip(*starts, strict=True))
+    return [(a - one, b - other) for a, b in found]
 
 
 def ratio(found: Sequence[tuple[float, float]]) -> str:

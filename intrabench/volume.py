@@ -12,9 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import nibabel as nib
 import numpy as np
-from nibabel.orientations import apply_orientation, axcodes2ornt, inv_ornt_aff, io_orientation, ornt_transform
 from numpy.typing import NDArray
 
 from intrabench.atomic import atomically
@@ -25,7 +23,7 @@ from intrabench.modality import in_hounsfield, states_ct
 
 Array = NDArray[Any]
 
-_CANONICAL = axcodes2ornt(("S", "A", "R"))
+_CANONICAL = ("S", "A", "R")
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,20 +60,28 @@ class Grid:
 
     @cached_property
     def _to_canonical(self) -> Array:
-        return ornt_transform(io_orientation(self.affine), _CANONICAL)
+        from nibabel.orientations import axcodes2ornt, io_orientation, ornt_transform
+
+        return ornt_transform(io_orientation(self.affine), axcodes2ornt(_CANONICAL))
 
     def to_canonical(self, array: Array) -> Array:
         """Reorder an array ``shape (+ channel)`` to canonical ``(z, y, x) (+ channel)``, C-contiguous."""
+        from nibabel.orientations import apply_orientation
+
         return np.ascontiguousarray(apply_orientation(array, self._to_canonical))
 
     def from_canonical(self, array: Array) -> Array:
         """The exact inverse of `to_canonical`."""
-        back = ornt_transform(_CANONICAL, io_orientation(self.affine))
+        from nibabel.orientations import apply_orientation, axcodes2ornt, io_orientation, ornt_transform
+
+        back = ornt_transform(axcodes2ornt(_CANONICAL), io_orientation(self.affine))
         return np.ascontiguousarray(apply_orientation(array, back))
 
     @cached_property
     def canonical_affine(self) -> NDArray[np.float64]:
         """Affine of the canonical array: index ``(z, y, x)`` to RAS millimetres."""
+        from nibabel.orientations import inv_ornt_aff
+
         return frozen(np.asarray(self.affine @ inv_ornt_aff(self._to_canonical, self.shape), dtype=np.float64))
 
 
@@ -220,8 +226,10 @@ def whole_numbers(labels: Array, name: str) -> Array:
 
 def write_nifti(path: Path, array: Array, grid: Grid) -> None:
     """Write a canonical array ``(z, y, x)`` as NIfTI on its original grid, completely or not at all."""
+    from nibabel.nifti1 import Nifti1Image
+
     stored = array.astype(np.uint8) if array.dtype == bool else array
-    image = nib.Nifti1Image(grid.from_canonical(stored), grid.affine, dtype=stored.dtype)
+    image = Nifti1Image(grid.from_canonical(stored), grid.affine, dtype=stored.dtype)
     with atomically(path, durable=False) as part, part.open("wb") as file:
         if path.name.endswith(".gz"):
             with gzip.GzipFile("", "wb", 1, file, mtime=0) as packed:
@@ -247,8 +255,10 @@ def _with_name(path: Path, array: Array, affine: Array, check: Grid | None = Non
 
 def disagreements(path: Path) -> tuple[str, ...]:
     """A note if the two grids that a NIfTI file may have are of different spacings."""
+    from nibabel.nifti1 import Nifti1Image
+
     image: Any = nifti(path) if _is_nibabel(path) else None
-    if not isinstance(image, nib.Nifti1Image) or not image.header["qform_code"] or not image.header["sform_code"]:
+    if not isinstance(image, Nifti1Image) or not image.header["qform_code"] or not image.header["sform_code"]:
         return ()
     sform, qform = (np.linalg.norm(form[:3, :3], axis=0) for form in (image.get_sform(), image.get_qform()))
     if np.allclose(sform, qform, rtol=0.01):

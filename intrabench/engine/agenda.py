@@ -58,6 +58,12 @@ class Agenda:
             return None
 
     @property
+    def groups(self) -> int:
+        """How many groups could be played now, but nobody does."""
+        with self._changed:
+            return sum(map(len, self._groups.values()))
+
+    @property
     def cases(self) -> int:
         """How many cases are still to be prepared."""
         with self._changed:

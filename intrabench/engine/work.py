@@ -126,7 +126,8 @@ class Work:
 
     def _share(self, hand: Hand, group: Group, units: Sequence[Unit], take: Take) -> None:
         """Play units with the help of hands that have nothing else to do."""
-        pool = Pool(group, units, take, self._players if not group.runner.model.encodes else 1)
+        hands = self._players if not group.runner.model.encodes else 1
+        pool = Pool(group, units, take, hands, lambda: self.agenda.groups >= hands)
         self.agenda.offer(pool)
         self._help(hand, pool)
         pool.wait()

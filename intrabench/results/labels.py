@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import polars as pl
 
 from intrabench.models.weights.registry import BY_HAND, RANDOM
@@ -25,6 +27,7 @@ PROTOCOL = (
 """The protocol of rows, with its rule for stopping early."""
 
 
+@lru_cache
 def model_label(model: str, weights: str, weights_sha256: str) -> str:
     """`MODEL` of one row."""
     row = pl.DataFrame({"model": [model], "weights": [weights], "weights_sha256": [weights_sha256]})

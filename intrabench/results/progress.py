@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from intrabench.results.parts import PROGRESS, finished_of
 from intrabench.results.schema import SCHEMA
+from intrabench.target import WHOLE_CASE
 
 _NONE = pl.DataFrame(schema={name: SCHEMA[name] for name in PROGRESS})
 
@@ -43,6 +44,7 @@ class Progress:
 
     def __init__(self) -> None:
         self._levels: list[_Level] = []
+        self._unsorted: list[pl.DataFrame] = []
         self._finished: dict[int, set[str]] = {}
 
     def add(self, rows: pl.DataFrame) -> None:
@@ -50,10 +52,32 @@ class Progress:
         if rows.is_empty():
             return
         rows = rows.select(PROGRESS)
+        self._sort()
         if self._finished:
             hashes = rows["session"].unique().hash().unique().sort().to_numpy()
             about = pl.concat([*(level.about(hashes) for level in self._levels), rows])
             self._update(about)
+        self._sort_in(rows)
+
+    def played(self, rows: pl.DataFrame) -> None:
+        """Add rows that are newer than all others: if they complete their sessions, earlier ones need no look."""
+        rows = rows.select(PROGRESS)
+        sessions = set(rows["session"].to_list())
+        lost = WHOLE_CASE in rows["target"]
+        if lost or any(finished_of(rows, rounds) != sessions for rounds in self._finished):
+            self.add(rows)
+            return
+        for known in self._finished.values():
+            known |= sessions
+        self._unsorted.append(rows)
+
+    def _sort(self) -> None:
+        """Sort in what was only put aside."""
+        if self._unsorted:
+            rows, self._unsorted = pl.concat(self._unsorted), []
+            self._sort_in(rows)
+
+    def _sort_in(self, rows: pl.DataFrame) -> None:
         while self._levels and len(self._levels[-1].rows) < 2 * len(rows):
             rows = pl.concat([self._levels.pop().rows, rows])
         self._levels.append(_Level.of(rows))
@@ -66,7 +90,7 @@ class Progress:
 
     def all(self) -> pl.DataFrame:
         """All rows."""
-        return pl.concat([_NONE, *(level.rows for level in self._levels)])
+        return pl.concat([_NONE, *(level.rows for level in self._levels), *self._unsorted])
 
     def _update(self, rows: pl.DataFrame) -> None:
         """Look again at sessions, of which `rows` are all."""

@@ -89,7 +89,7 @@ class Store:
             _write({self.root / "rows" / name: partial(write_parquet, stamped)})
             self._arrivals.know([self.root / "rows" / name])
             if is_sound(stamped):
-                self._progress.add(stamped)
+                self._progress.played(stamped)
 
     def write_record(self, record: Mapping[str, Any]) -> None:
         """Write the record of the run, in place of an earlier one; `stamps` are its first and its newest one."""

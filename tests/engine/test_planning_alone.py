@@ -30,6 +30,7 @@ options = dict(zip(("weights", "device"), given))
 prompters = ["box_slice", "clickability:model=uniform"]
 job = make_run(chosen({"model": models.split(), "dataset": "DATASET", "prompter": prompters, **options}), here=False)
 plan = make_plan(job, Silent())
+assert "nibabel" not in sys.modules  # of use only where a file is read
 (case,) = plan.waiting
 groups = plan.groups(*case, prepare(*case, Silent()))
 keys = {unit.key for group in groups for unit in group.units}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import intrabench
-from intrabench.engine.pool import Pool
+from intrabench.engine.pool import WHOLE, Pool
 
 MANY = "phantom:shape=16x96x96,instances=12"
 Units: Any = list
@@ -28,6 +28,13 @@ def test_each_unit_is_handed_out_once_and_all_hands_get_some(number: int, hands:
     assert len(found) >= min(hands, number)
     assert (len(found) == 1) >= (hands == 1)
     assert not pool
+
+
+def test_portions_are_large_until_others_have_nothing_else_to_do() -> None:
+    busy = [True, True, False, False]
+    pool = Pool(None, Units(range(2 * WHOLE + 20)), print, 2, lambda: busy.pop(0))  # type: ignore[arg-type]
+    sizes = [len(pool.portion()) for _ in range(4)]
+    assert sizes == [WHOLE, WHOLE, 19, 1]
 
 
 def test_the_owner_waits_for_those_who_help() -> None:

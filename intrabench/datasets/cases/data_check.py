@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import nibabel as nib
 import numpy as np
 
 from intrabench.datasets.base import Dataset, Files, load_case, patient_of
@@ -130,6 +129,8 @@ def closing(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
 
 
 def _found(dataset: Dataset, case: str) -> CaseFound:
+    from nibabel.orientations import aff2axcodes
+
     with temporary_folder() as folder:
         volume, targets = load_case(dataset, case, Files(store.downloads_of(), folder / "unpacked"))
     counted = tuple(_counted(target) for target in targets)
@@ -144,7 +145,7 @@ def _found(dataset: Dataset, case: str) -> CaseFound:
         case,
         volume.shape,
         volume.spacing_mm,
-        "".join(nib.aff2axcodes(volume.grid.affine)),
+        "".join(aff2axcodes(volume.grid.affine)),
         image_hash(volume),
         counted,
         tuple(warnings),
