@@ -1,4 +1,4 @@
-"""How long a person waits for nothing: listing, and a finished run repeated. Whole processes, best of several."""
+"""How long a person waits for nothing: a list, a description, a finished run again. Whole processes, best of five."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["INTRABENCH_DATA"] = folder + "/data"
         print(f"intrabench list models        {seconds(['list', 'models'], folder):.2f} s")
+        print(f"intrabench info litemedsam    {seconds(['info', 'litemedsam'], folder):.2f} s")
         run = ["run", "--model", "box_fill", "--prompter", "box_slice", "--prompter", "point_interp:n=3"]
         run += ["--dataset", "phantom:scans=4"]
         print(f"a small run                   {seconds(run, folder, times=1):.2f} s")

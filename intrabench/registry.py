@@ -70,11 +70,17 @@ def left_out(*rooms: Room) -> str:
     return f"; left out: {'; '.join(found)}" if found else ""
 
 
-def _listed(room: Room) -> tuple[dict[str, Entry], list[str]]:
-    """Entries and problems of a room."""
+def named(name: str) -> list[tuple[Room, Entry]]:
+    """All classes called `name`, with their rooms. Only files that contain the word are parsed, which takes longest."""
+    quick = [(room, _listed(room, name)[0]) for room in ROOMS]
+    return [(room, found[name]) for room, found in quick if name in found]
+
+
+def _listed(room: Room, word: str = "") -> tuple[dict[str, Entry], list[str]]:
+    """Entries and problems of a room, of its files only those that contain `word`."""
     found: dict[str, Entry] = {}
     wrong: list[str] = []
-    for entry in _all(room):
+    for entry in _all(room, word):
         if isinstance(entry, IntraBenchError):
             wrong.append(str(entry))
             continue
@@ -248,28 +254,29 @@ def _same_place(one: type[Any], other: type[Any]) -> bool:
         return False
 
 
-def _all(room: Room) -> Iterator[Entry | IntraBenchError]:
-    """All classes of a room, and an error for each of the workspace's files that cannot be read."""
+def _all(room: Room, word: str) -> Iterator[Entry | IntraBenchError]:
+    """All classes of a room, and an error for each of the workspace's files that cannot be read; see `_listed`."""
     for path in sorted((Path(__file__).parent / room).glob("*.py")):
         module = f"intrabench.{room}.{path.stem}"
-        yield from _scan(path, "intrabench", partial(importlib.import_module, module))
+        yield from _scan(path, "intrabench", partial(importlib.import_module, module), word)
     workspace = current()
     if workspace is not None:
         for path in sorted((workspace.root / room).glob("[!.]*.py")):  # editors keep locks and copies as .#mine.py
             try:
-                yield from [_guarded(room, entry) for entry in _scan(path, str(path), partial(import_file, path))]
+                yield from [_guarded(room, entry) for entry in _scan(path, str(path), partial(import_file, path), word)]
             except IntraBenchError as error:
                 yield error
     yield from _plugins[room].values()
-    for point in _entry_points(room):
+    for point in _entry_points()[room]:
         origin = f"package {point.dist.name}" if point.dist else "an entry point"
         yield _guarded(room, Entry(point.name, f"from {origin}", origin, partial(_load_point, point, origin)))
 
 
 @cache
-def _entry_points(room: Room) -> tuple[importlib.metadata.EntryPoint, ...]:
-    """The entry points of a room, looked up once, because each lookup opens a file of every installed package."""
-    return tuple(importlib.metadata.entry_points(group=f"intrabench.{room}"))
+def _entry_points() -> dict[Room, list[importlib.metadata.EntryPoint]]:
+    """The entry points of all rooms, looked up once per process, which opens a file of every installed package."""
+    found: Any = importlib.metadata.entry_points()  # its type depends on the version of Python
+    return {room: list(found.select(group=f"intrabench.{room}")) for room in ROOMS}
 
 
 def _guarded(room: Room, entry: Entry) -> Entry:
@@ -287,10 +294,12 @@ def _load_point(point: importlib.metadata.EntryPoint, origin: str) -> Any:
     return told(point.load, f"{point.value} of {origin} cannot be imported", "repair or uninstall it")
 
 
-def _scan(path: Path, origin: str, load: Callable[[], Any]) -> Iterator[Entry]:
-    """The classes of a file, read without running it."""
+def _scan(path: Path, origin: str, load: Callable[[], Any], word: str = "") -> Iterator[Entry]:
+    """The classes of a file, read without running it; none if it does not contain `word`."""
     try:
         state = regular(path).stat()
+        if word and word.encode() not in path.read_bytes():
+            return
         found = _classes(path, state.st_mtime_ns, state.st_size)
     except OSError as error:
         raise IntraBenchError(f"{path} cannot be read ({error.strerror}); repair it or move it away") from error

@@ -301,13 +301,9 @@ def test_a_plugin_with_one_wrong_class_is_refused_when_that_is_used(say: Callabl
 
 
 def test_classes_of_packages_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    lookup = registry._entry_points.__wrapped__
-
     def offered(value: str) -> None:
         point = importlib.metadata.EntryPoint("theirs", value, "intrabench.models")
-        points = {point.group: [point]}
-        monkeypatch.setattr(registry, "_entry_points", lookup)  # not what was looked up before
-        monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: points.get(group, []))
+        monkeypatch.setattr(registry, "_entry_points", lambda: dict.fromkeys(registry.ROOMS, ()) | {"models": [point]})
 
     offered("intrabench.prompters.box_slice:BoxSlice")
     with pytest.raises(IntraBenchError, match=r"^an entry point: class BoxSlice does not inherit from Model or "):

@@ -13,6 +13,7 @@ import pytest
 
 import intrabench
 from intrabench import registry, workspace
+from intrabench.contract import Room
 from intrabench.errors import IntraBenchError
 from intrabench.prompters.box_slice import BoxSlice
 from tests.conftest import Said
@@ -156,30 +157,54 @@ def test_entry_points_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     point = importlib.metadata.EntryPoint(
         "elsewhere", "intrabench.prompters.box_slice:BoxSlice", "intrabench.prompters"
     )
-    monkeypatch.setattr(registry, "_entry_points", registry._entry_points.__wrapped__)  # not what was looked up before
-    monkeypatch.setattr(
-        importlib.metadata, "entry_points", lambda group: [point] if group == "intrabench.prompters" else []
+    lookups = []
+
+    def lookup() -> importlib.metadata.EntryPoints:
+        lookups.append(1)
+        return importlib.metadata.EntryPoints([point])
+
+    registry._entry_points.cache_clear()
+    monkeypatch.setattr(importlib.metadata, "entry_points", lookup)
+    try:
+        assert registry.find("prompters", "elsewhere").load() is BoxSlice
+        assert not any("elsewhere" in registry.entries(room) for room in registry.ROOMS if room != "prompters")
+        assert lookups == [1]  # once for all rooms
+    finally:
+        registry._entry_points.cache_clear()
+
+
+HEAVY = {"torch", "polars", "skimage", "timm", "cv2", "highdicom", "itk", "SimpleITK", "scipy", "nibabel", "pydicom"}
+"""Packages that take long to import, and that neither a list nor a description needs."""
+
+
+def without(heavy: set[str], *lines: str) -> None:
+    """Run code in a process of its own, which must not import any of `heavy`."""
+    code = "\n".join(["import sys", *lines, f"heavy = {heavy!r} & set(sys.modules)", "assert not heavy, heavy"])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("room", registry.ROOMS)
+def test_descriptions_of_all_that_ships_import_nothing_heavy(room: Room) -> None:
+    names = [name for name, entry in registry.entries(room).items() if entry.origin == "intrabench"]
+    assert len(names) > 2
+    without(
+        HEAVY,
+        "from intrabench.cli.describe import describe",
+        f"for name in {names!r}:",
+        f"    assert name + ' ({registry.ROOMS[room]}, from intrabench)' in describe(name), name",
     )
-    assert registry.find("prompters", "elsewhere").load() is BoxSlice
-    assert "elsewhere" not in registry.entries("models")
 
 
 @pytest.mark.parametrize("words", ["list models", "list prompters --json", "list datasets", "--help", "table --help"])
 def test_listing_imports_neither_torch_nor_a_model(words: str) -> None:
-    heavy = {"torch", "polars", "skimage", "timm", "cv2", "highdicom", "itk", "SimpleITK"}
-    if words != "list datasets":  # whose sizes and counts need the classes
-        heavy |= {"numpy", "scipy", "nibabel"}
-    code = (
-        "import sys\n"
-        f"sys.argv = ['intrabench', *{words.split()!r}]\n"
-        "from intrabench.cli.main import main\n"
-        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
-        f"heavy = {heavy!r} & set(sys.modules)\n"
-        "assert not heavy, heavy\n"
-        "assert not [name for name in sys.modules if name.startswith('intrabench.models.')]\n"
+    without(
+        HEAVY | ({"numpy"} if words != "list datasets" else set()),  # whose sizes and counts need the classes
+        f"sys.argv = ['intrabench', *{words.split()!r}]",
+        "from intrabench.cli.main import main",
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code",
+        "assert not [name for name in sys.modules if name.startswith('intrabench.models.')]",
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 def test_what_is_no_plug_in_in_a_folder_is_named_or_passed_over_and_never_waited_for() -> None:

@@ -26,7 +26,7 @@ def describe(name: str) -> str:
     bare, _, parameters = name.partition(":")
     if bare in PROTOCOLS:
         return _protocol(PROTOCOLS[bare])
-    found = [(room, registry.entries(room)[bare]) for room in registry.ROOMS if bare in registry.entries(room)]
+    found = registry.named(bare)
     if not found:
         if (spec := registry.full_spec(name)) != name:
             return f"{name} is {spec}, as in the IntRaBench paper\n\n{describe(spec)}"

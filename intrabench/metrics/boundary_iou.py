@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import ndimage
 
 from intrabench.mask import Mask, joint_box
 from intrabench.metrics.base import Metric
@@ -65,6 +64,8 @@ def boundary(mask: Mask, width: int) -> Mask:
 
     As much as `width` erosions by 3 x 3 pixels would take off.
     """
+    from scipy import ndimage
+
     if not mask.any():
         return Mask.empty()
     reach = (1, 2 * width + 1, 2 * width + 1)

@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage, sparse
-from scipy.special import expit
 
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Request, VolumeModel
@@ -118,6 +116,8 @@ class RandomWalker(VolumeModel):
 
     def _chance(self, frame: Frame, hints: Hints, image: Array, check: Callable[[], None]) -> Array:
         """The probability of target for every cell."""
+        from scipy.special import expit
+
         image = _normalised(image)
         seeds, room = frame.seeds(hints.points, self.seed_mm), self._room(frame, hints)
         odds = self._odds(frame, hints, seeds, check)
@@ -157,6 +157,8 @@ def _normalised(image: Array) -> Array:
 
 def _tissue(image: Array, chance: Array) -> Array:
     """Log-ratio of the intensity histograms of target and background, both weighted by the present probability."""
+    from scipy import ndimage
+
     bins = np.minimum((image * _BINS).astype(np.intp), _BINS - 1)
     total = np.bincount(bins.ravel(), minlength=_BINS)
     target = np.bincount(bins.ravel(), chance.ravel(), _BINS)
@@ -175,6 +177,8 @@ def _walks(
     An edge weighs ``exp(-beta * difference**2) / step_mm**2``: a finite-volume diffusion, so anisotropic cells give
     the same answer in millimetres. Cells that are neither free nor target are background, of probability 0.
     """
+    from scipy import sparse
+
     size = int(np.count_nonzero(free))
     number = np.full(free.shape, -1, dtype=np.int32)
     number[free] = np.arange(size, dtype=np.int32)
@@ -208,6 +212,8 @@ def _solve(system: Any, inflow: Array, prior: Array, reach_mm: float, guess: Arr
     iterations, a fifth of the time of multigrid (pyamg). Not scipy's `cg`: it sums by BLAS, whose last bits depend on
     the number of threads.
     """
+    from scipy import sparse
+
     stop = 1 / reach_mm**2
     matrix = system + stop * sparse.eye_array(len(prior), format="csr")
     scale = 1 / matrix.diagonal()
@@ -230,6 +236,8 @@ def _solve(system: Any, inflow: Array, prior: Array, reach_mm: float, guess: Arr
 
 def _pieces(answer: Bools, seeds: Bools, *, boxed: bool) -> NDArray[np.bool_]:
     """Keep the pieces with a target seed and, in boxes or without seeds, the largest piece."""
+    from scipy import ndimage
+
     labels, count = ndimage.label(answer)
     if count <= 1:
         return answer

@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from intrabench.clickability import GROUPS
 from intrabench.clickability.base import Clickability
@@ -96,6 +95,8 @@ class ClickabilityClick(Refinement):
 
     def _weights(self, user: User, worse: Worse, box: Box, planar: bool) -> NDArray[np.floating]:
         """The likelihood of a click on each voxel of the box; 0 where the user has clicked."""
+        from scipy import ndimage
+
         error, target = worse.mask.crop(box), user.target.mask.crop(box)
         image = _rgb(user, box[0]) if self.map.looks else None
         plane = 0 if planar else slice(None)

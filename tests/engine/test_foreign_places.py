@@ -213,7 +213,7 @@ def test_an_entry_point_is_one_sentence_and_the_others_work(
     module = f"elsewhere_{how.partition('(')[0].lower()}"
     Path(f"{module}.py").write_text(f"class Stop(BaseException): ...\nraise {how}\n")
     point = importlib.metadata.EntryPoint("elsewhere", f"{module}:Mine", "intrabench.models")
-    monkeypatch.setattr(registry, "_entry_points", lambda room: (point,) if room == "models" else ())
+    monkeypatch.setattr(registry, "_entry_points", lambda: dict.fromkeys(registry.ROOMS, ()) | {"models": [point]})
     said = say("info", "elsewhere")
     assert (said.code, len(said.err.splitlines())) == (2, 1)
     assert said.err.startswith(f"error: {module}:Mine of an entry point cannot be imported ({HOWS[how]}")

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from intrabench.frozen import frozen
 from intrabench.metrics.parts.surfels import neighbour_codes, surfel_areas
@@ -124,6 +123,8 @@ def _to_nearest(
     starts: NDArray[np.intp], goals: NDArray[np.intp], spacing_mm: tuple[float, float, float], workers: int
 ) -> Floats:
     """(n,) distances in mm from (n, 3) grid points to the nearest of (m, 3) others; infinite if there are none."""
+    from scipy.spatial import cKDTree
+
     if len(starts) == 0 or len(goals) == 0:
         return np.full(len(starts), np.inf)
     # Surfaces are thin and many of their corners equally far: big leaves without shrunk boxes search fastest here.

@@ -10,7 +10,6 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from intrabench.mask import Box, Mask, box_slices, grow
 from intrabench.models.base import Request
@@ -150,6 +149,8 @@ class Frame:
 
     def distance_mm(self, where: Bools) -> Array:
         """Distance of every cell to the nearest true one; infinite if there is none."""
+        from scipy import ndimage
+
         if not where.any():
             return np.full(self.cells, np.inf)
         return np.asarray(ndimage.distance_transform_edt(~where, sampling=self.step_mm), dtype=np.float64)
