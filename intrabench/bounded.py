@@ -22,20 +22,22 @@ from intrabench.errors import IntraBenchError
 
 DEFLATE = 1032
 """The most that deflate expands a byte to."""
+ZSTANDARD = 1 << 15
+"""The most that zstandard expands a byte to: a block of 128 KiB in which all bytes are equal takes 4 bytes."""
 LONGEST_HEADER = 1 << 20
 LARGEST_EXTENSIONS = 64 << 20
 """Bytes of what is between the header and the voxels of a NIfTI file."""
 
 
-def believe(path: Path, announced: int, stored: int, packed: bool) -> None:
+def believe(path: Path, announced: int, stored: int, packed: bool, ratio: int = DEFLATE) -> None:
     """Refuse a header that announces more bytes than its file has room for, before any memory is asked for.
 
-    stored: bytes that the content takes in the file. packed: whether it is compressed.
+    stored: bytes that the content takes in the file. packed: whether it is compressed; ratio: by how much at most.
 
     Raises:
         IntraBenchError: so many bytes cannot be in there, or the machine has no memory for them.
     """
-    if announced < 0 or announced > stored * (DEFLATE if packed else 1):
+    if announced < 0 or announced > stored * (ratio if packed else 1):
         raise IntraBenchError(
             f"{path} cannot be read: its header announces {_told(announced)}, which its {stored} bytes cannot hold; "
             "it is truncated or damaged: fetch or export it again"

@@ -64,6 +64,12 @@ class Grid:
 
         return ornt_transform(io_orientation(self.affine), axcodes2ornt(_CANONICAL))
 
+    @property
+    def canonical_shape(self) -> tuple[int, int, int]:
+        """Shape ``(z, y, x)`` of the canonical array."""
+        z, y, x = (self.shape[axis] for axis in np.argsort(self._to_canonical[:, 0]))
+        return z, y, x
+
     def to_canonical(self, array: Array) -> Array:
         """Reorder an array ``shape (+ channel)`` to canonical ``(z, y, x) (+ channel)``, C-contiguous."""
         from nibabel.orientations import apply_orientation

@@ -47,6 +47,7 @@ def test_every_order_is_the_same_canonical_volume_and_goes_back(codes: str) -> N
     volume = Volume.from_file_order(array, affine)
     assert np.array_equal(volume.array, original.array)
     assert volume.array.flags.c_contiguous
+    assert volume.grid.canonical_shape == original.shape
     assert np.allclose(volume.affine, original.affine)
     assert volume.spacing_mm == (3.0, 0.7, 0.8)
     assert np.array_equal(volume.grid.from_canonical(volume.array), array)

@@ -37,7 +37,7 @@ HARMS: dict[str, Callable[[str], str]] = {
     "spacing is text": changed(spacing_mm=["a", "b", "c"]),
     "affine is flat": changed(affine=[1, 2, 3]),
     "sizes is a list": changed(sizes=[1, 2]),
-    "sizes are wrong": changed(sizes={"image.nii.gz": "big"}),
+    "sizes are wrong": changed(sizes={"image.nii.zst": "big"}),
     "inputs is a number": changed(inputs=5),
     "targets is text": changed(targets="all"),
     "targets are numbers": changed(targets=[1, 2]),
@@ -64,7 +64,7 @@ def test_a_run_mends_a_damaged_index(say: Say, data: Path, harm: str) -> None:
     assert path.read_text() == text
 
 
-@pytest.mark.parametrize("name", ["image.nii.gz", "targets.npz"])
+@pytest.mark.parametrize("name", ["image.nii.zst", "targets.npz"])
 @pytest.mark.parametrize("content", [b"", None], ids=["empty", "missing"])
 def test_a_run_mends_damaged_voxels(say: Say, data: Path, name: str, content: bytes | None) -> None:
     store.prepare(Phantom((16, 32, 32), instances=1), "case-1")
@@ -99,6 +99,6 @@ def test_all_files_of_a_case_are_on_the_disk_before_it_counts(data: Path, monkey
     monkeypatch.setattr(store, "sync", lambda path: steps.append(f"then {path.name}"))
     store.prepare(Phantom((16, 32, 32), instances=1), "case-1")
     (folder,) = data.glob("cases/*")
-    assert sorted(steps[-5:-2]) == ["case.json", "image.nii.gz", "targets.npz"]
+    assert sorted(steps[-5:-2]) == ["case.json", "image.nii.zst", "targets.npz"]
     assert steps[-2].startswith(".case-1.part-")
     assert steps[-1] == f"then {folder.name}"

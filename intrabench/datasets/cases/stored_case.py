@@ -1,4 +1,4 @@
-"""One case in the store: ``image.nii.gz``, ``targets.npz`` and its index ``case.json``."""
+"""One case in the store: ``image.nii.zst``, ``targets.npz`` and its index ``case.json``."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from typing import Any, overload
 
 import numpy as np
 
-from intrabench.bounded import Arrays, nifti
+from intrabench.bounded import Arrays
+from intrabench.datasets.cases.image_file import IMAGE, OLD_IMAGE, read_image_file, write_image_file
 from intrabench.documents import read_json
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.specs import nearest
 from intrabench.target import Target, TargetInfo
 from intrabench.values import is_a
-from intrabench.volume import Array, Grid, Volume, check_intensities, write_nifti
+from intrabench.volume import Array, Grid, Volume, check_intensities
 
-FORMAT = 1
-IMAGE, TARGETS, INDEX = "image.nii.gz", "targets.npz", "case.json"
+FORMAT = 2
+"""Of what is written. Format 1, which is read as well, has its image in `OLD_IMAGE`."""
+TARGETS, INDEX = "targets.npz", "case.json"
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,11 @@ class CaseIndex:
         """The grid of the original file, to which results are converted back."""
         return Grid(self.file_shape, np.array(self.affine, dtype=np.float64))
 
+    @property
+    def image(self) -> str:
+        """The name of the file of the image."""
+        return OLD_IMAGE if OLD_IMAGE in self.sizes else IMAGE
+
 
 @dataclass(frozen=True, eq=False)
 class StoredCase:
@@ -69,15 +76,13 @@ class StoredCase:
         Raises:
             IntraBenchError: the stored image is missing or damaged.
         """
-        path, grid = self.folder / IMAGE, self.index.grid
+        path, grid = self.folder / self.index.image, self.index.grid
         try:
-            stored: Any = nifti(path)
-            array: Array = stored.dataobj.get_unscaled()
-        except Exception as error:  # damage shows in the header, in gzip or in zlib
+            if path.stat().st_size != self.index.sizes[path.name]:
+                raise ValueError(f"{path} was cut")  # maybe in its checksum only
+            return Volume(read_image_file(path, grid), grid, self.index.modality)
+        except Exception as error:  # damage shows in the header, in zstandard or in what old images are packed with
             raise damaged(path, self.remedy) from error
-        if array.shape[:3] != grid.shape:
-            raise damaged(path, self.remedy)
-        return Volume(grid.to_canonical(array), grid, self.index.modality)
 
     def targets(self, ids: Iterable[str] | None = None) -> list[Target]:
         """The targets with these `ids` (``label.instance``; None: all) in the index's order; only these are unpacked.
@@ -118,7 +123,7 @@ class StoredCase:
         """One sentence for each stored file that has changed; reads everything."""
         found = []
         if image_hash(self.volume) != self.index.image_hash:
-            found.append(str(damaged(self.folder / IMAGE, self.remedy)))
+            found.append(str(damaged(self.folder / self.index.image, self.remedy)))
         if tuple(target.info() for target in self.targets()) != self.index.targets:
             found.append(str(damaged(self.folder / TARGETS, self.remedy)))
         return found
@@ -160,7 +165,7 @@ def write_case(
     """
     volume = replace(volume, array=_storable(volume.array))
     check_intensities(volume.array, f"the image of case {case}")
-    write_nifti(folder / IMAGE, volume.array, volume.grid)
+    write_image_file(folder / IMAGE, volume)
     np.savez_compressed(folder / TARGETS, **_bits(targets))
     index = CaseIndex(
         case,
@@ -189,7 +194,7 @@ def read_index(folder: Path, remedy: str) -> CaseIndex | None:
     path = folder / INDEX
     try:
         stored = read_json(path, _TYPES)
-        if stored.pop("format") != FORMAT:
+        if stored.pop("format") not in (1, FORMAT):
             return None
         infos = _target_infos(stored.pop("targets"))
         for name in ("shape", "spacing_mm", "file_shape"):

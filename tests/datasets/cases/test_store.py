@@ -193,7 +193,7 @@ def test_the_image_hash_does_not_see_the_order_of_axes(tmp_path: Path, orientati
 
 def test_the_index_needs_no_image_and_no_torch(tmp_path: Path) -> None:
     store.prepare(Phantom((6, 12, 12)), "case-1", tmp_path)
-    next(tmp_path.glob("cases/*/case-1/image.nii.gz")).unlink()
+    next(tmp_path.glob("cases/*/case-1/image.nii.zst")).unlink()
     code = (
         "import sys; from intrabench.datasets.cases import store; from intrabench.datasets import "
         "phantom, spine_ct, spine_mr, brain_mni, lung_tumour, brain_tumour; "

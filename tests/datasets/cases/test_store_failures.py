@@ -65,7 +65,7 @@ def test_a_conversion_that_slept_too_long_uses_what_its_successor_made(tmp_path:
     assert left_over(tmp_path) == []
 
 
-@pytest.mark.parametrize("step", ["write_nifti", "check_intensities", "image_hash"])
+@pytest.mark.parametrize("step", ["write_image_file", "check_intensities", "image_hash"])
 def test_a_failure_while_writing_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     def fail(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt
@@ -101,7 +101,7 @@ def test_the_old_case_stays_until_the_new_one_is_whole(tmp_path: Path, monkeypat
     old = store.prepare(dataset, "p1", tmp_path)
     (folder,) = tmp_path.glob("cases/*/p1")
     before = times(folder)
-    monkeypatch.setattr(stored_case, "FORMAT", 2)  # a later version of this program
+    monkeypatch.setattr(stored_case, "FORMAT", 3)  # a later version of this program
     with monkeypatch.context() as patch:
         patch.setattr(Folder, "load", lambda *args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
@@ -116,7 +116,7 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def full(*args: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(stored_case, "write_nifti", full)
+    monkeypatch.setattr(stored_case, "write_image_file", full)
     with pytest.raises(IntraBenchError, match="the disk is full"):
         store.prepare(Phantom((4, 8, 8)), "case-1", tmp_path)
     assert left_over(tmp_path) == []
@@ -128,7 +128,7 @@ def read_all(dataset: Dataset, root: Path) -> None:
     _ = scene.volume
 
 
-@pytest.mark.parametrize("name", ["image.nii.gz", "targets.npz", "case.json"])
+@pytest.mark.parametrize("name", ["image.nii.zst", "targets.npz", "case.json"])
 @pytest.mark.parametrize("harm", ["truncate", "empty", "remove"])
 def test_broken_pieces_are_said_and_mended(tmp_path: Path, name: str, harm: str) -> None:
     phantom = Phantom((6, 12, 12))
@@ -161,7 +161,7 @@ def test_verify_finds_changed_voxels_of_the_same_length(tmp_path: Path) -> None:
     stored["targets"][1]["content_hash"] = "0" * 16
     (folder / "case.json").write_text(json.dumps(stored))
     problems = store.verify(phantom, tmp_path)
-    assert [name in problem for name, problem in zip(("image.nii.gz", "targets.npz"), problems, strict=True)] == [
+    assert [name in problem for name, problem in zip(("image.nii.zst", "targets.npz"), problems, strict=True)] == [
         True
     ] * 2
 

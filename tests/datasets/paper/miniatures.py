@@ -13,6 +13,7 @@ from typing import Any
 import nibabel as nib
 import numpy as np
 import SimpleITK as sitk
+import zstandard
 
 from intrabench import registry
 from intrabench.datasets.base import Dataset
@@ -121,14 +122,21 @@ def check(spec: str, case: str, image: Array, masks: Mapping[str, Array], spacin
         assert np.array_equal(target.mask.to_array(image.shape), mask), target.id
     assert scene.problems() == []
     names = sorted(path.name for path in scene.folder.iterdir())
-    assert [name for name in names if name != "kept"] == ["case.json", "image.nii.gz", "targets.npz"]
+    assert [name for name in names if name != "kept"] == ["case.json", "image.nii.zst", "targets.npz"]
 
 
 def check_file(spec: str, case: str, array: Array, affine: Array) -> None:
-    """The stored image lies as the published one did: same axes, same values, same affine."""
-    image: Any = nib.load(stored(spec, case) / "image.nii.gz")
-    assert np.array_equal(np.asarray(image.dataobj), array)
-    assert np.allclose(image.affine, affine, atol=1e-4)
+    """The stored image is the published one in the order of RAS, and results go back to the published grid."""
+    with tempfile.TemporaryDirectory() as folder, open(stored(spec, case) / "image.nii.zst", "rb") as packed:
+        with open(f"{folder}/image.nii", "wb") as plain:
+            zstandard.ZstdDecompressor().copy_stream(packed, plain)
+        image: Any = nib.load(f"{folder}/image.nii")
+        published: Any = nib.as_closest_canonical(nib.Nifti1Image(array, affine, dtype=array.dtype))
+        assert np.array_equal(image.dataobj, published.dataobj)
+        assert np.allclose(image.affine, published.affine, atol=1e-4)
+    volume = store.open_case(made(spec), case).volume
+    assert np.array_equal(volume.grid.from_canonical(volume.array), array)
+    assert np.allclose(volume.grid.affine, affine, atol=1e-4)
 
 
 ORIGIN = (-90.5, -110.25, -333.0)
