@@ -7,6 +7,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,12 +20,15 @@ RUN = ("run", "-m", "box_fill", "-p", "box_slice", "-d", "phantom:shape=16x64x64
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the size of files like this")
 
 
-@pytest.fixture
-def narrow() -> Iterator[Callable[[int], None]]:
-    """From now on no file can have more bytes."""
+@contextmanager
+def narrow(size: int) -> Iterator[None]:
+    """No file can have more bytes; not even that to which the results of the tests are written."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def files(folder: Path) -> list[str]:
@@ -48,12 +52,10 @@ def files(folder: Path) -> list[str]:
     ],
     ids=lambda given: " ".join(given[:3]) if isinstance(given, tuple) else "",
 )
-def test_what_is_written_for_people(
-    say: Say, narrow: Callable[[int], None], words: tuple[str, ...], size: int, file: str
-) -> None:
+def test_what_is_written_for_people(say: Say, words: tuple[str, ...], size: int, file: str) -> None:
     assert say(*RUN).code == 0
-    narrow(size)
-    said = say(*words)
+    with narrow(size):
+        said = say(*words)
     assert said.code == 2
     assert said.err.startswith("error: ")
     assert said.err.count("\n") == 1
@@ -64,19 +66,19 @@ def test_what_is_written_for_people(
 
 
 @pytest.mark.parametrize("size", [100, 2000])
-def test_a_run_and_its_data(say: Say, narrow: Callable[[int], None], data: Path, size: int) -> None:
-    narrow(size)
-    said = say(*RUN)
+def test_a_run_and_its_data(say: Say, data: Path, size: int) -> None:
+    with narrow(size):
+        said = say(*RUN)
     assert said.code == 2  # the case would be a failed row, but that cannot be written either
     assert "cannot be written (File too large): choose a writable folder" in said.err
     assert files(data) == []
 
 
 @pytest.mark.parametrize("size", [100, 1000, 5000])
-def test_results_that_cannot_be_written(say: Say, narrow: Callable[[int], None], data: Path, size: int) -> None:
+def test_results_that_cannot_be_written(say: Say, data: Path, size: int) -> None:
     assert say("data", "get", RUN[6]).code == 0
-    narrow(size)
-    said = say(*RUN)
+    with narrow(size):
+        said = say(*RUN)
     assert said.code == 2
     if size == 100:  # not even who works here
         assert "cannot be written (File too large): choose a writable folder.\n" in said.err
@@ -84,7 +86,6 @@ def test_results_that_cannot_be_written(say: Say, narrow: Callable[[int], None],
         assert "error: cannot write to " in said.err
         assert "(File too large); free space or choose another folder with --out\n" in said.err
     assert list(Path("intrabench-results").rglob("*.part")) == list(Path("intrabench-results/rows").iterdir()) == []
-    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     assert say(*RUN).code == 0
 
 
