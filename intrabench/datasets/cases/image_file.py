@@ -20,7 +20,7 @@ IMAGE = "image.nii.zst"
 OLD_IMAGE = "image.nii.gz"
 """What format 1 of stored cases has instead: the image on its original grid, packed by gzip."""
 LEVEL = 1
-"""Of compression. Level 3 makes files of noisy CT a tenth smaller and takes nine times as long."""
+"""Of compression. Level 3 makes files of CT a tenth smaller, but takes two to nine times as long to write."""
 HEADER = 352
 """Bytes before the voxels of a NIfTI-1 file without extensions."""
 AT_ONCE = 1 << 20
