@@ -25,6 +25,7 @@ NAMES = (
     "size",
     "workers",
     "harness",
+    "gpu-share",
 )
 
 
@@ -34,7 +35,7 @@ def main() -> None:
         if name not in NAMES:
             sys.exit(f"there is no benchmark {name!r}; known are {', '.join(NAMES)}")
         print(f"== {name}", flush=True)
-        importlib.import_module(f"benchmarks.{name}").main()
+        importlib.import_module(f"benchmarks.{name.replace('-', '_')}").main()
 
 
 if __name__ == "__main__":

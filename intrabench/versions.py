@@ -22,21 +22,31 @@ def version_of(component: object) -> str:
     after they were imported or reloaded. For a class of a notebook or script see `Definition`.
     """
     version = str(getattr(component, "version", "1"))
-    source = _source_of(component if isinstance(component, type) else type(component))
+    source = "" if ships(component) else _source_of(_class_of(component))
     return f"{version}.{source}" if source else version
 
 
+def ships(component: object) -> bool:
+    """Whether the code of a component, an object or its class, comes with IntraBench."""
+    return _home(_class_of(component)) == "intrabench"
+
+
+def _class_of(component: object) -> type:
+    return component if isinstance(component, type) else type(component)
+
+
+def _home(cls: type) -> str:
+    return cls.__module__.partition(".")[0]
+
+
 def _source_of(cls: type) -> str:
-    """The hash of a class's source; empty for classes of IntraBench."""
-    home = cls.__module__.partition(".")[0]
-    if home == "intrabench":
-        return ""
+    """The hash of the source of a class that does not ship."""
     module = sys.modules.get(cls.__module__)
     recorded: str = getattr(module, RECORDED, "")
     if recorded:
         return recorded
     file = Path(str(getattr(module, "__file__", None)))
-    if home == "__main__" or file.suffix != ".py" or not file.is_file():
+    if _home(cls) == "__main__" or file.suffix != ".py" or not file.is_file():
         return _of_cell(cls)  # anew each time, for cells may be run again
     return _of_module(cls.__module__, file, cls)
 

@@ -4,59 +4,89 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import TypeAlias
 
+from intrabench.engine.rows import Wave
 from intrabench.engine.seal import Seal
 from intrabench.engine.units import Unit
-from intrabench.play.session import Session
 
 SHARE = 0.05
-"""The largest share of the time that looking at the seal may take, because it reads the whole scan."""
+"""The largest share of the time for looking at the seal, because it reads the whole scan, and for awaiting scores."""
 LEAST_SECONDS = 0.5
 """Waves shorter than this become one part: small files cost more than playing them again after a kill."""
 
 
-Keep: TypeAlias = Callable[[Sequence[Unit], Sequence[Session]], None]
-"""Takes units that were played, with their sessions."""
+Keep: TypeAlias = Callable[[Sequence[Wave]], None]
+"""Takes waves that were played."""
 
 
 class Held:
-    """Units that were played under a seal, with their sessions. They are written once it was found unbroken.
+    """Waves that were played under a seal. They are written once it was found unbroken and their scores are known.
 
     broken: whether it was broken at the last look.
     """
 
     def __init__(self, keep: Keep, seal: Seal) -> None:
         self.seal, self.broken, self._keep = seal, False, keep
-        self._units: list[Unit] = []
-        self._sessions: list[Session] = []
+        self._waves: list[Wave] = []
         self._looked = time.perf_counter()
 
-    def add(self, units: Sequence[Unit], sessions: Sequence[Session]) -> None:
+    def add(self, wave: Wave) -> None:
         """Hold a wave."""
-        self._units += units
-        self._sessions += sessions
+        self._waves.append(wave)
 
     @property
     def empty(self) -> bool:
         """Whether all that was played is written."""
-        return not self._units
+        return not self._waves
 
     @property
-    def due(self) -> bool:
-        """Whether a look, and a part, takes a small share of the time since the last one."""
-        return time.perf_counter() - self._looked > max(self.seal.seconds / SHARE, LEAST_SECONDS)
+    def unscored(self) -> Sequence[Unit]:
+        """Units whose scores are not known yet."""
+        return [
+            unit
+            for wave in self._waves
+            for unit, session in zip(wave.units, wave.sessions, strict=True)
+            if not session.scored()
+        ]
+
+    def settle_if_due(self) -> Sequence[Unit]:
+        """`settle` if looking at the seal, and a part, take a small share of the time since the last look.
+
+        It may wait for scores for as small a share. Waves that have none then are held until the next time.
+        """
+        passed = time.perf_counter() - self._looked
+        if passed <= max(self.seal.seconds / SHARE, LEAST_SECONDS):
+            return []
+        until = time.perf_counter() + SHARE * passed
+        scored = takewhile(lambda wave: _scored(wave, until), self._waves)
+        return self._settle(len(list(scored)))
 
     def settle(self) -> Sequence[Unit]:
         """Look at the seal, and write what is held as one part.
 
         If it is broken, nothing is written; the units that were held are returned, because they do not count.
         """
-        units, sessions = self._units, self._sessions
-        self._units, self._sessions = [], []
+        for wave in self._waves:
+            _scored(wave, None)
+        return self._settle(len(self._waves))
+
+    def _settle(self, count: int) -> Sequence[Unit]:
+        """Settle the first waves; if the seal is broken, none counts."""
+        if not count:
+            return []
         self.broken = self.seal.broken
         if self.broken:
-            return units
-        self._keep(units, sessions)
+            count = len(self._waves)
+        ready, self._waves = self._waves[:count], self._waves[count:]
+        if self.broken:
+            return [unit for wave in ready for unit in wave.units]
+        self._keep(ready)
         self._looked = time.perf_counter()
         return []
+
+
+def _scored(wave: Wave, until: float | None) -> bool:
+    """Whether all scores of a wave are known, after waiting for them until then; None: as long as it takes."""
+    return all(session.scored(None if until is None else until - time.perf_counter()) for session in wave.sessions)

@@ -14,13 +14,14 @@ from intrabench.engine.environment import reset_peaks
 from intrabench.engine.held import Held
 from intrabench.engine.job import Job
 from intrabench.engine.plan import Group
-from intrabench.engine.rows import Part, failed, not_applicable, played
+from intrabench.engine.rows import Part, Wave, failed, memory, not_applicable, played
 from intrabench.engine.seal import REMEDY, Seal, Witness
 from intrabench.engine.units import Runner, Unit
 from intrabench.errors import IntraBenchError, NotApplicable, foreign, in_words, several
 from intrabench.models.base import Failure, Predictor, failure_of
 from intrabench.play.adapt import refuse
 from intrabench.play.lockstep import play, waves
+from intrabench.play.scorer import Scorer
 from intrabench.play.session import Session
 from intrabench.target import Target
 from intrabench.volume import Volume
@@ -32,8 +33,8 @@ Take = Callable[[Part], None]
 class Player:
     """Plays groups one after the other, in this process.
 
-    take: gets the finished sessions, say: sentences for the user. begins: gets the keys of each wave, and none at its
-    end.
+    take: gets the finished sessions, say: sentences for the user. begins: gets the keys of each wave, with those that
+    are still being scored, and none at its end.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Player:
     ) -> None:
         self.job, self.take, self.say, self.begins = job, take, say, begins
         self._loaded: Runner | None = None
+        self._scorer = Scorer()
         self._stored: tuple[Dataset, str, StoredCase] | None = None  # the last case, which the next model needs too
 
     def play(self, group: Group, units: Sequence[Unit], suspects: Sequence[Sequence[Unit]] = ()) -> None:
@@ -99,8 +101,8 @@ class Player:
             self.say(f"{group.title}: the scan or a target was changed; what played since is played again")
         return left
 
-    def _keep(self, units: Sequence[Unit], sessions: Sequence[Session]) -> None:
-        self.take(played(units, sessions))
+    def _keep(self, waves: Sequence[Wave]) -> None:
+        self.take(played(waves))
 
     def _close(self, group: Group, stack: ExitStack) -> None:
         """Close the image."""
@@ -125,33 +127,46 @@ class Player:
     def play_waves(
         self,
         group: Group,
-        coming: Iterator[Sequence[Unit]],
+        coming: Iterator[tuple[Sequence[Unit], bool]],
         targets: Mapping[str, Target],
         image: Predictor,
         volume: Volume,
         held: Held,
         apart: bool = False,
     ) -> Sequence[Unit]:
-        """Play waves against their opened image; the last ones may still be held at the end.
+        """Play waves against their opened image; one that is alone is settled before and after it.
 
         If somebody breaks the seal, what is held does not count, and this ends; apart, each unit is a wave, and that
         one fails. Returns the units that are left.
         """
-        for wave in coming:
-            self.begins([unit.key for unit in wave])
-            if held.empty:
-                reset_peaks()  # rows that are written together have one peak
-            with doing.step("playing", f"playing {several(len(wave), 'session')}", group.title):
-                again = self._play_wave(group, wave, targets, image, volume, held, apart)
-            self.begins([])
+        for wave, alone in coming:
+            again: Sequence[Unit] = self._settle(group, held) if alone else []
             if again:
-                return [*([] if apart else again), *(unit for rest in coming for unit in rest)]
-        return []
+                again = [*again, *wave]
+            else:
+                self.begins([unit.key for unit in (*held.unscored, *wave)])
+                with doing.step("playing", f"playing {several(len(wave), 'session')}", group.title):
+                    again = self._play_wave(group, wave, alone, targets, image, volume, held, apart)
+                self.begins([])
+            if again:
+                return [*([] if apart else again), *(unit for rest, _ in coming for unit in rest)]
+        return self._settle(group, held)
+
+    def _settle(self, group: Group, held: Held) -> Sequence[Unit]:
+        """Settle what is held; as long as this waits for scores, their sessions are being played."""
+        if held.empty:
+            return []
+        self.begins([unit.key for unit in held.unscored])
+        with doing.step("playing", "scoring and storing the last sessions", group.title):
+            again = held.settle()
+        self.begins([])
+        return again
 
     def _play_wave(
         self,
         group: Group,
         wave: Sequence[Unit],
+        alone: bool,
         targets: Mapping[str, Target],
         image: Predictor,
         volume: Volume,
@@ -160,6 +175,7 @@ class Player:
     ) -> Sequence[Unit]:
         """Play one wave; returns the units that do not count because the seal is broken."""
         started, witness = time.perf_counter(), Witness(image, held.seal)
+        reset_peaks()
         try:
             with foreign():
                 sessions = [self._session(unit, targets[unit.target.id], volume) for unit in wave if unit.target]
@@ -169,8 +185,8 @@ class Player:
         try:
             play(sessions, witness if apart else image)
         finally:
-            held.add(wave, sessions)
-        again = held.settle() if apart or held.due else []
+            held.add(Wave(wave, sessions, memory()))
+        again = held.settle() if alone else held.settle_if_due()
         if apart and again:
             self.take(failed([(unit, "error", witness.message) for unit in wave]))
         return again
@@ -190,6 +206,7 @@ class Player:
             strict=job.strict,
             keep_masks=job.save_masks,
             metrics=job.metrics,
+            scorer=self._scorer,
         )
 
 
@@ -197,10 +214,13 @@ def _ids(units: Sequence[Unit]) -> list[str]:
     return sorted({unit.target.id for unit in units if unit.target})
 
 
-def arranged(units: Sequence[Unit], suspects: Sequence[Sequence[Unit]], apart: bool) -> Iterator[Sequence[Unit]]:
-    """The waves: those that the clock suggests, and then the suspects; apart, each unit is one."""
+def arranged(
+    units: Sequence[Unit], suspects: Sequence[Sequence[Unit]], apart: bool
+) -> Iterator[tuple[Sequence[Unit], bool]]:
+    """The waves, and whether each is alone: those that the clock suggests, and then the suspects; apart, each unit."""
     if apart:
-        yield from ([unit] for unit in units)
+        yield from (([unit], True) for unit in units)
     else:
-        yield from waves(units, [unit.target.slices if unit.target else 1 for unit in units])
-    yield from suspects
+        for wave in waves(units, [unit.target.slices if unit.target else 1 for unit in units]):
+            yield wave, False
+    yield from ((suspect, True) for suspect in suspects)

@@ -15,6 +15,15 @@ from intrabench.results.schema import FAILED
 
 
 @dataclass(frozen=True, eq=False)
+class Wave:
+    """Units that were played together, with their sessions and the columns that say how much memory that took."""
+
+    units: Sequence[Unit]
+    sessions: Sequence[Session]
+    memory: Mapping[str, float | None]
+
+
+@dataclass(frozen=True, eq=False)
 class Part:
     """Finished sessions, to be stored together.
 
@@ -27,14 +36,16 @@ class Part:
     summary: Summary = field(default_factory=Summary)
 
 
-def played(units: Sequence[Unit], sessions: Sequence[Session]) -> Part:
-    """The sessions of these units that are complete, with their turns and masks."""
+def played(waves: Sequence[Wave]) -> Part:
+    """The sessions of these waves that are complete, with their turns and masks."""
     rows, turns, masks, summary = list[Mapping[str, Any]](), list[Mapping[str, Any]](), {}, Summary()
-    for unit, session in zip(units, sessions, strict=True):
+    every = [(unit, one, wave.memory) for wave in waves for unit, one in zip(wave.units, wave.sessions, strict=True)]
+    for unit, session, used in every:
         if session.request is not None:
             continue
         _count(summary, unit, session)
-        rows += [{**_columns(unit), **row, "target_ml": session.target.volume_ml} for row in session.rows]
+        columns, target_ml = _columns(unit, used), session.target.volume_ml
+        rows += [{**columns, **row, "target_ml": target_ml} for row in session.rows]
         turns += session.turns
         if session.masks:
             masks[unit.key] = session.masks
@@ -68,13 +79,17 @@ def _count(summary: Summary, unit: Unit, session: Session) -> None:
         (summary.undefined if empty else summary.measured)[metric.column] += 1
 
 
-def _columns(unit: Unit) -> dict[str, Any]:
-    memory = {"peak_memory_mb": peak_memory_mb(), "peak_gpu_mb": peak_gpu_mb()}
-    return {**unit.columns(), **memory, "package_versions_hash": versions_hash()}
+def memory() -> dict[str, float | None]:
+    """The columns of the memory that was in use, at most, since `reset_peaks`."""
+    return {"peak_memory_mb": peak_memory_mb(), "peak_gpu_mb": peak_gpu_mb()}
+
+
+def _columns(unit: Unit, used: Mapping[str, float | None]) -> dict[str, Any]:
+    return {**unit.columns(), **used, "package_versions_hash": versions_hash()}
 
 
 def bare_row(unit: Unit, status: str, message: str, dice: float | None) -> dict[str, Any]:
     """A row of a session that was never played."""
     scores = {"round": 0, "dice": dice, "iou": dice, "ended": True, "adapted": "", "prompts_hash": ""}
     effort = {"interactions": 0.0, "dof": 0.0, "seconds_human": 0.0}
-    return {**_columns(unit), "session": unit.key, "status": status, "error": message, **scores, **effort}
+    return {**_columns(unit, memory()), "session": unit.key, "status": status, "error": message, **scores, **effort}

@@ -1,4 +1,4 @@
-"""All metrics of one round."""
+"""All metrics of one round: what a session needs at once, and what only its row needs, which may be measured later."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from intrabench.mask import Mask
 from intrabench.metrics.base import Metric
 from intrabench.metrics.mask_pair import MaskPair
 from intrabench.target import Target
+from intrabench.versions import ships
 from intrabench.volume import Volume
 
 
@@ -29,23 +30,70 @@ def score(target: Target, answer: Mask, metrics: Sequence[Metric], image: Volume
 
     A metric that fails has no value, and the others keep theirs.
     """
-    needed = any("image" in metric.needs for metric in metrics)
-    pair = MaskPair(target, answer, image if needed else None)
-    counts = pair.overlap
-    voxels = {
-        "fp_voxels": counts.false_positives,
-        "fn_voxels": counts.false_negatives,
-        "pred_voxels": counts.answer,
-    }
-    found = Scores(counts.dice, {**voxels, "dice": counts.dice, "iou": counts.iou})
-    for metric in metrics:
+    scoring = Scoring(target, answer, metrics, image)
+    scoring.measure()
+    return scoring.scores()
+
+
+class Scoring:
+    """The scores of an answer that nobody changes any more, as `score` gives them.
+
+    Voxel counts, Dice and IoU are known at once, and so are metrics of the user's own, whose code need not bear
+    threads. Left for `measure`, in any thread, are the other metrics that ship: these only read.
+    """
+
+    def __init__(self, target: Target, answer: Mask, metrics: Sequence[Metric], image: Volume | None = None) -> None:
+        needed = any("image" in metric.needs for metric in metrics)
+        pair = MaskPair(target, answer, image if needed else None)
+        counts = pair.overlap
+        self.dice = counts.dice
+        self._values: dict[str, float | int | None] = {
+            "fp_voxels": counts.false_positives,
+            "fn_voxels": counts.false_negatives,
+            "pred_voxels": counts.answer,
+            "dice": counts.dice,
+            "iou": counts.iou,
+        }
+        self._failures: dict[str, Exception | str] = {}
+        asked = [metric for metric in metrics if metric.column not in self._values]
+        self.columns = (*self._values, *(metric.column for metric in asked))
+        self._left = [metric for metric in asked if ships(metric)]
+        for metric in asked:
+            if not ships(metric):
+                self._measure_foreign(metric, pair)
+        self._pair = pair if self._left else None
+
+    @property
+    def voxels(self) -> int:
+        """The size of the joint box of both masks, on which the time of `measure` depends; 0: nothing is left."""
+        if self._pair is None:
+            return 0
+        z0, y0, x0, z1, y1, x1 = self._pair.box
+        return (z1 - z0) * (y1 - y0) * (x1 - x0)
+
+    def measure(self) -> None:
+        """Measure what is left, and forget the masks."""
+        if self._pair is None:
+            return
+        for metric in self._left:
+            try:
+                self._values[metric.column] = _checked(metric.measure(self._pair))
+            except Exception as error:  # out of memory, which its frames would keep
+                self._failures[metric.column] = error.with_traceback(None)
+        self._pair = None
+
+    def scores(self) -> Scores:
+        """The scores, after `measure`."""
+        failed = {column: self._failures[column] for column in self.columns if column in self._failures}
+        problems = {column: why if isinstance(why, str) else in_words(why) for column, why in failed.items()}
+        return Scores(self.dice, {column: self._values.get(column) for column in self.columns}, problems)
+
+    def _measure_foreign(self, metric: Metric, pair: MaskPair) -> None:
         try:
             with foreign():
-                found.columns[metric.column] = _checked(metric.measure(pair))
+                self._values[metric.column] = _checked(metric.measure(pair))
         except Exception as error:  # the metric's own code may raise anything
-            found.columns[metric.column] = None
-            found.problems[metric.column] = in_words(error)
-    return found
+            self._failures[metric.column] = in_words(error)
 
 
 def _checked(value: object) -> float | None:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,10 +16,11 @@ from intrabench.errors import NotApplicable, WrongType, foreign, in_words, legib
 from intrabench.mask import Mask
 from intrabench.metrics.base import Metric
 from intrabench.metrics.known import of_protocol
-from intrabench.metrics.score import score
+from intrabench.metrics.score import Scoring
 from intrabench.models.base import Answer, Failure, Request
 from intrabench.play.adapt import PROPAGATION, adapt, outside, refuse
 from intrabench.play.door import check_actions, check_failure, check_free, check_prompts, checked_update
+from intrabench.play.scorer import Scorer
 from intrabench.prompters.base import Clock, Prompter, Turns, User, dialogue
 from intrabench.prompts import Abilities, Action, Turn, counting
 from intrabench.protocols import Protocol
@@ -70,6 +72,7 @@ class Session:
 
     `rows` and `turns` are plain data; `masks` holds the mask of each round if `keep_masks`, `problems` the failures of
     metrics as pairs of column and reason. Rows have only what the session knows; its owner adds the rest (model, ...).
+    Whoever reads rows or problems waits for the scores that are still being measured.
     """
 
     def __init__(
@@ -87,15 +90,18 @@ class Session:
         strict: bool = False,
         keep_masks: bool = False,
         metrics: Sequence[Metric] | None = None,
+        scorer: Scorer | None = None,
     ) -> None:
-        """metrics: the metrics of each round; None: those of the protocol."""
+        """metrics: of each round; None: those of the protocol. scorer: measures what can wait; None: nothing waits."""
         self.key, self.target, self.abilities, self.protocol = key, target, abilities, protocol
         self.rounds, self.strict, self.keep_masks = rounds, strict, keep_masks
         self.metrics = of_protocol(protocol.metrics) if metrics is None else metrics
-        self.rows: list[dict[str, Any]] = []
         self.turns: list[dict[str, Any]] = []
         self.masks: list[Mask] = []
-        self.problems: set[tuple[str, str]] = set()
+        self._rows: list[dict[str, Any]] = []
+        self._problems: set[tuple[str, str]] = set()
+        self._scorer = scorer
+        self._unsettled: list[tuple[dict[str, Any], Scoring, Future[None] | None]] = []  # with the row of each
         self.request: Request | None = None
         self._state = State()
         self._clock = Clock()
@@ -112,6 +118,34 @@ class Session:
             self._end("not_applicable", PROPAGATION)
         else:
             self._advance()
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One per round."""
+        self._settle()
+        return self._rows
+
+    @property
+    def problems(self) -> set[tuple[str, str]]:
+        """The failures of metrics, each a column and the reason."""
+        self._settle()
+        return self._problems
+
+    def scored(self, seconds: float | None = 0.0) -> bool:
+        """Whether all scores are known, after waiting for them so long at most; None: as long as it takes."""
+        futures = [future for *_, future in self._unsettled if future]
+        return not wait(futures, None if seconds is None else max(seconds, 0.0)).not_done
+
+    def _settle(self) -> None:
+        """Wait until all scores are known, and complete the rows with them."""
+        for row, scoring, future in self._unsettled:
+            if future is not None:
+                future.result()
+            scores = scoring.scores()
+            row |= scores.columns
+            row["error"] = "; ".join(f"metric {column}: {reason}" for column, reason in scores.problems.items())
+            self._problems |= set(scores.problems.items())
+        self._unsettled.clear()
 
     def receive(self, answer: Answer | Failure) -> None:
         """Take the model's answer to the current request, and move on to the next."""
@@ -214,19 +248,25 @@ class Session:
     def _close_round(self, last: bool, too_much: bool = False) -> bool:
         """Write the row of the round; True if the session ends. too_much: another round would exceed the budget."""
         state = self._state
-        scores = score(self.target, state.mask, self.metrics, self._user.image)
-        self.problems.update(scores.problems.items())
+        row, scoring = dict[str, Any](), Scoring(self.target, state.mask, self.metrics, self._user.image)
+        self._unsettled.append((row, scoring, self._measure(scoring)))
         more = self._number < self.rounds and not last
-        reached = more and (too_much or scores.dice >= self.protocol.stop.dice)
+        reached = more and (too_much or scoring.dice >= self.protocol.stop.dice)
         if reached or not more:
             self._close_dialogue()  # what it raises is the failure of this round
         status = "stopped" if reached else "ok" if state.mask.any() else "empty"
-        error = "; ".join(f"metric {column}: {reason}" for column, reason in scores.problems.items())
-        self._write_row(status, error, scores.columns, ended=last or reached)
+        self._write_row(row, status, "", dict.fromkeys(scoring.columns), ended=last or reached)
         if more and not reached:
             return False
         self._finish()
         return True
+
+    def _measure(self, scoring: Scoring) -> Future[None] | None:
+        """Have measured what only the row needs."""
+        if self._scorer is not None:
+            return self._scorer.begin(scoring)
+        scoring.measure()
+        return None
 
     def _end(self, status: str, message: str) -> None:
         """End before the round is complete: failures count as Dice 0; sessions that do not apply have no Dice."""
@@ -234,30 +274,31 @@ class Session:
             return
         self._round = self._round or Round(())
         overlap = None if status == "not_applicable" else 0.0
-        self._write_row(status, message, {"dice": overlap, "iou": overlap}, ended=True)
+        self._write_row({}, status, message, {"dice": overlap, "iou": overlap}, ended=True)
         self._finish()
 
-    def _write_row(self, status: str, error: str, scores: Mapping[str, float | None], ended: bool) -> None:
+    def _write_row(
+        self, row: dict[str, Any], status: str, error: str, scores: Mapping[str, float | None], ended: bool
+    ) -> None:
         assert self._round is not None
         if self.keep_masks:
             self.masks.append(self._state.mask)
         effort = self._state.effort
-        self.rows.append(
-            {
-                "session": self.key,
-                "round": self._number,
-                "status": status,
-                "error": error,
-                "ended": ended,
-                "prompts_hash": self._hash.hexdigest()[:16],
-                "adapted": "" if status == "not_applicable" else ",".join(sorted(self._round.adapted)),
-                "interactions": effort.interactions,
-                "dof": effort.dof,
-                "seconds_human": effort.seconds,
-                **scores,
-                **vars(self._round.timings),
-            }
-        )
+        row |= {
+            "session": self.key,
+            "round": self._number,
+            "status": status,
+            "error": error,
+            "ended": ended,
+            "prompts_hash": self._hash.hexdigest()[:16],
+            "adapted": "" if status == "not_applicable" else ",".join(sorted(self._round.adapted)),
+            "interactions": effort.interactions,
+            "dof": effort.dof,
+            "seconds_human": effort.seconds,
+            **scores,
+            **vars(self._round.timings),
+        }
+        self._rows.append(row)
 
     def _finish(self) -> None:
         self.request, self._ended = None, True

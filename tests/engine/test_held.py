@@ -1,72 +1,114 @@
-"""What was played is written once the scan is known to be unchanged."""
+"""What was played is written once the scan is known to be unchanged and the scores are known."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
+
+import pytest
 
 from intrabench.engine.held import LEAST_SECONDS, SHARE, Held
+from intrabench.engine.rows import Wave
 
 
 @dataclass
 class FakeSeal:
     broken: bool = False
-    seconds: float = 1000.0
+    seconds: float = 0.0
+
+
+@dataclass
+class FakeSession:
+    """scored_after: how long one has to wait for its scores."""
+
+    scored_after: float = 0.0
+    waited: list[float | None] = field(default_factory=list)
+
+    def scored(self, seconds: float | None = 0.0) -> bool:
+        self.waited.append(seconds)
+        return seconds is None or seconds >= self.scored_after
 
 
 @dataclass
 class FakeWriter:
-    parts: list[Any] = field(default_factory=list)
+    parts: list[list[str]] = field(default_factory=list)
 
-    def played(self, units: list[str], sessions: list[str]) -> None:
-        self.parts.append((units, sessions))
+    def keep(self, waves: Sequence[Wave]) -> None:
+        self.parts.append([str(unit) for wave in waves for unit in wave.units])
 
 
-def held(seal: FakeSeal) -> tuple[Any, FakeWriter]:
-    writer = FakeWriter()
-    found: Any = Held(writer.played, seal)  # type: ignore[arg-type]
-    return found, writer
+def held(seal: FakeSeal) -> tuple[Held, FakeWriter]:
+    writer, given = FakeWriter(), cast(Any, seal)
+    return Held(writer.keep, given), writer
+
+
+def wave(names: str, scored_after: float = 0.0) -> Wave:
+    units: Any = list(names)
+    sessions: Any = [FakeSession(scored_after) for _ in units]
+    return Wave(units, sessions, {})
 
 
 def test_short_waves_become_one_part() -> None:
+    waves, writer = held(FakeSeal(seconds=1000.0))
+    waves.add(wave("a"))
+    waves.add(wave("bc"))
+    assert waves.settle_if_due() == []
+    assert (waves.empty, writer.parts) == (False, [])
+    assert waves.settle() == []
+    assert (waves.empty, writer.parts) == (True, [["a", "b", "c"]])
+    waves.add(wave("d"))
+    assert waves.settle() == []
+    assert writer.parts[1:] == [["d"]]
+
+
+@pytest.mark.parametrize(("seconds", "pause"), [(60 * SHARE, 60.0), (0.0, LEAST_SECONDS)])
+def test_looks_take_a_small_share_of_the_time_and_small_scans_are_held_for_a_moment(
+    seconds: float, pause: float
+) -> None:
+    waves, writer = held(FakeSeal(seconds=seconds))
+    waves.add(wave("a"))
+    waves._looked = time.perf_counter() - 0.9 * pause
+    waves.settle_if_due()
+    assert writer.parts == []
+    waves._looked = time.perf_counter() - pause
+    waves.settle_if_due()
+    assert writer.parts == [["a"]]
+    waves.add(wave("b"))
+    waves.settle_if_due()
+    assert writer.parts == [["a"]]
+
+
+def test_what_has_no_scores_yet_is_held_until_the_next_time() -> None:
     waves, writer = held(FakeSeal())
-    waves.add(["a"], ["played a"])
-    waves.add(["b", "c"], ["played b", "played c"])
-    assert not waves.due
-    assert waves.settle() == []
-    assert writer.parts == [(["a", "b", "c"], ["played a", "played b", "played c"])]
-    waves.add(["d"], ["played d"])
-    assert waves.settle() == []
-    assert writer.parts[1:] == [(["d"], ["played d"])]
-
-
-def test_looks_take_a_small_share_of_the_time() -> None:
-    waves, _ = held(FakeSeal(seconds=60 * SHARE))
-    waves._looked -= 59
-    assert not waves.due
-    waves._looked -= 1
-    assert waves.due
+    waves.add(wave("ab"))
+    waves.add(wave("cd", scored_after=SHARE * 200))
+    waves.add(wave("e"))
+    assert waves.unscored == ["c", "d"]
+    waves._looked = time.perf_counter() - 100
+    assert waves.settle_if_due() == []
+    assert writer.parts == [["a", "b"]]
+    waves._looked = time.perf_counter() - 300  # a small share of which is long enough
+    assert waves.settle_if_due() == []
+    assert writer.parts == [["a", "b"], ["c", "d", "e"]]
+    waves.add(wave("f", scored_after=1e9))
     waves.settle()
-    assert not waves.due
-
-
-def test_waves_on_a_small_scan_are_held_for_a_moment() -> None:
-    waves, _ = held(FakeSeal(seconds=0.0))
-    waves._looked = time.perf_counter()
-    assert not waves.due
-    waves._looked -= LEAST_SECONDS
-    assert waves.due
+    assert writer.parts[2:] == [["f"]]
 
 
 def test_under_a_broken_seal_nothing_counts() -> None:
     seal = FakeSeal()
     waves, writer = held(seal)
-    waves.add(["a"], ["played a"])
+    waves.add(wave("a"))
     waves.settle()
-    waves.add(["b"], ["played b"])
+    waves.add(wave("b"))
+    waves.add(wave("c", scored_after=1e9))
     seal.broken = True
-    assert waves.settle() == ["b"]
-    assert waves.broken
-    assert writer.parts == [(["a"], ["played a"])]
-    assert waves.settle() == []
+    waves._looked = time.perf_counter() - 60
+    assert waves.settle_if_due() == ["b", "c"]
+    assert (waves.broken, waves.empty) == (True, True)
+    assert writer.parts == [["a"]]
+    waves.add(wave("d"))
+    assert waves.settle() == ["d"]
+    assert writer.parts == [["a"]]

@@ -1,0 +1,118 @@
+"""The share of a network in the wall time of playing: what prompting, scoring and bookkeeping leave of a GPU's time.
+
+A GPU computes while the processor does something else, so a slice model stands for it that sleeps 11 ms to encode a
+slice and 4 ms to decode up to 16. It fills boxes, and squares around points. The phantom has 128x256x256
+voxels of 1.5x0.8x0.8 mm and 12 blobs. Timed: prompting, the model, scoring, storing rows and turns, until all is
+stored. Not timed: loading the scan and its targets, imports. The network's share is its calls times what they should
+sleep, so time in which they wait for a processor does not count for it.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.datasets.phantom import Phantom
+from intrabench.engine.job import Job
+from intrabench.engine.plan import Plan, prepare
+from intrabench.engine.player import Player
+from intrabench.engine.progress.reporter import Silent
+from intrabench.engine.units import Runner
+from intrabench.engine.writer import RowWriter
+from intrabench.metrics.known import of_protocol
+from intrabench.models.parts.slice_model import SliceItem, SliceModel, SliceResult
+from intrabench.prompters.combined import make_prompter
+from intrabench.protocols import protocol
+from intrabench.results.store import Store
+from intrabench.volume import Volume
+
+ENCODE_S, DECODE_S = 0.011, 0.004
+PHANTOM = Phantom((128, 256, 256), (1.5, 0.8, 0.8), instances=12)
+PROMPTERS = {
+    "five static prompters": ("box_slice", "box_interp:n=3", "box_volume", "point_interp:n=3", "center_slice"),
+    "scribbles": ("box_interp:n=3+scribble", "point_interp:n=5+scribble"),
+}
+ROUNDS = 5
+RUNS = 3
+FIRST, LATER = 12, 4
+"""How many pixels a point reaches: the first one of a slice, and those that correct it."""
+
+
+@dataclass(eq=False)
+class Sleeping(SliceModel):
+    """Sleeps as long as a network computes, and then fills boxes and squares."""
+
+    name = "sleeping"
+    accepts = frozenset({"point", "box2d"})
+    slept_s: float = field(default=0.0, init=False)
+
+    def slice_images(self, volume: Volume) -> Callable[[int], NDArray[Any]]:
+        """The slices as they are."""
+        return lambda z: volume.array[z]
+
+    def encode(self, images: Sequence[NDArray[Any]]) -> list[NDArray[np.float32]]:
+        """Nothing worth keeping."""
+        self._sleep(ENCODE_S)
+        return [np.zeros(1, np.float32) for _ in images]
+
+    def decode(self, items: Sequence[SliceItem]) -> list[SliceResult]:
+        """One mask per item."""
+        self._sleep(DECODE_S)
+        return [SliceResult(drawn(item)) for item in items]
+
+    def _sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+        self.slept_s += seconds
+
+
+def drawn(item: SliceItem) -> NDArray[np.bool_]:
+    """The box, with the squares around positive points and without those around negative ones, oldest first."""
+    mask = np.zeros(item.shape, bool)
+    if item.box is not None:
+        y0, x0, y1, x1 = item.box
+        mask[y0:y1, x0:x1] = True
+    for number, (y, x, label) in enumerate(item.points.tolist()):
+        reach = FIRST if number == 0 and item.box is None else LATER
+        mask[max(0, y - reach) : y + reach + 1, max(0, x - reach) : x + reach + 1] = label
+    return mask
+
+
+def share(prompters: Sequence[str], preset: str, folder: Path) -> tuple[float, float]:
+    """Wall time of playing all sessions of the phantom, and the share of it in which the network computes."""
+    model, rule = Sleeping(), protocol(preset)
+    runner = Runner(model)
+    made = tuple(map(make_prompter, prompters))
+    job = Job((runner,), made, (PHANTOM,), (0,), rule, ROUNDS, metrics=of_protocol(rule.metrics))
+    (case,) = PHANTOM.cases()
+    (group,) = Plan(job).groups(PHANTOM, case, prepare(PHANTOM, case, Silent()))
+    player = Player(job, RowWriter(Store(folder, "bench"), Silent()).take, print)
+    assert player._opened(group).volume.shape == PHANTOM.shape  # read before the clock runs
+    started = time.perf_counter()
+    player.play(group, group.units)
+    taken = time.perf_counter() - started
+    return taken, model.slept_s / taken
+
+
+def main() -> None:
+    """Print shares."""
+    with tempfile.TemporaryDirectory() as place:
+        os.environ["INTRABENCH_DATA"] = place + "/data"
+        for what, prompters in PROMPTERS.items():
+            for preset in ("basic@1", "overlap@1"):
+                found = [share(prompters, preset, Path(place, what, preset, str(run))) for run in range(RUNS)]
+                wall, parts = statistics.median(wall for wall, _ in found), sorted(part for _, part in found)
+                print(f"{what}, {preset}: {wall:.2f} s, of which the network takes", end=" ")
+                print(f"{statistics.median(parts):.2f} ({parts[0]:.2f} to {parts[-1]:.2f})", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""Metrics that only rows need are measured in another thread, and nothing else changes."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from intrabench.mask import Mask
+from intrabench.metrics.base import Metric
+from intrabench.metrics.known import metric
+from intrabench.metrics.mask_pair import MaskPair
+from intrabench.metrics.nsd import NormalisedSurfaceDice
+from intrabench.metrics.score import Scoring
+from intrabench.models.base import Answer, Failure, Predictor, Request
+from intrabench.play import scorer
+from intrabench.play.lockstep import play
+from intrabench.play.scorer import Scorer
+from intrabench.play.session import Session
+from intrabench.prompters.combined import make_prompter
+from intrabench.prompts import Abilities
+from intrabench.protocols import protocol
+from tests.conftest import make_target
+
+BASIC = [metric(name) for name in ("dice", "iou", "nsd", "hd95")]
+TAKES = Abilities(2, frozenset({"point", "box2d"}))
+SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Own(Metric):
+    """The thread that measures it, and the order."""
+
+    name = "own"
+    version = "1"
+    number: int = 0
+    threads: list[tuple[int, threading.Thread]] = field(default_factory=list, compare=False, repr=False)
+
+    @property
+    def column(self) -> str:  # type: ignore[override]
+        return f"own{self.number}"
+
+    def measure(self, pair: MaskPair) -> float:
+        self.threads.append((self.number, threading.current_thread()))
+        return float(pair.overlap.answer)
+
+
+class Shifted(Predictor):
+    """Answers with the target beside its place, a little nearer each round."""
+
+    def __init__(self, ball: np.ndarray) -> None:
+        self.ball, self.steps = ball, 0
+
+    def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
+        self.steps += 1
+        return [Answer(Mask.of(np.roll(self.ball, 4 - self.steps, axis=2))) for _ in requests]
+
+
+def played(ball: np.ndarray, metrics: Sequence[Metric], scores: Scorer | None) -> Session:
+    prompter = make_prompter("box_slice+click_center")
+    one = Session(
+        "key", make_target(ball), prompter, TAKES, protocol("basic@1"), rounds=2, metrics=metrics, scorer=scores
+    )
+    play([one], Shifted(ball))
+    return one
+
+
+def lasting(session: Session) -> list[dict[str, object]]:
+    return [{name: value for name, value in row.items() if name != "prompt_s"} for row in session.rows]
+
+
+def test_rows_are_the_same_to_the_last_bit_and_in_the_same_order(ball: np.ndarray) -> None:
+    metrics = [Own(1), *BASIC, Own(2), metric("lesion_f1"), metric("boundary_iou")]
+    at_once, later = played(ball, metrics, None), played(ball, metrics, Scorer())
+    assert lasting(later) == lasting(at_once)
+    assert [list(row) for row in later.rows] == [list(row) for row in at_once.rows]
+    assert len(later.rows) == 3
+    assert 0 < later.rows[0]["nsd_2mm"] < later.rows[1]["nsd_2mm"]
+    assert all(row["hd95_mm"] > 0 for row in later.rows[:2])
+
+
+def test_metrics_of_the_user_stay_in_the_calling_thread_in_their_order(ball: np.ndarray) -> None:
+    own = [Own(1), Own(2)]
+    played(ball, [own[0], *BASIC, own[1]], Scorer())
+    assert [thread for _, thread in own[0].threads + own[1].threads] == [threading.current_thread()] * 6
+
+
+def test_play_goes_on_while_surfaces_are_measured_and_rows_wait_for_them(
+    ball: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, go_on, threads = NormalisedSurfaceDice.measure, threading.Event(), list[threading.Thread]()
+
+    def measure(self: NormalisedSurfaceDice, pair: MaskPair) -> float:
+        threads.append(threading.current_thread())
+        assert go_on.wait(SECONDS)
+        return real(self, pair)
+
+    monkeypatch.setattr(NormalisedSurfaceDice, "measure", measure)
+    session = played(ball, BASIC, Scorer())
+    assert (session.request, session.scored(), session.scored(0.01)) == (None, False, False)
+    threading.Timer(0.05, go_on.set).start()
+    assert [row["nsd_2mm"] > 0 for row in session.rows] == [True] * 3
+    assert session.scored()
+    assert threading.current_thread() not in threads
+
+
+def test_a_metric_that_fails_there_gives_the_same_row(ball: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    def measure(self: NormalisedSurfaceDice, pair: MaskPair) -> float:
+        raise MemoryError("no room for surfaces")
+
+    monkeypatch.setattr(NormalisedSurfaceDice, "measure", measure)
+    at_once, later = played(ball, BASIC, None), played(ball, BASIC, Scorer())
+    assert lasting(later) == lasting(at_once)
+    assert later.rows[0]["error"] == "metric nsd_2mm: MemoryError: no room for surfaces"
+    assert later.problems == {("nsd_2mm", "MemoryError: no room for surfaces")} == at_once.problems
+    assert later.rows[0]["nsd_2mm"] is None
+    assert later.rows[0]["hd95_mm"] > 0
+
+
+def test_so_much_waits_and_no_more(ball: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on, begun = threading.Event(), threading.Semaphore(0)
+
+    class Waiting(Scoring):
+        def measure(self) -> None:
+            assert go_on.wait(SECONDS)
+            super().measure()
+
+    def begin() -> None:
+        for _ in range(4):
+            scores.begin(Waiting(make_target(ball), Mask.of(ball), BASIC))
+            begun.release()
+
+    voxels = math.prod(Mask.of(ball).array.shape)
+    monkeypatch.setattr(scorer, "MOST_VOXELS", 2 * voxels)
+    scores = Scorer()
+    caller = threading.Thread(target=begin, daemon=True)
+    caller.start()
+    assert begun.acquire(timeout=SECONDS)
+    assert begun.acquire(timeout=SECONDS)
+    assert not begun.acquire(timeout=0.05)  # the third waits
+    go_on.set()
+    caller.join(SECONDS)
+    assert not caller.is_alive()
+
+
+def test_nothing_is_left_of_dice_and_iou_or_afterwards(ball: np.ndarray) -> None:
+    assert Scorer().begin(Scoring(make_target(ball), Mask.of(ball), BASIC[:2])) is None
+    scoring = Scoring(make_target(ball), Mask.of(ball), BASIC)
+    assert scoring.voxels == math.prod(Mask.of(ball).array.shape)
+    scoring.measure()
+    assert scoring.voxels == 0
+    assert scoring.scores().columns["nsd_2mm"] == 1.0
