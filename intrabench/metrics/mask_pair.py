@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,11 @@ from intrabench.target import Target
 from intrabench.volume import Volume
 
 if TYPE_CHECKING:
-    from intrabench.metrics.parts.surface import SurfaceDistances
+    from intrabench.metrics.parts.surface import Surface, SurfaceDistances
+
+KEPT = 4
+"""For the distances to a target's surface this many times the memory of its mask is kept, until the target goes."""
+_TRUTHS: WeakKeyDictionary[Target, Surface] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +74,12 @@ class MaskPair:
     @cached_property
     def surface_distances(self) -> SurfaceDistances:
         """The distances between the two surfaces, in mm."""
-        from intrabench.metrics.parts.surface import surface_distances
+        from intrabench.metrics.parts.surface import Surface, surface_distances
 
-        return surface_distances(self.truth_array, self.answer_array, self.spacing_mm)
+        truth = _TRUTHS.get(self.target)
+        if truth is None:
+            truth = _TRUTHS[self.target] = Surface(self.truth, self.spacing_mm, KEPT * self.target.mask.array.nbytes)
+        return surface_distances(truth, Surface(self.answer, self.spacing_mm))
 
     @cached_property
     def image_array(self) -> NDArray[Any]:

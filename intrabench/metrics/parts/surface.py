@@ -5,18 +5,65 @@ and neck anatomy for radiotherapy", JMIR 2021, arXiv:1809.04430), written anew: 
 voxels, each corner with a mixed 2x2x2 neighbourhood carries the area of its surfel and its distance to the nearest such
 corner of the other mask. Where that definition gives no number (empty masks), see `surface_dice` and `hausdorff`.
 
-Distances come from a k-d tree over the surface alone, so the cost grows with the surfaces, not with the volume.
+A surface does not depend on what it is compared with. So that of a target is found once for all its answers.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.frozen import frozen
+from intrabench.mask import Mask
+from intrabench.metrics.parts.nearest import Floats, Nearest, Spacing, Voxels
 from intrabench.metrics.parts.surfels import neighbour_codes, surfel_areas
 
-Floats = NDArray[np.float64]
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """The n corners of `mask` with a surfel, at voxel spacing (z, y, x) in mm.
+
+    It takes 33 bytes per corner. keep: as many bytes as it may keep besides, to find the nearest of its corners sooner.
+    """
+
+    mask: Mask
+    spacing_mm: Spacing
+    keep: int = 0
+
+    @cached_property
+    def corners(self) -> Voxels:
+        """(3, n) z, y, x; each corner bears the name of the voxel that it comes before."""
+        return self._found[0]
+
+    @cached_property
+    def codes(self) -> NDArray[np.uint8]:
+        """(n,) neighbour codes."""
+        return self._found[1]
+
+    @cached_property
+    def _found(self) -> tuple[Voxels, NDArray[np.uint8]]:
+        if not self.mask.array.size:
+            return np.zeros((3, 0), np.intp), np.zeros(0, np.uint8)
+        codes = neighbour_codes(self.mask.array)
+        flat = np.flatnonzero(codes + np.uint8(1) > 1)  # 255 wraps to 0, so one comparison drops both uniform codes
+        corners = np.array(np.unravel_index(flat, codes.shape))
+        corners += np.reshape(self.mask.start, (3, 1))
+        return corners, codes.ravel()[flat]
+
+    @cached_property
+    def _nearest(self) -> Nearest:
+        z0, y0, x0, z1, y1, x1 = self.mask.box
+        return Nearest(self.corners, (z0, y0, x0), (z1, y1, x1), self.spacing_mm, self.keep)
+
+    def distances_from(self, other: Surface) -> Floats:
+        """(m,) distances in mm from the other's m corners to the nearest of this surface; infinite without any."""
+        if not self.codes.size or not other.codes.size:
+            return np.full(other.codes.size, np.inf)
+        z0, y0, x0, z1, y1, x1 = other.mask.box
+        return self._nearest.distances(other.corners, (z0, y0, x0), (z1, y1, x1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,28 +84,11 @@ class SurfaceDistances:
             object.__setattr__(self, name, frozen(array))
 
 
-def surface_distances(
-    truth: NDArray[np.bool_],
-    answer: NDArray[np.bool_],
-    spacing_mm: tuple[float, float, float],
-    *,
-    workers: int = 2,
-) -> SurfaceDistances:
-    """Distances between the surfaces of two masks of the same box (z, y, x), at voxel spacing (z, y, x) in mm.
-
-    Everything outside of the arrays counts as background, so pass the joint bounding box of both masks: a tighter box
-    changes the values, a wider one only takes longer. `workers` is the number of threads of the nearest-corner search.
-    """
-    if truth.shape != answer.shape or truth.ndim != 3:
-        raise ValueError(f"truth and answer must be the same 3D box, not {truth.shape} and {answer.shape}")
-    areas = surfel_areas(spacing_mm)
-    truth_codes, answer_codes = neighbour_codes(truth), neighbour_codes(answer)
-    truth_corners, answer_corners = _surface_corners(truth_codes), _surface_corners(answer_codes)
-    to_answer = _distances(truth_corners, answer_corners, answer_codes, spacing_mm, workers)
-    to_truth = _distances(answer_corners, truth_corners, truth_codes, spacing_mm, workers)
+def surface_distances(truth: Surface, answer: Surface) -> SurfaceDistances:
+    """Distances between two surfaces at the same voxel spacing."""
     return SurfaceDistances(
-        *_by_distance(to_answer, areas[truth_codes.ravel()[truth_corners]]),
-        *_by_distance(to_truth, areas[answer_codes.ravel()[answer_corners]]),
+        *_by_distance(answer.distances_from(truth), truth.codes, truth.spacing_mm),
+        *_by_distance(truth.distances_from(answer), answer.codes, answer.spacing_mm),
     )
 
 
@@ -89,61 +119,23 @@ def hausdorff(distances: SurfaceDistances, percentile: float = 95.0) -> float:
     )
 
 
-def _surface_corners(codes: NDArray[np.uint8]) -> NDArray[np.intp]:
-    """(n,) flat indices of the corners whose eight voxels are neither all background nor all mask."""
-    return np.flatnonzero(codes + np.uint8(1) > 1)  # 255 wraps to 0, so one comparison drops both uniform codes
-
-
-def _distances(
-    here: NDArray[np.intp],
-    there: NDArray[np.intp],
-    there_codes: NDArray[np.uint8],
-    spacing_mm: tuple[float, float, float],
-    workers: int,
-) -> Floats:
-    """(n,) distances in mm from the n corners `here` to the nearest of the corners `there`; both are flat indices.
-
-    Zero where both surfaces pass; elsewhere a corner lies outside (code 0) or inside (code 255) of the other mask.
-    Each corner on the way from there to its nearest surface corner is nearer still, hence off the surface and on the
-    same side. So only surface corners with a neighbour on that side can be the nearest, which makes the search shorter.
-    """
-    codes = there_codes.ravel()
-    around = [codes[there + sign * step] for step in there_codes.strides for sign in (-1, 1)]
-    distances = np.zeros(len(here))
-    for side in (0, 255):
-        asking = codes[here] == side
-        facing = np.logical_or.reduce([neighbours == side for neighbours in around])
-        starts = np.stack(np.unravel_index(here[asking], there_codes.shape), axis=1)
-        goals = np.stack(np.unravel_index(there[facing], there_codes.shape), axis=1)
-        distances[asking] = _to_nearest(starts, goals, spacing_mm, workers)
-    return distances
-
-
-def _to_nearest(
-    starts: NDArray[np.intp], goals: NDArray[np.intp], spacing_mm: tuple[float, float, float], workers: int
-) -> Floats:
-    """(n,) distances in mm from (n, 3) grid points to the nearest of (m, 3) others; infinite if there are none."""
-    from scipy.spatial import cKDTree
-
-    if len(starts) == 0 or len(goals) == 0:
-        return np.full(len(starts), np.inf)
-    # Surfaces are thin and many of their corners equally far: big leaves without shrunk boxes search fastest here.
-    tree = cKDTree(goals * spacing_mm, leafsize=64, compact_nodes=False, balanced_tree=False)
-    _, nearest = tree.query(starts * spacing_mm, workers=workers)
-    # The tree's own distances carry the rounding of the coordinates, which would put corners at exactly the tolerance
-    # on either side of it. Steps are whole numbers, and scaling those rounds as the reference does.
-    steps = (starts - goals[nearest]) * spacing_mm
-    return np.asarray(np.sqrt((steps * steps).sum(axis=1)), np.float64)
-
-
-def _by_distance(distances: Floats, areas: Floats) -> tuple[Floats, Floats]:
-    """Both arrays in order of rising distance, among equals of rising area.
+def _by_distance(distances: Floats, codes: NDArray[np.uint8], spacing_mm: Spacing) -> tuple[Floats, Floats]:
+    """Distances and areas in order of rising distance, among equals of rising area.
 
     The second key matters where a percentile falls exactly between two distances: then the rounding of the summed areas
-    decides, and the reference sums in this order. Complex numbers sort by real, then imaginary part, in one quick pass.
+    decides, and the reference sums in this order.
     """
-    pairs = np.sort(distances + 1j * areas)
-    return pairs.real.copy(), pairs.imag.copy()
+    areas = surfel_areas(spacing_mm)
+    rising = np.argsort(areas)
+    rank = np.empty(256, np.intp)
+    rank[rising] = np.arange(256)
+    order = np.argsort(distances)
+    distances = distances[order]
+    # sorting whole numbers is much faster: which of the distances, then which of the areas
+    keys = np.zeros(len(order), np.intp)
+    np.cumsum(distances[1:] != distances[:-1], out=keys[1:])
+    keys = np.sort(keys * 256 + rank[codes[order]])
+    return distances, areas[rising[keys % 256]]
 
 
 def _weighted_percentile(distances: Floats, areas: Floats, percentile: float) -> float:

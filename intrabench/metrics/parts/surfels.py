@@ -12,10 +12,12 @@ The areas of `_sheet` follow the definition of google-deepmind/surface-distance 
 from by symmetry; the test suite holds all 256 against it.
 """
 
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+
+from intrabench.frozen import frozen
 
 _AXIS_BITS = (4, 2, 1)  # the bit that flips when a corner number 4z + 2y + x steps along z, y, x
 # Which sides of a voxel, those that look along z, y and x, each elementary area is the resultant of: a cut across the
@@ -25,26 +27,31 @@ _CORNER, _RIDGE, _FLAT = 0, 1, 4  # first row of each kind above
 
 
 def neighbour_codes(mask: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """Codes of all 2x2x2 blocks that touch the box (z, y, x) of `mask`, in a rim of zeros; outside of it is background.
+    """Codes of all 2x2x2 blocks that touch the box (z, y, x) of `mask`; outside of it is background.
 
-    The result is three longer than `mask` along each axis: block (i, j, k) ends with voxel (i - 1, j - 1, k - 1).
+    The result is one longer than `mask` along each axis: block (i, j, k) ends with voxel (i, j, k).
     """
-    codes = np.zeros([n + 4 for n in mask.shape], np.uint8)
-    codes[2:-2, 2:-2, 2:-2] = mask
-    codes = codes[:, :, :-1] << np.uint8(1) | codes[:, :, 1:]
-    codes = codes[:, :-1] << np.uint8(2) | codes[:, 1:]
-    return codes[:-1] << np.uint8(4) | codes[1:]
+    depth, height, width = (n + 1 for n in mask.shape)
+    row, plane = width, height * width
+    # A zero before each row is also the one behind the row before, likewise rows and planes. So the block's second
+    # voxel along an axis lies a fixed step further in memory, and whole arrays are shifted at once.
+    codes = np.zeros((depth + 1) * plane + row + 1, np.uint8)
+    codes[: (depth + 1) * plane].reshape(-1, height, width)[1:-1, 1:, 1:] = mask
+    for bits, step in ((1, 1), (2, row), (4, plane)):
+        codes = codes[:-step] << np.uint8(bits) | codes[step:]
+    return codes.reshape(depth, height, width)
 
 
+@lru_cache(maxsize=64)
 def surfel_areas(spacing_mm: tuple[float, float, float]) -> NDArray[np.float64]:
-    """Surface area in mm² for each of the 256 neighbour codes, at voxel spacing (z, y, x) in mm.
+    """Surface area in mm² for each of the 256 neighbour codes, at voxel spacing (z, y, x) in mm; read-only.
 
     Zero exactly for code 0 (all background) and code 255 (all mask).
     """
     z, y, x = spacing_mm
     faces = np.array([y * x, z * x, z * y])  # area of a voxel's side that looks along z, y, x
     areas: NDArray[np.float64] = _weights() @ np.linalg.norm(_ELEMENTS * faces, axis=1)
-    return areas
+    return frozen(areas)
 
 
 @cache
