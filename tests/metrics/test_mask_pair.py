@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
@@ -12,8 +14,10 @@ from hypothesis.extra.numpy import arrays
 
 from intrabench import registry
 from intrabench.mask import Mask, box_slices
+from intrabench.metrics import mask_pair
 from intrabench.metrics.known import metric
 from intrabench.metrics.mask_pair import MaskPair
+from intrabench.metrics.parts import surface
 from intrabench.volume import Volume
 from tests.conftest import make_target
 
@@ -45,6 +49,25 @@ def test_no_metric_changes_what_the_others_get(ball: np.ndarray) -> None:
     for name in ("truth", "truth_array", "target", "overlap"):
         with pytest.raises(FrozenInstanceError):
             setattr(pair, name, None)
+
+
+def test_the_surface_of_a_target_is_found_once_and_goes_with_it(
+    ball: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    codes = surface.neighbour_codes
+    monkeypatch.setattr(surface, "neighbour_codes", lambda mask: found.append(mask) or codes(mask))
+    target, other = make_target(ball), replace(make_target(ball), ignore=Mask.of(ball[:9]))
+    answers = [Mask.of(np.roll(ball, shift, axis=0)) for shift in (1, 2, 3)]
+    distances = [MaskPair(target, answer).surface_distances for answer in answers]
+    assert len(found) == 1 + len(answers)
+    assert [pair.answer_distances_mm[-1] for pair in distances] == [1, 2, 3]
+    unlike = MaskPair(other, answers[0]).surface_distances  # an equal mask, of which not all counts
+    assert len(unlike.truth_areas_mm2) < len(distances[0].truth_areas_mm2)
+    kept = weakref.ref(mask_pair._TRUTHS[target])
+    del target
+    gc.collect()
+    assert kept() is None
 
 
 USED = {"surface_distances": "surface", "spacing_mm": "spacing", "image_array": "image"}

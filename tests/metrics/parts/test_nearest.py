@@ -1,0 +1,109 @@
+"""Nearest voxels, against all pairs of them: by rows, by the k-d tree, by both, and asked again."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from intrabench.metrics.parts import nearest
+from intrabench.metrics.parts.nearest import Nearest
+
+Corner = tuple[int, int, int]
+Spacing = tuple[float, float, float]
+SPACINGS = [(1.0, 1.0, 1.0), (3.0, 0.7, 0.8), (0.7, 3.0, 0.8), (0.8, 0.8, 5.0), (0.1, 1.3, 2.9)]
+
+
+def brute_force(asking: NDArray[np.intp], goals: NDArray[np.intp], spacing_mm: Spacing) -> NDArray[np.float64]:
+    """Of all pairs, in the order of SciPy's distance transform."""
+    steps = (asking[:, :, None] - goals[:, None, :]) * np.reshape(spacing_mm, (3, 1, 1))
+    z, y, x = steps * steps
+    return np.sqrt((z + y + x).min(axis=1))
+
+
+def corners(voxels: NDArray[np.intp]) -> tuple[Corner, Corner]:
+    return tuple(voxels.min(axis=1).tolist()), tuple(voxels.max(axis=1).tolist())
+
+
+def found(goals: NDArray[np.intp], asking: NDArray[np.intp], spacing_mm: Spacing) -> NDArray[np.float64]:
+    return Nearest(goals, *corners(goals), spacing_mm).distances(asking, *corners(asking))
+
+
+@st.composite
+def voxels(draw: st.DrawFn) -> NDArray[np.intp]:
+    """(3, n) voxels somewhere in a box, without order."""
+    size = draw(st.tuples(*[st.integers(1, 25)] * 3))
+    low = draw(st.tuples(*[st.integers(-20, 20)] * 3))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    return rng.integers(np.reshape(low, (3, 1)), np.add(low, size).reshape(3, 1), (3, draw(st.integers(1, 60))))
+
+
+spacings = st.sampled_from(SPACINGS) | st.tuples(*[st.floats(0.05, 8.0)] * 3)
+
+
+@pytest.fixture(params=[1, 12, 1600])
+def most_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Few rows, so that the k-d tree has to answer for the rest; or as many as usual."""
+    monkeypatch.setattr(nearest, "MOST_ROWS", request.param)
+    monkeypatch.setattr(nearest, "BOX_PER_VOXEL", 10**9)
+    nearest._rows_around.cache_clear()
+    yield
+    nearest._rows_around.cache_clear()
+
+
+@pytest.mark.usefixtures("most_rows")
+@given(voxels(), voxels(), spacings)
+def test_like_all_pairs(goals: NDArray[np.intp], asking: NDArray[np.intp], spacing_mm: Spacing) -> None:
+    expected = brute_force(asking, goals, spacing_mm)
+    np.testing.assert_allclose(found(goals, asking, spacing_mm), expected, rtol=1e-15)
+
+
+@given(voxels(), voxels(), spacings)
+def test_rows_round_as_all_pairs_do(goals: NDArray[np.intp], asking: NDArray[np.intp], spacing_mm: Spacing) -> None:
+    rows = nearest._Rows(*corners(np.concatenate([goals, asking], axis=1)), spacing_mm)
+    rows.lead_to(goals)
+    squared = np.full(asking.shape[1], np.inf)
+    left = rows.search(asking, squared)
+    done = np.delete(np.arange(len(squared)), left)
+    np.testing.assert_array_equal(np.sqrt(squared[done]), brute_force(asking[:, done], goals, spacing_mm))
+
+
+@pytest.mark.parametrize("limit", ["MOST_BYTES", "BOX_PER_VOXEL"])
+def test_a_tree_answers_where_the_box_is_too_large(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    goals, asking = rng.integers(0, 30, (3, 200)), rng.integers(0, 30, (3, 100))
+    by_rows = found(goals, asking, (2.0, 0.7, 0.9))
+    monkeypatch.setattr(nearest, limit, 0)
+    monkeypatch.setattr(nearest._Rows, "search", None)
+    np.testing.assert_allclose(found(goals, asking, (2.0, 0.7, 0.9)), by_rows, rtol=1e-15)
+
+
+@pytest.mark.parametrize("length", [127, 128, 129, 300])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_long_rows(length: int, axis: int) -> None:
+    """Rows of up to 127 voxels are bytes, longer ones two bytes."""
+    spacing_mm = tuple(0.5 if one == axis else 1.0 for one in range(3))
+    goals, asking = np.zeros((3, 1), np.intp), np.zeros((3, length), np.intp)
+    asking[axis] = np.arange(length)
+    rows = nearest._Rows(*corners(asking), spacing_mm)
+    assert rows.bytes == length * (1 if length < 128 else 2)
+    assert found(goals, asking, spacing_mm).tolist() == (np.arange(length) / 2).tolist()
+
+
+def test_rows_are_kept_if_they_are_small_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    goals = rng.integers(5, 25, (3, 300))
+    inside, wider = rng.integers(8, 20, (3, 40)), rng.integers(0, 30, (3, 40))
+    made = []
+    lead_to = nearest._Rows.lead_to
+    monkeypatch.setattr(nearest._Rows, "lead_to", lambda rows, voxels: made.append(rows) or lead_to(rows, voxels))
+    for keep, times in ((2**20, 2), (0, 4)):
+        made.clear()
+        some = Nearest(goals, *corners(goals), (1.0, 1.0, 1.0), keep)
+        for asking in (inside, wider, inside, wider):
+            expected = brute_force(asking, goals, (1.0, 1.0, 1.0))
+            np.testing.assert_array_equal(some.distances(asking, *corners(asking)), expected)
+        assert len(made) == times
+        assert (some._rows is not None) == (keep > 0)
