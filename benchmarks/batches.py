@@ -1,5 +1,7 @@
 """Encodes, decoder calls and seconds for 6 targets on 40 slices, with batches and one by one; the masks are compared.
 
+Last the seconds of one slice in batches of several sizes: on a CPU, batches of more than a few slices gain nothing.
+
 SAM-Med2D with random weights: what is measured does not depend on them.
 """
 
@@ -11,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from intrabench.models.base import Answer, Request, Runtime
+from intrabench.models.parts.slice_model import SliceItem
 from intrabench.models.sammed2d import SAMMed2D
 from intrabench.prompts import Turn, boxes
 from intrabench.volume import Volume
@@ -44,6 +47,23 @@ def measured(batch: str) -> tuple[list[Answer], int, int, float]:
     return [answer for answer in answers if isinstance(answer, Answer)], encoded, calls, seconds
 
 
+def seconds_by_size(sizes: tuple[int, ...] = (1, 8, 16, 64), rounds: int = 3) -> dict[int, float]:
+    """Seconds of decoding one slice with a box in batches of these sizes, the least of some rounds."""
+    model = SAMMed2D()
+    model.runtime = Runtime(random=True)
+    (embedding,) = model.encode([np.zeros((128, 128), dtype=np.uint8)])
+    none = np.zeros((0, 3), dtype=np.int64)
+    items = [SliceItem(embedding, (128, 128), none, (5, n, 50, n + 60)) for n in range(max(sizes))]
+    found = dict.fromkeys(sizes, float("inf"))
+    for _ in range(rounds):
+        for size in sizes:
+            started = time.perf_counter()
+            for first in range(0, len(items), size):
+                model.decode(items[first : first + size])
+            found[size] = min(found[size], (time.perf_counter() - started) / len(items))
+    return found
+
+
 def main() -> None:
     """Print both and the ratios."""
     together, encoded, calls, seconds = measured("fixed")
@@ -56,6 +76,9 @@ def main() -> None:
     print(f"decoder calls {calls} instead of {calls_alone}: {calls_alone / calls:.1f} times fewer")
     print(f"{seconds:.2f} s instead of {seconds_alone:.2f} s: {seconds_alone / seconds:.2f} times faster")
     print(f"voxels that differ: {sum(same)} of {sum(answer.update.voxels for answer in alone)}")
+    by_size = seconds_by_size()
+    for size, taken in by_size.items():
+        print(f"a slice in batches of {size}: {1000 * taken:.1f} ms, {taken / by_size[16]:.2f} times that of 16")
 
 
 if __name__ == "__main__":

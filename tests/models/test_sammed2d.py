@@ -71,6 +71,44 @@ def test_the_best_of_the_official_masks_comes_back_as_sigmoid(
     assert large.mask.shape == (2 * SIDE, 2 * SIDE)
 
 
+def several(embedding: np.ndarray, count: int, points: int) -> list[SliceItem]:
+    """So many different items with so many points and a box, on different images."""
+    rng = np.random.default_rng(0)
+    rows = np.dstack([rng.integers(0, SIDE, (2, count, points)).T, rng.integers(0, 2, (points, count))])
+    low = rng.integers(0, 120, (count, 2)).tolist()
+    return [
+        item(rows[:, n], (y, x, y + 60, x + 70), embedding=np.roll(embedding, n, axis=2), shape=(SIDE, SIDE))
+        for n, (y, x) in enumerate(low)
+    ]
+
+
+def test_batches_of_one_size_give_the_same_bits_in_any_company_and_others_the_same_masks(
+    model: SAMMed2D, embedding: np.ndarray
+) -> None:
+    items = several(embedding, 12, points=2)
+    eight, others = model.decode(items[:8]), model.decode([items[7], *items[8:], *items[2:5]])
+    for one, two in zip([eight[7], *eight[2:5]], [others[0], *others[5:]], strict=True):
+        assert np.array_equal(one.logits, two.logits)
+        assert np.array_equal(one.mask, two.mask)
+    for one, (alone,) in zip(eight, (model.decode([one]) for one in items[:8]), strict=True):
+        np.testing.assert_allclose(one.logits, alone.logits, atol=1e-5)
+        assert np.array_equal(one.mask, alone.mask)
+
+
+@pytest.mark.parametrize("boxed", [False, True])
+def test_padding_points_change_answers_so_that_numbers_of_points_are_never_mixed(
+    model: SAMMed2D, embedding: np.ndarray, boxed: bool
+) -> None:
+    images, labels = torch.from_numpy(embedding)[None], torch.tensor([[1, 0]])
+    points, box = torch.tensor([[[60.0, 70], [100, 90]]]), torch.tensor([[30.0, 40, 120, 150]])
+    with model.computing():
+        plain, _ = model.decoded(images, (points, labels), box if boxed else None, None, False)
+        more = torch.cat([points, torch.zeros(1, 1, 2)], dim=1), torch.tensor([[1, 0, -1]])
+        padded, _ = model.decoded(images, more, box if boxed else None, None, False)
+    assert (plain - padded).abs().max() > 0.1
+    assert ((plain > 0) != (padded > 0)).sum() > 100
+
+
 def test_masks_of_slices_are_the_official_ones(model: SAMMed2D) -> None:
     (index,) = GOLDEN["box_multi_best"]
     low = torch.from_numpy(GOLDEN["box_multi_low"][:, index])

@@ -58,15 +58,18 @@ class SliceModel(Model):
     """Base of 2D models: a subclass writes `slice_images`, `encode` and `decode`, and accepts points and 2D boxes.
 
     Networks round differently for different sizes of batches, but (this has to be tested) not for different company.
-    So the default ``batch="fixed"`` encodes slices in batches padded to `encode_batch`, and decodes the slices of one
-    request together, up to `decode_batch`: an answer then does not depend on what else is asked. A number is a
-    constant, padded size for both, and ``"auto"`` fills batches of any size across requests, up to what `auto_batch`
-    finds room for. A batch holds only items that are `alike`.
+    So the default ``batch="fixed"`` encodes slices in batches padded to `encode_batch`. On a CPU, where padding costs
+    as much as items, it decodes the slices of one request together, up to `decode_batch`. On a GPU, where calls cost,
+    it decodes those of all requests together, padded to the smallest of `gpu_batches` that holds those of their own
+    request. So an answer does not depend on what else is asked. A number is a constant, padded size for all, and
+    ``"auto"`` fills batches of any size across requests, up to what `auto_batch` finds room for. A batch holds only
+    items that are `alike`.
     """
 
     dims = 2
     encode_batch: ClassVar[int] = 1
     decode_batch: ClassVar[int] = 16
+    gpu_batches: ClassVar[tuple[int, ...]] = (8, 64)
 
     @property
     def feeds_back(self) -> bool:
@@ -120,8 +123,7 @@ class OpenSlices(Predictor):
         """Answer for the slices with a new prompt, using all their prompts so far."""
         works = [self._begin(request) for request in requests]
         self._encode_for([work for work in works if work.failure is None])
-        size, pad = self._size(self.model.decode_batch, encoding=False)
-        for jobs in self._alike([work for work in works if work.failure is None]):
+        for jobs, size, pad in self._alike([work for work in works if work.failure is None]):
             for job, outcome in zip(jobs, batched(self._decode, jobs, size, pad), strict=True):
                 job.work.take(job.z, outcome)
         return [work.answer(self.model.feeds_back, self._notes) for work in works]
@@ -159,16 +161,28 @@ class OpenSlices(Predictor):
             jobs.append(_Job(work, z, points, clipped(boxes[-1], size, z) if len(boxes) else None))
         return jobs
 
-    def _alike(self, works: Sequence[_Work]) -> list[list[_Job]]:
-        """The jobs that may share a batch: similar ones and, unless batch sizes may vary, of one request."""
-        apart = self.model.runtime.batch == "fixed"
-        groups: dict[Hashable, list[_Job]] = {}
+    def _alike(self, works: Sequence[_Work]) -> list[tuple[list[_Job], int, bool]]:
+        """The jobs that may share batches, the size of these, and whether they are padded to it."""
+        groups: dict[tuple[int, bool, int | None, Hashable], list[_Job]] = {}
         for number, work in enumerate(works):
+            own: dict[Hashable, list[_Job]] = {}
             for job in work.jobs:
                 kind = self.model.alike(len(job.points), job.box is not None, job.z in work.previous)
-                groups.setdefault((number if apart else 0, kind), []).append(job)
+                own.setdefault(kind, []).append(job)
+            for kind, jobs in own.items():
+                size, pad, apart = self._decoding(len(jobs))
+                groups.setdefault((size, pad, number if apart else None, kind), []).extend(jobs)
         # one slice after the other, so that embeddings in files are read once
-        return [sorted(jobs, key=lambda job: job.z) for jobs in groups.values()]
+        return [(sorted(jobs, key=lambda job: job.z), size, pad) for (size, pad, *_), jobs in groups.items()]
+
+    def _decoding(self, count: int) -> tuple[int, bool, bool]:
+        """How so many alike items of one request are decoded: as `_size`, and whether without those of others."""
+        model = self.model
+        if model.runtime.batch != "fixed":
+            return *self._size(0, encoding=False), False
+        if model.runtime.device == "cpu":
+            return model.decode_batch, False, True
+        return next((size for size in model.gpu_batches if count <= size), model.gpu_batches[-1]), True, False
 
     def _encode_for(self, works: Sequence[_Work]) -> None:
         users: dict[int, list[_Work]] = {}
@@ -225,11 +239,11 @@ class OpenSlices(Predictor):
             raise WrongType(f"{method} returned a mask of shape {result.mask.shape} for a slice of {shape}")
 
     def _size(self, constant: int, encoding: bool) -> tuple[int, bool]:
-        """The largest batch, and whether smaller ones are padded to it."""
+        """The largest batch, and whether smaller ones are padded to it; `constant` if it is fixed."""
         wanted = self.model.runtime.batch
         if wanted == "auto":
             return self.model.auto_batch(encoding), False
-        return (constant, encoding) if wanted == "fixed" else (int(wanted), True)
+        return constant if wanted == "fixed" else int(wanted), True
 
 
 def _free(request: Request) -> bool:

@@ -63,9 +63,9 @@ class Threshold(SliceModel):
         return SliceResult(mask, np.full((2, 2), times + 1, dtype=np.float32))
 
 
-def model(batch: str = "fixed", memory_mb: int = 512, embeddings: Path | None = None) -> Threshold:
+def model(batch: str = "fixed", **others: Any) -> Threshold:
     made = Threshold()
-    made.runtime = Runtime(batch=batch, memory_mb=memory_mb, embeddings=embeddings)
+    made.runtime = Runtime(batch=batch, **others)
     return made
 
 
@@ -124,6 +124,22 @@ def test_the_runtime_sets_the_batches(volume: Volume, batch: str, encoded: list[
     with made.open(volume) as opened:
         answers(opened, [request("a", boxes(dict.fromkeys((0, 1, 2, 3, 5), (0, 0, 8, 10))))])
     assert (made.encoded, made.decoded) == (encoded, decoded)
+
+
+def test_a_gpu_decodes_all_sessions_of_a_wave_in_few_calls() -> None:
+    """678 slices with a box of 30 sessions, and two clicks on a slice of each of 5: 12 calls of two constant sizes."""
+    deep = Volume.from_canonical(np.random.default_rng(0).integers(0, 200, (23, 8, 10)).astype(np.int16))
+    depths = [23] * 18 + [22] * 12
+    boxed = [request(f"box {n}", boxes(dict.fromkeys(range(z), (0, n % 4, 8, 10)))) for n, z in enumerate(depths)]
+    clicked = [request(f"points {n}", points([(n, 1, 1), (n, 2, 3)])) for n in range(5)]
+    made = model(device="cuda")
+    with made.open(deep) as opened:
+        together = answers(opened, [*boxed, *clicked])
+        assert sorted(made.decoded) == [8, *[64] * 11]
+        alone = [answers(opened, [one])[0] for one in (*clicked[::-1], *boxed[::-1])][::-1]
+    assert made.decoded[12:] == [8] * 5 + [64] * 30  # an answer has batches of the same size in any company
+    for one, two in zip(together, alone, strict=True):
+        assert np.array_equal(one.update.to_array(deep.shape), two.update.to_array(deep.shape))
 
 
 def test_order_and_company_change_nothing(volume: Volume) -> None:
