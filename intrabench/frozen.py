@@ -16,7 +16,7 @@ def plain(values: Any) -> Any:
     Raises:
         ValueError: it hides some of its values, which numpy would then show.
     """
-    if np.ma.is_masked(values):
+    if type(values) is not np.ndarray and np.ma.is_masked(values):
         raise ValueError("the array hides some of its values (numpy.ma); fill them first, array.filled(0)")
     return np.asarray(values)
 

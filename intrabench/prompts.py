@@ -172,7 +172,7 @@ class Prompts:
 def _flags(given: Any, count: int, name: str, what: str) -> NDArray[np.bool_]:
     """One flag per row; None means all true."""
     found = np.ones(count, dtype=bool) if given is None else plain(given)
-    if not np.isin(found, (False, True)).all():
+    if found.dtype != bool and not np.isin(found, (False, True)).all():
         raise ValueError(f"{name} has other values than true and false; give one flag per {what}")
     flags = found.astype(bool)  # a copy
     if flags.shape != (count,):

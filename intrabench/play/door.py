@@ -138,7 +138,7 @@ def _voxels(what: str, voxels: Ints, shape: Index) -> None:
 
 
 def _labels(what: str, labels: Any) -> None:
-    wrong = ~np.isin(labels, (0, 1))
+    wrong = (labels != 0) & (labels != 1)
     if wrong.any():
         raise Refused(f"a {what} has the label {_said(labels[wrong][0])}, expected 1 (target) or 0 (background)")
 

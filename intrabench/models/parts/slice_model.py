@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from intrabench.doing import encoding
 from intrabench.errors import WrongType, kind
+from intrabench.frozen import plain
 from intrabench.mask import Mask, Region
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, failure_of
 from intrabench.models.parts.batching import Outcome, batched
@@ -150,15 +151,16 @@ class OpenSlices(Predictor):
         jobs = []
         by_round = self.model.predicts_all
         asked = prompts if by_round and not _free(request) else prompts[-1:]
+        points_of = _by_slice([given.points for given in (prompts[::-1] if by_round else prompts)])
+        outside = {z for z, rows in points_of.items() if ((rows[:, :2] < 0) | (rows[:, :2] >= size)).any()}
+        boxes_of = _by_slice([given.boxes2d for given in prompts])
         for z in sorted({z for given in asked for z in given.slices()}):
             if not 0 <= z < depth:
                 raise ValueError(f"slice {z} is not in the volume, which has the slices 0 to {depth - 1}")
-            order = prompts[::-1] if by_round else prompts
-            points = np.vstack([given.points[given.points[:, 0] == z, 1:] for given in order])
-            boxes = np.vstack([given.boxes2d[given.boxes2d[:, 0] == z, 1:] for given in prompts])
-            if len(points) and not (points[:, :2].min() >= 0 and (points[:, :2] < size).all()):
+            points, boxes = points_of.get(z, _NO_POINTS), boxes_of.get(z)
+            if z in outside:
                 raise ValueError(f"slice {z} has a point outside of its {size[0]} x {size[1]} pixels")
-            jobs.append(_Job(work, z, points, clipped(boxes[-1], size, z) if len(boxes) else None))
+            jobs.append(_Job(work, z, points, None if boxes is None else clipped(boxes[-1], size, z)))
         return jobs
 
     def _alike(self, works: Sequence[_Work]) -> list[tuple[list[_Job], int, bool]]:
@@ -220,7 +222,7 @@ class OpenSlices(Predictor):
         results = self._one_each(self.model.decode(items), len(items), "decode")
         for result in results:
             self._check(result, (height, width))
-        return [_Decoded.of(job.z, result) for job, result in zip(jobs, results, strict=True)]
+        return _reduced(jobs, results)
 
     def _one_each(self, found: Any, count: int, method: str) -> Any:
         """What a method of the model returned, if it is one thing for each slice."""
@@ -244,6 +246,17 @@ class OpenSlices(Predictor):
         if wanted == "auto":
             return self.model.auto_batch(encoding), False
         return constant if wanted == "fixed" else int(wanted), True
+
+
+def _by_slice(turns: Sequence[Ints]) -> dict[int, Ints]:
+    """The rows ``z, ...`` of all turns by their slice, without z; those of one slice stay in their order."""
+    rows = np.vstack(turns)
+    rows = rows[np.argsort(rows[:, 0], kind="stable")]
+    slices, first = np.unique(rows[:, 0], return_index=True)
+    return dict(zip(slices.tolist(), np.split(np.ascontiguousarray(rows[:, 1:]), first[1:]), strict=False))
+
+
+_NO_POINTS = np.zeros((0, 3), np.int64)
 
 
 def _free(request: Request) -> bool:
@@ -277,15 +290,27 @@ class _Job:
 
 @dataclass(frozen=True, eq=False)
 class _Decoded:
-    """A `SliceResult` reduced to what is kept: the tight mask, and logits in half precision."""
+    """A `SliceResult` reduced to what is kept: the tight mask, and logits in half precision.
+
+    mask: that of the next slices, too, whose own is empty then.
+    """
 
     mask: Mask
     logits: NDArray[np.float16] | None
 
-    @classmethod
-    def of(cls, z: int, result: SliceResult) -> _Decoded:
-        logits = None if result.logits is None else result.logits.astype(np.float16)
-        return cls(Mask.of(result.mask[None], (z, 0, 0)), logits)
+
+def _reduced(jobs: Sequence[_Job], results: Sequence[SliceResult]) -> list[_Decoded]:
+    """What is kept of a batch. Neighbouring slices of one request have one mask: dozens of tiny ones take longer."""
+    masks, first = [Mask.empty()] * len(jobs), 0
+    for stop in range(1, len(jobs) + 1):
+        if stop < len(jobs) and jobs[stop].work is jobs[first].work and jobs[stop].z == jobs[stop - 1].z + 1:
+            continue
+        if first == 0 or jobs[first] is not jobs[first - 1]:  # else it only fills a batch up
+            planes = [plain(result.mask) for result in results[first:stop]]
+            masks[first] = Mask.of(np.stack(planes) if len(planes) > 1 else planes[0][None], (jobs[first].z, 0, 0))
+        first = stop
+    logits = [None if result.logits is None else result.logits.astype(np.float16) for result in results]
+    return list(map(_Decoded, masks, logits))
 
 
 @dataclass(eq=False)
