@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 KEPT = 4
 """For the distances to a target's surface this many times the memory of its mask is kept, until the target goes."""
 _TRUTHS: WeakKeyDictionary[Target, Surface] = WeakKeyDictionary()
+_ONE_AT_A_TIME = Lock()
+"""Pairs of one target share its surface, and may be measured in several threads."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,10 +79,12 @@ class MaskPair:
         """The distances between the two surfaces, in mm."""
         from intrabench.metrics.parts.surface import Surface, surface_distances
 
-        truth = _TRUTHS.get(self.target)
-        if truth is None:
-            truth = _TRUTHS[self.target] = Surface(self.truth, self.spacing_mm, KEPT * self.target.mask.array.nbytes)
-        return surface_distances(truth, Surface(self.answer, self.spacing_mm))
+        with _ONE_AT_A_TIME:
+            truth = _TRUTHS.get(self.target)
+            if truth is None:
+                kept = KEPT * self.target.mask.array.nbytes
+                truth = _TRUTHS[self.target] = Surface(self.truth, self.spacing_mm, kept)
+            return surface_distances(truth, Surface(self.answer, self.spacing_mm))
 
     @cached_property
     def image_array(self) -> NDArray[Any]:

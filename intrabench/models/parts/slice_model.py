@@ -301,14 +301,18 @@ class _Decoded:
 
 def _reduced(jobs: Sequence[_Job], results: Sequence[SliceResult]) -> list[_Decoded]:
     """What is kept of a batch. Neighbouring slices of one request have one mask: dozens of tiny ones take longer."""
-    masks, first = [Mask.empty()] * len(jobs), 0
-    for stop in range(1, len(jobs) + 1):
-        if stop < len(jobs) and jobs[stop].work is jobs[first].work and jobs[stop].z == jobs[stop - 1].z + 1:
-            continue
-        if first == 0 or jobs[first] is not jobs[first - 1]:  # else it only fills a batch up
-            planes = [plain(result.mask) for result in results[first:stop]]
-            masks[first] = Mask.of(np.stack(planes) if len(planes) > 1 else planes[0][None], (jobs[first].z, 0, 0))
-        first = stop
+    first: dict[_Job, int] = {}  # of jobs that only fill the batch up, nothing is kept
+    for number, job in enumerate(jobs):
+        first.setdefault(job, number)
+    masks, run = [Mask.empty()] * len(jobs), list[_Job]()
+    ordered = sorted(first, key=lambda job: (id(job.work), job.z))
+    for job, following in zip(ordered, [*ordered[1:], None], strict=True):
+        run.append(job)
+        if following is None or following.work is not job.work or following.z != job.z + 1:
+            planes = [plain(results[first[one]].mask) for one in run]
+            array = np.stack(planes) if len(planes) > 1 else planes[0][None]
+            masks[first[run[0]]] = Mask.of(array, (run[0].z, 0, 0))
+            run = []
     logits = [None if result.logits is None else result.logits.astype(np.float16) for result in results]
     return list(map(_Decoded, masks, logits))
 
