@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from intrabench.clusters.described import described
+from intrabench.clusters.described import described, reason
 from intrabench.errors import IntraBenchError, in_words
 
 MOST_LOCAL = 1024
@@ -19,7 +19,7 @@ CONNECT_SECONDS = 20
 
 _DEFAULTS = {
     "distributed": {
-        "scheduler": {"allowed-failures": 3, "worker-ttl": "30 minutes", "work-stealing": True},
+        "scheduler": {"allowed-failures": 3, "worker-ttl": "5 minutes", "work-stealing": True},
         "comm": {"timeouts": {"connect": "30s"}},
     }
 }
@@ -78,7 +78,12 @@ def _cluster(where: str, local: int | None, stack: ExitStack) -> Any:
     if local is not None:
         from distributed import LocalCluster
 
-        made = LocalCluster(n_workers=local, threads_per_worker=1, memory_limit=0, silence_logs=logging.ERROR)
+        try:
+            made = LocalCluster(n_workers=local, threads_per_worker=1, memory_limit=0, silence_logs=logging.ERROR)
+        except Exception as error:  # of the processes
+            raise IntraBenchError(
+                f"--dask {where}: its workers cannot be started ({reason(error)}); use --workers {local} instead"
+            ) from error
         stack.callback(made.close)
         return made
     if "://" in where:

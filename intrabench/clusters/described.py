@@ -58,7 +58,7 @@ class Description:
             made = getattr(classes, self.cluster)(**self._completed(module))
             made.scale(self.scale)
         except Exception as error:  # of any package
-            raise IntraBenchError(f"{self.path}: {self.cluster} cannot be started: {_reason(error)}") from error
+            raise IntraBenchError(f"{self.path}: {self.cluster} cannot be started: {reason(error)}") from error
         return made
 
     def _completed(self, module: str) -> dict[str, Any]:
@@ -102,9 +102,11 @@ def lifetime(walltime: int) -> int:
     return max(walltime - MARGIN, walltime // 2)
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
     """What went wrong at the bottom."""
-    return in_words(error.__cause__ if isinstance(error.__cause__, Exception) else error)
+    while isinstance(error.__cause__, Exception):
+        error = error.__cause__
+    return in_words(error)
 
 
 def described(path: Path) -> Description:

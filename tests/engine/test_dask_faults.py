@@ -81,6 +81,37 @@ def test_without_its_scheduler_a_run_ends_and_is_continued(
     assert len(stored("out")) == len(read_rows(Path("out"))) == 24
 
 
+def test_a_worker_that_joins_and_never_answers_stops_nobody(
+    processes: Callable[..., subprocess.Popen[str]], undisturbed: object
+) -> None:
+    """Dask itself gives it up only after five minutes."""
+    address, _ = scheduler(processes)
+    Path("fault").write_text("slow prompter any")
+    command = processes("intrabench", *COMMAND, "--dask", address)
+    wait_for_rows()
+    silent = processes("distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard")
+    assert silent.stderr is not None
+    assert any("Registered to" in line for line in silent.stderr)
+    os.kill(silent.pid, signal.SIGSTOP)
+    _, said = command.communicate(timeout=200)
+    assert command.returncode == 0, said
+    assert run("out", workers=0).equals(undisturbed)  # type: ignore[arg-type]
+    assert len(stored("out")) == 24
+
+
+def test_workers_that_die_before_they_begin_are_said(processes: Callable[..., subprocess.Popen[str]]) -> None:
+    Path("dies.py").write_text(
+        "import os, sys\nif 'distributed.worker' in sys.modules: os._exit(3)\n"
+        "from intrabench.models.box_fill import BoxFill\n\nclass Dies(BoxFill):\n    name = 'dies'\n"
+    )
+    address, _ = scheduler(processes)
+    words = ["run", "--model", "dies", "--plugin", "dies.py", "--prompter", "box_volume", "--dataset", DATA]
+    command = processes("intrabench", *words, "--out", "out", "--dask", address)
+    _, said = command.communicate(timeout=200)
+    assert command.returncode == 2, said
+    assert "error: Dask workers died 3 times in a row before they began a task; what they print says why" in said
+
+
 @pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("collect", [False, True])
 def test_a_command_that_is_asked_to_end_keeps_what_is_complete(

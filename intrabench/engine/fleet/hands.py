@@ -8,16 +8,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Event, RLock, Thread
+from threading import Event, RLock
 from typing import Any
 
 from intrabench.clusters.connect import check_where, connected
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.fleet import post
-from intrabench.engine.fleet.setup import Outcome, Setup, Task, lacking
+from intrabench.engine.fleet.arrivals import GONE, KEPT, Arrivals, answered, within
+from intrabench.engine.fleet.setup import SEEN_SECONDS, Outcome, Setup, Task
 from intrabench.engine.hand import Hands, Stopped
 from intrabench.engine.options import Options
 from intrabench.engine.plan import Group
@@ -26,7 +28,7 @@ from intrabench.engine.rows import failed
 from intrabench.engine.units import Runner, Unit
 from intrabench.engine.work import Work
 from intrabench.engine.workers.places import workers
-from intrabench.errors import IntraBenchError, Unfinished, in_words, several
+from intrabench.errors import IntraBenchError, Unfinished, several
 from intrabench.leases import Busy
 from intrabench.models.base import Failure
 
@@ -48,7 +50,11 @@ ALONE_SECONDS = 60.0
 RESULT_SECONDS = 60.0
 """How long what a task gave may take to come."""
 
-GONE = "the Dask scheduler is gone; finished sessions are kept, and the same command continues"
+REFUSALS = 60
+"""So many times in a row, once a second, a worker that is about to leave may refuse a task."""
+
+REFUSED = "a Dask worker has ended this run but stays; restart the workers, and the same command continues"
+DYING = f"Dask workers died {DEATHS} times in a row before they began a task; what they print says why"
 
 
 @contextmanager
@@ -84,35 +90,37 @@ class Fleet:
         self.seats: dict[str, Counter[Far]] = {}  # by the addresses of workers
         self.loaded: dict[str, Runner] = {}
         self.deaths: Counter[tuple[int, str, int]] = Counter()  # of each group, also if it is played in portions
-        self.started: Counter[str] = Counter()  # how often each task was begun, by its name
+        self.started: Counter[str] = Counter()  # how often each task in hand was begun, by its name
+        self.begun = 0  # tasks
         self.stopped_at: float | None = None
+        self.arrivals = Arrivals(client, setup.needs)
         self._lock, self._looked, self._last = RLock(), 0.0, 0.0
         client.subscribe_topic(setup.run, self._hear)
 
     def wait(self) -> None:
-        """Wait for the first worker."""
+        """Wait for the first worker, and a little for those that are there, too."""
         began, told = time.monotonic(), False
-        while not self.more():
-            if not told and time.monotonic() - began > 5:
-                self.work.reporter.say("waiting for the first worker of the cluster")
+        while not self.seats or self.arrivals.open:
+            waited = time.monotonic() - began
+            if waited < 2 * SEEN_SECONDS:
+                self._looked = 0.0  # look now
+            elif self.seats:
+                return
+            if waited > SEEN_SECONDS and not (told or self.seats):
+                self._say_waiting("the first worker of the cluster")
                 told = True
-            time.sleep(0.2)
-            self._looked = 0.0
+            self.more()
+            time.sleep(0.1)
 
     def more(self) -> Sequence[Far]:
         """Hands for the workers that are new."""
         if time.monotonic() - self._looked < LOOK_SECONDS or self.stopped_at:
             return []
-        try:
-            now = set(self.client.scheduler_info()["workers"])
-        except Exception as error:  # of the connection
-            raise Unfinished(GONE) from error
+        now = self.arrivals.look()
         planned = len(getattr(self.client.cluster, "plan", ()))
-        if len(now) < planned:  # Dask replaces workers whose job has ended when it is asked, but not by itself
+        if len(self.arrivals.states) < planned:  # Dask replaces workers whose job has ended only when it is asked
             self.client.cluster.scale(planned)
         with self._lock:
-            new = now - self.seats.keys()
-            self._check(sorted(new))
             self.seats = {address: self.seats.get(address, Counter()) for address in now}
             made = [Far(self) for _ in range(PER_WORKER * len(now) - len(self.hands))]
             self.hands += made
@@ -126,9 +134,12 @@ class Fleet:
     def _alone(self) -> None:
         """There was no worker for a while: a queue may bring one, but nothing on this machine."""
         if self.setup.environments:
-            raise Unfinished("all Dask workers are gone; finished sessions are kept, and the same command continues")
-        self.work.reporter.say("no worker of the cluster is left; waiting for one")
+            raise Unfinished(f"all Dask workers are gone; {KEPT}")
+        self._say_waiting("a worker, of which the cluster has none left")
         self._last = float("inf")
+
+    def _say_waiting(self, what: str) -> None:
+        self.work.reporter.say(f"waiting for {self.arrivals.waited_for or what}")
 
     def hand(self) -> Far:
         """A hand that is not counted, for preparing."""
@@ -146,7 +157,7 @@ class Fleet:
 
     def whereabouts(self, key: tuple[str, str, str]) -> str:
         """The worker that has a task now; empty if none has."""
-        tasks = self.client.processing()
+        tasks: dict[str, Sequence[object]] = answered(self.client.processing)
         return next((address for address, keys in tasks.items() if key in keys), "")
 
     def play(self, hand: Far, group: Group, found: Callable[[int], object]) -> None:
@@ -184,34 +195,15 @@ class Fleet:
     def _tell(self, function: Callable[..., None], *args: Any) -> None:
         """Call a function at all workers, of which some may be gone, and the scheduler, too."""
 
-        def call() -> None:
-            with suppress(Exception):
-                self.client.run(function, *args, on_error="ignore")
-
-        thread = Thread(target=call, daemon=True)
-        thread.start()
-        thread.join(GRACE_SECONDS)
-
-    def _check(self, addresses: Sequence[str]) -> None:
-        """Refuse workers that cannot take part."""
-        if not addresses:
-            return
-        found = self.client.run(lacking, *self.setup.needs, workers=list(addresses), on_error="return")
-        for address, problem in found.items():
-            if isinstance(problem, OSError):  # it has gone already
-                continue
-            if isinstance(problem, Exception):
-                problem = f"cannot take part ({in_words(problem)}); install the same intrabench there"
-            if problem:
-                raise IntraBenchError(f"Dask worker {address} {problem}")
+        with suppress(Exception):
+            within(GRACE_SECONDS, partial(self.client.run, function, *args, on_error="ignore"))
 
     def _hear(self, event: tuple[float, Sequence[str]]) -> None:
         """A notice of a worker."""
         kind, *about = event[1]
-        if kind == "started":
-            self.started[about[0]] += 1
-        elif kind == "left":
-            self.started[about[0]] -= 1
+        if kind in ("started", "left") and about[0] in self.started:  # else nobody waits for it any more
+            self.started[about[0]] += 1 if kind == "started" else -1
+            self.begun += kind == "started"
         elif kind == "say":
             self.work.reporter.say(about[0])
         elif kind == "doing" and not self.stopped_at:
@@ -219,7 +211,11 @@ class Fleet:
 
 
 class Lost(Exception):
-    """Nobody does the task any more."""
+    """The scheduler was away for a moment, and knows nothing of the task any more."""
+
+
+class Left(Exception):
+    """The task's worker has left, or takes no tasks, and nobody else has begun it."""
 
 
 class Killed(Exception):
@@ -256,7 +252,10 @@ class Far:
     def prepare(self, dataset: Dataset, case: str) -> CaseIndex | Failure:
         """Have a case downloaded and converted."""
         task = Task(self.fleet.job.datasets.index(dataset), case)
-        outcome = self._done(post.prepare, task, f"prepare {dataset.short_spec}", case, 0)
+        try:
+            outcome = self._done(post.prepare, task, f"prepare {dataset.short_spec}", case, 0)
+        except Killed as error:
+            return Failure("error", str(error))
         if outcome.stopped:
             raise Stopped
         return outcome.prepared or Failure("error", "the worker that converted it is gone; run the command again")
@@ -285,21 +284,36 @@ class Far:
         """Submit a task until it is done; it counts against it if workers die once it has begun.
 
         Not so if they leave it, as at the end of their lifetime, or die while it waits.
+
+        Raises:
+            Killed: too many workers died of it.
+            IntraBenchError: workers die before they begin anything, or refuse the task but do not leave.
         """
         from distributed import KilledWorker
 
-        deaths, group = self.fleet.deaths, (task.dataset, task.case, task.runner)
+        fleet, died, refused = self.fleet, 0, 0
+        deaths, group = fleet.deaths, (task.dataset, task.case, task.runner)
         while deaths[group] < DEATHS:
-            name = secrets.token_hex(4)
+            name, begun = secrets.token_hex(4), fleet.begun
+            fleet.started[name] = 0
             try:
                 outcome = self._asked(function, task, (title, case, name), priority)
-                if not outcome.stopped or self.fleet.stopped_at:
+                if not outcome.stopped or fleet.stopped_at:
                     return outcome
+                refused += 1
+                if refused > REFUSALS:
+                    raise Unfinished(REFUSED)
                 time.sleep(1)  # its worker is about to leave
-            except (KilledWorker, Lost):
-                deaths[group] += self.fleet.started[name]
+            except Lost:
+                continue
+            except (KilledWorker, Left) as error:
+                deaths[group] += fleet.started[name]
+                idle = begun == fleet.begun and not any(list(fleet.started.values()))
+                died = died + 1 if idle else 0
+                if died == DEATHS:
+                    raise IntraBenchError(DYING) from error
             finally:
-                self.fleet.started.pop(name, None)
+                fleet.started.pop(name, None)
         raise Killed(f"{several(DEATHS, 'Dask worker')} died of this image")
 
     def _asked(self, function: Callable[..., Outcome], task: Task, key: tuple[str, str, str], priority: int) -> Outcome:
@@ -316,20 +330,18 @@ class Far:
             pure=False,
             priority=priority,
             workers=[address] if address else None,
-            allow_other_workers=bool(address),
+            allow_other_workers=bool(address) and not fleet.arrivals.open,  # one that never answers must get none
         )
         try:
-            return self._result(future, address)
+            return self._result(future, key[2], address)
         finally:
             future.release()
 
-    def _result(self, future: Any, address: str) -> Outcome:
+    def _result(self, future: Any, name: str, address: str) -> Outcome:
         """Wait for a task.
 
-        Once the worker that it wanted was the last that left, Dask gives it to none of those that come later.
-
         Raises:
-            Lost: it is to be submitted again.
+            Lost, Left: it is to be submitted again.
         """
         fleet, done = self.fleet, Event()
         future.add_done_callback(lambda _: done.set())
@@ -345,13 +357,24 @@ class Far:
             if fleet.stopped_at and time.monotonic() - fleet.stopped_at > GRACE_SECONDS:
                 future.cancel()
                 raise Stopped
-            if address and fleet.seats and address not in fleet.seats:
-                address = fleet.whereabouts(future.key)
-                if not address:
-                    future.cancel()
-                    raise Lost
+            if self._strayed(future, name, address):
+                future.cancel()
+                raise Left
             if done.is_set():
                 time.sleep(1)
+
+    def _strayed(self, future: Any, name: str, address: str) -> bool:
+        """Whether nobody will do a task.
+
+        Once the worker that it wanted was the last that left, Dask gives it to none of those that come later. It leaves
+        it at a worker that it has paused, and may have moved it to one that never answers.
+        """
+        fleet = self.fleet
+        if not fleet.seats or (address in fleet.seats and not fleet.arrivals.open):
+            return False
+        if where := fleet.whereabouts(future.key):
+            return where not in fleet.seats and not fleet.started[name]
+        return address not in fleet.seats
 
 
 def _absolute(options: Options) -> Options:

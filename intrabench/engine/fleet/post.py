@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from threading import Lock, RLock, Timer
 from typing import Any
@@ -93,31 +93,28 @@ class Post:
 
     def play(self, task: Task, name: str) -> Outcome:
         """Play a group; rows are written here if the results folder is shared."""
+        return self._done(name, lambda: self._played(task))
+
+    def prepare(self, task: Task, name: str) -> Outcome:
+        """Download and convert a case."""
+        return self._done(name, lambda: Outcome(prepared=self._prepared(task)))
+
+    def _done(self, name: str, do: Callable[[], Outcome]) -> Outcome:
+        """What comes of a task; its beginning is told, and that it is left if the run is stopped here."""
         with self._lock:
             self._timer.cancel()
             if self.stopped:
                 return Outcome(stopped=True)
             self.teller.tell("started", name)
             try:
-                outcome = self._played(task)
-                if outcome.stopped:
-                    self.teller.tell("left", name)
-                return outcome
-            finally:
-                self._rest()
-
-    def prepare(self, task: Task) -> Outcome:
-        """Download and convert a case."""
-        with self._lock:
-            self._timer.cancel()
-            if self.stopped:
-                return Outcome(stopped=True)
-            try:
-                return Outcome(prepared=self._prepared(task))
+                outcome = do()
             except Stopped:
-                return Outcome(stopped=True)
+                outcome = Outcome(stopped=True)
             finally:
                 self._rest()
+            if outcome.stopped:
+                self.teller.tell("left", name)
+            return outcome
 
     def stop(self) -> None:
         """Hand over what is complete."""
@@ -126,13 +123,14 @@ class Post:
             hand.stop()
 
     def close(self, finished: bool = False) -> None:
-        """End the process, and note in the manifest how it ended."""
+        """End the processes, and note in the manifest how the run ended."""
         self._timer.cancel()
-        if not finished:
+        if not finished or self._busy:
             self.stop()
         with self._lock:
             self.stopped = True
-            self._idle()
+            for hand in (self.hand, self.preparer):
+                hand.close()
             ended = (None, None, None) if finished else (KeyboardInterrupt, KeyboardInterrupt(), None)
             with suppress(IntraBenchError, KeyboardInterrupt):
                 self._kept.__exit__(*ended)
@@ -145,7 +143,14 @@ class Post:
     def _idle(self) -> None:
         with self._lock:
             for hand in (self.hand, self.preparer):
-                hand.close()
+                hand.rest()
+
+    @property
+    def _busy(self) -> bool:
+        """Whether a task is in hand, as one that another worker has finished, too."""
+        if free := self._lock.acquire(blocking=False):
+            self._lock.release()
+        return not free
 
     def _prepared(self, task: Task) -> CaseIndex | Failure:
         """The index of a case, which is fetched and converted if this machine lacks it."""
@@ -206,7 +211,7 @@ def play(setup: Setup, task: Task, name: str) -> Outcome:
 def prepare(setup: Setup, task: Task, name: str) -> Outcome:
     """Prepare a case at this worker."""
     post = _post(setup)
-    return post.prepare(task) if post else Outcome(stopped=True)
+    return post.prepare(task, name) if post else Outcome(stopped=True)
 
 
 def stop(run: str) -> None:

@@ -83,6 +83,10 @@ class Supervisor:
         """End the current task soon; called from another thread."""
         self.worker.stop()
 
+    def rest(self) -> None:
+        """End the process until the next task."""
+        self.worker.rest()
+
     def close(self) -> None:
         """End the process."""
         self.worker.close()

@@ -113,13 +113,21 @@ class Watched:
                 self._process.interrupt()
             self._stopping, self._stopped_at = True, time.monotonic()
 
+    def rest(self) -> None:
+        """End the process; the next task starts another one."""
+        self._leave(self._stopping)
+
     def close(self) -> None:
         """End the process, at once if it was stopped; no other one is started."""
         with self._lock:
             stopped, self._stopping = self._stopping, True
+        self._leave(stopped)
+
+    def _leave(self, at_once: bool) -> None:
+        with self._lock:
             process, self._process = self._process, None
         if process is not None:
-            (process.kill if stopped else process.close)()
+            (process.kill if at_once else process.close)()
 
     def _start(self) -> None:
         with self._lock:
@@ -244,10 +252,7 @@ class Watched:
 
     def _end(self) -> None:
         """End the process now."""
-        with self._lock:
-            process, self._process = self._process, None
-        if process is not None:
-            process.kill()
+        self._leave(at_once=True)
 
     def _download(self, name: str, done: int, total: int | None) -> None:
         """Show a download; if it goes on, that is a sign of life."""

@@ -1,0 +1,305 @@
+"""No run on a Dask cluster waits for ever: for a worker or a scheduler that is silent, paused, dying or refusing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Event, Thread
+from types import SimpleNamespace
+from typing import Any
+
+import dask
+import pytest
+
+import intrabench
+from intrabench.engine.fleet import arrivals
+from intrabench.engine.fleet.arrivals import Arrivals, answered
+from intrabench.engine.fleet.hands import DEATHS, Far, Fleet, Left, Lost
+from intrabench.engine.fleet.post import Post
+from intrabench.engine.fleet.setup import Outcome, Setup, Task
+from intrabench.engine.options import chosen
+from intrabench.errors import IntraBenchError, Unfinished
+from intrabench.models.base import Failure
+
+TASK = Task(0, "case")
+
+
+class Asked:
+    """A question to a worker; without an answer it is open."""
+
+    status = "pending"
+
+    def __init__(self, *answer: str | Exception) -> None:
+        self.answer = answer
+
+    def done(self) -> bool:
+        return bool(self.answer)
+
+    def result(self, timeout: float) -> str:
+        assert timeout <= 1
+        (answer,) = self.answer
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+class Client:
+    """A client of a scheduler that tells of some workers, and of all of them only if it is asked to."""
+
+    cluster, status = None, "running"
+
+    def __init__(self, **workers: Asked) -> None:
+        self.answers, self.states, self.asked = workers, dict.fromkeys(workers, "running"), list[str]()
+
+    def scheduler_info(self, n_workers: int = 5) -> dict[str, Any]:
+        told = list(self.states)[: n_workers if n_workers >= 0 else None]
+        return {"workers": {name: {"status": self.states[name]} for name in told}}
+
+    def submit(self, function: Any, *needs: object, workers: list[str], **_: Any) -> Asked:
+        (name,) = workers
+        self.asked.append(name)
+        return self.answers[name]
+
+    def subscribe_topic(self, topic: str, handler: Any) -> None:
+        pass
+
+
+def arriving(client: Client) -> Arrivals:
+    return Arrivals(client, ("3", "1", "", []))
+
+
+def test_nobody_waits_for_a_worker_that_does_not_answer() -> None:
+    client = Client(a=Asked(""), b=Asked(), c=Asked(""))
+    found = arriving(client)
+    assert found.look() == set()
+    assert found.open
+    assert found.look() == {"a", "c"}
+    client.answers["b"].answer = ("",)
+    assert found.look() == {"a", "b", "c"}
+    assert not found.open
+    assert client.asked == ["a", "b", "c"]
+
+
+def test_a_cluster_may_have_many_workers() -> None:
+    """Versions of Dask from 2025.4 on tell of five unless they are asked for all."""
+    client = Client(**{f"w{number}": Asked("") for number in range(12)})
+    found = arriving(client)
+    found.look()
+    assert len(found.look()) == 12
+
+
+def test_a_paused_worker_gets_nothing_to_do_until_it_goes_on() -> None:
+    client = Client(a=Asked(""), b=Asked(""))
+    found = arriving(client)
+    found.look()
+    client.states["a"] = "paused"
+    assert found.look() == {"b"}
+    assert found.waited_for == "1 worker that Dask has paused; start them with a larger --memory-limit"
+    client.states["a"] = "running"
+    assert found.look() == {"a", "b"}
+
+
+def test_a_worker_that_comes_back_is_asked_again() -> None:
+    client = Client(a=Asked(""))
+    found = arriving(client)
+    found.look()
+    assert found.look() == {"a"}
+    client.states = {}
+    assert found.look() == set()
+    client.states = {"a": "running"}
+    assert found.look() == set()
+    assert found.look() == {"a"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("has Python 3.9", "Dask worker a has Python 3.9"),
+        (
+            ModuleNotFoundError("no intrabench"),
+            "Dask worker a cannot take part (ModuleNotFoundError: no intrabench); i",
+        ),
+    ],
+)
+def test_a_worker_that_cannot_take_part_is_named(answer: str | Exception, said: str) -> None:
+    found = arriving(Client(a=Asked(answer)))
+    found.look()
+    with pytest.raises(IntraBenchError) as caught:
+        found.look()
+    assert str(caught.value).startswith(said)
+
+
+def test_a_scheduler_that_does_not_answer_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrivals, "SILENT_SECONDS", 0.1)
+    end = Event()
+    with pytest.raises(
+        Unfinished, match=r"^the Dask scheduler did not answer for 0.1 s; finished sessions are kept, an"
+    ):
+        answered(lambda: end.wait(30))
+    end.set()
+
+    def gone() -> None:
+        raise OSError("closed")
+
+    with pytest.raises(Unfinished, match=r"^the Dask scheduler is gone; finished sessions are kept, and the same comm"):
+        answered(gone)
+
+
+@pytest.fixture
+def fleet() -> Fleet:
+    """A fleet whose client does nothing."""
+    runner = SimpleNamespace(model=SimpleNamespace(short_spec="m"))
+    job = SimpleNamespace(datasets=[SimpleNamespace(short_spec="d")], runners=[runner])
+    setup = SimpleNamespace(run="r", needs=("3", "1", "", []))
+    return Fleet(Client(), setup, SimpleNamespace(job=job))  # type: ignore[arg-type]
+
+
+def hand(fleet: Fleet, *coming: Exception | Outcome, begins: bool) -> Far:
+    """A hand to whose task this happens, once or more often for the last. begins: the task was begun before."""
+    far, left = Far(fleet), list(coming)
+
+    def asked(function: Any, task: Task, key: tuple[str, str, str], priority: int) -> Outcome:
+        if begins:
+            fleet._hear((0.0, ["started", key[2]]))
+        found = left.pop(0) if len(left) > 1 else left[0]
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    far._asked = asked  # type: ignore[method-assign]
+    return far
+
+
+def done(far: Far) -> Outcome:
+    return far._done(lambda: Outcome(), TASK, "play", "case", 1)
+
+
+def test_workers_that_die_before_they_begin_end_the_run(fleet: Fleet) -> None:
+    with pytest.raises(
+        IntraBenchError, match=r"^Dask workers died 3 times in a row before they began a task; what they"
+    ):
+        done(hand(fleet, Left(), begins=False))
+
+
+def test_workers_that_die_while_others_play_do_not_end_the_run(fleet: Fleet) -> None:
+    fleet.started["another"] = 1
+    end = Outcome(missing=17)
+    assert done(hand(fleet, *[Left()] * 9, end, begins=False)).missing == 17
+
+
+def test_a_case_whose_preparation_kills_workers_is_lost(fleet: Fleet) -> None:
+    """Also if it is code of the data set that runs in the Dask worker itself."""
+    found = hand(fleet, Left(), begins=True).prepare(fleet.job.datasets[0], "case")
+    assert isinstance(found, Failure)
+    assert found.message == "3 Dask workers died of this image"
+
+
+def test_a_connection_that_is_lost_for_a_moment_is_no_death(fleet: Fleet) -> None:
+    assert done(hand(fleet, *[Lost()] * 2 * DEATHS, Outcome(missing=17), begins=True)).missing == 17
+    assert not fleet.deaths
+
+
+def test_a_worker_that_refuses_its_tasks_and_stays_ends_the_run(fleet: Fleet, pauses: list[float]) -> None:
+    with pytest.raises(
+        Unfinished, match=r"^a Dask worker has ended this run but stays; restart the workers, and the sa"
+    ):
+        done(hand(fleet, Outcome(stopped=True), begins=False))
+    assert sum(pauses) == 60
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_what_waits_at_a_paused_worker_goes_to_another(fleet: Fleet, begun: bool) -> None:
+    """Not what it has begun, which it finishes."""
+    fleet.seats["b"], fleet.started["name"] = Counter(), int(begun)
+    looked = list[object]()
+
+    class Waiting:
+        key, status, cancelled = ("play", "case", "name"), "pending", False
+
+        def add_done_callback(self, call: Callable[[object], None]) -> None:
+            self.call = call
+
+        def cancel(self) -> None:
+            self.cancelled = True
+
+        def result(self, timeout: float) -> Outcome:
+            return Outcome(missing=17)
+
+    future = Waiting()
+
+    def whereabouts(key: object) -> str:
+        looked.append(key)
+        if len(looked) == 2:
+            future.status = "finished"
+            future.call(future)
+        return "a"
+
+    fleet.whereabouts = whereabouts  # type: ignore[method-assign]
+    if begun:
+        assert Far(fleet)._result(future, "name", "a").missing == 17
+    else:
+        with pytest.raises(Left):
+            Far(fleet)._result(future, "name", "a")
+    assert future.cancelled is not begun
+
+
+def test_what_waits_at_a_worker_that_never_answers_goes_to_another(fleet: Fleet) -> None:
+    future, places = SimpleNamespace(key=("play", "case", "name")), iter(["b", "a"])
+    fleet.seats["a"], fleet.started["name"] = Counter(), 0
+    fleet.whereabouts = lambda key: next(places)  # type: ignore[method-assign]
+    assert not Far(fleet)._strayed(future, "name", "a"), "all have answered"
+    fleet.arrivals._asked["b"] = Asked()
+    assert Far(fleet)._strayed(future, "name", "a"), "it is at b"
+    assert not Far(fleet)._strayed(future, "name", "a"), "it is at a"
+
+
+@pytest.fixture
+def post(data: Path) -> Iterator[Post]:
+    """A run at a worker, in this process."""
+    options = chosen(
+        {"model": "box_fill", "prompter": "box_volume", "dataset": "phantom:shape=8x16x16,instances=1,scans=2"}
+    )
+    worker = SimpleNamespace(name="a", nanny=None, log_event=lambda topic, message: None)
+    made = Post(Setup("r", options, Path.cwd(), None), worker)
+    yield made
+    made.close(finished=True)
+
+
+def test_a_worker_that_had_nothing_to_do_for_long_works_again(post: Post) -> None:
+    assert post.prepare(Task(0, "case-1"), "one").prepared is not None
+    post._idle()
+    assert post.preparer.worker._process is None
+    outcome = post.prepare(Task(0, "case-2"), "two")
+    assert not outcome.stopped
+    assert outcome.prepared is not None
+
+
+def test_the_end_of_a_run_ends_what_a_worker_still_does(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a group that another worker has finished, because this one was silent for long."""
+    begun, end = Event(), Event()
+
+    def play(task: Task) -> Outcome:
+        begun.set()
+        end.wait(30)
+        return Outcome(stopped=end.is_set())
+
+    monkeypatch.setattr(post, "_played", play)
+    monkeypatch.setattr(post.hand, "stop", end.set)
+    thread = Thread(target=post.play, args=(TASK, "one"))
+    thread.start()
+    assert begun.wait(10)
+    post.close(finished=True)
+    thread.join()
+    assert end.is_set()
+
+
+@pytest.mark.usefixtures("data")
+def test_local_workers_that_cannot_start_are_said() -> None:
+    with (
+        dask.config.set({"distributed.worker.preload": ["no_such_module"]}),
+        pytest.raises(
+            IntraBenchError, match=r"^--dask local:1: its workers cannot be started \(.*no_such_module.*\); u"
+        ),
+    ):
+        intrabench.run("box_fill", "box_volume", "phantom:shape=8x16x16,instances=1", dask="local:1")
