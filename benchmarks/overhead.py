@@ -3,7 +3,8 @@
 Six instances of 214 to 112,482 voxels. The stub model answers at once with the target's box. Timed: prompting,
 bookkeeping, Dice, storing rows and turns. Not timed, printed apart: loading the image and its target index. The
 reference does the same work in the common way: read the label file per instance, whole volumes in float64, reorient,
-prompt, Dice, write the mask.
+prompt, Dice, write the mask. Beside it, a plug-in that answers slice by slice is scored by the default protocol, which
+also measures surfaces, and by `overlap@1`, which does not.
 """
 
 from __future__ import annotations
@@ -31,8 +32,10 @@ from intrabench.engine.seal import Seal
 from intrabench.engine.units import Runner
 from intrabench.engine.writer import RowWriter
 from intrabench.mask import Mask
+from intrabench.metrics.known import of_protocol
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request
 from intrabench.models.box_fill import fill
+from intrabench.models.parts.slice_model import Floats, SliceItem, SliceModel, SliceResult
 from intrabench.prompters.combined import make_prompter
 from intrabench.protocols import protocol
 from intrabench.results.store import Store
@@ -107,10 +110,54 @@ def _around(request: Request) -> Mask:
     return fill([(int(z0), int(y0), int(x0), int(z1), int(y1), int(x1))], (10**6,) * 3)
 
 
-def ours(dataset: Six, prompter: str, folder: Path, model: Model | None = None, rounds: int = 0) -> float:
+@dataclass(eq=False)
+class Painter(SliceModel):
+    """Fills boxes, and sets the pixels within 5 of a point, rows and columns, to its label."""
+
+    name = "painter"
+    accepts = frozenset({"point", "box2d"})
+    encodes = False
+
+    def slice_images(self, volume: Volume) -> Callable[[int], NDArray[Any]]:
+        """Nothing is looked at."""
+        return lambda z: np.zeros((1, 1), np.float32)
+
+    def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats]:
+        """The same for all slices."""
+        return [np.asarray(image) for image in images]
+
+    def decode(self, items: Sequence[SliceItem]) -> Sequence[SliceResult]:
+        """Paint each slice."""
+        return [SliceResult(_painted(item)) for item in items]
+
+
+def _painted(item: SliceItem) -> NDArray[np.bool_]:
+    mask = np.zeros(item.shape, dtype=bool)
+    if item.box is not None:
+        y0, x0, y1, x1 = item.box
+        mask[y0:y1, x0:x1] = True
+    around = np.mgrid[-5:6, -5:6].reshape(2, 1, -1)
+    limits = np.reshape(item.shape, (2, 1, 1)) - 1
+    for label in (1, 0):
+        rows, columns = (item.points[item.points[:, 2] == label, :2].T[..., None] + around).clip(0, limits)
+        mask[rows, columns] = label
+    return mask
+
+
+def ours(
+    dataset: Six,
+    prompter: str,
+    folder: Path,
+    model: Model | None = None,
+    rounds: int = 0,
+    preset: str = "overlap@1",
+) -> float:
     """Seconds per instance: the play of all sessions and the writing of their part."""
     runner = Runner(model or Instant())
-    job = Job((runner,), (make_prompter(prompter),), (dataset,), (0,), protocol("overlap@1"), rounds)
+    rules = protocol(preset)
+    job = Job(
+        (runner,), (make_prompter(prompter),), (dataset,), (0,), rules, rounds, metrics=of_protocol(rules.metrics)
+    )
     writer = RowWriter(Store(folder, "bench"), Silent())
     player = Player(job, writer.take, print)
     (group,) = Plan(job).groups(dataset, "six", prepare(dataset, "six", Silent()))
@@ -150,6 +197,19 @@ def best(measure: Callable[[], float], times: int) -> float:
     return min(measure() for _ in range(times))
 
 
+PRESETS = ("overlap@1", "basic@1")
+
+
+def by_protocols(dataset: Six, prompter: str, folder: Path, rounds: int = 0, times: int = 7) -> str:
+    """Milliseconds per instance with the plug-in, without and with surfaces; both take turns."""
+    seconds = dict.fromkeys(PRESETS, float("inf"))
+    for number in range(times):
+        for preset in PRESETS:
+            taken = ours(dataset, prompter, folder / f"{preset}-{number}", Painter(), rounds, preset)
+            seconds[preset] = min(seconds[preset], taken)
+    return "plug-in of slices: " + ", ".join(f"{preset} {1e3 * taken:.2f} ms" for preset, taken in seconds.items())
+
+
 def main() -> None:
     """Print seconds per instance at both sizes, and the ratios."""
     import os
@@ -177,6 +237,7 @@ def main() -> None:
                 seconds = best(lambda: ours(dataset, prompter, out / str(next(runs))), 7)  # noqa: B023
                 per_size.setdefault(prompter, []).append(seconds)
                 print(f"  {prompter:28} {1e3 * seconds:9.3f} ms per instance, {reference / seconds:6.0f} times less")
+                print(f"  {'':28} {by_protocols(dataset, prompter, out)}")
     for prompter, (small, large) in per_size.items():
         print(f"{prompter:30} {SIZES[1]} costs {large / small:.2f} times {SIZES[0]}")
 

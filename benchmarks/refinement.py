@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from benchmarks.overhead import SIZES, VOXELS, Six, best, ellipsoids, ours
+from benchmarks.overhead import SIZES, VOXELS, Six, best, by_protocols, ellipsoids, ours
 from intrabench.datasets.cases import store as cases
 from intrabench.mask import Mask, Region
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request
@@ -244,6 +244,8 @@ def at_size(shape: tuple[int, int, int], published: dict[str, float], folder: Pa
         if prompter in published:
             line += f"; published {1e3 * published[prompter]:.0f} ms, {published[prompter] / seconds:.0f} times"
         print(line)
+        if rounds:
+            print(f"  {'':29} {by_protocols(dataset, prompter, folder / f'{shape[1]}-{prompter}', rounds)}")
     return found
 
 
