@@ -31,8 +31,20 @@ BOX_PER_VOXEL = 1000
 """If the box has more voxels for each one that asks, the k-d tree answers all of them."""
 MOST_BYTES = 2**25
 """The memory that rows may take, and as much again while they are made; in larger boxes the k-d tree answers."""
+AT_ONCE = 2**12
+"""If fewer voxels ask than this, they look at several rows at once."""
+CHUNK = 64
+"""So many rows are prepared at once."""
+FAR = 0.75
+"""If more than this share still waits after so many rows, all are so far away that the k-d tree is faster."""
+SOME = 0.7
+"""While more than this share waits for further rows, to leave out the others takes longer than to serve them, too."""
 _NONE: dict[Any, int] = {np.uint8: 2**7, np.uint16: 2**15}
 """Steps where a row has no goal: as many again overflow nothing."""
+
+
+Row = tuple[int, int, float]
+"""Steps along one axis and along another, and the squared distance in mm²."""
 
 
 class Nearest:
@@ -120,28 +132,57 @@ class _Rows:
 
     def search(self, asking: Voxels, squared: Floats) -> NDArray[np.intp]:
         """Lower (n,) `squared` to the squared distances of `asking` (3, n); returns the indices of those still open."""
-        a, row, b = self._axes
-        _, length, width = self._shape
-        origin = self._rim + self._front * length * width
-        in_row = np.append(np.square(np.arange(self._length) * self._spacing_mm[row]), np.inf)
         here, best, who = self._index(asking), squared.copy(), np.arange(len(squared))
-        for along, across, least in self._around:
-            waiting = best > least
-            count = np.count_nonzero(waiting)
-            if count < 0.85 * len(waiting):  # else to leave some out takes longer than to serve them
+        for first in range(0, len(self._around), CHUNK):
+            around = self._around[first : first + CHUNK]
+            if first and np.count_nonzero(best > around[0][2]) > FAR * len(squared):
                 squared[who] = best
-                here, best, who = here[waiting], best[waiting], who[waiting]
-            if not count:
-                return who[:0]
-            to = along * length * width
-            steps = self._flat[origin + to + across :].take(here, mode="clip")  # the last one has no goal
-            for step in {to - across, across - to, -across - to} - {to + across}:
-                np.minimum(steps, self._flat[origin + step :].take(here, mode="clip"), out=steps)
-            parts: dict[int, Any] = {row: in_row, a: (along * self._spacing_mm[a]) ** 2}
-            parts[b] = (across * self._spacing_mm[b]) ** 2
-            np.minimum(best, (parts[0] + parts[1] + parts[2]).take(steps, mode="clip"), out=best)
+                return who[best > around[0][2]]
+            starts, tables = self._starts(around), self._tables(around)
+            row = 0
+            while row < len(around):
+                waiting = best > around[row][2]
+                count = np.count_nonzero(waiting)
+                if count < SOME * len(waiting):
+                    squared[who] = best
+                    still = np.flatnonzero(waiting)
+                    here, best, who = here.take(still), best.take(still), who.take(still)
+                if not count:
+                    return who
+                stop = min(row + max(AT_ONCE // len(here), 1), len(around))
+                np.minimum(best, self._found(here, starts[row:stop], tables[row:stop]), out=best)
+                row = stop
         squared[who] = best
         return who[best > self._beyond]
+
+    def _found(self, here: NDArray[np.intp], starts: NDArray[np.intp], tables: Floats) -> Floats:
+        """The least squared distances (n,) in mm² from voxels (n,) to the goals in some of the rows around them."""
+        if len(starts) > 1:  # the last one in memory has no goal
+            steps = self._flat.take(here + starts[:, :, None], mode="clip").min(axis=1)
+            places = np.minimum(steps, self._length) + np.arange(len(tables))[:, None] * tables.shape[1]
+            return tables.take(places).min(axis=0)
+        first, *others = set(starts[0].tolist())
+        steps = self._flat[first:].take(here, mode="clip")
+        for start in others:
+            np.minimum(steps, self._flat[start:].take(here, mode="clip"), out=steps)
+        return tables[0].take(steps, mode="clip")
+
+    def _starts(self, around: Sequence[Row]) -> NDArray[np.intp]:
+        """(r, 4) where rows are in memory, those of the first voxel of the box, in all directions."""
+        _, length, width = self._shape
+        along, across = (np.array(steps) for steps in list(zip(*around, strict=True))[:2])
+        along *= length * width
+        ways = (along + across, along - across, across - along, -across - along)
+        return np.stack(ways, axis=1) + (self._rim + self._front * length * width)
+
+    def _tables(self, around: Sequence[Row]) -> Floats:
+        """(r, steps + 1) squared distances in mm² to the voxels of rows; the last is infinite: no goal."""
+        a, row, b = self._axes
+        along, across = (np.array(steps)[:, None] for steps in list(zip(*around, strict=True))[:2])
+        parts: dict[int, Any] = {row: np.append(np.square(np.arange(self._length) * self._spacing_mm[row]), np.inf)}
+        parts[a], parts[b] = np.square(along * self._spacing_mm[a]), np.square(across * self._spacing_mm[b])
+        tables: Floats = parts[0] + parts[1] + parts[2]
+        return tables
 
     def _index(self, voxels: Voxels) -> NDArray[np.intp]:
         """Where voxels (3, n) are in memory, counted from the first one of the box."""

@@ -51,7 +51,7 @@ class Surface:
         flat = np.flatnonzero(codes + np.uint8(1) > 1)  # 255 wraps to 0, so one comparison drops both uniform codes
         corners = np.array(np.unravel_index(flat, codes.shape))
         corners += np.reshape(self.mask.start, (3, 1))
-        return corners, codes.ravel()[flat]
+        return corners, codes.ravel().take(flat)
 
     @cached_property
     def _nearest(self) -> Nearest:

@@ -38,7 +38,9 @@ def neighbour_codes(mask: NDArray[np.bool_]) -> NDArray[np.uint8]:
     codes = np.zeros((depth + 1) * plane + row + 1, np.uint8)
     codes[: (depth + 1) * plane].reshape(-1, height, width)[1:-1, 1:, 1:] = mask
     for bits, step in ((1, 1), (2, row), (4, plane)):
-        codes = codes[:-step] << np.uint8(bits) | codes[step:]
+        behind = codes[step:]
+        codes = codes[:-step] << np.uint8(bits)
+        codes |= behind
     return codes.reshape(depth, height, width)
 
 
