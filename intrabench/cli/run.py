@@ -49,7 +49,16 @@ def run(
     dtype: o.Dtype = "float32",
     compile: Annotated[bool, flag("--compile", help="Compile image encoders with torch.")] = False,
     weights: o.Weights = None,
-    cache_embeddings: Annotated[bool, flag("--cache-embeddings", help="Keep embeddings across runs.")] = False,
+    cache_embeddings: Annotated[
+        bool | None,
+        flag(
+            "--cache-embeddings/--no-cache-embeddings",
+            help="Keep embeddings across runs. Default: of models that ship.",
+        ),
+    ] = None,
+    cache_gb: Annotated[
+        float | None, typer.Option("--cache-gb", metavar="GB", help="Disk for kept embeddings. Default: 20.")
+    ] = None,
     python: Annotated[
         str | None, typer.Option("--python", metavar="PATH", help="Interpreter to run models in, e.g. ENV/bin/python.")
     ] = None,
@@ -101,7 +110,9 @@ def _run(options: Options, out: Path | None, quiet: bool) -> None:
     from intrabench.cli.console import print_frame
     from intrabench.engine.local import execute, rows_of
     from intrabench.engine.progress.reporter import reporting
+    from intrabench.models.parts import embedding_cache
     from intrabench.models.parts.allocator import return_freed_memory
+    from intrabench.models.parts.embedding_cache import quota_gb
     from intrabench.reporting.table import READ, Layout, effort_table, readable, seen_in_training
     from intrabench.workspace import results_folder
 
@@ -120,6 +131,8 @@ def _run(options: Options, out: Path | None, quiet: bool) -> None:
     option = f" --out {shlex.quote(str(out))}" if out else ""
     if not quiet:
         echo(f"results in {folder}; `intrabench table{option}` shows all of them")
+        if options.cache_embeddings is not False and (line := embedding_cache.said(quota_gb(options.cache_gb))):
+            echo(line)
     if summary.failed:
         tell_failures(summary.failures)
         hint = f"{summary.failed} of {several(summary.total, 'session')} failed; run the same command to try them again"

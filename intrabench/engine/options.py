@@ -67,7 +67,8 @@ class Options:
     batch: str = "fixed"
     memory: int = 512
     compile: bool = False
-    cache_embeddings: bool = False
+    cache_embeddings: bool | None = None
+    cache_gb: float | None = None
     python: Path | None = field(default=None, metadata={"read": interpreter})
     plugin: Sequence[Path] = ()
     workers: str = "auto"
@@ -129,6 +130,8 @@ def check(options: Options) -> None:
         raise IntraBenchError(f"--memory {options.memory} is negative; give MiB, 0 to keep all embeddings on disk")
     if options.batch not in ("fixed", "auto") and not (options.batch.isdecimal() and int(options.batch) > 0):
         raise IntraBenchError(f"--batch {options.batch} is not a batch size; give fixed, auto or a number")
+    if options.cache_gb is not None and not 0 < options.cache_gb < 1e9:
+        raise IntraBenchError(f"--cache-gb {options.cache_gb:g} is not a size; give GB, or --no-cache-embeddings")
     number = asked(options.workers)
     if not 0 < options.timeout < math.inf:
         raise IntraBenchError(f"--timeout {options.timeout:g} is not a time limit; give seconds, such as 600")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from copy import copy
+from dataclasses import replace
 
 from intrabench import registry
 from intrabench.engine.options import DEFAULTS, Options
@@ -12,12 +13,12 @@ from intrabench.engine.requirements import check_requirements, pick_device
 from intrabench.engine.units import Runner
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Model, Runtime
+from intrabench.models.parts import embedding_cache
 from intrabench.models.parts.network_model import NetworkModel
 from intrabench.models.weights import registry as weights
 from intrabench.objects import ModelLike, make_model
-from intrabench.workspace import data_root
 
-_RUNTIME = ("device", "dtype", "batch", "memory", "weights", "compile", "cache_embeddings")
+_RUNTIME = ("device", "dtype", "batch", "memory", "weights", "compile", "cache_embeddings", "cache_gb")
 """Options that define the runtime of a model; an object may have its own runtime."""
 
 
@@ -47,7 +48,7 @@ def make_runners(models: Iterable[tuple[ModelLike, Model]], options: Options, he
 
 
 def make_runner(options: Options) -> Runner:
-    """The one model of the options, with its runtime; nothing is loaded.
+    """The one model of the options, with its runtime, which keeps no embeddings; nothing is loaded.
 
     Raises:
         IntraBenchError: it is not one model, or it cannot run like that.
@@ -55,7 +56,9 @@ def make_runner(options: Options) -> Runner:
     if len(options.model) != 1:
         raise IntraBenchError(f"{len(options.model)} models were given; give one")
     registry.add_plugins(options.plugin)
-    return equipped(model_of(options.model[0], options), options, load=False)
+    runner = equipped(model_of(options.model[0], options), options, load=False)
+    runner.model.runtime = replace(runner.model.runtime, embeddings=None)
+    return runner
 
 
 def model_of(given: ModelLike, options: Options) -> Model:
@@ -116,6 +119,16 @@ def _set_runtime(model: Model, options: Options, here: bool) -> None:
         memory_mb=options.memory,
         weights=None if options.random else options.weights,
         random=options.random,
-        embeddings=data_root() / "embeddings" if options.cache_embeddings else None,
+        embeddings=embedding_cache.folder() if _keeps_embeddings(model, options) else None,
+        embeddings_gb=embedding_cache.quota_gb(options.cache_gb),
         compile=options.compile,
     )
+
+
+def _keeps_embeddings(model: Model, options: Options) -> bool:
+    """Whether embeddings outlast the run: as asked, else those of models that ship.
+
+    What else a model of the user's own depends on, such as a file that it reads, is not known.
+    """
+    ships = type(model).__module__.startswith("intrabench.")
+    return ships if options.cache_embeddings is None else options.cache_embeddings

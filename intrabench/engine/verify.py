@@ -138,6 +138,7 @@ def _options(results: Path, stored: pl.DataFrame, trust: Trust) -> Options:
         batch=given.get("batch", "fixed"),
         weights=weights.get(row["weights"]),
         compile=given.get("compile", False),
+        cache_embeddings=False,
         python=python,
         plugin=plugins,
     )

@@ -30,7 +30,7 @@ class Runtime:
     batch: "fixed" pads every batch to a constant size so that answers do not depend on what else is asked;
     "auto" lets the size vary; a number sets it. memory_mb bounds the embeddings kept in memory. weights names a
     checkpoint file brought by hand; random takes random weights instead. embeddings is a folder that keeps embeddings
-    across runs. compile has torch compile the image encoder.
+    across runs, up to embeddings_gb. compile has torch compile the image encoder.
     """
 
     device: str = "cpu"
@@ -40,6 +40,7 @@ class Runtime:
     weights: Path | None = None
     random: bool = False
     embeddings: Path | None = None
+    embeddings_gb: float = 20.0
     compile: bool = False
 
 

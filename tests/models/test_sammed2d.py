@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ import torch
 
 from intrabench.models.base import Runtime
 from intrabench.models.parts import resize
+from intrabench.models.parts.embedding_cache import packed
 from intrabench.models.parts.slice_model import SliceItem
 from intrabench.models.sam import SAM
 from intrabench.models.sam2 import SAM2
@@ -93,6 +96,16 @@ def test_batches_of_one_size_give_the_same_bits_in_any_company_and_others_the_sa
     for one, (alone,) in zip(eight, (model.decode([one]) for one in items[:8]), strict=True):
         np.testing.assert_allclose(one.logits, alone.logits, atol=1e-5)
         assert np.array_equal(one.mask, alone.mask)
+
+
+def test_embeddings_in_half_precision_change_answers_so_that_they_are_kept_in_full(
+    model: SAMMed2D, embedding: np.ndarray
+) -> None:
+    items = several(embedding, 8, points=2)
+    rounded = [replace(one, embedding=one.embedding.astype(np.float16).astype(np.float32)) for one in items]
+    pairs = list(zip(model.decode(items), model.decode(rounded), strict=True))
+    assert max(np.abs(one.logits - two.logits).max() for one, two in pairs) > 1e-4
+    assert packed(embedding) is embedding
 
 
 @pytest.mark.parametrize("boxed", [False, True])

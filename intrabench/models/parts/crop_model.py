@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from intrabench.doing import encoding
 from intrabench.errors import foreign
 from intrabench.models.base import Answer, Failure, Predictor, Request, checked, failure_of
-from intrabench.models.parts.embeddings import EmbeddingStore, Key, opened
+from intrabench.models.parts.embedding_cache import Key
+from intrabench.models.parts.embeddings import EmbeddingStore, opened
 from intrabench.models.parts.network_model import NetworkModel
 from intrabench.models.parts.replay import memory_of
 from intrabench.volume import Volume
@@ -64,7 +65,7 @@ class OpenCrops(Predictor):
             what = f"slice {key + 1} of {depth}" if isinstance(key, int) else f"crop {self.store.encoded + 1}"
             with encoding(f"encoding {what}"):
                 embedding = self.model.encode(crop())
-            self.store.put(key, embedding)
+            self.store.put(key, embedding, time.perf_counter() - started)
             self._encode_seconds += time.perf_counter() - started
         return self.store.get(key)
 

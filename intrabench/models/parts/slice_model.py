@@ -205,10 +205,11 @@ class OpenSlices(Predictor):
         first, last = numbers[slices[0]], numbers[slices[-1]]
         which = f"slice {first}" if first == last else f"slices {first} to {last}"
         with encoding(f"encoding {which} of {len(numbers)}"):
-            images = {z: self._image(z) for z in set(slices)}
+            images, started = {z: self._image(z) for z in set(slices)}, time.perf_counter()
             embeddings = self._one_each(self.model.encode([images[z] for z in slices]), len(slices), "encode")
+        seconds = (time.perf_counter() - started) / len(images)
         for z, embedding in dict(zip(slices, embeddings, strict=True)).items():
-            self.store.put(z, embedding)
+            self.store.put(z, embedding, seconds)
         return [None] * len(slices)
 
     def _decode(self, jobs: Sequence[_Job]) -> list[_Decoded]:

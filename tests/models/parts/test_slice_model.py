@@ -13,6 +13,7 @@ import pytest
 
 from intrabench.mask import Region
 from intrabench.models.base import Answer, Failure, Request, Runtime
+from intrabench.models.parts import embedding_cache
 from intrabench.models.parts.slice_model import SliceItem, SliceModel, SliceResult
 from intrabench.prompts import Prompts, Turn, boxes, points
 from intrabench.volume import Volume
@@ -241,7 +242,10 @@ def test_embeddings_without_memory_are_still_encoded_once(volume: Volume) -> Non
     assert sum(made.encoded) == 6  # one of them is padding
 
 
-def test_kept_embeddings_serve_the_next_open_of_the_same_image(volume: Volume, tmp_path: Path) -> None:
+def test_kept_embeddings_serve_the_next_open_of_the_same_image(
+    volume: Volume, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding_cache, "FILE_S", 0.0)  # this model is too fast to be worth it
     asked = [request("a", boxes({0: (1, 1, 7, 8), 5: (0, 2, 5, 9)}))]
     other = Volume.from_canonical(volume.array + 1)
     counts = []
