@@ -297,3 +297,43 @@ def test_what_a_model_assumes_about_the_scan_is_in_every_answer(volume: Volume) 
         assert answers(opened, [request("a", boxes({0: (0, 0, 4, 4)}))])[0].notes == ("assumed CT",)
     with model().open(volume) as opened:
         assert answers(opened, [request("a", boxes({0: (0, 0, 4, 4)}))])[0].notes == ()
+
+
+@pytest.mark.parametrize("batch", ["fixed", "auto", "8"])
+def test_slices_with_gaps_between_them_and_those_of_several_requests_keep_to_themselves(
+    volume: Volume, batch: str
+) -> None:
+    wanted: list[dict[int, tuple[int, int, int, int]]] = [
+        {0: (0, 0, 8, 10), 1: (2, 2, 6, 6), 3: (1, 1, 7, 9)},
+        {1: (0, 0, 3, 3), 2: (4, 4, 8, 8)},
+        {5: (0, 0, 8, 5)},
+    ]
+        {0: (0, 0, 8, 10), 1: (2, 2, 6, 6), 3: (1, 1, 7, 9)},
+        {1: (0, 0, 3, 3), 2: (4, 4, 8, 8)},
+        {5: (0, 0, 8, 5)},
+    ]
+    with model(batch).open(volume) as opened:
+        found = answers(opened, [request(str(number), boxes(given)) for number, given in enumerate(wanted)])
+    for answer, given in zip(found, wanted, strict=True):
+        expected = np.zeros(volume.shape, dtype=bool)
+        for z, (y0, x0, y1, x1) in given.items():
+            expected[z, y0:y1, x0:x1] = volume.array[z, y0:y1, x0:x1] >= BRIGHT
+        assert np.array_equal(answer.update.to_array(volume.shape), expected)
+
+
+def test_a_mask_that_hides_pixels_fails_its_request_alone(volume: Volume) -> None:
+    class Hiding(Threshold):
+        def _one(self, item: SliceItem) -> SliceResult:
+            found = super()._one(item)
+            hides = item.box is not None and item.box[0] == 1
+            return SliceResult(np.ma.array(found.mask, mask=found.mask)) if hides else found  # type: ignore[no-untyped-call]
+
+    hiding = Hiding()
+    hiding.runtime = Runtime(batch="auto")
+    with hiding.open(volume) as opened:
+        bad, good = opened.segment(
+            [request("a", boxes({0: (0, 0, 8, 10), 1: (1, 1, 7, 9)})), request("b", boxes({2: (0, 0, 8, 10)}))]
+        )
+    assert isinstance(bad, Failure)
+    assert "hides some of its values" in bad.message
+    assert isinstance(good, Answer)
