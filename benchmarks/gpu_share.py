@@ -86,15 +86,19 @@ def drawn(item: SliceItem) -> NDArray[np.bool_]:
     return mask
 
 
-def share(prompters: Sequence[str], preset: str, folder: Path) -> tuple[float, float]:
-    """Wall time of playing all sessions of the phantom, and the share of it in which the network computes."""
+def share(prompters: Sequence[str], preset: str, folder: Path, waits: bool = False) -> tuple[float, float]:
+    """Wall time of playing all sessions of the phantom, and the share of it in which the network computes.
+
+    waits: it waits for all scores of a round before it is asked again.
+    """
     model, rule = Sleeping(), protocol(preset)
-    runner = Runner(model)
     made = tuple(map(make_prompter, prompters))
-    job = Job((runner,), made, (PHANTOM,), (0,), rule, ROUNDS, metrics=of_protocol(rule.metrics))
+    job = Job((Runner(model),), made, (PHANTOM,), (0,), rule, ROUNDS, metrics=of_protocol(rule.metrics))
     (case,) = PHANTOM.cases()
     (group,) = Plan(job).groups(PHANTOM, case, prepare(PHANTOM, case, Silent()))
     player = Player(job, RowWriter(Store(folder, "bench"), Silent()).take, print)
+    if waits:
+        player._scorer = None  # type: ignore[assignment]
     assert player._opened(group).volume.shape == PHANTOM.shape  # read before the clock runs
     started = time.perf_counter()
     player.play(group, group.units)
@@ -103,15 +107,21 @@ def share(prompters: Sequence[str], preset: str, folder: Path) -> tuple[float, f
 
 
 def main() -> None:
-    """Print shares."""
+    """Print shares, of runs that take turns."""
     with tempfile.TemporaryDirectory() as place:
         os.environ["INTRABENCH_DATA"] = place + "/data"
         for what, prompters in PROMPTERS.items():
-            for preset in ("basic@1", "overlap@1"):
-                found = [share(prompters, preset, Path(place, what, preset, str(run))) for run in range(RUNS)]
-                wall, parts = statistics.median(wall for wall, _ in found), sorted(part for _, part in found)
-                print(f"{what}, {preset}: {wall:.2f} s, of which the network takes", end=" ")
-                print(f"{statistics.median(parts):.2f} ({parts[0]:.2f} to {parts[-1]:.2f})", flush=True)
+            ways = (("basic@1", True), ("basic@1", False), ("overlap@1", False))
+            found: dict[tuple[str, bool], list[tuple[float, float]]] = {way: [] for way in ways}
+            for run in range(RUNS):
+                for preset, waits in ways:
+                    out = Path(place, what, preset, f"{run}{waits}")
+                    found[preset, waits].append(share(prompters, preset, out, waits))
+            for (preset, waits), taken in found.items():
+                wall, parts = statistics.median(wall for wall, _ in taken), sorted(part for _, part in taken)
+                told = f"{what}, {preset}{', if it waits for scores' if waits else ''}: {wall:.2f} s, "
+                told += f"of which the network takes {statistics.median(parts):.2f}"
+                print(f"{told} ({parts[0]:.2f} to {parts[-1]:.2f})", flush=True)
 
 
 if __name__ == "__main__":
