@@ -20,7 +20,7 @@ from intrabench.volume import Volume
 if TYPE_CHECKING:
     from intrabench.metrics.parts.surface import Surface, SurfaceDistances
 
-KEPT = 4
+KEPT = 8
 """For the distances to a target's surface this many times the memory of its mask is kept, until the target goes."""
 _TRUTHS: WeakKeyDictionary[Target, Surface] = WeakKeyDictionary()
 _ONE_AT_A_TIME = Lock()
