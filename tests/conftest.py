@@ -26,6 +26,14 @@ settings.register_profile("busy", deadline=None)  # no test fails because the ma
 settings.load_profile("busy")
 
 
+IMPORTED = pytest.StashKey[frozenset[str]]()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Notes which modules collecting the tests has imported."""
+    session.config.stash[IMPORTED] = frozenset(sys.modules)
+
+
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "cwd").mkdir()

@@ -1,4 +1,7 @@
-"""The structure of the package: arrows run downwards, and no two files or rooms import each other in a circle."""
+"""The structure of the package: arrows run downwards, and no two files or rooms import each other in a circle.
+
+And of its tests: each process that runs some collects all, so what is large is imported by those that need it.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import intrabench
+from tests.conftest import IMPORTED
 
 PACKAGE = Path(intrabench.__file__).parent
 DOORS = {"intrabench", "intrabench.registry", "intrabench.contract"}
@@ -87,3 +91,8 @@ def test_what_a_room_must_not_know(room: str, never: set[str]) -> None:
         if "." in other
     }
     assert not known & never
+
+
+@pytest.mark.parametrize("large", ["torch", "SimpleITK", "matplotlib", "itk", "monai"])
+def test_collecting_tests_imports_nothing_large(pytestconfig: pytest.Config, large: str) -> None:
+    assert large not in pytestconfig.stash[IMPORTED]

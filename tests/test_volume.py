@@ -8,7 +8,6 @@ from pathlib import Path
 import nibabel as nib
 import numpy as np
 import pytest
-import SimpleITK as sitk
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -81,6 +80,8 @@ def test_channels_stay_last() -> None:
 
 
 def test_itk_and_nifti_files_of_one_scan_agree(tmp_path: Path) -> None:
+    import SimpleITK as sitk
+
     image = sitk.GetImageFromArray(np.random.default_rng(1).integers(0, 9, (4, 5, 6)).astype(np.int16))
     image.SetSpacing((0.5, 0.6, 2.0))
     image.SetOrigin((10, -20, 30))

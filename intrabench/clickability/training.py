@@ -21,8 +21,9 @@ from torch.utils.data import DataLoader
 
 from intrabench.atomic import atomically, writing
 from intrabench.clickability.click_map import SIGMA, SoftMask
-from intrabench.clickability.examples import Example, Prepared, kld, similarity
+from intrabench.clickability.examples import Example
 from intrabench.clickability.letterbox import SIZE
+from intrabench.clickability.prepared import Prepared, kld, similarity
 from intrabench.errors import IntraBenchError
 from intrabench.models.networks.segnext import SegNeXtClickability
 from intrabench.randomness import stream

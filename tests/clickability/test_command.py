@@ -15,7 +15,6 @@ from PIL import Image
 from intrabench.clickability.clicks_csv import read_clicks
 from intrabench.clickability.distance import Distance
 from intrabench.clickability.rclicks import RClicks
-from intrabench.models.networks import mscan
 from intrabench.registry import _click_model
 from intrabench.statistics.click_evaluation import evaluate, means
 from tests.clickability.simulated import examples
@@ -28,6 +27,8 @@ EXAMPLES = examples(6, SIDE, "command")  # every second one is of a first click
 @pytest.fixture
 def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A folder of pictures, their clicks, and the masks that were corrected, as options."""
+    from intrabench.models.networks import mscan
+
     monkeypatch.setattr(mscan, "DEPTHS", (1, 1, 1, 1))
     for folder in ("set/images", "set/masks", "previous"):
         (tmp_path / folder).mkdir(parents=True)

@@ -6,12 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
-from intrabench.clickability.letterbox import Letterbox, network_input
 from tests.models.networks.clickability import golden
 
 SHAPES = ["60x100", "100x60", "500x430", "333x1000", "97x97"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    global torch, Letterbox, network_input
+    import torch
+
+    from intrabench.clickability.letterbox import Letterbox, network_input
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from intrabench import specs
 from intrabench.clickability.rclicks import RClicks
@@ -17,6 +16,13 @@ from intrabench.errors import IntraBenchError
 from tests.models.networks.clickability import filled, golden, one_core
 
 IMAGE, MASK = np.zeros((8, 8, 3), np.uint8), np.ones((8, 8), bool)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    global torch
+    import torch
 
 
 @pytest.fixture(scope="module", autouse=True)

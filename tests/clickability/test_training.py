@@ -10,24 +10,32 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
-from torch import Tensor
 
-from intrabench.clickability import training
 from intrabench.clickability.base import Clickability
 from intrabench.clickability.click_map import click_map
 from intrabench.clickability.click_metrics import click_metrics
 from intrabench.clickability.distance import Distance
-from intrabench.clickability.examples import Example, Prepared, kld, similarity
+from intrabench.clickability.examples import Example
 from intrabench.clickability.rclicks import RClicks
-from intrabench.clickability.training import Epoch, Settings, learning_rate, train
 from intrabench.errors import IntraBenchError
-from intrabench.models.networks import mscan
 from tests.clickability.simulated import examples
 from tests.models.networks.clickability import golden, one_core
 
-SMALL = Settings(epochs=2, batch=4, lr=3e-3, size=32, sigma=60)
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    global torch, Tensor, training, Prepared, kld, similarity, Epoch, Settings, learning_rate, train, mscan, SMALL
+    import torch
+    from torch import Tensor
+
+    from intrabench.clickability import training
+    from intrabench.clickability.prepared import Prepared, kld, similarity
+    from intrabench.clickability.training import Epoch, Settings, learning_rate, train
+    from intrabench.models.networks import mscan
+
+    SMALL = Settings(epochs=2, batch=4, lr=3e-3, size=32, sigma=60)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-import torch
 
 import intrabench
 from intrabench.engine.check import check
@@ -33,6 +32,13 @@ pytestmark = [pytest.mark.usefixtures("data"), pytest.mark.filterwarnings("ignor
 SMALL = "phantom:shape=16x32x32,instances=2"
 COLUMNS = ["model", "prompter", "target", "status", "dice", "prompts_hash"]
 SENTENCE = "cannot be written into; copy the array first, array.copy()"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    global torch
+    import torch
 
 
 @dataclass(eq=False)

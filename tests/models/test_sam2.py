@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from intrabench.models.base import Runtime
-from intrabench.models.networks.sam2 import LENGTH
 from intrabench.models.parts import resize
 from intrabench.models.parts.slice_model import SliceItem
 from intrabench.models.sam2 import SAM2, as_points
@@ -20,6 +18,15 @@ from tests.models.stub import item
 
 GOLDEN = fixture("sam2.1_hiera_t")
 SHAPE = GOLDEN["input_u8"].shape
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    global torch, LENGTH
+    import torch
+
+    from intrabench.models.networks.sam2 import LENGTH
 
 
 @pytest.fixture(scope="module")

@@ -7,15 +7,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from intrabench.models.base import Answer, Failure, Region, Request
-from intrabench.models.networks import sam2_video as networks
-from intrabench.models.networks.sam2_video import Outcome, Past, SlicePrompt
 from intrabench.models.sam2_video import SAM2Video
 from intrabench.prompts import Prompts, Turn, boxes, points
 from intrabench.volume import Volume
 from tests.models.stub import answers, request
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    global torch, networks, Outcome, Past, SlicePrompt
+    import torch
+
+    from intrabench.models.networks import sam2_video as networks
+    from intrabench.models.networks.sam2_video import Outcome, Past, SlicePrompt
 
 
 class Recorder:

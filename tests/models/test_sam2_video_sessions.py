@@ -11,21 +11,27 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from scipy import ndimage
 
 from intrabench.models.base import Answer, Request, Runtime
-from intrabench.models.networks.sam2 import Release, build_sam2
-from intrabench.models.networks.sam2_video import REACH, Past, fill_holes
 from intrabench.models.sam2_video import SAM2Video
 from intrabench.prompts import Prompts, Turn
 from intrabench.volume import Volume
 from tests.models.stub import answers
 
-pytest.importorskip("sam2")
-
 SIDE = 128
 SHAPE = (7, 64, 128)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    pytest.importorskip("sam2")
+    global torch, Release, build_sam2, REACH, Past, fill_holes
+    import torch
+
+    from intrabench.models.networks.sam2 import Release, build_sam2
+    from intrabench.models.networks.sam2_video import REACH, Past, fill_holes
 
 
 def movie() -> np.ndarray:

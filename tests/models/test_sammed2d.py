@@ -7,10 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-pytest.importorskip("segment_anything")
-
-import torch
-
 from intrabench.models.base import Runtime
 from intrabench.models.parts import resize
 from intrabench.models.parts.embedding_cache import packed
@@ -25,6 +21,14 @@ from tests.models.stub import item
 SIDE = 256
 GOLDEN = fixture("sam_med2d_vit_b")
 UPSCALED = (200, 300)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    pytest.importorskip("segment_anything")
+    global torch
+    import torch
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("segment_anything")
-
-import torch
-
 import intrabench
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Answer, Failure, Region, Request
@@ -28,6 +24,14 @@ from tests.models.stub import answers, request
 
 GOLDEN = fixture("sammed3d_crop")
 MIDDLE = 64
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    pytest.importorskip("segment_anything")
+    global torch
+    import torch
 
 
 class Recorder:

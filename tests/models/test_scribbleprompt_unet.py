@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-import torch
 
 from intrabench.models.base import Failure
 from intrabench.models.parts.slice_model import SliceItem
@@ -18,6 +17,13 @@ from tests.models.stub import answers, item, request
 
 CASES = ("p1", "p3", "box", "p3_box", "p3_mask", "none")
 GOLDEN = fixture("scribbleprompt_unet")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    global torch
+    import torch
 
 
 @pytest.fixture(scope="module")
@@ -116,12 +122,12 @@ def test_boxes_are_drawn_as_published(policy: Callable[..., np.ndarray], shape: 
     assert seen > 40
 
 
-@pytest.mark.parametrize(("policy", "dtype"), [("official", torch.float32), ("radioactive", torch.float64)])
+@pytest.mark.parametrize(("policy", "dtype"), [("official", "float32"), ("radioactive", "float64")])
 @pytest.mark.parametrize("side", [98, 110, 214])
-def test_points_are_cut_off_in_the_precision_of_published_code(policy: str, dtype: torch.dtype, side: int) -> None:
+def test_points_are_cut_off_in_the_precision_of_published_code(policy: str, dtype: str, side: int) -> None:
     """The middle of such a slice comes a little before a pixel in one precision, and on it in the other."""
     model = ScribblePromptUNet(policy=policy)  # type: ignore[arg-type]
-    for n, expected in enumerate((torch.arange(side, dtype=dtype) * (SIDE / side)).int().tolist()):
+    for n, expected in enumerate((torch.arange(side, dtype=getattr(torch, dtype)) * (SIDE / side)).int().tolist()):
         drawn = model.channels(item([(n, n, 1)], shape=(side, side), embedding=np.zeros((SIDE, SIDE))))
         assert np.argwhere(drawn[2]).tolist() == [[expected, expected]]
 

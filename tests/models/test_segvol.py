@@ -8,14 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("segment_anything")
-
-import torch
-from torch.nn import functional
-
 from intrabench.models.base import Answer, Failure, Region, Request
-from intrabench.models.networks import segvol_zoom
-from intrabench.models.networks.segvol import WINDOW
 from intrabench.models.segvol import SegVol
 from intrabench.prompts import Prompts, Turn, box3d, boxes, points
 from intrabench.registry import make
@@ -28,6 +21,18 @@ START, SIDES = (4, 4, 7), (36, 56, 57)
 """Of the scene: all but air and the darkest tissue."""
 BRIGHT = (slice(5, 40), slice(20, 50), slice(20, 60))
 """What the network finds; it takes two windows."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    pytest.importorskip("segment_anything")
+    global torch, functional, segvol_zoom, WINDOW
+    import torch
+    from torch.nn import functional
+
+    from intrabench.models.networks import segvol_zoom
+    from intrabench.models.networks.segvol import WINDOW
 
 
 class Recorder:

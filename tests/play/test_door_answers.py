@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from intrabench.errors import in_words
 from intrabench.mask import Mask, Region
@@ -38,6 +37,13 @@ WRONG_ANSWERS = {
     "it is valid on slices and in a box; give one of them": Answer(Mask.empty(), Region((1,), (0, 0, 0, 1, 1, 1))),
     "its reach is the box 2, 0, 0, 1, 8, 9, whose end lies before": Answer(Mask.empty(), reach=(2, 0, 0, 1, 8, 9)),
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    global torch
+    import torch
 
 
 @pytest.mark.parametrize("sentence", WRONG_ANSWERS)

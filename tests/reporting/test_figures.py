@@ -22,9 +22,12 @@ from intrabench.statistics.steps import steps
 from tests.reporting.page.page_of import store
 from tests.results.made import curve
 
-pytest.importorskip("matplotlib")
-
 NAMES = ("dice_against_interactions", "dice_against_dof", "dice_against_seconds_human", "dice_against_machine_s")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _matplotlib() -> None:
+    pytest.importorskip("matplotlib")
 
 
 def several() -> pl.DataFrame:

@@ -8,7 +8,6 @@ from pathlib import Path
 import nibabel as nib
 import numpy as np
 import pytest
-import SimpleITK as sitk
 from PIL import Image
 
 from intrabench import registry
@@ -179,6 +178,8 @@ def test_other_formats(tmp_path: Path) -> None:
     root = tmp_path / "mha"
     for folder, array in (("images", image()), ("labels", labels())):
         (root / folder).mkdir(parents=True)
+        import SimpleITK as sitk
+
         written = sitk.GetImageFromArray(array.T)
         written.SetSpacing((1, 1, 2.5))
         written.SetOrigin((-40, -12, -9))

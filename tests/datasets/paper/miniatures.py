@@ -12,7 +12,6 @@ from typing import Any
 
 import nibabel as nib
 import numpy as np
-import SimpleITK as sitk
 import zstandard
 
 from intrabench import registry
@@ -66,6 +65,8 @@ def itk(suffix: str, array: Array, affine: Array) -> bytes:
     """A file in a format that ITK knows (``.mha``, ``.nrrd``) of an array in file order; `affine`: to RAS mm."""
     to_lps = np.diag([-1.0, -1.0, 1.0, 1.0]) @ affine
     spacing = np.linalg.norm(to_lps[:3, :3], axis=0)
+    import SimpleITK as sitk
+
     image = sitk.GetImageFromArray(array.transpose(2, 1, 0))
     image.SetSpacing(spacing.tolist())
     image.SetOrigin(to_lps[:3, 3].tolist())

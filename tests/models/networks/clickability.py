@@ -7,14 +7,17 @@ import math
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from intrabench.models.networks.segnext import SegNeXtClickability
 from tests.conftest import GOLDEN
+
+if TYPE_CHECKING:  # imported where it is needed: collecting tests is quick without torch
+    import torch
+
+    from intrabench.models.networks.segnext import SegNeXtClickability
 
 FOLDER = GOLDEN / "rclicks"
 
@@ -22,6 +25,8 @@ FOLDER = GOLDEN / "rclicks"
 @contextmanager
 def one_core() -> Iterator[None]:
     """Inside, torch computes on one core: on a busy machine several would spend their time waiting for each other."""
+    import torch
+
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -35,6 +40,10 @@ def golden(name: str) -> dict[str, Any]:
 
 def filled() -> SegNeXtClickability:
     """The network with the golden weights; its keys, types, shapes and the weights' sum must be the golden ones."""
+    import torch
+
+    from intrabench.models.networks.segnext import SegNeXtClickability
+
     network = SegNeXtClickability()
     own = network.state_dict()
     expected = json.loads((FOLDER / "network_keys.json").read_text())

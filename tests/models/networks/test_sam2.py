@@ -8,10 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from torch.nn import functional
 
-from intrabench.models.networks.sam2 import LENGTH, Sam2Network, build_sam2, prepare, unpack
 from tests.models.networks.parity import close, filled, fixture
 
 KEYS = "sam2.1_hiera_t"
@@ -20,10 +17,22 @@ DATA = fixture(KEYS)
 SCALE = np.array([1024 / 900, 1024 / 768], dtype=np.float32)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    global torch, functional, LENGTH, Sam2Network, build_sam2, prepare, unpack
+    import torch
+    from torch.nn import functional
+
+    from intrabench.models.networks.sam2 import LENGTH, Sam2Network, build_sam2, prepare, unpack
+
+
 @cache
 def built() -> Sam2Network:
     """SAM 2.1 t with the fixture's weights, shared by all tests: what changes it has to change it back."""
     pytest.importorskip("sam2")
+    from intrabench.models.networks.sam2 import build_sam2
+
     network = build_sam2("t", "2.1")
     filled(network, KEYS)
     return network

@@ -9,14 +9,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from torch.nn import functional
 
-from intrabench.models.networks.sam2_video import Outcome, Past, SlicePrompt, Tracker, fill_holes, play_round
 from tests.models.networks.parity import close, fixture
 from tests.models.networks.test_sam2 import built
 
 DATA = fixture("sam2.1_hiera_t_video")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    global torch, functional, Outcome, Past, SlicePrompt, Tracker, fill_holes, play_round
+    import torch
+    from torch.nn import functional
+
+    from intrabench.models.networks.sam2_video import Outcome, Past, SlicePrompt, Tracker, fill_holes, play_round
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import torch
 
 from intrabench.models.networks.sam import decode
-from intrabench.models.networks.sammed2d import build_sammed2d
 from tests.models.networks.parity import close, filled, fixture
 
 CASES = (
@@ -22,6 +20,15 @@ CASES = (
     ("p3_mask_multi", "p3 mask"),
     ("box_mask_multi", "box mask"),
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    global torch, build_sammed2d
+    import torch
+
+    from intrabench.models.networks.sammed2d import build_sammed2d
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +85,7 @@ def test_encoder(golden: dict[str, Any], image: torch.Tensor, activations: dict[
 
 
 @pytest.mark.parametrize(("case", "prompts"), CASES)
-@torch.inference_mode()
+@pytest.mark.usefixtures("inference")
 def test_prompts(
     golden: dict[str, Any], network: Any, activations: dict[str, torch.Tensor], case: str, prompts: str
 ) -> None:
@@ -93,7 +100,7 @@ def test_prompts(
     close(iou, golden[f"{case}_iou"])
 
 
-@torch.inference_mode()
+@pytest.mark.usefixtures("inference")
 def test_best_mask_upscaled(golden: dict[str, Any], network: Any, activations: dict[str, torch.Tensor]) -> None:
     sparse, dense = encoded(network, golden, "box")
     positions = network.prompt_encoder.get_dense_pe()
@@ -105,7 +112,7 @@ def test_best_mask_upscaled(golden: dict[str, Any], network: Any, activations: d
     assert int((up.sigmoid() > 0.5).sum()) == pytest.approx(int(golden["box_multi_up_fg"]), rel=1e-3)
 
 
-@torch.inference_mode()
+@pytest.mark.usefixtures("inference")
 def test_several_embeddings_with_a_prompt_each(
     golden: dict[str, Any], network: Any, activations: dict[str, torch.Tensor]
 ) -> None:

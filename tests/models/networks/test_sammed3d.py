@@ -5,13 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import torch
-from torch.nn import functional
 
-from intrabench.models.networks.sammed3d import Attention, SamMed3D, build_sammed3d
 from tests.models.networks.parity import close, filled, fixture
 
 CASES = ("p1_zeromask", "p1_nomask", "p3_zeromask", "p3_mask", "p1_zeromask_multi", "p3_prevlogits")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    global torch, functional, Attention, SamMed3D, build_sammed3d
+    import torch
+    from torch.nn import functional
+
+    from intrabench.models.networks.sammed3d import Attention, SamMed3D, build_sammed3d
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +72,7 @@ def test_encoder(golden: dict[str, Any], activations: dict[str, torch.Tensor]) -
 
 
 @pytest.mark.parametrize("case", CASES)
-@torch.inference_mode()
+@pytest.mark.usefixtures("inference")
 def test_prompts(golden: dict[str, Any], network: SamMed3D, activations: dict[str, torch.Tensor], case: str) -> None:
     given = prompts(golden, case)
     sparse, dense = network.prompt_encoder(*given)
@@ -81,7 +88,7 @@ def test_dense_positions(golden: dict[str, Any], network: SamMed3D) -> None:
     close(network.prompt_encoder.dense_positions()[:, ::3], golden["dense_pe_s"])
 
 
-@torch.inference_mode()
+@pytest.mark.usefixtures("inference")
 def test_mask_upscaled(golden: dict[str, Any], network: SamMed3D, activations: dict[str, torch.Tensor]) -> None:
     low, _ = network.decode(activations["embedding"], *prompts(golden, "p1_zeromask"))
     up = functional.interpolate(low, size=(128, 128, 128), mode="trilinear", align_corners=False)
@@ -89,7 +96,7 @@ def test_mask_upscaled(golden: dict[str, Any], network: SamMed3D, activations: d
     assert int((up.sigmoid() > 0.5).sum()) == pytest.approx(int(golden["p1_zeromask_up_fg_voxels"]), rel=1e-3)
 
 
-@torch.inference_mode()
+@pytest.mark.usefixtures("inference")
 def test_several_embeddings_with_a_prompt_each(
     golden: dict[str, Any], network: SamMed3D, activations: dict[str, torch.Tensor]
 ) -> None:
@@ -106,7 +113,7 @@ def test_several_embeddings_with_a_prompt_each(
         close(iou[own], own_iou.numpy(), atol=1e-5)
 
 
-@torch.inference_mode()
+@pytest.mark.usefixtures("inference")
 def test_absent_points(golden: dict[str, Any], network: SamMed3D) -> None:
     coords, _, _ = prompts(golden, "p3_mask")
     sparse, _ = network.prompt_encoder(coords, torch.tensor([[1, -1, -1]]), None)
@@ -114,7 +121,7 @@ def test_absent_points(golden: dict[str, Any], network: SamMed3D) -> None:
     assert torch.equal(sparse[:, 2], sparse[:, 3])
 
 
-@torch.inference_mode()
+@pytest.mark.usefixtures("inference")
 def test_window_is_the_cube_padded_by_zeros() -> None:
     torch.manual_seed(0)
     attention = Attention(8, 2, window=4)

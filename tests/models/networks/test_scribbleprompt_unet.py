@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
-from intrabench.models.networks.scribbleprompt_unet import ScribblePromptUNet
 from tests.models.networks.parity import close, filled, fixture
 
 CASES = {
@@ -21,6 +19,15 @@ CASES = {
     "all": "p3 box scribbles mask",
     "none": "",
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    global torch, ScribblePromptUNet
+    import torch
+
+    from intrabench.models.networks.scribbleprompt_unet import ScribblePromptUNet
 
 
 @pytest.fixture(scope="module")
@@ -52,14 +59,14 @@ def network_input(golden: dict[str, Any], case: str) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("case", CASES)
-@torch.inference_mode()
+@pytest.mark.usefixtures("inference")
 def test_logits(golden: dict[str, Any], network: torch.nn.Module, case: str) -> None:
     channels = network_input(golden, case)
     close(channels.sum(dim=(2, 3)), golden[f"{case}_input_chan_sums"], atol=1e-2)
     close(network(channels), golden[f"{case}_logits"])
 
 
-@torch.inference_mode()
+@pytest.mark.usefixtures("inference")
 def test_activations(golden: dict[str, Any], network: Any) -> None:
     seen: dict[str, torch.Tensor] = {}
     modules = {"down0": network.downs[0], "bottleneck": network.bottleneck, "up_last": network.ups[7]}
@@ -80,7 +87,7 @@ def test_inputs_are_those_of_the_fixture(golden: dict[str, Any]) -> None:
     np.testing.assert_array_equal(network_input(golden, "box")[:, 1:2], golden["box_input_u8"])
 
 
-@torch.inference_mode()
+@pytest.mark.usefixtures("inference")
 def test_other_sizes() -> None:
     network = ScribblePromptUNet(inputs=4, outputs=2, widths=(3, 4, 5))
     assert network(torch.zeros(2, 4, 24, 40)).shape == (2, 2, 24, 40)

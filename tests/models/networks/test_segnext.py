@@ -7,13 +7,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from torch import Tensor
 
-from intrabench.models.networks.mscan import DropPath
-from intrabench.models.networks.segnext import Factorisation, SegNeXtClickability
 from tests.models.networks.clickability import filled, golden, one_core
 from tests.models.networks.parity import close
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    global torch, Tensor, DropPath, Factorisation, SegNeXtClickability
+    import torch
+    from torch import Tensor
+
+    from intrabench.models.networks.mscan import DropPath
+    from intrabench.models.networks.segnext import Factorisation, SegNeXtClickability
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -46,7 +53,7 @@ def test_it_has_the_published_number_of_parameters_and_entries(network: SegNeXtC
     assert len(network.state_dict()) == 862
 
 
-@torch.inference_mode()
+@pytest.mark.usefixtures("inference")
 def test_stages(expected: dict[str, Any], network: SegNeXtClickability) -> None:
     images, masks = given(expected, "a")
     stages = network.encoder_decoder.backbone(images, network.maps_transform(masks))
@@ -54,20 +61,20 @@ def test_stages(expected: dict[str, Any], network: SegNeXtClickability) -> None:
         close(stage[:, ::16], expected[f"a/stage{number}"])
 
 
-@torch.inference_mode()
+@pytest.mark.usefixtures("inference")
 def test_answers(expected: dict[str, Any], network: SegNeXtClickability) -> None:
     images, masks = given(expected, "a")
     close(network.logits(images, masks), expected["a/logits"])
     close(network(images, masks), expected["a/output"])
 
 
-@torch.inference_mode()
+@pytest.mark.usefixtures("inference")
 def test_answers_of_the_published_size(expected: dict[str, Any], network: SegNeXtClickability) -> None:
     images, masks = given(expected, "b")
     close(network.logits(images, masks), expected["b/logits"])
 
 
-@torch.inference_mode()
+@pytest.mark.usefixtures("inference")
 def test_each_of_a_batch_is_stretched_by_itself(expected: dict[str, Any], network: SegNeXtClickability) -> None:
     images, masks = given(expected, "a")
     together = network(torch.cat([images, images.flip(3)]), torch.cat([masks, masks.flip(3)]))
@@ -76,7 +83,7 @@ def test_each_of_a_batch_is_stretched_by_itself(expected: dict[str, Any], networ
     assert together.amax(dim=(1, 2, 3)).tolist() == pytest.approx([1, 1])
 
 
-@torch.inference_mode()
+@pytest.mark.usefixtures("inference")
 def test_factorisation_finds_what_has_the_rank() -> None:
     generator = torch.Generator().manual_seed(1)
     with torch.random.fork_rng():

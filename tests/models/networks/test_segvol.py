@@ -5,14 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import torch
-from torch.nn import functional
 
-from intrabench.models.networks.segvol import WINDOW, build_segvol, upscaled
 from tests.models.networks.parity import close, filled, fixture
 
 CASES = ("p1", "p3", "p2ign", "box", "p3_box")
 STRIDES = {"patch_embedding": (37, 16), "block0": (37, 16), "block5": (37, 16), "block11": (37, 16), "tokens": (19, 12)}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    global torch, functional, WINDOW, build_segvol, upscaled
+    import torch
+    from torch.nn import functional
+
+    from intrabench.models.networks.segvol import WINDOW, build_segvol, upscaled
 
 
 @pytest.fixture(scope="module")

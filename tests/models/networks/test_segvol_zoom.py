@@ -6,25 +6,24 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from torch.nn import functional
 
 from intrabench.mask import box_slices
-from intrabench.models.networks.segvol import WINDOW, build_segvol, upscaled
-from intrabench.models.networks.segvol_zoom import (
-    Crop,
-    Prompts,
-    drawn,
-    in_crop,
-    region,
-    segment,
-    windows,
-    zoom_in,
-)
 from tests.models.networks.parity import close, filled, fixture
 
 SHAPE = (40, 270, 262)
 WHOLE = (0, 0, 0, *SHAPE)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    global torch, functional, WINDOW, build_segvol, upscaled
+    global Crop, Prompts, drawn, in_crop, region, segment, windows, zoom_in
+    import torch
+    from torch.nn import functional
+
+    from intrabench.models.networks.segvol import WINDOW, build_segvol, upscaled
+    from intrabench.models.networks.segvol_zoom import Crop, Prompts, drawn, in_crop, region, segment, windows, zoom_in
 
 
 class Recorder:
@@ -91,7 +90,7 @@ def asked(mode: str) -> Prompts:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["box", "point"])
-@torch.inference_mode()
+@pytest.mark.usefixtures("inference")
 def test_zoom_is_the_official_one(network: Any, crop: Crop, embedding: torch.Tensor, mode: str) -> None:
     golden = {key.removeprefix(f"{mode}_"): value for key, value in fixture("segvol_zoom").items() if mode in key}
     model, prompts = Recorder(network), asked(mode)
@@ -124,7 +123,7 @@ def test_zoom_is_the_official_one(network: Any, crop: Crop, embedding: torch.Ten
     assert int((final > 0).sum()) == int((logits > 0).sum())  # so the region's logits are the whole answer
 
 
-@torch.inference_mode()
+@pytest.mark.usefixtures("inference")
 def test_zoom_with_one_window_is_the_official_one(network: Any, crop: Crop) -> None:
     golden, model = fixture("segvol_zoom1"), Recorder(network)
     roi = (*golden["slices"][:, 0].tolist(), *golden["slices"][:, 1].tolist())

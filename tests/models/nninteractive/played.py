@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Request, Runtime
@@ -41,6 +40,7 @@ def made(folder: Path | None, autozoom: bool = True, **runtime: Any) -> NnIntera
 
 def by_hand(folder: Path, array: np.ndarray, autozoom: bool = False) -> Any:
     """A session as the package's README makes it."""
+    import torch
     from nnInteractive.inference.inference_session import nnInteractiveInferenceSession
 
     threads = torch.get_num_threads()  # which it sets for the whole process

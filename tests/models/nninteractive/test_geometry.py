@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from intrabench.mask import Mask
 from intrabench.models.nninteractive import NnInteractive
@@ -48,6 +47,13 @@ from tests.models.nninteractive.played import (
     turns_of,
 )
 from tests.models.nninteractive_folder import write_folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    global torch
+    import torch
 
 
 class TestGeometry:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,6 +40,13 @@ from tests.models.nninteractive.played import (
     turns_of,
 )
 from tests.models.nninteractive_folder import write_folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    global torch
+    import torch
 
 
 class TestState:

@@ -7,11 +7,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-import torch
 
 from intrabench.models.parts.batching import batched, release_memory, room_for
 
 Call = Callable[[Sequence[int]], list[int]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    global torch
+    import torch
 
 
 def doubling(asked: list[list[int]], trouble: Callable[[Sequence[int]], None] = lambda items: None) -> Call:
@@ -54,8 +60,9 @@ def memory_for(most: int, error: type[Exception]) -> Callable[[Sequence[int]], N
     return trouble
 
 
-@pytest.mark.parametrize("error", [MemoryError, torch.OutOfMemoryError])
-def test_batches_are_halved_when_memory_runs_out(error: type[Exception]) -> None:
+@pytest.mark.parametrize("gpu", [False, True])
+def test_batches_are_halved_when_memory_runs_out(gpu: bool) -> None:
+    error = torch.OutOfMemoryError if gpu else MemoryError
     asked: list[list[int]] = []
     assert outcomes(doubling(asked, memory_for(2, error)), range(8), 8) == ([0, 2, 4, 6, 8, 10, 12, 14], [2] * 8)
     assert asked == [[*range(8)], [0, 1, 2, 3], [0, 1], [2, 3], [4, 5, 6, 7], [4, 5], [6, 7]]
@@ -75,8 +82,10 @@ def test_a_padded_item_is_tried_alone_before_it_is_given_up() -> None:
     assert asked == [[7, 7, 7, 7], [7, 7], [7]]
 
 
-@pytest.mark.parametrize("error", [MemoryError, torch.OutOfMemoryError])
-def test_an_item_too_large_by_itself_fails_alone(error: type[Exception]) -> None:
+@pytest.mark.parametrize("gpu", [False, True])
+def test_an_item_too_large_by_itself_fails_alone(gpu: bool) -> None:
+    error = torch.OutOfMemoryError if gpu else MemoryError
+
     def trouble(items: Sequence[int]) -> None:
         if 3 in items:
             raise error("all gone")

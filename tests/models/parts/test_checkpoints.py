@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Runtime
 from intrabench.models.parts.checkpoints import fill, read
 from tests.models.conftest import Own
 
-STATE = {"weight": torch.tensor([[1.0, 2.0]]), "bias": torch.tensor([3.0])}
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    global torch, STATE
+    import torch
+
+    STATE = {"weight": torch.tensor([[1.0, 2.0]]), "bias": torch.tensor([3.0])}
 
 
 class Runs:
@@ -85,32 +92,37 @@ def test_the_registered_file_is_the_one_that_is_taken(own: Own, folder: Path) ->
 
 
 DIFFERENCES = [
-    ({"weight": STATE["weight"]}, "1 missing: bias"),
-    (STATE | {"c": STATE["bias"]}, "1 unexpected: c"),
-    (STATE | {f"k{n}": STATE["bias"] for n in range(5)}, "5 unexpected: k0, k1, k2, ..."),
-    (STATE | {"weight": torch.zeros(3, 2)}, "1 of another shape: weight (3, 2) instead of (1, 2)"),
-    (STATE | {"weight": 3.0}, "1 of another shape: weight () instead of (1, 2)"),
-    ({"weights": STATE["weight"]}, "2 missing: bias, weight; 1 unexpected: weights"),
+    (lambda: {"weight": STATE["weight"]}, "1 missing: bias"),
+    (lambda: STATE | {"c": STATE["bias"]}, "1 unexpected: c"),
+    (lambda: STATE | {f"k{n}": STATE["bias"] for n in range(5)}, "5 unexpected: k0, k1, k2, ..."),
+    (lambda: STATE | {"weight": torch.zeros(3, 2)}, "1 of another shape: weight (3, 2) instead of (1, 2)"),
+    (lambda: STATE | {"weight": 3.0}, "1 of another shape: weight () instead of (1, 2)"),
+    (lambda: {"weights": STATE["weight"]}, "2 missing: bias, weight; 1 unexpected: weights"),
 ]
 
 
 @pytest.mark.parametrize(("state", "difference"), DIFFERENCES)
-def test_what_does_not_fit_is_told_in_words(own: Own, state: dict[str, Any], difference: str) -> None:
+def test_what_does_not_fit_is_told_in_words(own: Own, state: Callable[[], Any], difference: str) -> None:
     own(file="linear_v1.pth")
     told = f"some.pth is not a checkpoint of linear ({difference}); give the file of own (linear_v1.pth)"
-    assert refusal(saved(state)) == told
+    assert refusal(saved(state())) == told
 
 
-@pytest.mark.parametrize("content", [[1, 2], torch.zeros(2), torch.nn.Linear(2, 1)], ids=["list", "tensor", "module"])
-def test_what_is_no_state_dict_is_told(own: Own, content: Any) -> None:
+@pytest.mark.parametrize(
+    "content", [lambda: [1, 2], lambda: torch.zeros(2), lambda: torch.nn.Linear(2, 1)], ids=["list", "tensor", "module"]
+)
+def test_what_is_no_state_dict_is_told(own: Own, content: Callable[[], Any]) -> None:
     own(container="model")
-    assert "expected a state dict; fetch it again" in refusal(saved(content))
+    assert "expected a state dict; fetch it again" in refusal(saved(content()))
 
 
-@pytest.mark.parametrize("content", [{"model": torch.zeros(2)}, {"model": torch.nn.Linear(2, 1)}, {1: torch.zeros(2)}])
-def test_what_is_no_state_dict_inside_is_told_too(own: Own, content: Any) -> None:
+@pytest.mark.parametrize(
+    "content",
+    [lambda: {"model": torch.zeros(2)}, lambda: {"model": torch.nn.Linear(2, 1)}, lambda: {1: torch.zeros(2)}],
+)
+def test_what_is_no_state_dict_inside_is_told_too(own: Own, content: Callable[[], Any]) -> None:
     own(container="model")
-    assert "expected a state dict; fetch it again" in refusal(saved(content))
+    assert "expected a state dict; fetch it again" in refusal(saved(content()))
 
 
 @pytest.mark.parametrize("keep", [0, 20, 700])

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from intrabench.doing import Phase, listen
 from intrabench.mask import Mask
@@ -21,6 +20,13 @@ from tests.models.stub import stub
 
 VOLUME = Volume.from_canonical(np.arange(6 * 8 * 10, dtype=np.int16).reshape(6, 8, 10))
 FULL = (0, 0, 8, 10)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    global torch
+    import torch
 
 
 @dataclass(eq=False)

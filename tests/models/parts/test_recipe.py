@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 from intrabench.errors import IntraBenchError
 from intrabench.models.parts import resize
@@ -27,6 +26,13 @@ RECIPES = {
     "sam2": Recipe("volume", "squash_smooth", "first_click", "logits"),
     "sam2:policy=radioactive": Recipe("volume", "squash_smooth", "single", "logits", 0.0, True, "rounded"),
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    global torch
+    import torch
 
 
 @pytest.mark.parametrize("spec", RECIPES)

@@ -12,7 +12,6 @@ pytest.importorskip("cv2")
 import cv2
 from PIL import Image
 
-from intrabench.models.networks.sam2 import prepare
 from intrabench.models.parts.resize import Frame, Resize, fit, frame, pad
 
 POLICIES: tuple[Resize, ...] = Resize.__args__  # type: ignore[attr-defined]
@@ -160,6 +159,8 @@ def test_cubic_stays_within_the_values_of_the_image() -> None:
 
 
 def test_smooth_is_the_transform_of_sam2() -> None:
+    from intrabench.models.networks.sam2 import prepare
+
     image = np.random.default_rng(0).integers(0, 256, (40, 1500)).astype(np.uint8)  # grows and shrinks
     resized = fit(image, "squash_smooth", 1024)[0] / 255
     mean, deviation = 0.456, 0.224  # of ImageNet's green

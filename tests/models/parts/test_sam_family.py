@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from intrabench.models.base import Answer, Failure, Request
 from intrabench.models.parts import embedding_cache
@@ -19,6 +18,13 @@ from tests.models.stub import SIDE, Stub, answers, item, request, stub
 DEPTH = 45
 TARGETS = 6
 SLICES = range(2, 42)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    global torch
+    import torch
 
 
 @pytest.fixture(scope="module")

@@ -7,17 +7,24 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-import torch
 
 from intrabench.models.parts.random_weights import random_state
 from intrabench.models.weights.registry import sha256_of_path
 from intrabench.results.parts import read_rows
 from tests.conftest import Said
-from tests.models.tiny_network import Net
 
 PLUGIN = str(Path(__file__).parents[1] / "tiny_network.py")
 WORDS = ["-p", "points_slice:n=2", "-d", "phantom:shape=4x24x24,instances=2", "--plugin", PLUGIN]
 pytestmark = pytest.mark.usefixtures("folder")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without torch."""
+    global torch, Net
+    import torch
+
+    from tests.models.tiny_network import Net
 
 
 def test_random_weights_are_marked_in_every_row_of_every_model(say: Callable[..., Said]) -> None:
