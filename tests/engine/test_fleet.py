@@ -146,6 +146,13 @@ def test_a_scheduler_that_does_not_answer_ends_the_run(monkeypatch: pytest.Monke
         answered(gone)
 
 
+def test_a_scheduler_that_is_gone_tells_of_no_workers() -> None:
+    client = Client()
+    client.scheduler_info = lambda n_workers: {}  # type: ignore[method-assign,assignment,misc]
+    with pytest.raises(Unfinished, match=r"^the Dask scheduler is gone; "):
+        arriving(client).look()
+
+
 @pytest.fixture
 def fleet() -> Fleet:
     """A fleet whose client does nothing."""

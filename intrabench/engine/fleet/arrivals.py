@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from functools import partial
 from threading import Thread
 from typing import Any, TypeVar
 
@@ -78,8 +77,8 @@ class Arrivals:
             Unfinished: the scheduler is gone.
             IntraBenchError: a worker cannot take part.
         """
-        found = answered(partial(self.client.scheduler_info, n_workers=-1))  # some versions of Dask tell of five only
-        self.states = {address: one["status"] for address, one in found["workers"].items()}
+        found = answered(self._workers)
+        self.states = {address: one["status"] for address, one in found.items()}
         self._able &= self.states.keys()
         self._asked = {address: asked for address, asked in self._asked.items() if address in self.states}
         for address in sorted(self.states.keys() - self._able):
@@ -97,6 +96,11 @@ class Arrivals:
         if paused := sum(state == PAUSED for state in self.states.values()):
             return f"{several(paused, 'worker')} that Dask has paused; start them with a larger --memory-limit"
         return f"the answer of {several(len(self._asked), 'worker')}" if self._asked else ""
+
+    def _workers(self) -> dict[str, Any]:
+        """What the scheduler tells of each worker; without a number, some versions of Dask tell of five only."""
+        workers: dict[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]  # missing once it is gone
+        return workers
 
     def _heed(self, address: str) -> None:
         """Ask a worker, or take its answer."""
