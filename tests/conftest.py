@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+import typer.main
 from hypothesis import settings
 
 from intrabench import registry
@@ -25,6 +28,8 @@ GOLDEN = Path(__file__).parent / "golden"
 settings.register_profile("busy", deadline=None)  # no test fails because the machine has other work
 settings.load_profile("busy")
 
+get_command = cache(typer.main.get_command)  # reads the signatures of all commands, as often as one is typed
+
 
 IMPORTED = pytest.StashKey[frozenset[str]]()
 
@@ -32,6 +37,19 @@ IMPORTED = pytest.StashKey[frozenset[str]]()
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Notes which modules collecting the tests has imported."""
     session.config.stash[IMPORTED] = frozenset(sys.modules)
+    keep()
+
+
+def keep() -> None:
+    """What lives now stays: runs collect garbage, and would search all tests and libraries for it each time."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _keep() -> Iterator[None]:
+    yield
+    keep()
 
 
 @pytest.fixture(autouse=True)
@@ -64,6 +82,7 @@ def say(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, dat
 
     def call(*words: str) -> Said:
         monkeypatch.setattr(sys, "argv", ["intrabench", *words])
+        monkeypatch.setattr(typer.main, "get_command", get_command)
         with pytest.raises(SystemExit) as ended:
             main()
         printed = capsys.readouterr()
