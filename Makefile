@@ -10,7 +10,7 @@ demo: .venv/.demo
 		--dataset spine_ct --dataset spine_mr
 
 test: .venv/.dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-slow: .venv/.dev
 	$(BIN)/python -m pytest -m slow

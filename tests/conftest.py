@@ -46,6 +46,11 @@ def keep() -> None:
     gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    """At the end nothing stays, or libraries tell of what they leak."""
+    gc.unfreeze()
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _keep() -> Iterator[None]:
     yield
