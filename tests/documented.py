@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import typer
-
 import intrabench
 from intrabench import registry
 from intrabench.cli.describe import describe
@@ -22,6 +20,7 @@ from intrabench.cli.main import app
 from intrabench.cli.weights import weights_id
 from intrabench.metrics.known import metric
 from intrabench.protocols import chosen_rows, protocol, stopping
+from tests.conftest import get_command
 
 ROOT = Path(__file__).parents[1]
 PAGES = tuple(sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("*/README.md")}))
@@ -82,7 +81,7 @@ def check(words: list[str], results: Path) -> None:
 
 
 def _check_intrabench(words: list[str], results: Path) -> None:
-    command: Any = typer.main.get_command(app)
+    command: Any = get_command(app)
     path = []
     while words and hasattr(command, "commands"):
         path.append(words[0])

@@ -8,10 +8,9 @@ import importlib.util
 import io
 import re
 import shlex
-import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ import intrabench
 from intrabench.volume import Volume, write_nifti
 from intrabench.workspace import make_workspace
 from tests import documented
+from tests.conftest import Said
 from tests.server import Server, answer
 
 ROOT = documented.ROOT
@@ -33,16 +33,19 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_commands_of_the_page_work_in_order(page: str, data: Path) -> None:
+def test_the_commands_of_the_page_work_in_order(
+    page: str, say: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = Path.cwd()
     for line in "".join(blocks(page, "console")).splitlines():
         words = shlex.split(line.removeprefix("$ "))
         if words[0] == "cd":
             folder = folder / words[1]
+            monkeypatch.chdir(folder)
             continue
         assert words[0] == "intrabench"
-        done = subprocess.run([sys.executable, "-m", *words], cwd=folder, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+        said = say(*words[1:])
+        assert said.code == 0, f"{line}\n{said.out}{said.err}"
     if page == "adding_a_prompter":
         assert (folder / "preview.png").stat().st_size > 1000
     assert list(folder.glob("results/rows/*.parquet"))
