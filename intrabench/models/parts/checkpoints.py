@@ -12,7 +12,7 @@ from typing import Any
 from intrabench.bounded import believe
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Model
-from intrabench.models.parts.random_weights import random_state
+from intrabench.models.parts.random_weights import fill_randomly
 from intrabench.models.weights import registry as weights
 from intrabench.models.weights.registry import Weights
 
@@ -29,7 +29,7 @@ def fill(network: Any, model: Model) -> Any:
     if model.weights is None:
         return network
     if model.runtime.random:
-        network.load_state_dict(random_state(network))
+        fill_randomly(network)
         return network
     entry = weights.get(model.weights)
     path = weights.locate(entry.id, model.runtime.weights)

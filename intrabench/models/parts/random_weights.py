@@ -23,6 +23,15 @@ def random_state(network: Any, gain: float = 1.0) -> dict[str, Any]:
     return {key: _filled(key, tensor, gain) for key, tensor in network.state_dict().items()}
 
 
+def fill_randomly(network: Any, gain: float = 1.0) -> None:
+    """Give a network the weights of `random_state`, one tensor after the other: all at once would double its memory."""
+    import torch
+
+    with torch.no_grad():
+        for key, tensor in network.state_dict().items():
+            tensor.copy_(_filled(key, tensor, gain))
+
+
 def _filled(key: str, tensor: Any, gain: float) -> Any:
     import torch
 

@@ -22,16 +22,17 @@ def fixture(name: str) -> dict[str, Any]:
 
 def filled(network: torch.nn.Module, keys: str) -> torch.nn.Module:
     """The network with the fixture's weights; its keys, shapes and the weights themselves must be the fixture's."""
-    from intrabench.models.parts.random_weights import random_state
+    from intrabench.models.parts.random_weights import fill_randomly
 
     content = json.loads((FOLDER / f"{keys}.keys.json").read_text())
-    own = {key: list(tensor.shape) for key, tensor in network.state_dict().items()}
-    assert own == {key: entry["shape"] for key, entry in content["keys"].items()}
-    state = random_state(network, content["_meta"].get("gain", 1.0))
+    own = network.state_dict()
+    assert {key: list(tensor.shape) for key, tensor in own.items()} == {
+        key: entry["shape"] for key, entry in content["keys"].items()
+    }
+    fill_randomly(network, content["_meta"].get("gain", 1.0))
     for key, entry in content["keys"].items():
-        if state[key].dtype.is_floating_point:
-            np.testing.assert_allclose(state[key].flatten()[:3], entry["first"], atol=1e-5)
-    network.load_state_dict(state, strict=True)
+        if own[key].dtype.is_floating_point:
+            np.testing.assert_allclose(own[key].flatten()[:3], entry["first"], atol=1e-5)
     return network.eval()
 
 
