@@ -37,7 +37,7 @@ def wait(what: object, seconds: float = 60.0) -> None:
     [
         ("sleeping", {"run": signal.SIGKILL}),
         ("sleeping:busy=true", {"run": signal.SIGTERM}),
-        ("sleeping", {"run": signal.SIGHUP}),
+        pytest.param("sleeping", {"run": signal.SIGHUP}, marks=pytest.mark.slow),  # handled as TERM is
         ("sleeping", {"worker": signal.SIGKILL, "run": signal.SIGKILL}),
     ],
     ids=["KILL", "TERM while busy", "HUP", "KILL of both"],
