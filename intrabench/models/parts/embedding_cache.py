@@ -81,8 +81,8 @@ def said(quota: float) -> str:
 def cache_for(model: Model, volume: Volume) -> EmbeddingCache | None:
     """The cache of one image and one model; None if the runtime names none, or nothing is encoded.
 
-    The folder's name stands for everything that an embedding depends on, to the last bit: so the machine, threads and
-    batches are in it, too.
+    The folder's name stands for everything that an embedding depends on, so the machine and batches are in it, too. The
+    number of threads is not, although it moves last bits: it changes with the number of workers.
     """
     runtime = model.runtime
     if runtime.embeddings is None or not model.encodes:
@@ -104,7 +104,7 @@ def content_key(array: NDArray[np.generic], *made_by: str) -> str:
 
 
 def _surroundings(model: Model) -> Iterator[str]:
-    """Versions of packages, processor, threads and GPU, by which embeddings differ in their last bits."""
+    """Versions of packages, processor and GPU, by which embeddings differ in their last bits."""
     import torch
 
     for package in ("torch", "torchvision", "numpy", *model.requires):
@@ -112,7 +112,7 @@ def _surroundings(model: Model) -> Iterator[str]:
             yield f"{package} {importlib.metadata.version(package)}"
     if model.runtime.device == "cuda" and torch.cuda.is_available():
         yield torch.cuda.get_device_name()
-    yield f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()} {torch.get_num_threads()}"
+    yield f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}"
 
 
 class EmbeddingCache:
