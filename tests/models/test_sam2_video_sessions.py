@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,7 +80,21 @@ def predictor(model: SAM2Video) -> Any:
     with torch.random.fork_rng(devices=[]), initialize_config_module("sam2", version_base="1.2"):
         made = build_sam2_video_predictor(config, device="cpu", hydra_overrides_extra=[f"++model.image_size={SIDE}"])
     made.load_state_dict(model.network.state_dict())
+    made.forward_image = once_each(made.forward_image)
     return made
+
+
+def once_each(encode: Callable[[torch.Tensor], Any]) -> Callable[[torch.Tensor], Any]:
+    """An encoder that remembers all images; the predictor's own remembers the last one, and takes half of the time."""
+    known: dict[bytes, Any] = {}
+
+    def encoded(images: torch.Tensor) -> Any:
+        content = images.numpy().tobytes()
+        if content not in known:
+            known[content] = encode(images)
+        return known[content]
+
+    return encoded
 
 
 class Official:

@@ -36,6 +36,7 @@ def embeddings() -> torch.Tensor:
     return torch.cat([network.encode((frame[None] - mean) / deviation) for frame in frames])
 
 
+@pytest.mark.slow  # 20 seconds, most of them for three images of full size
 def test_fixture(embeddings: torch.Tensor) -> None:
     click = SlicePrompt(torch.from_numpy(DATA["click_xy"]) * 4, torch.from_numpy(DATA["click_label"]))
     past = play_round(built(), embeddings.__getitem__, 3, {0: click}, fill_area=0)
