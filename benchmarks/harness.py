@@ -11,7 +11,10 @@ import time
 from pathlib import Path
 
 RUNS = 3
-WORDS = "-m litemedsam -p box_slice -p box_interp:n=3 -p point_interp:n=3 -d spine_ct -d spine_mr --workers 0"
+WORDS = (
+    "-m litemedsam -p box_slice -p box_interp:n=3 -p point_interp:n=3 -d spine_ct -d spine_mr --workers 0"
+    " --no-cache-embeddings"
+)
 CHILD = """
 import atexit, sys, time
 import torch
