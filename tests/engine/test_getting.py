@@ -63,7 +63,7 @@ def loaded() -> list[str]:
 def test_a_case_that_kills_its_conversion_fails_alone(
     typed: Callable[..., Said], data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watchdog, "PREPARING_SECONDS", 3)
+    monkeypatch.setattr(watchdog, "PREPARING_SECONDS", 8)
     monkeypatch.setattr(crew, "default_memory_limit_mb", lambda workers: 500.0)
     kinds = ("exit", "once", "loop", "leak", "memory", "good")
     said = typed(*kinds, words=["--jobs", "2"])
@@ -77,7 +77,7 @@ def test_a_case_that_kills_its_conversion_fails_alone(
     assert sorted(line for line in lines if line.startswith(f"{name}, case ")) == [
         f"{name}, case exit: the worker process ended with exit code 3",
         f"{name}, case leak: {share}",
-        f"{name}, case loop: converting took longer than 3 s",
+        f"{name}, case loop: converting took longer than 8 s",
         f"{name}, case memory: MemoryError: no room, in line 48 of unruly_plugin.py",
     ]
     assert sorted(loaded()) == ["exit", "exit", "good", "leak", "leak", "loop", "memory", "once", "once"]
