@@ -110,9 +110,8 @@ def _run(options: Options, out: Path | None, quiet: bool) -> None:
     from intrabench.cli.console import print_frame
     from intrabench.engine.local import execute, rows_of
     from intrabench.engine.progress.reporter import reporting
-    from intrabench.models.parts import embedding_cache
     from intrabench.models.parts.allocator import return_freed_memory
-    from intrabench.models.parts.embedding_cache import quota_gb
+    from intrabench.models.parts.embedding_cache import quota_gb, said
     from intrabench.reporting.table import READ, Layout, effort_table, readable, seen_in_training
     from intrabench.workspace import results_folder
 
@@ -131,7 +130,7 @@ def _run(options: Options, out: Path | None, quiet: bool) -> None:
     option = f" --out {shlex.quote(str(out))}" if out else ""
     if not quiet:
         echo(f"results in {folder}; `intrabench table{option}` shows all of them")
-        if options.cache_embeddings is not False and (line := embedding_cache.said(quota_gb(options.cache_gb))):
+        if options.cache_embeddings is not False and (line := said(quota_gb(options.cache_gb))):
             echo(line)
     if summary.failed:
         tell_failures(summary.failures)

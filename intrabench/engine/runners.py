@@ -17,6 +17,7 @@ from intrabench.models.parts import embedding_cache
 from intrabench.models.parts.network_model import NetworkModel
 from intrabench.models.weights import registry as weights
 from intrabench.objects import ModelLike, make_model
+from intrabench.versions import ships
 
 _RUNTIME = ("device", "dtype", "batch", "memory", "weights", "compile", "cache_embeddings", "cache_gb")
 """Options that define the runtime of a model; an object may have its own runtime."""
@@ -130,5 +131,4 @@ def _keeps_embeddings(model: Model, options: Options) -> bool:
 
     What else a model of the user's own depends on, such as a file that it reads, is not known.
     """
-    ships = type(model).__module__.startswith("intrabench.")
-    return ships if options.cache_embeddings is None else options.cache_embeddings
+    return ships(model) if options.cache_embeddings is None else options.cache_embeddings

@@ -191,7 +191,7 @@ class _Rows:
 
 
 @lru_cache(maxsize=64)
-def _rows_around(a_mm: float, b_mm: float, depth: int, width: int) -> Sequence[tuple[int, int, float]]:
+def _rows_around(a_mm: float, b_mm: float, depth: int, width: int) -> Sequence[Row]:
     """Steps along a, steps along b and squared distance (mm²) of the rows that may be looked at, the nearest first."""
     reach = _reach(a_mm, b_mm)
     a, b = (np.square(np.arange(min(n, MOST_ROWS)) * mm) for n, mm in ((depth, a_mm), (width, b_mm)))

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from intrabench.atomic import atomically
 from intrabench.errors import IntraBenchError
-from intrabench.models.base import Model
+from intrabench.models.base import Model, Runtime
 from intrabench.models.parts import random_weights
 from intrabench.models.weights.registry import RANDOM, identity, sha256_of_path
 from intrabench.versions import version_of
@@ -35,7 +35,7 @@ Key = int | str
 
 VARIABLE = "INTRABENCH_CACHE_GB"
 """The environment variable with the quota, in GB."""
-QUOTA_GB = 20.0
+QUOTA_GB = Runtime.embeddings_gb
 LEFT_FREE = 2 * 10**9
 """Bytes of the disk that are never taken, because results may be on it."""
 STEPS = 100
