@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -107,7 +107,10 @@ class Session:
         self._clock = Clock()
         self._number = 0
         self._round: Round | None = None
-        self._ended = False
+        self._asked_s = 0.0
+        self.claim = Mask.empty()
+        self.turn: Turn | None = None
+        self.ended = False
         self._hash = hashlib.sha256()
         self._prompter = prompter
         self._user = User(target, dataset, seed, image, prompter.spec, self._clock, self._state.given)
@@ -149,7 +152,14 @@ class Session:
 
     def receive(self, answer: Answer | Failure) -> None:
         """Take the model's answer to the current request, and move on to the next."""
+        self.take(answer)
+        self.see(self.claim)
+        self._advance()
+
+    def take(self, answer: Answer | Failure) -> None:
+        """Take the model's answer to the current request into the `claim`."""
         assert self._round is not None
+        self.request = None
         try:
             if isinstance(answer, Failure):
                 check_failure(answer)
@@ -158,8 +168,7 @@ class Session:
                 return
             update = checked_update(answer, self.target.shape)
             self._round.timings.add(answer)
-            self._state.mask = self._state.mask.overwrite(update, answer.valid)
-            self._state.shown = self._state.mask.copy()
+            self.claim = self.claim.overwrite(update, answer.valid)
             self._state.memory, self._clock.reach = answer.memory, answer.reach
             notes = [*answer.notes, *outside(self._state.taken[-1], answer.reach)]
             self._round.adapted.update(notes)
@@ -167,15 +176,29 @@ class Session:
                 refuse(notes)
         except NotApplicable as reason:
             self._end("not_applicable", in_words(reason))
-            return
         except Exception as error:  # a model of the user's own may answer anything
             self._end("error", f"model: {in_words(error)}")
-            return
-        self._advance()
+
+    def see(self, mask: Mask) -> None:
+        """Let `mask` be the answer so far."""
+        if not self.ended:
+            self._state.mask, self._state.shown = mask, mask.copy()
 
     def _advance(self) -> None:
+        """Ask the user, and go on with the turn."""
+        with self.guarded():
+            self.ask()
+            if self.closes:
+                enough = self.measure() >= self.protocol.stop.dice
+                self.close_round(self.turn is None, enough or self.protocol.stop.exceeded(self.spent))
+            self.begin_turn()
+            self.make_request()
+
+    @contextmanager
+    def guarded(self) -> Iterator[None]:
+        """Whatever is raised on the user's side ends the session, and a session that has ended does nothing."""
         try:
-            self._next_turn()
+            yield
         except NotApplicable as reason:
             self._end("not_applicable", in_words(reason))
         except WrongType as error:
@@ -183,30 +206,26 @@ class Session:
         except Exception as error:  # a prompter of the user's own may fail in any way
             self._end("error", f"prompter: {in_words(error)}")
 
-    def _next_turn(self) -> None:
-        """Get the user's next turn and make a request from it; a turn with actions closes the round before."""
-        started = time.perf_counter()
-        turn = self._ask()
-        seconds = time.perf_counter() - started
-        if self._round is None:
-            if turn is None:
-                raise NotApplicable("the prompter gave no prompts")
-            if not turn.actions:
-                raise ValueError("the first turn has no actions, but prompting is never free; give its actions")
-        elif turn is None or turn.actions:
-            spent = self._state.effort + effort_of_round(turn.actions) if turn else self._state.effort
-            if self._close_round(last=turn is None, too_much=self.protocol.stop.exceeded(spent)) or turn is None:
-                return
-            self._number += 1
-        if self._round is None or turn.actions:
-            self._round = Round(turn.actions)
-            self._state.effort += effort_of_round(turn.actions)
-        self._round.timings.prompt_s += seconds
-        self._make_request(turn, self._round)
+    def ask(self) -> None:
+        """Have the user give the next `turn`; None: there is none. Its clock shows the round that this would begin."""
+        if self.ended:
+            return
+        started, begun = time.perf_counter(), self._round is not None
+        self._clock.round = self._number + begun
+        try:
+            self.turn = self._given()
+        except Exception:
+            if begun and self._number < self.rounds:  # the round before was answered; the failure is of the next
+                self.close_round(False, self.measure() >= self.protocol.stop.dice)
+            raise
+        self._asked_s = time.perf_counter() - started
+        if not begun and self.turn is None:
+            raise NotApplicable("the prompter gave no prompts")
+        if not begun and self.turn is not None and not self.turn.actions:
+            raise ValueError("the first turn has no actions, but prompting is never free; give its actions")
 
-    def _ask(self) -> Turn | None:
-        """The user's next turn. Meanwhile, the clock shows the round that a turn with actions would begin."""
-        self._clock.round = 0 if self._round is None else self._number + 1
+    def _given(self) -> Turn | None:
+        """What the user gives, checked."""
         try:
             with foreign():
                 if self._dialogue is None:
@@ -214,28 +233,47 @@ class Session:
                     turn = next(self._dialogue)
                 else:
                     turn = self._dialogue.send(self._state.shown)
-            check_prompts(turn.prompts, self.target.shape)
-            check_actions(turn.actions)
-            if self._round is not None and not turn.actions:
-                self._round.free += 1
-                check_free(self._round.free, self.target.shape[0])
-            return turn
         except StopIteration:
             return None
-        except Exception:
-            if self._round is not None and self._number < self.rounds and not self._close_round(last=False):
-                self._number += 1  # the previous round was answered; the failure belongs to the next
-                self._round = Round(())
-            raise
+        check_prompts(turn.prompts, self.target.shape)
+        check_actions(turn.actions)
+        if self._round is not None and not turn.actions:
+            self._round.free += 1
+            check_free(self._round.free, self.target.shape[0])
+        return turn
 
-    def _make_request(self, turn: Turn, current: Round) -> None:
-        state = self._state
-        self._log(turn)
+    @property
+    def closes(self) -> bool:
+        """Whether the round is over, because the next turn begins another one, or because there is none."""
+        return not self.ended and self._round is not None and (self.turn is None or bool(self.turn.actions))
+
+    @property
+    def spent(self) -> Effort:
+        """The effort so far, that of the next turn included."""
+        return self._state.effort + effort_of_round(self.turn.actions if self.turn else ())
+
+    def begin_turn(self) -> None:
+        """Log the next turn; if no round is open, it begins one."""
+        if self.ended:
+            return
+        actions = self.turn.actions if self.turn else ()
+        if self._round is None:
+            self._state.effort, self._round = self.spent, Round(actions)
+        self._round.timings.prompt_s += self._asked_s
+        if self.turn is not None:
+            self._log(self.turn)
+
+    def make_request(self) -> None:
+        """Make the request of the turn that was begun."""
+        if self.ended or self.turn is None:
+            return
+        assert self._round is not None
+        state, turn = self._state, self.turn
         earlier = () if turn.afresh else counting(state.taken)
         taken, notes = adapt(
             turn, self.abilities, state.mask, first=len(state.taken) == 0, earlier=earlier, strict=self.strict
         )
-        current.adapted.update(notes)
+        self._round.adapted.update(notes)
         state.taken.append(taken)
         self.request = Request(self.key, tuple(state.taken), state.shown, state.memory)
 
@@ -245,21 +283,26 @@ class Session:
         self._hash.update(text.encode())
         self.turns.append({"session": self.key, "round": self._number, "turn": len(self.turns), "given": text})
 
-    def _close_round(self, last: bool, too_much: bool = False) -> bool:
-        """Write the row of the round; True if the session ends. too_much: another round would exceed the budget."""
-        state = self._state
-        row, scoring = dict[str, Any](), Scoring(self.target, state.mask, self.metrics, self._user.image)
+    def measure(self) -> float:
+        """Measure the answer of the round that is over; returns its Dice."""
+        self._scoring = Scoring(self.target, self._state.mask, self.metrics, self._user.image)
+        return self._scoring.dice
+
+    def close_round(self, last: bool, enough: bool) -> None:
+        """Write the row of the round that was measured; the session ends with the last one, or if it is enough."""
+        scoring, state = self._scoring, self._state
+        row = dict[str, Any]()
         self._unsettled.append((row, scoring, self._measure(scoring)))
         more = self._number < self.rounds and not last
-        reached = more and (too_much or scoring.dice >= self.protocol.stop.dice)
+        reached = more and enough
         if reached or not more:
             self._close_dialogue()  # what it raises is the failure of this round
         status = "stopped" if reached else "ok" if state.mask.any() else "empty"
         self._write_row(row, status, "", dict.fromkeys(scoring.columns), ended=last or reached)
         if more and not reached:
-            return False
-        self._finish()
-        return True
+            self._number, self._round = self._number + 1, None
+        else:
+            self._finish()
 
     def _measure(self, scoring: Scoring) -> Future[None] | None:
         """Have measured what only the row needs."""
@@ -270,7 +313,7 @@ class Session:
 
     def _end(self, status: str, message: str) -> None:
         """End before the round is complete: failures count as Dice 0; sessions that do not apply have no Dice."""
-        if self._ended:
+        if self.ended:
             return
         self._round = self._round or Round(())
         overlap = None if status == "not_applicable" else 0.0
@@ -301,7 +344,7 @@ class Session:
         self._rows.append(row)
 
     def _finish(self) -> None:
-        self.request, self._ended = None, True
+        self.request, self.ended = None, True
         self._state.memory = None  # logits of many sessions would fill the memory
         with suppress(Exception):  # the failure of a round that failed already
             self._close_dialogue()
