@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from intrabench.errors import WrongType, foreign, in_words, kind
-from intrabench.mask import Box, Mask, Region
+from intrabench.mask import Box, Index, Mask, Region
 from intrabench.prompts import Abilities, Derived, PromptKind, Turn, counting
 from intrabench.specs import short_spec_of, spec_of
 from intrabench.volume import Volume
@@ -50,13 +51,14 @@ class Request:
 
     turns: the whole history, oldest first, the new one last, adapted to what the model takes, in canonical voxels.
     mask: the answer so far. memory: what the model's last answer left for this session (None at first; a model that
-    gets None with a history rebuilds it from the turns).
+    gets None with a history rebuilds it from the turns). scores: whether the answer needs `Answer.scores`.
     """
 
     session: str
     turns: tuple[Turn, ...]
     mask: Mask = field(default_factory=Mask.empty)
     memory: Any = None
+    scores: bool = False
 
     @property
     def given(self) -> tuple[Turn, ...]:
@@ -71,10 +73,44 @@ class Answer:
     reach: the box in which it can answer this session at all, such as a crop around the first prompts; None: anywhere.
     Prompts outside of it are noted in `adapted`, and corrections with ``reachable=true`` keep to it. notes: what the
     model had to assume or change, in a few words each, such as ``assumed CT``; rows show them in `adapted`. seconds and
-    encode_seconds are this request's share of the batch's wall time; batch is its size.
+    encode_seconds are this request's share of the batch's wall time; batch is its size. scores: how sure the model is
+    of each voxel of the update's array, more is surer; it decides between targets of a joint session (overlap=score).
     """
 
     update: Mask
+    valid: Region = WHOLE
+    memory: Any = None
+    seconds: float = 0.0
+    encode_seconds: float = 0.0
+    batch: int = 1
+    notes: tuple[str, ...] = ()
+    reach: Box | None = None
+    scores: NDArray[np.floating[Any]] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class JointRequest:
+    """All targets of a joint session ask for one label map.
+
+    requests: of the targets, each with its own history; the label of a target is its place, from 1. new: whether the
+    last turn of each is new. memory: what the last `JointAnswer` left for this joint session.
+    """
+
+    session: str
+    requests: tuple[Request, ...]
+    new: tuple[bool, ...]
+    memory: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class JointAnswer:
+    """A label map ``(z, y, x)`` of whole numbers that begins at the voxel `start`; everything else is as in `Answer`.
+
+    0 is background, and i the i-th target of the joint session.
+    """
+
+    start: Index
+    labels: NDArray[np.integer[Any]]
     valid: Region = WHOLE
     memory: Any = None
     seconds: float = 0.0
@@ -103,6 +139,10 @@ class Predictor(ABC):
     def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
         """Answer all requests, in their order; one bad request never fails the others."""
 
+    def segment_jointly(self, requests: Sequence[JointRequest]) -> list[JointAnswer | Failure]:
+        """Answer joint sessions, if the model is `joint`."""
+        raise NotImplementedError
+
 
 class Model(ABC):
     """Base of all models. A subclass is a dataclass with a `name`, accepted prompts, its parameters, and `open`.
@@ -110,7 +150,8 @@ class Model(ABC):
     `version` changes whenever the same prompts could get another answer. `requires` lists the modules of the extra
     named `extra`. `grey_only`: images with channels are not applicable. `devices` and `dtypes` are those it can compute
     on and in. `threads`: with so many cores it is worth computing alone; with more, ``--workers auto`` starts another
-    worker. `encodes`: opening an image costs more than reading it, so that only one worker plays it.
+    worker. `encodes`: opening an image costs more than reading it, so that only one worker plays it. `joint`: in joint
+    sessions it answers for all targets at once, by `Predictor.segment_jointly`.
     """
 
     name: ClassVar[str]
@@ -124,6 +165,7 @@ class Model(ABC):
     dtypes: ClassVar[tuple[str, ...]] = ("float32",)
     threads: ClassVar[int] = 1
     encodes: ClassVar[bool] = True
+    joint: ClassVar[bool] = False
     runtime: Runtime = Runtime()
 
     @property

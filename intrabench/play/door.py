@@ -105,6 +105,8 @@ def checked_update(answer: Answer, shape: Index) -> Mask:
         )
     if answer.reach is not None and any(answer.reach[axis] > answer.reach[axis + 3] for axis in range(3)):
         raise Refused(f"its reach is the box {_listed(answer.reach)}, whose end lies before its beginning")
+    if answer.scores is not None and np.shape(answer.scores) != array.shape:
+        raise Refused(f"its scores have the shape {np.shape(answer.scores)}, expected that of its mask, {array.shape}")
     _seconds("seconds", answer.seconds)
     _seconds("encode_seconds", answer.encode_seconds)
     if not is_a(int, answer.batch) or not 1 <= answer.batch <= LARGEST:

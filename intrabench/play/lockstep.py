@@ -4,29 +4,36 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from itertools import islice
+from typing import Any, TypeVar
 
 from intrabench.errors import WrongType, foreign, kind
-from intrabench.models.base import Answer, Failure, Predictor, Request, checked, failure_of
+from intrabench.models.base import Answer, Failure, JointRequest, Predictor, Request, checked, failure_of
+from intrabench.play.joint import Joint
 from intrabench.play.session import Session
 
 T = TypeVar("T")
 
 
-def play(sessions: Sequence[Session], image: Predictor) -> None:
+def play(sessions: Sequence[Session | Joint], image: Predictor) -> None:
     """Play all sessions to their ends."""
-    while waiting := [session for session in sessions if session.request is not None]:
-        requests = [session.request for session in waiting if session.request is not None]
-        for session, answer in zip(waiting, ask(image, requests), strict=True):
-            session.receive(answer)
+    while waiting := [(session, requests) for session in sessions if (requests := session.requests)]:
+        answers = iter(ask(image, [request for _, requests in waiting for request in requests]))
+        for session, requests in waiting:
+            session.receive(*islice(answers, len(requests)))
 
 
-def ask(image: Predictor, requests: Sequence[Request]) -> list[Answer | Failure]:
-    """One answer for each request, of the right types. A model that raises fails these requests, not the run."""
-    started, method = time.perf_counter(), f"{type(image).__name__}.segment"
+def ask(image: Predictor, requests: Sequence[Request | JointRequest]) -> list[Any]:
+    """One answer for each request, of the right types. A model that raises fails these requests, not the run.
+
+    All requests are of the same kind, and so are the answers, but for failures.
+    """
+    started, jointly = time.perf_counter(), isinstance(requests[0], JointRequest)
+    segment: Any = image.segment_jointly if jointly else image.segment
+    method = f"{type(image).__name__}.{segment.__name__}"
     try:
         with foreign():
-            answers = image.segment(tuple(requests))  # a list could be sorted or emptied
+            answers = segment(tuple(requests))  # a list could be sorted or emptied
             found = list(answers) if isinstance(answers, Sequence) else None
         if found is None or len(found) != len(requests):
             got = kind(answers) if found is None else f"{kind(answers)} of {len(found)}"
@@ -34,7 +41,7 @@ def ask(image: Predictor, requests: Sequence[Request]) -> list[Answer | Failure]
     except Exception as error:  # failures of a model become rows with a status
         failure = failure_of(error, started)
         return [failure for _ in requests]
-    return [_checked(answer, method, started) for answer in found]
+    return found if jointly else [_checked(answer, method, started) for answer in found]
 
 
 def _checked(answer: Answer | Failure, method: str, started: float) -> Answer | Failure:

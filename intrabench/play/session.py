@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 from intrabench.effort import Effort, effort_of_round
@@ -19,52 +18,16 @@ from intrabench.metrics.known import of_protocol
 from intrabench.metrics.score import Scoring
 from intrabench.models.base import Answer, Failure, Request
 from intrabench.play.adapt import PROPAGATION, adapt, outside, refuse
+from intrabench.play.claims import Claim
 from intrabench.play.door import check_actions, check_failure, check_free, check_prompts, checked_update
+from intrabench.play.others import on_slices, together
 from intrabench.play.scorer import Scorer
+from intrabench.play.state import Round, State
 from intrabench.prompters.base import Clock, Prompter, Turns, User, dialogue
-from intrabench.prompts import Abilities, Action, Turn, counting
+from intrabench.prompts import Abilities, Prompts, Turn, counting
 from intrabench.protocols import Protocol
 from intrabench.target import Target
 from intrabench.volume import Volume
-
-
-@dataclass
-class Timings:
-    """Machine time of one round in seconds, and its largest batch."""
-
-    prompt_s: float = 0.0
-    encode_s: float = 0.0
-    segment_s: float = 0.0
-    batch: int = 0
-
-    def add(self, answer: Answer | Failure) -> None:
-        """Add the share of one answer."""
-        self.segment_s += answer.seconds
-        if isinstance(answer, Answer):
-            self.encode_s += answer.encode_seconds
-            self.batch = max(self.batch, answer.batch)
-
-
-@dataclass
-class Round:
-    """What happened since the user's last action."""
-
-    actions: tuple[Action, ...]
-    timings: Timings = field(default_factory=Timings)
-    adapted: set[str] = field(default_factory=set)
-    free: int = 0  # turns without actions
-
-
-@dataclass
-class State:
-    """The state of the session so far."""
-
-    mask: Mask = field(default_factory=Mask.empty)
-    shown: Mask = field(default_factory=Mask.empty)  # a copy: what others do to theirs changes no score
-    given: list[Turn] = field(default_factory=list)  # as the user gave them
-    taken: list[Turn] = field(default_factory=list)  # as the model takes them
-    memory: Any = None
-    effort: Effort = field(default_factory=Effort)
 
 
 class Session:
@@ -91,8 +54,12 @@ class Session:
         keep_masks: bool = False,
         metrics: Sequence[Metric] | None = None,
         scorer: Scorer | None = None,
+        joint: bool = False,
     ) -> None:
-        """metrics: of each round; None: those of the protocol. scorer: measures what can wait; None: nothing waits."""
+        """metrics: of each round; None: those of the protocol. scorer: measures what can wait; None: nothing waits.
+
+        joint: `intrabench.play.joint.Joint` drives it, in steps.
+        """
         self.key, self.target, self.abilities, self.protocol = key, target, abilities, protocol
         self.rounds, self.strict, self.keep_masks = rounds, strict, keep_masks
         self.metrics = of_protocol(protocol.metrics) if metrics is None else metrics
@@ -108,18 +75,20 @@ class Session:
         self._number = 0
         self._round: Round | None = None
         self._asked_s = 0.0
-        self.claim = Mask.empty()
+        self.claim = Claim.none()
         self.turn: Turn | None = None
+        self.asked = False
+        self._scoring: tuple[Mask, Scoring, Future[None] | None] | None = None  # the newest, and of what
         self.ended = False
         self._hash = hashlib.sha256()
         self._prompter = prompter
-        self._user = User(target, dataset, seed, image, prompter.spec, self._clock, self._state.given)
+        self.user = User(target, dataset, seed, image, prompter.spec, self._clock, self._state.given)
         self._dialogue: Turns | None = None
         if not target.mask.any():
             self._end("not_applicable", "the target has no voxels, so it cannot be prompted; check its label map")
         elif prompter.propagates and abilities.dims == 3:
             self._end("not_applicable", PROPAGATION)
-        else:
+        elif not joint:
             self._advance()
 
     @property
@@ -150,10 +119,15 @@ class Session:
             self._problems |= set(scores.problems.items())
         self._unsettled.clear()
 
+    @property
+    def requests(self) -> Sequence[Request]:
+        """The request, if there is one."""
+        return [] if self.request is None else [self.request]
+
     def receive(self, answer: Answer | Failure) -> None:
         """Take the model's answer to the current request, and move on to the next."""
         self.take(answer)
-        self.see(self.claim)
+        self.see(self.claim.mask)
         self._advance()
 
     def take(self, answer: Answer | Failure) -> None:
@@ -168,9 +142,9 @@ class Session:
                 return
             update = checked_update(answer, self.target.shape)
             self._round.timings.add(answer)
-            self.claim = self.claim.overwrite(update, answer.valid)
+            self.claim = self.claim.overwrite(answer, update)
             self._state.memory, self._clock.reach = answer.memory, answer.reach
-            notes = [*answer.notes, *outside(self._state.taken[-1], answer.reach)]
+            notes = [*answer.notes, *(outside(self._state.taken[-1], answer.reach) if self._state.taken else ())]
             self._round.adapted.update(notes)
             if self.strict:
                 refuse(notes)
@@ -179,9 +153,14 @@ class Session:
         except Exception as error:  # a model of the user's own may answer anything
             self._end("error", f"model: {in_words(error)}")
 
+    @property
+    def shown(self) -> Mask:
+        """The answer so far, as prompters and models see it."""
+        return self._state.shown
+
     def see(self, mask: Mask) -> None:
         """Let `mask` be the answer so far."""
-        if not self.ended:
+        if not self.ended and mask is not self._state.mask:
             self._state.mask, self._state.shown = mask, mask.copy()
 
     def _advance(self) -> None:
@@ -207,75 +186,116 @@ class Session:
             self._end("error", f"prompter: {in_words(error)}")
 
     def ask(self) -> None:
-        """Have the user give the next `turn`; None: there is none. Its clock shows the round that this would begin."""
-        if self.ended:
+        """Have the user give the next `turn`, if it is not waiting already; None: there is none."""
+        if self.ended or self.asked:
             return
-        started, begun = time.perf_counter(), self._round is not None
-        self._clock.round = self._number + begun
-        try:
-            self.turn = self._given()
-        except Exception:
-            if begun and self._number < self.rounds:  # the round before was answered; the failure is of the next
-                self.close_round(False, self.measure() >= self.protocol.stop.dice)
-            raise
-        self._asked_s = time.perf_counter() - started
-        if not begun and self.turn is None:
-            raise NotApplicable("the prompter gave no prompts")
-        if not begun and self.turn is not None and not self.turn.actions:
-            raise ValueError("the first turn has no actions, but prompting is never free; give its actions")
+        started = time.perf_counter()
+        with self.next_turn():
+            self.clock_in()
+            turn = self._given()
+            if not self.begun and turn is None:
+                raise NotApplicable("the prompter gave no prompts")
+            if not self.begun and turn is not None and not turn.actions:
+                raise ValueError("the first turn has no actions, but prompting is never free; give its actions")
+            self.offer(turn, time.perf_counter() - started)
+
+    @contextmanager
+    def next_turn(self) -> Iterator[None]:
+        """If the user's side fails, that belongs to the next round; the one before was answered and is closed first."""
+        with self.guarded():
+            try:
+                yield
+            except Exception:
+                if self.begun and self._number < self.rounds:
+                    self.close_round(False, self.measure() >= self.protocol.stop.dice)
+                raise
+
+    def clock_in(self) -> None:
+        """Let the user's clock show the round that a turn with actions would begin."""
+        self._clock.round = self._number + self.begun
+
+    def offer(self, turn: Turn | None, seconds: float) -> None:
+        """Let `turn` be the next one of the user, which took so long."""
+        self.turn, self._asked_s, self.asked = turn, seconds, True
 
     def _given(self) -> Turn | None:
         """What the user gives, checked."""
         try:
             with foreign():
                 if self._dialogue is None:
-                    self._dialogue = dialogue(self._prompter, self._user)
+                    self._dialogue = dialogue(self._prompter, self.user)
                     turn = next(self._dialogue)
                 else:
                     turn = self._dialogue.send(self._state.shown)
         except StopIteration:
             return None
+        self.check(turn)
+        return turn
+
+    def check(self, turn: Turn) -> None:
+        """Refuse a turn that nobody can give now."""
         check_prompts(turn.prompts, self.target.shape)
         check_actions(turn.actions)
         if self._round is not None and not turn.actions:
             self._round.free += 1
             check_free(self._round.free, self.target.shape[0])
-        return turn
+
+    @property
+    def begun(self) -> bool:
+        """Whether a round is open."""
+        return self._round is not None
 
     @property
     def closes(self) -> bool:
         """Whether the round is over, because the next turn begins another one, or because there is none."""
-        return not self.ended and self._round is not None and (self.turn is None or bool(self.turn.actions))
+        return not self.ended and self.begun and (self.turn is None or bool(self.turn.actions))
 
     @property
     def spent(self) -> Effort:
         """The effort so far, that of the next turn included."""
-        return self._state.effort + effort_of_round(self.turn.actions if self.turn else ())
+        return self._state.effort + effort_of_round(self.turn.actions if self.asked and self.turn else ())
+
+    @property
+    def given(self) -> Sequence[Turn]:
+        """The turns of the user so far."""
+        return self._state.given
 
     def begin_turn(self) -> None:
         """Log the next turn; if no round is open, it begins one."""
         if self.ended:
             return
-        actions = self.turn.actions if self.turn else ()
         if self._round is None:
-            self._state.effort, self._round = self.spent, Round(actions)
+            self._state.effort, self._round = self.spent, Round()
         self._round.timings.prompt_s += self._asked_s
+        self.asked = False
         if self.turn is not None:
             self._log(self.turn)
 
-    def make_request(self) -> None:
-        """Make the request of the turn that was begun."""
+    def make_request(self, others: Prompts | None = None, scores: bool = False) -> None:
+        """Make the request of the turn that was begun. others: what the prompts for other targets mean for this one."""
         if self.ended or self.turn is None:
             return
         assert self._round is not None
         state, turn = self._state, self.turn
+        if others is not None:
+            turn = together(turn, others if self.abilities.dims == 3 else on_slices(others, self._slices))
         earlier = () if turn.afresh else counting(state.taken)
         taken, notes = adapt(
             turn, self.abilities, state.mask, first=len(state.taken) == 0, earlier=earlier, strict=self.strict
         )
         self._round.adapted.update(notes)
         state.taken.append(taken)
-        self.request = Request(self.key, tuple(state.taken), state.shown, state.memory)
+        self.request = self.as_request(scores)
+
+    def as_request(self, scores: bool = False) -> Request:
+        """The turns and the answer so far, as the model gets them."""
+        state = self._state
+        return Request(self.key, tuple(state.taken), state.shown, state.memory, scores)
+
+    @property
+    def _slices(self) -> frozenset[int]:
+        """The slices with a prompt for this target."""
+        return frozenset(z for turn in self.given for z in turn.prompts.slices())
 
     def _log(self, turn: Turn) -> None:
         self._state.given.append(turn)
@@ -284,20 +304,23 @@ class Session:
         self.turns.append({"session": self.key, "round": self._number, "turn": len(self.turns), "given": text})
 
     def measure(self) -> float:
-        """Measure the answer of the round that is over; returns its Dice."""
-        self._scoring = Scoring(self.target, self._state.mask, self.metrics, self._user.image)
-        return self._scoring.dice
+        """The Dice of the answer, whose other scores may be measured later."""
+        if self._scoring is None or self._scoring[0] is not self._state.mask:
+            scoring = Scoring(self.target, self._state.mask, self.metrics, self.user.image)
+            self._scoring = self._state.mask, scoring, self._measure(scoring)
+        return self._scoring[1].dice
 
     def close_round(self, last: bool, enough: bool) -> None:
         """Write the row of the round that was measured; the session ends with the last one, or if it is enough."""
-        scoring, state = self._scoring, self._state
+        assert self._scoring is not None
+        _, scoring, future = self._scoring
         row = dict[str, Any]()
-        self._unsettled.append((row, scoring, self._measure(scoring)))
+        self._unsettled.append((row, scoring, future))
         more = self._number < self.rounds and not last
         reached = more and enough
         if reached or not more:
             self._close_dialogue()  # what it raises is the failure of this round
-        status = "stopped" if reached else "ok" if state.mask.any() else "empty"
+        status = "stopped" if reached else "ok" if self._state.mask.any() else "empty"
         self._write_row(row, status, "", dict.fromkeys(scoring.columns), ended=last or reached)
         if more and not reached:
             self._number, self._round = self._number + 1, None
@@ -315,7 +338,7 @@ class Session:
         """End before the round is complete: failures count as Dice 0; sessions that do not apply have no Dice."""
         if self.ended:
             return
-        self._round = self._round or Round(())
+        self._round = self._round or Round()
         overlap = None if status == "not_applicable" else 0.0
         self._write_row({}, status, message, {"dice": overlap, "iou": overlap}, ended=True)
         self._finish()
@@ -344,7 +367,7 @@ class Session:
         self._rows.append(row)
 
     def _finish(self) -> None:
-        self.request, self.ended = None, True
+        self.request, self.asked, self.ended, self._scoring = None, False, True, None
         self._state.memory = None  # logits of many sessions would fill the memory
         with suppress(Exception):  # the failure of a round that failed already
             self._close_dialogue()

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from intrabench.randomness import stream
 from intrabench.specs import spec_of, switch
 from intrabench.target import Target
 from intrabench.volume import Volume
+
+if TYPE_CHECKING:
+    from intrabench.prompters.joint import JointTurns, Users
 
 
 @dataclass
@@ -79,6 +82,13 @@ class Prompter(ABC):
     @abstractmethod
     def interact(self, user: User) -> Turns:
         """Yield turns; ``mask = yield turn`` receives the answer. Return when no more prompts are needed."""
+
+    def interact_jointly(self, users: Users) -> JointTurns:
+        """Yield a turn, or None, for each target of a joint session; receives all their masks.
+
+        Only prompters that look at several targets at once write it; others are asked target by target.
+        """
+        raise NotImplementedError
 
     @property
     def spec(self) -> str:

@@ -1,0 +1,49 @@
+"""What a session holds of its target so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from intrabench.effort import Effort
+from intrabench.mask import Mask
+from intrabench.models.base import Answer, Failure
+from intrabench.prompts import Turn
+
+
+@dataclass
+class Timings:
+    """Machine time of one round in seconds, and its largest batch."""
+
+    prompt_s: float = 0.0
+    encode_s: float = 0.0
+    segment_s: float = 0.0
+    batch: int = 0
+
+    def add(self, answer: Answer | Failure) -> None:
+        """Add the share of one answer."""
+        self.segment_s += answer.seconds
+        if isinstance(answer, Answer):
+            self.encode_s += answer.encode_seconds
+            self.batch = max(self.batch, answer.batch)
+
+
+@dataclass
+class Round:
+    """What happened since the user's last action."""
+
+    timings: Timings = field(default_factory=Timings)
+    adapted: set[str] = field(default_factory=set)
+    free: int = 0  # turns without actions
+
+
+@dataclass
+class State:
+    """The state of the session so far."""
+
+    mask: Mask = field(default_factory=Mask.empty)
+    shown: Mask = field(default_factory=Mask.empty)  # a copy: what others do to theirs changes no score
+    given: list[Turn] = field(default_factory=list)  # as the user gave them
+    taken: list[Turn] = field(default_factory=list)  # as the model takes them
+    memory: Any = None
+    effort: Effort = field(default_factory=Effort)

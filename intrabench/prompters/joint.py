@@ -1,0 +1,104 @@
+"""The simulated user of a joint session, who sees several targets of a case and all their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from intrabench.errors import WrongType, kind
+from intrabench.mask import Mask
+from intrabench.prompters.base import Prompter, User, checked_turn
+from intrabench.prompts import Turn
+from intrabench.randomness import stream
+from intrabench.target import Target
+from intrabench.volume import Volume
+
+
+@dataclass(frozen=True, eq=False)
+class Users:
+    """All that a prompter of a joint session sees: for each target what it would see alone."""
+
+    each: tuple[User, ...]
+
+    def acting(self, component: str) -> Users:
+        """The same users with the random streams of one component (its spec)."""
+        return Users(tuple(user.acting(component) for user in self.each))
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """The targets, in the order of the case."""
+        return tuple(user.target for user in self.each)
+
+    @property
+    def image(self) -> Volume | None:
+        """The image; None in a preview."""
+        return self.each[0].image
+
+    @property
+    def round(self) -> int:
+        """The round that the next turns with actions open: 0 initially, then 1 for the first correction, and so on."""
+        return self.each[0].round
+
+    def rng(self, purpose: str) -> np.random.Generator:
+        """The random stream of a decision that concerns all targets."""
+        one, ids = self.each[0], [target.id for target in self.targets]
+        return stream(one.seed, one.dataset, one.target.case, ids, one.component, one.clock.round, purpose)
+
+
+JointTurn: TypeAlias = Sequence[Turn | None]
+"""What the user gives at once in a joint session: for each target a turn, or None if there is nothing new for it."""
+JointTurns: TypeAlias = Generator[JointTurn, Sequence[Mask], None]
+"""The type of `interact_jointly`: a generator that yields joint turns and is sent the masks of all targets so far."""
+
+
+class JointPrompter(Prompter):
+    """Base of strategies that look at several targets at once; a subclass writes `interact_jointly`.
+
+    If any of the turns has actions, a round begins for all targets. Outside of joint sessions it gets one target.
+    """
+
+    def interact(self, user: User) -> Generator[Turn, Mask, None]:
+        """The turns for a single target."""
+        turns = self.interact_jointly(Users((user,)))
+        with closing(turns):
+            try:
+                given = next(turns)
+                while (turn := given[0]) is not None:
+                    given = turns.send([(yield turn)])
+            except StopIteration:
+                return
+
+
+def asks_jointly(prompter: Prompter) -> bool:
+    """Whether a prompter looks at all targets of a joint session; else it is asked target by target."""
+    return type(prompter).interact_jointly is not Prompter.interact_jointly
+
+
+def joint_dialogue(prompter: Prompter, users: Users) -> JointTurns:
+    """The turns of `prompter.interact_jointly`, each checked when it is given.
+
+    Raises:
+        WrongType: it is not a generator, or gives something else than a turn or None for each target.
+    """
+    method = f"{prompter.spec.partition(':')[0]}.interact_jointly"
+    turns = prompter.interact_jointly(users)
+    if not isinstance(turns, Generator):
+        raise WrongType(f"{method} returned {kind(turns)}, expected a generator; give the turns by yield")
+    with closing(turns):
+        try:
+            given = next(turns)
+            while True:
+                given = turns.send((yield _checked(given, method, len(users.each))))
+        except StopIteration:
+            return
+
+
+def _checked(given: object, method: str, count: int) -> JointTurn:
+    if not isinstance(given, Sequence) or len(given) != count:
+        got = f"{kind(given)} of {len(given)}" if isinstance(given, Sequence) else kind(given)
+        raise WrongType(f"{method} gave {got}, expected a list with a Turn or None for each of {count} targets")
+    return [None if turn is None else checked_turn(turn, method) for turn in given]
