@@ -31,6 +31,7 @@ def run(
     refine: Several[RefinementLike] | None = None,
     hand: str = "",
     stop: str = "",
+    joint: str = "",
     seed: Several[int] = 0,
     cases: Several[str] | None = None,
     targets: Several[str] | None = None,

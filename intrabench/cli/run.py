@@ -33,6 +33,9 @@ def run(
     refine: Annotated[list[str], o.refine] = [],  # noqa: B006
     hand: o.Hand = "",
     stop: Annotated[str, typer.Option("--stop", help="Stop rule, e.g. dice=0.9,interactions=30,seconds=60.")] = "",
+    joint: Annotated[
+        str, typer.Option("--joint", help="Play the targets of a case together, e.g. others=negative,overlap=first.")
+    ] = "",
     seed: Annotated[list[int], o.seed] = [0],  # noqa: B006
     cases: Cases = [],  # noqa: B006
     targets: Targets = [],  # noqa: B006

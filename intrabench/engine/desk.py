@@ -31,15 +31,20 @@ class Desk:
     def __init__(self, job: Job, writer: RowWriter, reporter: Reporter, share: Share = alone) -> None:
         self.job, self.writer, self.reporter, self.store, self._share = job, writer, reporter, writer.store, share
 
-    def unfinished(self, keys: Sequence[str]) -> set[str]:
-        """The sessions to be played."""
-        done = self.store.finished(self.job.rounds)
-        return {key for key in keys if key not in done or self._lacks_masks(key)}
+    def unfinished(self, group: Group) -> set[str]:
+        """The sessions of a group to be played; those of a joint session are played together."""
+        done, keys = self.store.finished(self.job.rounds), group.keys
+        found = {key for key in keys if key not in done or self._lacks_masks(key)}
+        size = group.joint
+        for first in range(0, len(keys), size) if size > 1 and found else ():
+            one = keys[first : first + size]
+            found.update(() if found.isdisjoint(one) else one)
+        return found
 
     def missing(self, group: Group) -> list[Unit]:
         """The units of a group that are to be played."""
-        keys = self.unfinished(group.keys)
-        return [unit for unit in group.units if unit.key in keys] if keys else []
+        keys = self.unfinished(group)
+        return [unit for unit in group.units if not keys.isdisjoint(unit.sessions)] if keys else []
 
     def play(self, hand: Hand, group: Group, found: Callable[[int], object]) -> None:
         """Have a hand play what is missing of a group, under its lease; `found` gets the number of these sessions.
@@ -50,8 +55,8 @@ class Desk:
         """
         with held(self.store.root / "locks" / group.lock_name) as lease:
             units = self.missing(group)
-            found(len(units))
-            for damaged in filter(None, (self.store.bad_masks(unit.key) for unit in units)):
+            found(sum(len(unit.sessions) for unit in units))
+            for damaged in filter(None, (self.store.bad_masks(key) for unit in units for key in unit.sessions)):
                 self.reporter.say(damaged)
             if lease.attempts >= ATTEMPTS:
                 problem = f"{several(lease.attempts, 'run')} in a row died while they played this image"

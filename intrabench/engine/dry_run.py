@@ -42,10 +42,10 @@ def _described(job: Job, folder: Path) -> list[str]:
     total = finished = 0
     for runner in job.runners:
         keys = [
-            unit.key
+            key
             for (dataset, case), index in indexes.items()
             if index is not None
-            for unit in job.units(dataset, case, runner, index)
+            for key in job.keys(dataset, case, runner, index)
         ]
         here = sum(key in done for key in keys)
         total, finished = total + len(keys), finished + here

@@ -47,8 +47,8 @@ class Held:
         return [
             unit
             for wave in self._waves
-            for unit, session in zip(wave.units, wave.sessions, strict=True)
-            if not session.scored()
+            for unit, own in zip(wave.units, wave.sessions, strict=True)
+            if not all(session.scored() for session in own)
         ]
 
     def settle_if_due(self) -> Sequence[Unit]:
@@ -89,4 +89,5 @@ class Held:
 
 def _scored(wave: Wave, until: float | None) -> bool:
     """Whether all scores of a wave are known, after waiting for them until then; None: as long as it takes."""
-    return all(session.scored(None if until is None else until - time.perf_counter()) for session in wave.sessions)
+    sessions = [session for own in wave.sessions for session in own]
+    return all(session.scored(None if until is None else until - time.perf_counter()) for session in sessions)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from intrabench.datasets.base import Dataset, patient_of
 from intrabench.datasets.cases.selection import select_cases, select_targets
 from intrabench.datasets.cases.stored_case import CaseIndex
-from intrabench.engine.units import Runner, Unit, how_it_is_asked, keys, what_is_asked
+from intrabench.engine.units import Runner, Unit, how_it_is_asked, keys, sessions_of, what_is_asked
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import Metric
 from intrabench.models.base import Model
@@ -57,28 +57,39 @@ class Job:
         return list(chosen.values())
 
     def units(self, dataset: Dataset, case: str, runner: Runner, index: CaseIndex | None) -> list[Unit]:
-        """The units of one case and model, ordered by target; without an index one unit stands for the case."""
+        """The units of one case and model, ordered by target; without an index one unit stands for the case.
+
+        Under a protocol with joint sessions, the targets are one unit.
+        """
         listed, image_hash, modality = self._targets(index)
         more = self.strict, tuple(metric.id for metric in self.metrics), patient_of(dataset, case), modality
         return [
-            Unit(self.protocol, runner, prompter, dataset, case, info, seed, image_hash, *more)
-            for info in listed
+            Unit(self.protocol, runner, prompter, dataset, case, targets, seed, image_hash, *more)
+            for targets in listed
             for prompter in self.prompters_for(runner.model)
             for seed in self.seeds
         ]
 
     def keys(self, dataset: Dataset, case: str, runner: Runner, index: CaseIndex | None) -> list[str]:
-        """The keys of `units`, in their order; planning needs no more of a million units."""
+        """The keys of the sessions of `units`, in their order; planning needs no more of a million units."""
         listed, image_hash, modality = self._targets(index)
-        metrics = [metric.id for metric in self.metrics]
-        return keys(
+        metrics, rules = [metric.id for metric in self.metrics], self.protocol.joint
+        found = keys(
             [runner.begun(self.protocol, prompter, dataset) for prompter in self.prompters_for(runner.model)],
-            [what_is_asked(case, image_hash, modality, info) for info in listed],
+            [what_is_asked(case, image_hash, modality, targets, rules) for targets in listed],
             [how_it_is_asked(seed, self.strict, metrics) for seed in self.seeds],
         )
+        return found if rules is None else [key for one in found for key in sessions_of(one, listed[0], rules)]
 
-    def _targets(self, index: CaseIndex | None) -> tuple[Sequence[TargetInfo | None], str, str]:
-        """The targets of a case, and the hash and the modality of its image."""
+    def joint(self, index: CaseIndex) -> int:
+        """How many sessions each unit of a case has."""
+        listed, _, _ = self._targets(index)
+        return len(listed[0]) if listed else 1
+
+    def _targets(self, index: CaseIndex | None) -> tuple[Sequence[tuple[TargetInfo, ...]], str, str]:
+        """The targets of each unit of a case, and the hash and the modality of its image."""
         if index is None:
-            return [None], "", ""
-        return select_targets(index, self.targets), index.image_hash, index.modality
+            return [()], "", ""
+        chosen = select_targets(index, self.targets)
+        each = [(info,) for info in chosen] if self.protocol.joint is None else [tuple(chosen)] if chosen else []
+        return each, index.image_hash, index.modality

@@ -19,7 +19,7 @@ from intrabench.models.base import Model
 from intrabench.objects import ModelLike, PrompterLike, make_dataset, make_metric, make_model, make_prompter, once
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.combined import Combined
-from intrabench.protocols import ROUNDS, Protocol, chosen_rows, own_models, protocol, stopping
+from intrabench.protocols import ROUNDS, Protocol, chosen_rows, jointly, own_models, protocol, stopping
 from intrabench.protocols.row import Row
 
 
@@ -65,7 +65,7 @@ def _without_runners(
 ) -> tuple[Job, Sequence[tuple[ModelLike, Model]]]:
     """A job that has no runners yet; and its models, each once and with the text that it was given by."""
     registry.add_plugins(options.plugin)
-    preset = stopping(protocol(options.protocol), options.stop)
+    preset = jointly(stopping(protocol(options.protocol), options.stop), options.joint)
     prompters, rows = _prompters(options, preset)
     refined = any(isinstance(prompter, Combined) and prompter.refinement for prompter in prompters)
     rounds = preset.rounds if options.rounds is None else options.rounds

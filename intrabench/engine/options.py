@@ -52,6 +52,7 @@ class Options:
     refine: Sequence[RefinementLike] = _work(())
     hand: str = _work("")
     stop: str = _work("")
+    joint: str = _work("")
     seed: Sequence[int] = _work((0,))
     cases: Sequence[str] = _work(())
     targets: Sequence[str] = _work(())

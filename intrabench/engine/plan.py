@@ -62,8 +62,13 @@ class Group:
 
     @property
     def keys(self) -> list[str]:
-        """The keys of all units, in their order."""
+        """The keys of the sessions of all units, in their order."""
         return self.job.keys(self.dataset, self.case, self.runner, self.index)
+
+    @property
+    def joint(self) -> int:
+        """How many sessions each unit has: one, or all targets of a joint session."""
+        return self.job.joint(self.index)
 
     @property
     def title(self) -> str:

@@ -20,6 +20,7 @@ from intrabench.engine.units import Runner, Unit
 from intrabench.errors import IntraBenchError, NotApplicable, foreign, in_words, several
 from intrabench.models.base import Failure, Predictor, failure_of
 from intrabench.play.adapt import refuse
+from intrabench.play.joint import Joint
 from intrabench.play.lockstep import play, waves
 from intrabench.play.scorer import Scorer
 from intrabench.play.session import Session
@@ -178,23 +179,34 @@ class Player:
         reset_peaks()
         try:
             with foreign():
-                sessions = [self._session(unit, targets[unit.target.id], volume) for unit in wave if unit.target]
+                playing = [self._begun(unit, targets, volume) for unit in wave]
         except Exception as error:  # of a property of the user's own, such as a model's abilities
             self._fail(group, wave, failure_of(error, started))
             return []
         try:
-            play(sessions, witness if apart else image)
+            play(playing, witness if apart else image)
         finally:
-            held.add(Wave(wave, sessions, memory()))
+            held.add(Wave(wave, [one.sessions for one in playing], memory()))
         again = held.settle() if alone else held.settle_if_due()
         if apart and again:
             self.take(failed([(unit, "error", witness.message) for unit in wave]))
         return again
 
-    def _session(self, unit: Unit, target: Target, volume: Volume) -> Session:
+    def _begun(self, unit: Unit, targets: Mapping[str, Target], volume: Volume) -> Session | Joint:
+        """The session of a unit, or its joint session, with the first requests."""
+        own = [
+            self._session(unit, key, targets[info.id], volume)
+            for key, info in zip(unit.sessions, unit.targets, strict=True)
+        ]
+        rules = unit.protocol.joint
+        if rules is None:
+            return own[0]
+        return Joint(unit.key, own, unit.prompter, rules, whole=unit.runner.model.joint)
+
+    def _session(self, unit: Unit, key: str, target: Target, volume: Volume) -> Session:
         job = self.job
         return Session(
-            unit.key,
+            key,
             target,
             unit.prompter,
             unit.runner.model.abilities,
@@ -207,11 +219,12 @@ class Player:
             keep_masks=job.save_masks,
             metrics=job.metrics,
             scorer=self._scorer,
+            joint=unit.joint,
         )
 
 
 def _ids(units: Sequence[Unit]) -> list[str]:
-    return sorted({unit.target.id for unit in units if unit.target})
+    return sorted({info.id for unit in units for info in unit.targets})
 
 
 def arranged(
@@ -221,6 +234,6 @@ def arranged(
     if apart:
         yield from (([unit], True) for unit in units)
     else:
-        for wave in waves(units, [unit.target.slices if unit.target else 1 for unit in units]):
+        for wave in waves(units, [sum(info.slices for info in unit.targets) for unit in units]):
             yield wave, False
     yield from ((suspect, True) for suspect in suspects)

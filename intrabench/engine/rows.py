@@ -12,14 +12,15 @@ from intrabench.engine.units import Unit
 from intrabench.mask import Mask
 from intrabench.play.session import Session
 from intrabench.results.schema import FAILED
+from intrabench.target import TargetInfo
 
 
 @dataclass(frozen=True, eq=False)
 class Wave:
-    """Units that were played together, with their sessions and the columns that say how much memory that took."""
+    """Units that were played together, with the sessions of each and the columns that say how much memory that took."""
 
     units: Sequence[Unit]
-    sessions: Sequence[Session]
+    sessions: Sequence[Sequence[Session]]
     memory: Mapping[str, float | None]
 
 
@@ -39,38 +40,43 @@ class Part:
 def played(waves: Sequence[Wave]) -> Part:
     """The sessions of these waves that are complete, with their turns and masks."""
     rows, turns, masks, summary = list[Mapping[str, Any]](), list[Mapping[str, Any]](), {}, Summary()
-    every = [(unit, one, wave.memory) for wave in waves for unit, one in zip(wave.units, wave.sessions, strict=True)]
-    for unit, session, used in every:
-        if session.request is not None:
+    every = [(unit, own, wave.memory) for wave in waves for unit, own in zip(wave.units, wave.sessions, strict=True)]
+    for unit, own, used in every:
+        if any(not session.ended for session in own):
             continue
-        _count(summary, unit, session)
-        columns, target_ml = _columns(unit, used), session.target.volume_ml
-        rows += [{**columns, **row, "target_ml": target_ml} for row in session.rows]
-        turns += session.turns
-        if session.masks:
-            masks[unit.key] = session.masks
+        for info, session in zip(unit.targets, own, strict=True):
+            _count(summary, session)
+            columns, target_ml = _columns(unit, info, used), session.target.volume_ml
+            rows += [{**columns, **row, "target_ml": target_ml} for row in session.rows]
+            turns += session.turns
+            if session.masks:
+                masks[session.key] = session.masks
     return Part(rows, turns, masks, summary)
 
 
 def failed(units: Sequence[tuple[Unit, str, str]]) -> Part:
     """Units that were never played, each with its status and the reason."""
-    summary = Summary(computed=len(units), keys={unit.key for unit, _, _ in units})
-    summary.failures.update(f"{status}: {message}" for _, status, message in units)
-    return Part([bare_row(unit, status, message, dice=0.0) for unit, status, message in units], summary=summary)
+    each = [(key, f"{status}: {message}") for unit, status, message in units for key in unit.sessions]
+    summary = Summary(computed=len(each), keys={key for key, _ in each})
+    summary.failures.update(why for _, why in each)
+    rows = [row for unit, status, message in units for row in bare_rows(unit, status, message, dice=0.0)]
+    return Part(rows, summary=summary)
 
 
 def not_applicable(units: Sequence[Unit], reason: str) -> Part:
     """Units that do not apply to their model because of the kind of images."""
-    summary = Summary(computed=len(units), keys={unit.key for unit in units})
-    summary.inapplicable[reason] += len(units)
-    return Part([bare_row(unit, "not_applicable", reason, dice=None) for unit in units], summary=summary)
+    keys = {key for unit in units for key in unit.sessions}
+    summary = Summary(computed=len(keys), keys=keys)
+    summary.inapplicable[reason] += len(keys)
+    rows = [row for unit in units for row in bare_rows(unit, "not_applicable", reason, dice=None)]
+    return Part(rows, summary=summary)
 
 
-def _count(summary: Summary, unit: Unit, session: Session) -> None:
+def _count(summary: Summary, session: Session) -> None:
     """Count a session: whether it failed, why it does not apply, what its metrics lack."""
     scored = [row for row in session.rows if row["status"] not in (*FAILED, "not_applicable")]
     summary.computed += 1
-    summary.keys.add(unit.key)
+    summary.keys.add(session.key)
     summary.failures.update([f"{row['status']}: {row['error']}" for row in session.rows if row["status"] in FAILED][:1])
     summary.unmeasured.update(session.problems)
     summary.inapplicable.update([row["error"] for row in session.rows if row["status"] == "not_applicable"][:1])
@@ -84,12 +90,17 @@ def memory() -> dict[str, float | None]:
     return {"peak_memory_mb": peak_memory_mb(), "peak_gpu_mb": peak_gpu_mb()}
 
 
-def _columns(unit: Unit, used: Mapping[str, float | None]) -> dict[str, Any]:
-    return {**unit.columns(), **used, "package_versions_hash": versions_hash()}
+def _columns(unit: Unit, info: TargetInfo | None, used: Mapping[str, float | None]) -> dict[str, Any]:
+    return {**unit.columns(info), **used, "package_versions_hash": versions_hash()}
 
 
-def bare_row(unit: Unit, status: str, message: str, dice: float | None) -> dict[str, Any]:
-    """A row of a session that was never played."""
+def bare_rows(unit: Unit, status: str, message: str, dice: float | None) -> list[dict[str, Any]]:
+    """The rows of sessions that were never played, one for each target."""
     scores = {"round": 0, "dice": dice, "iou": dice, "ended": True, "adapted": "", "prompts_hash": ""}
     effort = {"interactions": 0.0, "dof": 0.0, "seconds_human": 0.0}
-    return {**_columns(unit, memory()), "session": unit.key, "status": status, "error": message, **scores, **effort}
+    same = {"status": status, "error": message, **scores, **effort}
+    used, targets = memory(), unit.targets or (None,)
+    return [
+        {**_columns(unit, info, used), "session": key, **same}
+        for info, key in zip(targets, unit.sessions, strict=True)
+    ]

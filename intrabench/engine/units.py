@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from intrabench.models.base import Model, Predictor
     from intrabench.prompters.base import Prompter
     from intrabench.protocols import Protocol
+    from intrabench.protocols.joint import JointRules
     from intrabench.volume import Volume
 
 CONTRACT = 4
@@ -52,10 +53,20 @@ def keys(begun: Sequence[hashlib._Hash], what: Iterable[bytes], how: Sequence[by
     return found
 
 
-def what_is_asked(case: str, image_hash: str, modality: str, info: TargetInfo | None) -> bytes:
-    """The image and the target in a key."""
-    target = _json(WHOLE_CASE) if info is None else _json((info.id, info.content_hash))
+def what_is_asked(
+    case: str, image_hash: str, modality: str, targets: Sequence[TargetInfo], rules: JointRules | None = None
+) -> bytes:
+    """The image and the target in a key, or the targets and the rules of a joint session; none: the whole case."""
+    each = [(info.id, info.content_hash) for info in targets]
+    target = _json((rules.spec, *each)) if rules else _json(each[0]) if each else _json(WHOLE_CASE)
     return f", {_json(case)}, {_json(image_hash)}, {_json(modality)}, {target}".encode()
+
+
+def sessions_of(key: str, targets: Sequence[TargetInfo], rules: JointRules | None) -> tuple[str, ...]:
+    """The keys of the sessions of a unit; those of a joint session follow from its own."""
+    if rules is None or not targets:
+        return (key,)
+    return tuple(hashlib.sha256(f"{key} {info.id}".encode()).hexdigest()[:24] for info in targets)
 
 
 def how_it_is_asked(seed: int, strict: bool, metrics: Iterable[str]) -> bytes:
@@ -138,9 +149,9 @@ class Runner:
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """One planned session: a target of a case, one prompter, one seed and one model.
+    """One planned session: a target of a case, one prompter, one seed and one model; or a joint session of targets.
 
-    metrics: the ids of the metrics to measure. patient: that the case is of; it changes no answer, so not the key.
+    targets: none stands for the whole case. metrics: the ids of the metrics to measure. patient: that the case is of; it changes no answer, so not the key.
     modality: that of the image, on which answers of some models depend.
     """
 
@@ -149,7 +160,7 @@ class Unit:
     prompter: Prompter
     dataset: Dataset
     case: str
-    target: TargetInfo | None
+    targets: tuple[TargetInfo, ...]
     seed: int
     image_hash: str = ""
     strict: bool = False
@@ -161,17 +172,29 @@ class Unit:
     def key(self) -> str:
         """The content key: equal for equal work, whatever the run, the order or the folder."""
         begun = self.runner.begun(self.protocol, self.prompter, self.dataset)
-        asked = what_is_asked(self.case, self.image_hash, self.modality, self.target)
+        asked = what_is_asked(self.case, self.image_hash, self.modality, self.targets, self.protocol.joint)
         (key,) = keys([begun], [asked], [how_it_is_asked(self.seed, self.strict, self.metrics)])
         return key
 
-    def columns(self) -> dict[str, Any]:
-        """The columns of a row that identify it."""
-        info = self.target
+    @cached_property
+    def sessions(self) -> tuple[str, ...]:
+        """The keys of its sessions, one for each target; of a single target or a whole case it is that of the unit."""
+        return sessions_of(self.key, self.targets, self.protocol.joint)
+
+    @property
+    def joint(self) -> bool:
+        """Whether it is a joint session."""
+        return self.protocol.joint is not None and bool(self.targets)
+
+    def columns(self, info: TargetInfo | None) -> dict[str, Any]:
+        """The columns of a row that identify it; info: one of its targets, None for the whole case."""
+        rules = self.protocol.joint
         return {
             "contract": CONTRACT,
             "protocol": self.protocol.id,
             "stop": self.protocol.stop.spec,
+            "joint": self.key if self.joint else "",
+            "joint_rules": rules.spec if rules and self.joint else "",
             "metrics": " ".join(self.metrics),
             "dataset": self.dataset.short_spec,
             "dataset_version": version_of(self.dataset),

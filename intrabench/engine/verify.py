@@ -67,18 +67,21 @@ def verify(results: Path, sample: int = 20, seed: int = 0, trust: Trust = Trust(
     if not names:
         raise IntraBenchError(f"{results} has no finished sessions; `intrabench run` computes some")
     for name in random.Random(seed).sample(names, min(sample, len(names))):
-        yield _verdict(results, rows.filter(pl.col("session") == name), trust)
+        stored = rows.filter(pl.col("session") == name)
+        joint = stored["joint"][0] or ""
+        together = rows.filter(joint != "", pl.col("joint") == joint)["target"].unique().to_list()
+        yield _verdict(results, stored, trust, together)
 
 
-def _verdict(results: Path, stored: pl.DataFrame, trust: Trust) -> Verdict:
-    """Play one session again; `stored` has its rows."""
+def _verdict(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequence[str]) -> Verdict:
+    """Play one session again; `stored` has its rows. together: all targets of its joint session."""
     row = stored.row(-1, named=True)
     session, name = row["session"], who(row)
     if row["contract"] != CONTRACT:
         reason = "it is of an older version of intrabench, in which sessions are defined differently; run it again"
         return Verdict(session, "unknown", f"{name}: {reason}")
     try:
-        options = _options(results, stored, trust)
+        options = _options(results, stored, trust, together)
         with temporary_folder() as folder:
             execute(options, folder, Silent())
             played = read_rows(folder)
@@ -92,7 +95,7 @@ def _verdict(results: Path, stored: pl.DataFrame, trust: Trust) -> Verdict:
     return _compared(stored, again, read_record(results, row["run_id"]).get("versions", {}))
 
 
-def _options(results: Path, stored: pl.DataFrame, trust: Trust) -> Options:
+def _options(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequence[str] = ()) -> Options:
     """The options of a job of this one session, with the largest number of rounds of any run.
 
     Raises:
@@ -130,8 +133,9 @@ def _options(results: Path, stored: pl.DataFrame, trust: Trust) -> Options:
         metric=[id.rpartition("@")[0] for id in (row["metrics"] or "").split()],
         rounds=max(row["round"], *asked),
         stop=row["stop"],
+        joint=row["joint_rules"] or "",
         cases=[row["case"]],
-        targets=[row["target"]],
+        targets=together or [row["target"]],
         strict=row["strict"],
         device="cpu" if row["device"] == "cpu" else "auto",
         dtype=row["dtype"],

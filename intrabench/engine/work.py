@@ -151,7 +151,7 @@ class Work:
             self._patients[dataset.short_spec, case] = patient_of(dataset, case)
             for group in self.plan.groups(dataset, case, index):
                 keys = group.keys
-                missing = len(self.desk.unfinished(keys))
+                missing = len(self.desk.unfinished(group))
                 self.summary.keys.update(keys)
                 self.summary.total += len(keys)
                 self.summary.already += len(keys) - missing

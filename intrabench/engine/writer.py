@@ -7,7 +7,7 @@ from threading import RLock
 from typing import Any
 
 from intrabench.engine.progress.reporter import Reporter
-from intrabench.engine.rows import Part, bare_row
+from intrabench.engine.rows import Part, bare_rows
 from intrabench.engine.summary import Summary
 from intrabench.engine.units import Unit
 from intrabench.results.renewal import replaced
@@ -52,7 +52,7 @@ class RowWriter:
 
     def mended(self, whole: Sequence[Unit]) -> None:
         """Revoke the stored failures of these whole cases, which could be prepared this time."""
-        self._write([bare_row(unit, "not_applicable", "mended", dice=None) for unit in whole])
+        self._write([row for unit in whole for row in bare_rows(unit, "not_applicable", "mended", dice=None)])
 
     def renewed(self, patients: Mapping[tuple[str, str], str]) -> None:
         """Write sessions of this run again that others have replaced since, as after an edit that was undone.

@@ -37,6 +37,7 @@ class Joint:
         self.key, self.sessions, self.rules, self.whole = key, list(sessions), rules, whole
         self._prompter, self._dialogue = prompter, None if not asks_jointly(prompter) else self._opened(prompter)
         self._memory: object = None
+        self._asked = False  # whether the user of all targets was asked before
         self._told = [[0] * len(sessions) for _ in sessions]  # how many turns of the others a model knows of
         self._advance()
 
@@ -127,7 +128,7 @@ class Joint:
         """What the user gives."""
         for session in self.sessions:
             session.clock_in()
-        first = not any(session.given for session in self.sessions)
+        first, self._asked = not self._asked, True
         try:
             with foreign():
                 turns = next(dialogue) if first else dialogue.send([session.shown for session in self.sessions])

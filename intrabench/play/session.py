@@ -120,6 +120,11 @@ class Session:
         self._unsettled.clear()
 
     @property
+    def sessions(self) -> Sequence[Session]:
+        """Itself, as a joint session has several."""
+        return [self]
+
+    @property
     def requests(self) -> Sequence[Request]:
         """The request, if there is one."""
         return [] if self.request is None else [self.request]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import intrabench_paper, rclicks_paper
+from intrabench.protocols.joint import JointRules, joint_rules
 from intrabench.protocols.row import Row
 from intrabench.specs import arguments_of, build, nearest, parse, switch
 
@@ -22,7 +23,7 @@ class Stop:
     """The rule that ends a session early: ``dice=0.9,interactions=30``.
 
     dice: stop once it is reached. interactions, seconds: no correction may bring the total cost above this. The initial
-    prompting is always allowed.
+    prompting is always allowed. In a joint session the budget is for all targets, and all must reach the Dice.
     """
 
     name = "stop"
@@ -47,7 +48,7 @@ class Protocol:
     metrics: ids with versions, columns of the rows. rounds: corrections allowed unless ``--rounds`` says otherwise;
     None: `ROUNDS` if a prompter refines. stop: the rule that ends a session early. rows: the prompters of published
     tables, which are run unless ``--prompter`` is given. models: specs of those in the tables, which are run unless
-    ``--model`` is given.
+    ``--model`` is given. joint: the targets of a case are played together, under these rules.
     """
 
     id: str
@@ -58,6 +59,7 @@ class Protocol:
     aggregation: str = "mean over the instances of a class in a case, then over cases, classes, data sets"
     rows: tuple[Row, ...] = ()
     models: tuple[str, ...] = ()
+    joint: JointRules | None = None
 
 
 _OVERLAP = ("dice@1", "iou@1")
@@ -153,3 +155,8 @@ def stopping(preset: Protocol, words: str) -> Protocol:
     if not 0 <= stop.dice <= 1 or stop.interactions < 0 or stop.seconds < 0:
         raise IntraBenchError(f"--stop {words}: dice must be from 0 to 1, interactions and seconds 0 or more")
     return replace(preset, stop=stop)
+
+
+def jointly(preset: Protocol, words: str) -> Protocol:
+    """The protocol with joint sessions, ``others=negative,overlap=first``."""
+    return replace(preset, joint=joint_rules(words)) if words else preset

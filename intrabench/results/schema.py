@@ -15,6 +15,8 @@ SCHEMA: dict[str, Any] = {
     "contract": pl.Int64,
     "protocol": pl.String,
     "stop": pl.String,
+    "joint": pl.String,
+    "joint_rules": pl.String,
     "metrics": pl.String,
     "dataset": pl.String,
     "dataset_version": pl.String,
@@ -63,6 +65,7 @@ SCHEMA: dict[str, Any] = {
 
 `contract` is the version of the meaning of rows; `weights` is the kind of the model's weights (registered, random, or a
 file of the user's); `written_at` (nanoseconds, `Store.stamp`) decides which of two rows of a session is newer.
+`joint` is what the targets of a joint session have in common, under `joint_rules`; empty for targets on their own.
 `patient` changes no answer, so it may be corrected later: the newest row of a case decides for all its rows, also for
 those without one.
 """

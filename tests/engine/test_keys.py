@@ -26,7 +26,7 @@ def made(**options: object) -> Job:
 def units(job: Job, info: TargetInfo | None = INFO) -> list[Unit]:
     more = job.strict, tuple(one.id for one in job.metrics)
     return [
-        Unit(job.protocol, runner, prompter, dataset, case, info, seed, "feed", *more, "patient", "CT")
+        Unit(job.protocol, runner, prompter, dataset, case, () if info is None else (info,), seed, "feed", *more, "patient", "CT")
         for dataset in job.datasets
         for case in ("case-1", "ünter ]")
         for runner in job.runners
@@ -37,7 +37,7 @@ def units(job: Job, info: TargetInfo | None = INFO) -> list[Unit]:
 
 def as_ever(unit: Unit) -> str:
     """The key by its definition."""
-    target = WHOLE_CASE if unit.target is None else [unit.target.id, unit.target.content_hash]
+    target = [unit.targets[0].id, unit.targets[0].content_hash] if unit.targets else WHOLE_CASE
     parts: list[object] = [CONTRACT, unit.protocol.id, unit.protocol.stop.spec, unit.runner.identity]
     parts += [unit.prompter.spec, version_of(unit.prompter), unit.dataset.spec, version_of(unit.dataset)]
     parts += [unit.case, unit.image_hash, unit.modality, target, unit.seed, unit.strict, sorted(unit.metrics)]

@@ -105,13 +105,14 @@ class Trial:
 
     def __init__(self, group: Group, units: Sequence[Unit], take: Take) -> None:
         self.group, self.left, self._take = group, {unit.key: unit for unit in units}, take
+        self._unit_of = {key: unit.key for unit in units for key in unit.sessions}
         self._suspects: list[tuple[tuple[str, ...], float]] = []
 
     def take(self, part: Part) -> None:
         """Sessions are finished."""
         self._take(part)
         for key in part.summary.keys:
-            self.left.pop(key, None)
+            self.left.pop(self._unit_of.get(key, key), None)
 
     def fail(self, keys: Sequence[str], status: str, message: str) -> None:
         """Sessions failed."""
