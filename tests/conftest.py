@@ -112,10 +112,12 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return asked
 
 
-def make_target(array: np.ndarray, spacing_mm: tuple[float, float, float] = (1.0, 1.0, 1.0)) -> Target:
+def make_target(
+    array: np.ndarray, spacing_mm: tuple[float, float, float] = (1.0, 1.0, 1.0), instance: int = 1
+) -> Target:
     """A target from a plain mask."""
     depth, height, width = array.shape
-    return Target("case", "thing", 1, Mask.of(array), (depth, height, width), spacing_mm)
+    return Target("case", "thing", instance, Mask.of(array), (depth, height, width), spacing_mm)
 
 
 @pytest.fixture

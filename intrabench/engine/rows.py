@@ -101,6 +101,5 @@ def bare_rows(unit: Unit, status: str, message: str, dice: float | None) -> list
     same = {"status": status, "error": message, **scores, **effort}
     used, targets = memory(), unit.targets or (None,)
     return [
-        {**_columns(unit, info, used), "session": key, **same}
-        for info, key in zip(targets, unit.sessions, strict=True)
+        {**_columns(unit, info, used), "session": key, **same} for info, key in zip(targets, unit.sessions, strict=True)
     ]

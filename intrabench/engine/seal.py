@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from intrabench.mask import Mask
-from intrabench.models.base import Answer, Failure, Predictor, Request
+from intrabench.models.base import Answer, Failure, JointAnswer, JointRequest, Predictor, Request
 from intrabench.target import Target
 from intrabench.volume import Volume
 
+R = TypeVar("R")
+T = TypeVar("T")
 CHUNK = 4093
 """Words of 8 bytes; a prime, so that the same change of every word never cancels."""
 
@@ -59,8 +61,15 @@ class Witness(Predictor):
 
     def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
         """The answers of the image."""
+        return self._witnessed(self.image.segment, requests)
+
+    def segment_jointly(self, requests: Sequence[JointRequest]) -> list[JointAnswer | Failure]:
+        """The answers of the image."""
+        return self._witnessed(self.image.segment_jointly, requests)
+
+    def _witnessed(self, segment: Callable[[T], R], requests: T) -> R:
         self._look("prompter: it or a metric")
-        answers = self.image.segment(requests)
+        answers = segment(requests)
         self._look("model: it")
         return answers
 

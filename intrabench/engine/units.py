@@ -151,8 +151,8 @@ class Runner:
 class Unit:
     """One planned session: a target of a case, one prompter, one seed and one model; or a joint session of targets.
 
-    targets: none stands for the whole case. metrics: the ids of the metrics to measure. patient: that the case is of; it changes no answer, so not the key.
-    modality: that of the image, on which answers of some models depend.
+    targets: none stands for the whole case. metrics: the ids of the metrics to measure. patient: that the case is of;
+    it changes no answer, so not the key. modality: that of the image, on which answers of some models depend.
     """
 
     protocol: Protocol
@@ -193,8 +193,8 @@ class Unit:
             "contract": CONTRACT,
             "protocol": self.protocol.id,
             "stop": self.protocol.stop.spec,
-            "joint": self.key if self.joint else "",
-            "joint_rules": rules.spec if rules and self.joint else "",
+            "joint": self.key if self.joint else None,
+            "joint_rules": rules.spec if rules and self.joint else None,
             "metrics": " ".join(self.metrics),
             "dataset": self.dataset.short_spec,
             "dataset_version": version_of(self.dataset),

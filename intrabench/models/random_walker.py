@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Mask
+from intrabench.mask import Box, Mask
 from intrabench.models.base import Answer, Request, VolumeModel
 from intrabench.models.parts.neighbourhood import Array, Bools, Frame, Hints, Labels
 from intrabench.prompts import Derived
@@ -79,7 +79,8 @@ class RandomWalker(VolumeModel):
         room, seeds = self._room(fine, hints), fine.seeds(hints.points, self.seed_mm)
         check()
         answer = np.where(seeds >= 0, seeds == 1, (chance > 0.5) & room)
-        return Answer(Mask.of(_pieces(answer, seeds == 1, boxed=len(hints.blocks) > 0), box[:3]))
+        found = Mask.of(_pieces(answer, seeds == 1, boxed=len(hints.blocks) > 0), box[:3])
+        return Answer(found, scores=_inside(chance, box, found.box) if request.scores else None)
 
     def _room(self, frame: Frame, hints: Hints) -> Bools:
         """Where the target may be: in the boxes and near points that contradict them; else all but the border."""
@@ -134,6 +135,11 @@ class RandomWalker(VolumeModel):
             check()
             chance[free] = _solve(system, inflow, prior, self.reach_mm, chance[free], check)
         return chance
+
+
+def _inside(chance: Array, box: Box, inner: Box) -> Array:
+    """The part of the probabilities in `box` that lies in a box inside of it."""
+    return chance[tuple(slice(inner[axis] - box[axis], inner[axis + 3] - box[axis]) for axis in range(3))]
 
 
 class _Deadline:

@@ -18,13 +18,12 @@ MODEL = (
 )
 """The model of rows; weights other than the registered ones belong to its name, ``sam (random weights)``."""
 
-PROTOCOL = (
-    pl.when(pl.col("stop") == "")
-    .then("protocol")
-    .otherwise(pl.format("{}, stop {}", "protocol", "stop"))
-    .alias("protocol")
-)
-"""The protocol of rows, with its rule for stopping early."""
+PROTOCOL = pl.concat_str(
+    "protocol",
+    pl.when(pl.col("stop") != "").then(pl.format(", stop {}", "stop")).otherwise(pl.lit("")),
+    pl.format(", joint {}", "joint_rules").fill_null(""),
+).alias("protocol")
+"""The protocol of rows, with its rules for stopping early and for targets that are played together."""
 
 
 @lru_cache

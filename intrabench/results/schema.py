@@ -65,7 +65,7 @@ SCHEMA: dict[str, Any] = {
 
 `contract` is the version of the meaning of rows; `weights` is the kind of the model's weights (registered, random, or a
 file of the user's); `written_at` (nanoseconds, `Store.stamp`) decides which of two rows of a session is newer.
-`joint` is what the targets of a joint session have in common, under `joint_rules`; empty for targets on their own.
+`joint` is what the targets of a joint session have in common, under `joint_rules`; null for targets on their own.
 `patient` changes no answer, so it may be corrected later: the newest row of a case decides for all its rows, also for
 those without one.
 """

@@ -68,11 +68,18 @@ def check_mixable(rows: pl.DataFrame, name: str = "dice") -> None:
 
 def _meaning(rows: pl.DataFrame, column: str) -> str:
     """How a protocol defines a column of its rows, in words."""
-    id, stop = rows.select("protocol", "stop").row(0)
+    id, stop, joint = rows.select("protocol", "stop", "joint_rules").row(0)
     preset = PROTOCOLS.get(id)
     if preset is None:
         return f"{id}, which is unknown to this version"
     asked = (one for ids in rows["metrics"].drop_nulls().unique() for one in ids.split())
     versions = sorted(one for one in {*preset.metrics, *asked} if one.rpartition("@")[0] == column)
     measured = () if column == MachineTime.column else (" and ".join(versions) or f"without {column}",)
-    return ", ".join((*measured, preset.aggregation, f"stop {stop}" if stop else "no early stop"))
+    return ", ".join(
+        (
+            *measured,
+            preset.aggregation,
+            f"stop {stop}" if stop else "no early stop",
+            *([f"joint {joint}"] if joint else []),
+        )
+    )

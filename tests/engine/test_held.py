@@ -47,7 +47,7 @@ def held(seal: FakeSeal) -> tuple[Held, FakeWriter]:
 def wave(names: str, scored_after: float = 0.0) -> Wave:
     units: Any = list(names)
     sessions: Any = [FakeSession(scored_after) for _ in units]
-    return Wave(units, sessions, {})
+    return Wave(units, [[session] for session in sessions], {})
 
 
 def test_short_waves_become_one_part() -> None:

@@ -26,7 +26,19 @@ def made(**options: object) -> Job:
 def units(job: Job, info: TargetInfo | None = INFO) -> list[Unit]:
     more = job.strict, tuple(one.id for one in job.metrics)
     return [
-        Unit(job.protocol, runner, prompter, dataset, case, () if info is None else (info,), seed, "feed", *more, "patient", "CT")
+        Unit(
+            job.protocol,
+            runner,
+            prompter,
+            dataset,
+            case,
+            () if info is None else (info,),
+            seed,
+            "feed",
+            *more,
+            "patient",
+            "CT",
+        )
         for dataset in job.datasets
         for case in ("case-1", "ünter ]")
         for runner in job.runners

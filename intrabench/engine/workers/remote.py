@@ -18,7 +18,7 @@ from typing import IO, Any
 from intrabench import doing
 from intrabench.engine.workers.process import Process
 from intrabench.errors import IntraBenchError
-from intrabench.models.base import Answer, Failure, Predictor, Request, Runtime
+from intrabench.models.base import Answer, Failure, JointAnswer, JointRequest, Predictor, Request, Runtime
 from intrabench.volume import Array, Volume
 
 PATIENCE = 2
@@ -155,6 +155,10 @@ class RemotePredictor(Predictor):
                 answers += self._together([request]) if deaths < PATIENCE else [answers[-1]]
                 deaths += isinstance(answers[-1], Died)
         return answers
+
+    def segment_jointly(self, requests: Sequence[JointRequest]) -> list[JointAnswer | Failure]:
+        """Answer joint sessions in the same way."""
+        return self.segment(requests)  # type: ignore[arg-type, return-value]  # the other process knows which they are
 
     def _together(self, requests: Sequence[Request]) -> list[Answer | Failure]:
         try:

@@ -14,6 +14,7 @@ def command(line: Mapping[str, Any], datasets: Sequence[str]) -> str:
     words = ["intrabench", "run", "--model", line["model"], *_weights(line)]
     words += ["--prompter", line["prompter"], *(word for dataset in datasets for word in ("--dataset", dataset))]
     words += ["--protocol", line["protocol"], *(["--stop", line["stop"]] if line["stop"] else [])]
+    words += ["--joint", line["joint_rules"]] if line["joint_rules"] else []
     words += ["--rounds", str(line["rounds"])]
     words += [word for seed in line["seeds"] if line["seeds"] != [0] for word in ("--seed", str(seed))]
     words += ["--dtype", line["dtype"]] if line["dtype"] != "float32" else []

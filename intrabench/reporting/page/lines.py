@@ -6,6 +6,7 @@ import polars as pl
 
 from intrabench.reporting.table import PRINTED
 from intrabench.results.current import IDENTITY
+from intrabench.results.current import PROTOCOL as RULES
 from intrabench.results.labels import MODEL, PROTOCOL
 
 
@@ -45,7 +46,7 @@ def _notes() -> list[pl.Expr]:
         return pl.col(name).n_unique() > 1
 
     return [
-        where(pl.struct("protocol", "stop").n_unique() > 1, PROTOCOL),
+        where(pl.struct(*RULES).n_unique() > 1, PROTOCOL),
         where(several("weights_sha256").over("model"), pl.format("weights {}", pl.col("weights_sha256").str.head(8))),
         where(several("dtype"), pl.col("dtype")),
         where(several("strict") & pl.col("strict"), pl.lit("strict")),
