@@ -21,6 +21,11 @@ from intrabench.mask import Mask
 from intrabench.metrics.parts.nearest import Floats, Nearest, Spacing, Voxels
 from intrabench.metrics.parts.surfels import neighbour_codes, surfel_areas
 
+MARGIN = 0.1
+"""Surfels of this share beyond those below the percentile are sorted, because areas differ."""
+ROUNDING = 1e-9
+"""So close to the percentile, the order in which areas are summed may decide."""
+
 
 @dataclass(frozen=True, eq=False)
 class Surface:
@@ -67,28 +72,111 @@ class Surface:
 
 
 @dataclass(frozen=True, eq=False)
-class SurfaceDistances:
-    """Distance (mm) and area (mm²) of each of the n surfels of the truth and the m surfels of the answer.
+class OneWay:
+    """Distances (mm) of the n surfels of one surface to the other, and their neighbour codes, in no order.
 
-    All arrays are flat, (n,) or (m,), in order of rising distance. An empty mask has no surfels, and the distances of
-    the other mask to it are infinite.
+    The distances to an empty mask are infinite.
     """
 
-    truth_distances_mm: Floats
-    truth_areas_mm2: Floats
-    answer_distances_mm: Floats
-    answer_areas_mm2: Floats
+    distances_mm: Floats
+    codes: NDArray[np.uint8]
+    spacing_mm: Spacing
 
     def __post_init__(self) -> None:
-        for name, array in vars(self).items():  # metrics share them
-            object.__setattr__(self, name, frozen(array))
+        object.__setattr__(self, "distances_mm", frozen(self.distances_mm))  # metrics share them
+
+    @cached_property
+    def areas_mm2(self) -> Floats:
+        """(n,) areas, read-only."""
+        return frozen(surfel_areas(self.spacing_mm).take(self.codes))
+
+    @cached_property
+    def rising(self) -> tuple[Floats, Floats]:
+        """Distances and areas in order of rising distance, among equals of rising area; read-only.
+
+        The second key matters where a percentile falls exactly between two distances: then the rounding of the summed
+        areas decides, and the reference sums in this order.
+        """
+        areas = surfel_areas(self.spacing_mm)
+        by_area = np.argsort(areas)
+        rank = np.empty(256, np.intp)
+        rank[by_area] = np.arange(256)
+        order = np.argsort(self.distances_mm)
+        distances = self.distances_mm[order]
+        # sorting whole numbers is much faster: which of the distances, then which of the areas
+        keys = np.zeros(len(order), np.intp)
+        np.cumsum(distances[1:] != distances[:-1], out=keys[1:])
+        keys = np.sort(keys * 256 + rank[self.codes[order]])
+        return frozen(distances), frozen(areas[by_area[keys % 256]])
+
+    def within(self, tolerance_mm: float) -> float:
+        """The area (mm²) at most so far away."""
+        return float(self.areas_mm2[self.distances_mm <= tolerance_mm].sum())
+
+    def percentile(self, percentile: float) -> float:
+        """The first of the rising distances at which the area so far reaches the percentile; infinite without any."""
+        if not self.distances_mm.size:
+            return np.inf
+        found = self._percentile_of_most(percentile / 100)
+        if found is not None:
+            return found
+        distances, areas = self.rising
+        reached = int(np.searchsorted(np.cumsum(areas) / areas.sum(), percentile / 100))
+        return float(distances[min(reached, len(distances) - 1)])
+
+    def _percentile_of_most(self, share: float) -> float | None:
+        """The same, sorting only the largest distances; None if the percentile is not among them, or rounding decides."""
+        first = int((share - MARGIN) * len(self.distances_mm))
+        if first <= 0:
+            return None
+        near = self.distances_mm < np.partition(self.distances_mm, first)[first]
+        total, below = self.areas_mm2.sum(), self.areas_mm2[near].sum()
+        far, areas = self.distances_mm[~near], self.areas_mm2[~near]
+        order = np.argsort(far)
+        shares = (below + np.cumsum(areas[order])) / total
+        reached = int(np.searchsorted(shares, share))
+        close = (np.abs(shares[max(reached - 1, 0) : reached + 1] - share) < ROUNDING).any()
+        if close or below / total > share - ROUNDING or reached == len(order):
+            return None
+        return float(far[order[reached]])
+
+
+@dataclass(frozen=True, eq=False)
+class SurfaceDistances:
+    """The distances between two surfaces, of each with the areas of its surfels.
+
+    All arrays are flat, (n,) or (m,), read-only, in order of rising distance.
+    """
+
+    truth: OneWay
+    answer: OneWay
+
+    @property
+    def truth_distances_mm(self) -> Floats:
+        """(n,) from the truth's surface to that of the answer."""
+        return self.truth.rising[0]
+
+    @property
+    def truth_areas_mm2(self) -> Floats:
+        """(n,) areas."""
+        return self.truth.rising[1]
+
+    @property
+    def answer_distances_mm(self) -> Floats:
+        """(m,) from the answer's surface to that of the truth."""
+        return self.answer.rising[0]
+
+    @property
+    def answer_areas_mm2(self) -> Floats:
+        """(m,) areas."""
+        return self.answer.rising[1]
 
 
 def surface_distances(truth: Surface, answer: Surface) -> SurfaceDistances:
     """Distances between two surfaces at the same voxel spacing."""
     return SurfaceDistances(
-        *_by_distance(answer.distances_from(truth), truth.codes, truth.spacing_mm),
-        *_by_distance(truth.distances_from(answer), answer.codes, answer.spacing_mm),
+        OneWay(answer.distances_from(truth), truth.codes, truth.spacing_mm),
+        OneWay(truth.distances_from(answer), answer.codes, answer.spacing_mm),
     )
 
 
@@ -97,13 +185,10 @@ def surface_dice(distances: SurfaceDistances, tolerance_mm: float) -> float:
 
     Two empty masks agree: 1.0 (the reference gives NaN). One empty mask: 0.0.
     """
-    total = distances.truth_areas_mm2.sum() + distances.answer_areas_mm2.sum()
+    total = distances.truth.areas_mm2.sum() + distances.answer.areas_mm2.sum()
     if total == 0:
         return 1.0
-    near_truth = np.searchsorted(distances.truth_distances_mm, tolerance_mm, side="right")
-    near_answer = np.searchsorted(distances.answer_distances_mm, tolerance_mm, side="right")
-    near = distances.truth_areas_mm2[:near_truth].sum() + distances.answer_areas_mm2[:near_answer].sum()
-    return float(near / total)
+    return float((distances.truth.within(tolerance_mm) + distances.answer.within(tolerance_mm)) / total)
 
 
 def hausdorff(distances: SurfaceDistances, percentile: float = 95.0) -> float:
@@ -111,36 +196,6 @@ def hausdorff(distances: SurfaceDistances, percentile: float = 95.0) -> float:
 
     Two empty masks agree: 0.0 (the reference gives infinity). One empty mask: infinity.
     """
-    if distances.truth_areas_mm2.size == 0 and distances.answer_areas_mm2.size == 0:
+    if not distances.truth.codes.size and not distances.answer.codes.size:
         return 0.0
-    return max(
-        _weighted_percentile(distances.truth_distances_mm, distances.truth_areas_mm2, percentile),
-        _weighted_percentile(distances.answer_distances_mm, distances.answer_areas_mm2, percentile),
-    )
-
-
-def _by_distance(distances: Floats, codes: NDArray[np.uint8], spacing_mm: Spacing) -> tuple[Floats, Floats]:
-    """Distances and areas in order of rising distance, among equals of rising area.
-
-    The second key matters where a percentile falls exactly between two distances: then the rounding of the summed areas
-    decides, and the reference sums in this order.
-    """
-    areas = surfel_areas(spacing_mm)
-    rising = np.argsort(areas)
-    rank = np.empty(256, np.intp)
-    rank[rising] = np.arange(256)
-    order = np.argsort(distances)
-    distances = distances[order]
-    # sorting whole numbers is much faster: which of the distances, then which of the areas
-    keys = np.zeros(len(order), np.intp)
-    np.cumsum(distances[1:] != distances[:-1], out=keys[1:])
-    keys = np.sort(keys * 256 + rank[codes[order]])
-    return distances, areas[rising[keys % 256]]
-
-
-def _weighted_percentile(distances: Floats, areas: Floats, percentile: float) -> float:
-    """The first of the rising distances at which the area so far reaches the percentile; infinite without any."""
-    if distances.size == 0:
-        return np.inf
-    reached = int(np.searchsorted(np.cumsum(areas) / areas.sum(), percentile / 100))
-    return float(distances[min(reached, distances.size - 1)])
+    return max(distances.truth.percentile(percentile), distances.answer.percentile(percentile))

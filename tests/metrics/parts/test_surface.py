@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
 from numpy.typing import NDArray
 
 from intrabench.mask import Mask as Boxed
 from intrabench.metrics.parts import surface
-from intrabench.metrics.parts.surface import Surface, SurfaceDistances, hausdorff, surface_dice
+from intrabench.metrics.parts.surface import OneWay, Surface, SurfaceDistances, hausdorff, surface_dice
 from intrabench.metrics.parts.surfels import neighbour_codes, surfel_areas
 
 Mask = NDArray[np.bool_]
@@ -238,6 +239,20 @@ def test_a_surface_that_was_asked_before(pair: tuple[Mask, Mask], places: list[t
         answer = Boxed.of(pair[1], place)
         again = surface.surface_distances(truth, Surface(answer, spacing_mm))
         afresh = surface.surface_distances(Surface(truth.mask, spacing_mm), Surface(answer, spacing_mm))
-        for name, expected in vars(afresh).items():  # far away, a tree may have answered in its place
-            pick = np.sort if name.endswith("mm2") else np.asarray
-            np.testing.assert_allclose(pick(getattr(again, name)), pick(expected), rtol=1e-15)
+        for side in ("truth", "answer"):  # far away, a tree may have answered in its place
+            for found, expected in zip(getattr(again, side).rising, getattr(afresh, side).rising, strict=True):
+                np.testing.assert_allclose(np.sort(found), np.sort(expected), rtol=1e-15)
+
+
+@given(
+    steps=npst.arrays(np.int64, st.integers(1, 300), elements=st.integers(0, 40)),
+    share=st.sampled_from([5.0, 50.0, 90.0, 95.0, 99.0, 100.0]),
+)
+def test_percentiles_are_those_of_all_surfels_in_order(steps: np.ndarray, share: float) -> None:
+    """Steps make ties, and equal codes make areas that reach a percentile exactly."""
+    codes = np.where(steps % 3 == 0, 1, np.where(steps % 3 == 1, 3, 51)).astype(np.uint8)
+    for mixed in (codes, np.ones_like(codes)):
+        side = OneWay(np.sqrt(steps * 0.49), mixed, (0.7, 1.0, 1.3))
+        distances, areas = side.rising
+        reached = int(np.searchsorted(np.cumsum(areas) / areas.sum(), share / 100))
+        assert side.percentile(share) == distances[min(reached, len(distances) - 1)]
