@@ -184,7 +184,7 @@ class Player:
             self._fail(group, wave, failure_of(error, started))
             return []
         try:
-            play(playing, witness if apart else image)
+            play(playing, witness if apart else image, self._scorer)
         finally:
             held.add(Wave(wave, [one.sessions for one in playing], memory()))
         again = held.settle() if alone else held.settle_if_due()

@@ -45,6 +45,11 @@ class Joint:
         return joint_dialogue(prompter, Users(tuple(session.user for session in self.sessions)))
 
     @property
+    def ours(self) -> bool:
+        """As of its sessions."""
+        return all(session.ours for session in self.sessions)
+
+    @property
     def requests(self) -> Sequence[Request | JointRequest]:
         """One of each target with a new turn; or one of all targets, if the model answers for all at once."""
         new = [session.request for session in self.sessions]

@@ -4,23 +4,65 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
+from contextlib import nullcontext
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
 from intrabench.errors import WrongType, foreign, kind
 from intrabench.models.base import Answer, Failure, JointRequest, Predictor, Request, checked, failure_of
 from intrabench.play.joint import Joint
+from intrabench.play.scorer import Scorer
 from intrabench.play.session import Session
 
 T = TypeVar("T")
 
 
-def play(sessions: Sequence[Session | Joint], image: Predictor) -> None:
-    """Play all sessions to their ends."""
-    while waiting := [(session, requests) for session in sessions if (requests := session.requests)]:
-        answers = iter(ask(image, [request for _, requests in waiting for request in requests]))
-        for session, requests in waiting:
-            session.receive(*islice(answers, len(requests)))
+def play(sessions: Sequence[Session | Joint], image: Predictor, scorer: Scorer | None = None) -> None:
+    """Play all sessions to their ends.
+
+    scorer: measures while the model answers. If there are many sessions, and no code of the user's own in them, they
+    are two crews: while the model answers one, the users of the other take their answers and give their next prompts.
+    """
+    crews = [_Crew(sessions)]
+    if scorer and len(sessions) >= MANY and all(session.ours for session in sessions):
+        half = len(sessions) // 2
+        crews = [_Crew(sessions[:half]), _Crew(sessions[half:])]
+    try:
+        while crews:
+            crews = [crew for crew in crews if crew.asks(image, scorer, aside=len(crews) > 1)]
+    finally:
+        for crew in crews:
+            wait(crew.busy)
+
+
+class _Crew:
+    """Sessions whose requests the model answers in one call. busy: with their answers, in another thread."""
+
+    def __init__(self, sessions: Sequence[Session | Joint]) -> None:
+        self.sessions, self.busy = sessions, list[Future[None]]()
+
+    def asks(self, image: Predictor, scorer: Scorer | None, aside: bool) -> bool:
+        """Have the next requests answered; whether there were any."""
+        while self.busy:
+            self.busy[0].result()
+            self.busy.clear()
+        waiting = [(session, requests) for session in self.sessions if (requests := session.requests)]
+        if waiting:
+            with scorer.meanwhile() if scorer else nullcontext():
+                answers = ask(image, [request for _, requests in waiting for request in requests])
+            if scorer and aside:
+                self.busy = [scorer.aside(partial(_receive, waiting, answers))]
+            else:
+                _receive(waiting, answers)
+        return bool(waiting)
+
+
+def _receive(waiting: Sequence[tuple[Session | Joint, Sequence[Any]]], answers: Sequence[Any]) -> None:
+    left = iter(answers)
+    for session, requests in waiting:
+        session.receive(*islice(left, len(requests)))
 
 
 def ask(image: Predictor, requests: Sequence[Request | JointRequest]) -> list[Any]:
@@ -51,6 +93,8 @@ def _checked(answer: Answer | Failure, method: str, started: float) -> Answer | 
         return failure_of(error, started)
 
 
+MANY = 8
+"""Sessions from which on two crews are worth it; with fewer, calls of the model would be small."""
 WAVE_SECONDS = 30.0
 LARGEST_WAVE = 64
 GROWTH = 3.0

@@ -1,14 +1,26 @@
-"""Measures what only rows need in a thread of its own, while the network computes the next step."""
+"""Measures what only rows need in a thread of its own, while the network computes the next step.
+
+Only then: two threads that both run Python slow each other down, by more than the second one is worth. What is not
+measured when somebody wants to know it, the calling thread measures itself.
+"""
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Event
 
 from intrabench.metrics.score import Scoring
 
 MOST_VOXELS = 2**25
 """Of the boxes of answers that wait: 32 MiB, and a few seconds of work."""
+PATIENCE_SECONDS = 0.002
+"""What takes longer is a network that computes; the rest of a call is Python."""
+
+Task = tuple[int, Scoring, "Future[None]"]
 
 
 class Scorer:
@@ -16,19 +28,56 @@ class Scorer:
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, "scorer")  # whose thread ends when nobody has the scorer any more
-        self._waiting: deque[tuple[int, Future[None]]] = deque()
+        self._waiting: deque[Task] = deque()
 
     def begin(self, scoring: Scoring) -> Future[None] | None:
-        """Have measured what is left of a scoring, None if nothing is; waits while too much is waiting."""
+        """Have measured what is left of a scoring, None if nothing is; measures while too much is waiting."""
         voxels = scoring.voxels
         if not voxels:
             return None
-        while self._waiting and (self._waiting[0][1].done() or self._voxels + voxels > MOST_VOXELS):
-            wait([self._waiting.popleft()[1]])
-        future = self._pool.submit(scoring.measure)
-        self._waiting.append((voxels, future))
+        while sum(waiting for waiting, *_ in [*self._waiting]) + voxels > MOST_VOXELS and self._measured_one():
+            pass
+        future = Future[None]()
+        self._waiting.append((voxels, scoring, future))
         return future
 
-    @property
-    def _voxels(self) -> int:
-        return sum(voxels for voxels, _ in self._waiting)
+    @contextmanager
+    def meanwhile(self) -> Iterator[None]:
+        """Measure in the other thread as long as the block takes."""
+        over = Event()
+        if self._waiting:
+            self._pool.submit(self._measure_until, over)
+        try:
+            yield
+        finally:
+            over.set()
+
+    def aside(self, call: Callable[[], None]) -> Future[None]:
+        """Have something done in the other thread, before what is measured there later."""
+        return self._pool.submit(call)
+
+    def measure(self, seconds: float | None = None) -> None:
+        """Measure what is waiting, for so long at most; None: until nothing is."""
+        until = None if seconds is None else time.perf_counter() + seconds
+        while (until is None or time.perf_counter() < until) and self._measured_one():
+            pass
+
+    def _measure_until(self, over: Event) -> None:
+        over.wait(PATIENCE_SECONDS)
+        while not over.is_set() and self._measured_one():
+            pass
+
+    def _measured_one(self) -> bool:
+        """Measure the oldest; whether there was one."""
+        try:
+            task = self._waiting.popleft()
+        except IndexError:
+            return False
+        _, scoring, future = task
+        try:
+            scoring.measure()
+        except BaseException:  # Ctrl-C; it is measured when it is over
+            self._waiting.appendleft(task)
+            raise
+        future.set_result(None)
+        return True

@@ -71,12 +71,13 @@ Turns = Generator[Turn, Mask, None]
 class Prompter(ABC):
     """Base of all strategies. A subclass is a frozen dataclass with a `name`, its parameters, and `interact`.
 
-    `version` changes whenever the same mask could get other turns. `propagates` says that prompts follow from the
-    answer on other slices, which takes a model of slices.
+    `version` changes whenever the same mask could get other turns. `computes`: it runs a network. `propagates` says
+    that prompts follow from the answer on other slices, which takes a model of slices.
     """
 
     name: ClassVar[str]
     version: ClassVar[str] = "1"
+    computes: ClassVar[bool] = False
     propagates: bool = False
 
     @abstractmethod
@@ -124,6 +125,7 @@ class Modifier(ABC):
 
     name: ClassVar[str]
     version: ClassVar[str] = "1"
+    computes: ClassVar[bool] = False
 
     @property
     def spec(self) -> str:
@@ -152,6 +154,7 @@ class Refinement(ABC):
 
     name: ClassVar[str]
     version: ClassVar[str] = "1"
+    computes: ClassVar[bool] = False
     begins: ClassVar[bool] = False
     previous: Literal["keep", "drop"] = switch("keep")
     reachable: bool = switch(False)

@@ -44,6 +44,7 @@ class ClickabilityClick(Refinement):
 
     name = "clickability"
     begins = True
+    computes = True
     model: str = "distance"
     group: str = "all"
     space: Space = switch("volume")

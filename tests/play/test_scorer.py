@@ -60,11 +60,15 @@ class Shifted(Predictor):
         return [Answer(Mask.of(np.roll(self.ball, 4 - self.steps, axis=2))) for _ in requests]
 
 
-def played(ball: np.ndarray, metrics: Sequence[Metric], scores: Scorer | None) -> Session:
+def begun(ball: np.ndarray, metrics: Sequence[Metric], scores: Scorer | None) -> Session:
     prompter = make_prompter("box_slice+click_center")
-    one = Session(
+    return Session(
         "key", make_target(ball), prompter, TAKES, protocol("basic@1"), rounds=2, metrics=metrics, scorer=scores
     )
+
+
+def played(ball: np.ndarray, metrics: Sequence[Metric], scores: Scorer | None) -> Session:
+    one = begun(ball, metrics, scores)
     play([one], Shifted(ball))
     return one
 
@@ -89,23 +93,47 @@ def test_metrics_of_the_user_stay_in_the_calling_thread_in_their_order(ball: np.
     assert [thread for _, thread in own[0].threads + own[1].threads] == [threading.current_thread()] * 6
 
 
-def test_play_goes_on_while_surfaces_are_measured_and_rows_wait_for_them(
+def test_surfaces_are_measured_in_another_thread_while_the_model_answers(
     ball: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, go_on, threads = NormalisedSurfaceDice.measure, threading.Event(), list[threading.Thread]()
+    real, measured, threads = NormalisedSurfaceDice.measure, threading.Semaphore(0), list[threading.Thread]()
 
     def measure(self: NormalisedSurfaceDice, pair: MaskPair) -> float:
         threads.append(threading.current_thread())
-        assert go_on.wait(SECONDS)
+        measured.release()
+        return real(self, pair)
+
+    class Slow(Shifted):
+        def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
+            assert self.steps == 0 or measured.acquire(timeout=SECONDS)
+            return super().segment(requests)
+
+    monkeypatch.setattr(NormalisedSurfaceDice, "measure", measure)
+    scores = Scorer()
+    session = begun(ball, BASIC, scores)
+    play([session], Slow(ball), scores)
+    assert session.scored(0.0) is False  # the last round: nobody was waiting for the model any more
+    assert [row["nsd_2mm"] > 0 for row in session.rows] == [True] * 3
+    assert session.scored()
+    assert [thread is threading.current_thread() for thread in threads] == [False, False, True]
+
+
+def test_what_nobody_measured_meanwhile_is_measured_when_somebody_wants_to_know(
+    ball: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, keys = NormalisedSurfaceDice.measure, [KeyboardInterrupt]
+
+    def measure(self: NormalisedSurfaceDice, pair: MaskPair) -> float:
+        if keys:
+            raise keys.pop()
         return real(self, pair)
 
     monkeypatch.setattr(NormalisedSurfaceDice, "measure", measure)
     session = played(ball, BASIC, Scorer())
-    assert (session.request, session.scored(), session.scored(0.01)) == (None, False, False)
-    threading.Timer(0.05, go_on.set).start()
-    assert [row["nsd_2mm"] > 0 for row in session.rows] == [True] * 3
-    assert session.scored()
-    assert threading.current_thread() not in threads
+    assert session.scored() is False
+    with pytest.raises(KeyboardInterrupt):
+        session.scored(None)
+    assert [row["nsd_2mm"] > 0 for row in session.rows] == [True] * 3  # Ctrl-C lost nothing
 
 
 def test_a_metric_that_fails_there_gives_the_same_row(ball: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,29 +150,11 @@ def test_a_metric_that_fails_there_gives_the_same_row(ball: np.ndarray, monkeypa
 
 
 def test_so_much_waits_and_no_more(ball: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
-    go_on, begun = threading.Event(), threading.Semaphore(0)
-
-    class Waiting(Scoring):
-        def measure(self) -> None:
-            assert go_on.wait(SECONDS)
-            super().measure()
-
-    def begin() -> None:
-        for _ in range(4):
-            scores.begin(Waiting(make_target(ball), Mask.of(ball), BASIC))
-            begun.release()
-
-    voxels = math.prod(Mask.of(ball).array.shape)
-    monkeypatch.setattr(scorer, "MOST_VOXELS", 2 * voxels)
-    scores = Scorer()
-    caller = threading.Thread(target=begin, daemon=True)
-    caller.start()
-    assert begun.acquire(timeout=SECONDS)
-    assert begun.acquire(timeout=SECONDS)
-    assert not begun.acquire(timeout=0.05)  # the third waits
-    go_on.set()
-    caller.join(SECONDS)
-    assert not caller.is_alive()
+    monkeypatch.setattr(scorer, "MOST_VOXELS", 2 * math.prod(Mask.of(ball).array.shape))
+    scores, scorings = Scorer(), [Scoring(make_target(ball), Mask.of(ball), BASIC) for _ in range(4)]
+    for scoring in scorings:
+        scores.begin(scoring)
+    assert [scoring.voxels == 0 for scoring in scorings] == [True, True, False, False]
 
 
 def test_nothing_is_left_of_dice_and_iou_or_afterwards(ball: np.ndarray) -> None:

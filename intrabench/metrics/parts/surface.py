@@ -125,7 +125,7 @@ class OneWay:
         return float(distances[min(reached, len(distances) - 1)])
 
     def _percentile_of_most(self, share: float) -> float | None:
-        """The same, sorting only the largest distances; None if the percentile is not among them, or rounding decides."""
+        """The same from the largest distances; None if the percentile is not among them, or rounding decides."""
         first = int((share - MARGIN) * len(self.distances_mm))
         if first <= 0:
             return None
