@@ -189,12 +189,12 @@ def played(spec: str, truth: np.ndarray, rounds: int = 5, stop: str = "", radius
     )
     with model.open(volume) as image:
         play([session], image)
-        session.requests = image.requests  # type: ignore[attr-defined]
+        session.asked_of = image.requests  # type: ignore[attr-defined]
     return session
 
 
 def requests(session: Session) -> list[Request]:
-    return session.requests  # type: ignore[attr-defined, no-any-return]
+    return session.asked_of  # type: ignore[attr-defined, no-any-return]
 
 
 @pytest.mark.parametrize("spec", NAMES)
