@@ -1,0 +1,133 @@
+"""The scribble robot of DAVIS Interactive: it draws a stroke through the middle of each error of a frame.
+
+Caelles et al., "The 2018 DAVIS Challenge on Video Object Segmentation", arXiv:1803.00557; the stages are those of
+davisinteractive 1.0.4: opening, medial axis, trees, longest path, Bezier curve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.davis.opening import opened, runs
+from intrabench.davis.skeleton import Bools, longest_path, medial_axis, trees
+
+Floats = NDArray[np.float64]
+MOST_POINTS = 1000
+"""Of a stroke; longer paths are drawn as they are."""
+SHRINKING = 0.9
+"""By so much the opening shrinks until something is left of the error."""
+
+
+@dataclass(frozen=True)
+class ScribbleRobot:
+    """Draws strokes into errors. The defaults are those of the published service, bugs included; `MENDED` has none.
+
+    kernel_size, max_kernel_radius: the radius of the opening is ``kernel_size / 2 * sqrt(area)`` pixels, or mm, and no
+    more. min_nodes: shorter middle lines are left out. nb_points: points of a stroke. never_empty: an error without a
+    stroke gets the deepest of its pixels. inside: points of a stroke that leave the error are left out.
+    """
+
+    kernel_size: float = 0.2
+    max_kernel_radius: float = 16.0
+    min_nodes: int = 4
+    nb_points: int = MOST_POINTS
+    never_empty: bool = False
+    inside: bool = False
+
+    def strokes(
+        self, error: Bools, rng: np.random.Generator | None = None, spacing_mm: tuple[float, float] | None = None
+    ) -> list[Floats]:
+        """Strokes through the error ``(y, x)`` of a frame: rows ``y, x`` of pixels, whole numbers at their centres.
+
+        rng: breaks ties; None: always the same way. spacing_mm: of the pixels ``(y, x)``, for the radius of the
+        opening; None: it is in pixels, as published.
+        """
+        if not error.any():
+            return []
+        rows, columns = np.flatnonzero(error.any(axis=1)), np.flatnonzero(error.any(axis=0))
+        window, corner = self._window(error, rows, columns, spacing_mm)
+        thick = self.thick(window, spacing_mm)
+        found = []
+        for pixels, tree in trees(medial_axis(thick, rng), self.min_nodes):
+            curve = bezier(pixels[longest_path(tree)], self.nb_points)
+            if self.inside:
+                near = np.rint(curve).astype(np.int64)
+                curve = curve[window[near[:, 0], near[:, 1]]]
+            found += [curve + corner] if len(curve) else []
+        return found or ([self._deepest(window, spacing_mm) + corner] if self.never_empty else [])
+
+    def thick(self, error: Bools, spacing_mm: tuple[float, float] | None = None) -> Bools:
+        """The error without its thin parts: its opening; if that is empty, by a smaller disk, and in the end itself."""
+        unit = spacing_mm or (1.0, 1.0)
+        radius = min(
+            0.5 * self.kernel_size * np.sqrt(np.count_nonzero(error) * unit[0] * unit[1]), self.max_kernel_radius
+        )
+        found = error
+        while min(radius / unit[0], radius / unit[1]) > 1:
+            found = opened(error, runs(radius / unit[0], radius / unit[1]))
+            if found.any():
+                break
+            radius *= SHRINKING
+        return found if found.any() or not self.never_empty else error
+
+    def _window(
+        self, error: Bools, rows: NDArray[np.intp], columns: NDArray[np.intp], spacing_mm: tuple[float, float] | None
+    ) -> tuple[Bools, NDArray[np.intp]]:
+        """The part of a frame that the opening of an error depends on, and its first pixel."""
+        reach = [int(np.ceil(2 * self.max_kernel_radius / mm)) + 2 for mm in spacing_mm or (1.0, 1.0)]
+        low = np.maximum([rows[0] - reach[0], columns[0] - reach[1]], 0)
+        high = rows[-1] + reach[0] + 1, columns[-1] + reach[1] + 1
+        return error[low[0] : high[0], low[1] : high[1]], low
+
+    def _deepest(self, error: Bools, spacing_mm: tuple[float, float] | None) -> Floats:
+        """The pixel of an error that is farthest from its border, the first of several."""
+        import edt
+
+        depth = np.asarray(edt.edt(error.view(np.uint8), anisotropy=spacing_mm or (1.0, 1.0), black_border=True))
+        return np.array([np.unravel_index(depth.round(3).argmax(), depth.shape)], dtype=np.float64)
+
+
+MENDED = ScribbleRobot(never_empty=True, inside=True)
+"""The same robot without its bugs."""
+
+
+def bezier(points: NDArray[np.number], count: int = MOST_POINTS) -> Floats:
+    """The Bezier curve with these control points, rows ``y, x``, from the last to the first; at most `MOST_POINTS`.
+
+    As published, more control points than that are returned as they are.
+    """
+    if len(points) > MOST_POINTS:
+        return np.asarray(points, dtype=np.float64)
+    return np.asarray(_weights(len(points), min(count, MOST_POINTS)) @ points, dtype=np.float64)
+
+
+@lru_cache(maxsize=8)
+def _weights(points: int, count: int) -> Floats:
+    """(count, points) Bernstein polynomials: how much each control point weighs at each point of the curve."""
+    from scipy.special import gammaln, xlogy
+
+    along, degree, order = np.linspace(0, 1, count)[:, None], points - 1, np.arange(points)
+    chosen = gammaln(degree + 1) - gammaln(order + 1) - gammaln(degree - order + 1)
+    weights: Floats = np.exp(chosen + xlogy(degree - order, along) + xlogy(order, 1 - along))
+    return weights
+
+
+def scribbles(
+    robot: ScribbleRobot,
+    truth: NDArray[np.integer],
+    answer: NDArray[np.integer],
+    objects: Sequence[int],
+    rng: np.random.Generator | None = None,
+) -> list[tuple[int, Floats]]:
+    """Strokes into all errors of a frame of labels ``(y, x)``, each with its object; 0 is background.
+
+    The error of an object are its pixels that the answer lacks, so what an object has too much is drawn for what it
+    really is.
+    """
+    wrong = truth != answer
+    return [(one, path) for one in (0, *objects) for path in robot.strokes((truth == one) & wrong, rng)]

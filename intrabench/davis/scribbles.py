@@ -1,0 +1,165 @@
+"""Scribbles as DAVIS Interactive writes them, as JSON, and what existing scripts do with them.
+
+``{"sequence": str, "annotated_frame": int, "scribbles": [...]}``, with a list for each frame of
+``{"path": [[x, y], ...], "object_id": int, "start_time": ms, "end_time": ms}``. Paths are shares of the width and
+height, 0 to 1; the object 0 is background. compat: the values of davisinteractive 1.0.4, which draws one pixel to the
+left of and above what its robot meant, and scales the axes of points by each other's size.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.davis.robot import MOST_POINTS, bezier
+from intrabench.errors import IntraBenchError
+
+Scribbles = dict[str, Any]
+Ints = NDArray[np.int64]
+NONE = -1
+"""No object, in masks."""
+
+
+def check_scribbles(scribbles: Scribbles) -> None:
+    """Refuse what is no scribbles.
+
+    Raises:
+        IntraBenchError: what is wrong, and where.
+    """
+    frames = scribbles.get("scribbles") if isinstance(scribbles, dict) else None
+    if not isinstance(frames, list) or not all(isinstance(lines, list) for lines in frames):
+        raise IntraBenchError('scribbles are a dictionary with a list for each frame: {"scribbles": [[], [...]], ...}')
+    for number, line in lines_of(scribbles):
+        path = np.asarray(line.get("path", ()), dtype=np.float64) if isinstance(line, dict) else np.zeros(0)
+        if path.ndim != 2 or path.shape[1] != 2:
+            raise IntraBenchError(f"a scribble in frame {number} has no path; give it points, [[x, y], ...]")
+        if not ((path >= 0) & (path <= 1)).all():
+            wrong = path[~((path >= 0) & (path <= 1)).all(axis=1)][0].tolist()
+            raise IntraBenchError(
+                f"a scribble in frame {number} has the point {wrong}, outside of the image; points are shares of its "
+                "width and height, 0 to 1"
+            )
+        if not isinstance(line.get("object_id"), int) or line["object_id"] < 0:
+            raise IntraBenchError(f"a scribble in frame {number} has no object_id; give 0 (background), 1, 2, ...")
+
+
+def lines_of(scribbles: Scribbles) -> list[tuple[int, Any]]:
+    """All strokes, each with its frame."""
+    return [(number, line) for number, lines in enumerate(scribbles["scribbles"]) for line in lines]
+
+
+def is_empty(scribbles: Scribbles) -> bool:
+    """Whether there is no stroke at all."""
+    return not any(scribbles["scribbles"])
+
+
+def annotated_frames(scribbles: Scribbles) -> list[int]:
+    """The frames with strokes."""
+    return [number for number, lines in enumerate(scribbles["scribbles"]) if lines]
+
+
+def annotated_frames_object(scribbles: Scribbles, object_id: int) -> list[int]:
+    """The frames with strokes for an object."""
+    frames = enumerate(scribbles["scribbles"])
+    return [number for number, lines in frames if any(line["object_id"] == object_id for line in lines)]
+
+
+def fuse_scribbles(scribbles_a: Scribbles, scribbles_b: Scribbles, compat: bool = False) -> Scribbles:
+    """The strokes of both, those of `scribbles_a` first; compat: written into `scribbles_a`.
+
+    Raises:
+        IntraBenchError: they are of different sequences or numbers of frames.
+    """
+    if scribbles_a["sequence"] != scribbles_b["sequence"]:
+        names = f"{scribbles_a['sequence']} and {scribbles_b['sequence']}"
+        raise IntraBenchError(f"scribbles of {names} cannot be fused; give two of the same sequence")
+    counts = len(scribbles_a["scribbles"]), len(scribbles_b["scribbles"])
+    if counts[0] != counts[1]:
+        raise IntraBenchError(f"scribbles of {counts[0]} and of {counts[1]} frames cannot be fused")
+    fused = scribbles_a if compat else copy.deepcopy(scribbles_a)
+    for lines, more in zip(fused["scribbles"], scribbles_b["scribbles"], strict=True):
+        lines += copy.deepcopy(more)
+    return fused
+
+
+def scribbles2mask(
+    scribbles: Scribbles,
+    output_resolution: Sequence[int],
+    bezier_curve_sampling: bool = False,
+    nb_points: int = MOST_POINTS,
+    bresenham: bool = True,
+    default_value: int = NONE,
+    compat: bool = False,
+) -> Ints:
+    """The objects of the strokes ``(frame, y, x)``; `default_value` where there are none, the last one where several.
+
+    output_resolution: ``(height, width)``. bezier_curve_sampling: draw the Bezier curve of each path instead, of
+    `nb_points`. bresenham: join the points by lines.
+    """
+    check_scribbles(scribbles)
+    height, width = (int(side) for side in output_resolution)
+    masks = np.full((len(scribbles["scribbles"]), height, width), default_value, np.int64)
+    for number, line in lines_of(scribbles):
+        path = np.asarray(line["path"], dtype=np.float64)
+        if bezier_curve_sampling:
+            path = bezier(path, nb_points)
+        pixels = _pixels(path, width, height, compat)
+        x, y = (joined(pixels) if bresenham else pixels).T
+        masks[number, y, x] = line["object_id"]
+    return masks
+
+
+def scribbles2points(
+    scribbles: Scribbles, output_resolution: Sequence[int] | None = None, compat: bool = False
+) -> tuple[NDArray[Any], Ints]:
+    """All points, rows ``frame, y, x``, and their objects; without a resolution ``(height, width)`` as shares.
+
+    compat: rows ``frame, x, y``, where x is scaled by the height and y by the width.
+    """
+    check_scribbles(scribbles)
+    rows, objects = [np.zeros((0, 3))], list[int]()
+    for number, line in lines_of(scribbles):
+        path = np.asarray(line["path"], dtype=np.float64)
+        rows.append(np.column_stack([np.full(len(path), number), path if compat else path[:, ::-1]]))
+        objects += [line["object_id"]] * len(path)
+    points = np.concatenate(rows)
+    if output_resolution is not None:
+        height, width = (int(side) for side in output_resolution)
+        if compat:
+            points = (points * (1, height - 1, width - 1)).astype(np.int64)
+        else:
+            points = np.minimum((points * (1, height, width)).astype(np.int64), (len(points), height - 1, width - 1))
+    return points, np.array(objects, dtype=np.int64)
+
+
+def shares(path: NDArray[Any], height: int, width: int, compat: bool = False) -> list[list[float]]:
+    """A path of pixels ``y, x``, whole numbers at their centres, as shares ``x, y``; compat: at their corners."""
+    middle = 0.0 if compat else 0.5
+    return ((np.asarray(path, dtype=np.float64)[:, ::-1] + middle) / (width, height)).tolist()
+
+
+def _pixels(path: NDArray[Any], width: int, height: int, compat: bool) -> Ints:
+    """The pixels ``x, y`` of shares."""
+    if compat:
+        return (path * (width - 1, height - 1)).astype(np.int64)
+    return np.minimum((path * (width, height)).astype(np.int64), (width - 1, height - 1))
+
+
+def joined(pixels: Ints) -> Ints:
+    """The pixels on the lines from point to point, as Bresenham draws them, each line with its ends."""
+    if len(pixels) < 2:
+        return pixels
+    return np.concatenate([_line(one, other) for one, other in pairwise(pixels)])
+
+
+def _line(one: Ints, other: Ints) -> Ints:
+    """The pixels of one line; half pixels are rounded towards its end."""
+    way = other - one
+    steps = int(np.abs(way).max())
+    along = 2 * np.arange(steps + 1)[:, None] * np.abs(way)
+    return np.asarray(one + np.sign(way) * ((along + steps) // max(2 * steps, 1)), dtype=np.int64)

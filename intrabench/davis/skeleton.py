@@ -1,0 +1,123 @@
+"""The middle line of an error: its medial axis, as trees of pixels, of which the longest path is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.errors import IntraBenchError
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+Tree = dict[int, dict[int, float]]
+"""The neighbours of each pixel, by its number, and how far away they are."""
+
+_EARLIER = ((-1, -1), (-1, 0), (-1, 1), (0, -1))
+"""The neighbours of a pixel that come before it in the order of rows."""
+
+
+class _Order(np.random.Generator):
+    """The order in which scikit-image takes pixels that are equally deep, in place of a random one."""
+
+    def __init__(self, order: np.random.RandomState) -> None:
+        super().__init__(np.random.PCG64(0))
+        self._order = order
+
+    def permutation(self, x: Any, axis: int = 0) -> Any:
+        """That of the older generator, as scikit-image drew it until 0.18."""
+        return self._order.permutation(x)
+
+
+def medial_axis(mask: Bools, rng: np.random.Generator | None) -> Bools:
+    """The medial axis of a mask ``(y, x)``; beyond its array is background.
+
+    rng: breaks ties between equally deep pixels; None: always the same way, as scikit-image did until 0.18.
+
+    Raises:
+        IntraBenchError: scikit-image is not installed.
+    """
+    try:
+        from skimage.morphology import medial_axis as of_skimage
+    except ImportError as error:
+        raise IntraBenchError(
+            "the robot of DAVIS needs the package scikit-image; run: pip install 'intrabench[davis]'"
+        ) from error
+    order = _Order(np.random.RandomState(0)) if rng is None else rng
+    found: Any = of_skimage(np.pad(mask, 1), rng=order)
+    return np.asarray(found[1:-1, 1:-1], dtype=bool)
+
+
+def trees(skeleton: Bools, least: int) -> Iterator[tuple[Ints, Tree]]:
+    """The components of a skeleton with at least so many pixels, as rows ``y, x`` and trees of their numbers.
+
+    Pixels are linked to their eight neighbours. While there is a cycle, its longest edge is removed: of the cycle that
+    a search in depth finds first, from the first pixel; of equally long ones the first edge. The search takes the
+    neighbours before a pixel, in the order of rows, and then those after it, the last one first.
+    """
+    pixels = np.argwhere(skeleton)
+    number = np.full(np.add(skeleton.shape, 2), -1, np.int64)
+    number[1:-1, 1:-1][skeleton] = np.arange(len(pixels))
+    links: Tree = {}
+    around = [*_EARLIER, *((-y, -x) for y, x in _EARLIER)]
+    there = np.stack([number[pixels[:, 0] + 1 + y, pixels[:, 1] + 1 + x] for y, x in around], axis=1).tolist()
+    far = [float(np.hypot(y, x)) for y, x in around]
+    for pixel, neighbours in enumerate(there):
+        links[pixel] = {one: mm for one, mm in zip(neighbours, far, strict=True) if one >= 0}
+    left = dict.fromkeys(links)
+    while left:
+        component = _reached(links, next(iter(left)))
+        for pixel in component:
+            del left[pixel]
+        if len(component) >= least:
+            ordered = sorted(component)
+            tree = {pixel: links[pixel] for pixel in ordered}
+            while cycle := _cycle(tree, ordered[0]):
+                one, other = max(cycle, key=lambda edge: tree[edge[0]][edge[1]])
+                del tree[one][other], tree[other][one]
+            yield pixels, tree
+
+
+def longest_path(tree: Tree) -> list[int]:
+    """The pixels of the path with most edges, from one end to the other; of equally long ones any."""
+    (*_, end) = _reached(tree, next(iter(tree)))
+    before = _reached(tree, end)
+    (*_, pixel) = before
+    path = [pixel]
+    while (pixel := before[pixel]) >= 0:
+        path.append(pixel)
+    return path[::-1]
+
+
+def _reached(links: Tree, start: int) -> dict[int, int]:
+    """All pixels that are linked to one, the nearest first, and through which each was reached; -1 for the first."""
+    before, queue = {start: -1}, [start]
+    for pixel in queue:
+        for one in links[pixel]:
+            if one not in before:
+                before[one] = pixel
+                queue.append(one)
+    return before
+
+
+def _cycle(links: Tree, start: int) -> Sequence[tuple[int, int]]:
+    """The edges of the first cycle that a search in depth closes, from where it is closed; none in a tree."""
+    place, path, rest = {start: 0}, [start], [iter(links[start])]
+    while path:
+        for one in rest[-1]:
+            if len(path) > 1 and one == path[-2]:
+                continue
+            if one in place:
+                ring = [*path[place[one] :], one]
+                return list(pairwise(ring))
+            place[one] = len(path)
+            path.append(one)
+            rest.append(iter(links[one]))
+            break
+        else:
+            path.pop()
+            rest.pop()
+    return []
