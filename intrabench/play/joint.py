@@ -16,7 +16,7 @@ from intrabench.play.others import negatives
 from intrabench.play.session import Session
 from intrabench.play.shares import shares
 from intrabench.prompters.base import Prompter
-from intrabench.prompters.joint import JointTurn, JointTurns, Users, asks_jointly, joint_dialogue
+from intrabench.prompters.joint import JointTurn, JointTurns, Users, joint_dialogue
 from intrabench.prompts import Prompts, Turn
 from intrabench.protocols.joint import JointRules
 
@@ -35,7 +35,7 @@ class Joint:
     ) -> None:
         """sessions: made with ``joint=True``, in the order of their targets. whole: the model answers all at once."""
         self.key, self.sessions, self.rules, self.whole = key, list(sessions), rules, whole
-        self._prompter, self._dialogue = prompter, None if not asks_jointly(prompter) else self._opened(prompter)
+        self._prompter, self._dialogue = prompter, self._opened(prompter) if prompter.joint else None
         self._memory: object = None
         self._asked = False  # whether the user of all targets was asked before
         self._told = [[0] * len(sessions) for _ in sessions]  # how many turns of the others a model knows of
@@ -151,7 +151,8 @@ class Joint:
         for session in sessions:
             with session.guarded():
                 dice.append(session.measure())
-        enough = stop.exceeded(spent) or all(value >= stop.dice for value in dice)
+        model_s = sum(session.model_s for session in self.sessions)
+        enough = stop.exceeded(spent, model_s, len(self.sessions)) or all(value >= stop.dice for value in dice)
         for session in sessions:
             with session.guarded():
                 session.close_round(last, enough)

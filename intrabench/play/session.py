@@ -182,8 +182,8 @@ class Session:
         with self.guarded():
             self.ask()
             if self.closes:
-                enough = self.measure() >= self.protocol.stop.dice
-                self.close_round(self.turn is None, enough or self.protocol.stop.exceeded(self.spent))
+                stop, dice = self.protocol.stop, self.measure()
+                self.close_round(self.turn is None, dice >= stop.dice or stop.exceeded(self.spent, self.model_s))
             self.begin_turn()
             self.make_request()
 
@@ -268,6 +268,12 @@ class Session:
     def spent(self) -> Effort:
         """The effort so far, that of the next turn included."""
         return self._state.effort + effort_of_round(self.turn.actions if self.asked and self.turn else ())
+
+    @property
+    def model_s(self) -> float:
+        """Seconds that the model has computed so far."""
+        rounds = [row["encode_s"] + row["segment_s"] for row in self._rows]
+        return sum(rounds) + (self._round.timings.model_s if self._round else 0.0)
 
     @property
     def given(self) -> Sequence[Turn]:

@@ -20,6 +20,11 @@ class Timings:
     segment_s: float = 0.0
     batch: int = 0
 
+    @property
+    def model_s(self) -> float:
+        """The time of the model."""
+        return self.encode_s + self.segment_s
+
     def add(self, answer: Answer | Failure) -> None:
         """Add the share of one answer."""
         self.segment_s += answer.seconds

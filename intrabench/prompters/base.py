@@ -20,7 +20,7 @@ from intrabench.target import Target
 from intrabench.volume import Volume
 
 if TYPE_CHECKING:
-    from intrabench.prompters.joint import JointTurns, Users
+    from intrabench.prompters.joint import JointTurn, JointTurns, Users
 
 
 @dataclass
@@ -90,6 +90,11 @@ class Prompter(ABC):
         Only prompters that look at several targets at once write it; others are asked target by target.
         """
         raise NotImplementedError
+
+    @property
+    def joint(self) -> bool:
+        """Whether it looks at all targets of a joint session."""
+        return type(self).interact_jointly is not Prompter.interact_jointly
 
     @property
     def spec(self) -> str:
@@ -162,6 +167,15 @@ class Refinement(ABC):
     @abstractmethod
     def correct(self, user: User, mask: Mask) -> Turn | None:
         """The next correction of the answer `mask`; None if nothing is wrong."""
+
+    @property
+    def joint(self) -> bool:
+        """Whether it looks at all targets of a joint session; else it is asked target by target."""
+        return type(self).correct_jointly is not Refinement.correct_jointly
+
+    def correct_jointly(self, users: Users, masks: Sequence[Mask]) -> JointTurn | None:
+        """The next corrections in a joint session, a turn or None for each target; None if nothing is wrong."""
+        raise NotImplementedError
 
     @property
     def spec(self) -> str:

@@ -10,6 +10,7 @@ from intrabench import registry
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.prompters.base import Modifier, Prompter, Refinement, Turns, User, checked_turn, dialogue
+from intrabench.prompters.joint import JointTurns, Users, each_alone
 from intrabench.prompts import Turn
 from intrabench.specs import split
 from intrabench.versions import version_of
@@ -55,6 +56,41 @@ class Combined(Prompter):
                 turn = dialogue.send((yield turn))
         except StopIteration:
             return
+
+    @property
+    def joint(self) -> bool:
+        """Whether its refinement, or what it begins with, looks at all targets of a joint session."""
+        return any(part.joint for part in (self.initial, self.refinement) if part is not None)
+
+    def interact_jointly(self, users: Users) -> JointTurns:
+        """The turns of the parts, one after the other."""
+        dialogue = self._joint_turns(users)
+        try:
+            given = next(dialogue)
+            while True:
+                hand = self.hand
+                if hand is not None:
+                    moved = zip(given, users.acting(hand.spec).each, strict=True)
+                    given = [hand.move(turn, user) if turn and turn.actions else turn for turn, user in moved]
+                given = dialogue.send((yield given))
+        except StopIteration:
+            return
+
+    def _joint_turns(self, users: Users) -> JointTurns:
+        masks: Sequence[Mask] = [Mask.empty() for _ in users.each]
+        if self.initial is not None:
+            masks = yield from each_alone(self.initial, users.acting(self.initial.spec))
+        corrector = self.refinement
+        while corrector is not None:
+            if corrector.joint:
+                turns = corrector.correct_jointly(users.acting(corrector.spec), masks)
+            else:
+                pairs = zip(users.acting(corrector.spec).each, masks, strict=True)
+                turns = [corrector.correct(*self._looking(user, mask)) for user, mask in pairs]
+            if turns is None or not any(turns):
+                return
+            method, afresh = f"{corrector.name}.correct", corrector.previous == "drop"
+            masks = yield [turn and replace(checked_turn(turn, method), afresh=afresh) for turn in turns]
 
     def _turns(self, user: User) -> Turns:
         mask = Mask.empty()

@@ -11,7 +11,7 @@ import numpy as np
 
 from intrabench.errors import WrongType, kind
 from intrabench.mask import Mask
-from intrabench.prompters.base import Prompter, User, checked_turn
+from intrabench.prompters.base import Prompter, User, checked_turn, dialogue
 from intrabench.prompts import Turn
 from intrabench.randomness import stream
 from intrabench.target import Target
@@ -73,11 +73,6 @@ class JointPrompter(Prompter):
                 return
 
 
-def asks_jointly(prompter: Prompter) -> bool:
-    """Whether a prompter looks at all targets of a joint session; else it is asked target by target."""
-    return type(prompter).interact_jointly is not Prompter.interact_jointly
-
-
 def joint_dialogue(prompter: Prompter, users: Users) -> JointTurns:
     """The turns of `prompter.interact_jointly`, each checked when it is given.
 
@@ -102,3 +97,30 @@ def _checked(given: object, method: str, count: int) -> JointTurn:
         got = f"{kind(given)} of {len(given)}" if isinstance(given, Sequence) else kind(given)
         raise WrongType(f"{method} gave {got}, expected a list with a Turn or None for each of {count} targets")
     return [None if turn is None else checked_turn(turn, method) for turn in given]
+
+
+def each_alone(prompter: Prompter, users: Users) -> Generator[JointTurn, Sequence[Mask], Sequence[Mask]]:
+    """The turns of a prompter for all targets, each as if it were alone; returns the masks that were sent last."""
+    masks: Sequence[Mask] = [Mask.empty() for _ in users.each]
+    if prompter.joint:
+        turns = joint_dialogue(prompter, users)
+        try:
+            given = next(turns)
+            while True:
+                masks = yield given
+                given = turns.send(masks)
+        except StopIteration:
+            return masks
+    dialogues = [dialogue(prompter, user) for user in users.each]
+    begun = [next(one, None) for one in dialogues]
+    while any(begun):
+        masks = yield begun
+        begun = [_next(one, mask) if turn else None for one, turn, mask in zip(dialogues, begun, masks, strict=True)]
+    return masks
+
+
+def _next(turns: Generator[Turn, Mask, None], mask: Mask) -> Turn | None:
+    try:
+        return turns.send(mask)
+    except StopIteration:
+        return None

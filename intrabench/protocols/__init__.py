@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from intrabench.errors import IntraBenchError
-from intrabench.protocols import intrabench_paper, rclicks_paper
+from intrabench.protocols import davis_paper, intrabench_paper, rclicks_paper
 from intrabench.protocols.joint import JointRules, joint_rules
 from intrabench.protocols.row import Row
 from intrabench.specs import arguments_of, build, nearest, parse, switch
@@ -23,22 +23,25 @@ class Stop:
     """The rule that ends a session early: ``dice=0.9,interactions=30``.
 
     dice: stop once it is reached. interactions, seconds: no correction may bring the total cost above this. The initial
-    prompting is always allowed. In a joint session the budget is for all targets, and all must reach the Dice.
+    prompting is always allowed. model_s: no correction once the model has computed for so many seconds per target. In a
+    joint session the budget is for all targets, and all must reach the Dice.
     """
 
     name = "stop"
     dice: float = switch(1.0)
     interactions: float = switch(math.inf)
     seconds: float = switch(math.inf)
+    model_s: float = switch(math.inf)
 
     @property
     def spec(self) -> str:
         """As ``--stop`` takes it; empty where nothing ends a session early but a perfect answer."""
         return arguments_of(self)
 
-    def exceeded(self, effort: Effort) -> bool:
-        """Whether this effort exceeds the budget."""
-        return effort.interactions > self.interactions or effort.seconds > self.seconds
+    def exceeded(self, effort: Effort, model_s: float = 0.0, targets: int = 1) -> bool:
+        """Whether this effort exceeds the budget, or the model's time so far that for so many targets."""
+        spent = effort.interactions > self.interactions or effort.seconds > self.seconds
+        return spent or model_s >= self.model_s * targets
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,15 @@ PROTOCOLS: dict[str, Protocol] = {
             (*_OVERLAP, "boundary_iou@1"),
             rounds=rclicks_paper.CLICKS - 1,
             rows=rclicks_paper.ROWS,
+        ),
+        Protocol(
+            "davis@1",
+            "DAVIS Interactive on videos: 8 interactions, scribbles for all objects at once, 30 s per interaction.",
+            ("j@1", "f@1", "j_and_f@1", *_OVERLAP),
+            rounds=davis_paper.INTERACTIONS - 1,
+            stop=Stop(model_s=davis_paper.SECONDS),
+            rows=davis_paper.ROWS,
+            joint=davis_paper.JOINT,
         ),
         Protocol(
             "ritm-noc@1",
@@ -152,8 +164,8 @@ def stopping(preset: Protocol, words: str) -> Protocol:
         return preset
     _, arguments = parse(f"stop:{words}")
     stop = build(Stop, arguments, f"--stop {words}")
-    if not 0 <= stop.dice <= 1 or stop.interactions < 0 or stop.seconds < 0:
-        raise IntraBenchError(f"--stop {words}: dice must be from 0 to 1, interactions and seconds 0 or more")
+    if not 0 <= stop.dice <= 1 or min(stop.interactions, stop.seconds, stop.model_s) < 0:
+        raise IntraBenchError(f"--stop {words}: dice must be from 0 to 1, interactions, seconds and model_s 0 or more")
     return replace(preset, stop=stop)
 
 

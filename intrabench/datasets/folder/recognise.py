@@ -9,14 +9,16 @@ from intrabench.datasets.folder.dicom import dicom
 from intrabench.datasets.folder.layout import Layout
 from intrabench.datasets.folder.nnunet import nnunet
 from intrabench.datasets.folder.pairs import one_folder, one_image, two_folders
+from intrabench.datasets.folder.videos import videos
 from intrabench.errors import IntraBenchError
 
 UNDERSTOOD = (
     "an nnU-Net folder, images/ with labels/ or masks/, images beside labels whose names end in _seg, _label or _mask, "
-    "IMAGE:label=LABEL of two files or folders, DICOM images with SEG or RTSTRUCT, .npz of CVPR 2025"
+    "IMAGE:label=LABEL of two files or folders, videos as DAVIS has them, DICOM images with SEG or RTSTRUCT, .npz of "
+    "CVPR 2025"
 )
 
-_LAYOUTS = (nnunet, two_folders, one_folder, one_image)
+_LAYOUTS = (nnunet, videos, two_folders, one_folder, one_image)
 """Specific layouts before general ones."""
 
 

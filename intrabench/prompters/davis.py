@@ -1,0 +1,123 @@
+"""The simulated user of DAVIS Interactive: scribbles into the errors of one frame after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.davis.frames import worst_frame
+from intrabench.davis.jf import f_of_frames, j_of_frames
+from intrabench.davis.robot import MENDED, ScribbleRobot
+from intrabench.davis.scribbles import joined
+from intrabench.mask import Mask
+from intrabench.prompters.base import User
+from intrabench.prompters.joint import JointPrompter, JointTurn, JointTurns, Users
+from intrabench.prompts import Action, Click, DrawScribble, Prompts, Scribble, Turn, points
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class DavisRobot(JointPrompter):
+    """Draws scribbles into all errors of one frame: at first of the frame with most of the objects, then of the worst.
+
+    The worst frame has the lowest J&F, the mean of all objects; frames in which it has drawn come last. A scribble into
+    the background is a negative one for the objects that are wrongly there.
+
+    robot: published draws as the service of DAVIS did, ties aside: there may be no scribble where there is an error,
+    and strokes may leave it; mended draws a click where there would be none, and only inside.
+
+    Source: Caelles et al., arXiv:1803.00557. There, people drew the first scribbles.
+    """
+
+    name = "davis"
+    robot: Literal["published", "mended"] = "mended"
+
+    def interact_jointly(self, users: Users) -> JointTurns:
+        """One frame in each round, until nothing is wrong or the robot finds nothing to draw."""
+        depth = users.targets[0].shape[0]
+        masks: Sequence[Mask] = [Mask.empty() for _ in users.targets]
+        area = sum(_area(user.target.mask, depth) for user in users.each)
+        frame, drawn, started = int(np.argmax(area)), set[int](), set[int]()
+        while True:
+            turn = self._turn(users, masks, frame)
+            if not any(turn):
+                return
+            masks = yield turn
+            if users.round == 0:
+                started = {frame} if self.robot == "mended" else set()
+            else:
+                drawn.add(frame)
+            scores = sum(_quality(user.target.mask, mask, user.target.shape) for user, mask in _pairs(users, masks))
+            frame = worst_frame(np.asarray(scores), drawn, started=started)
+
+    @cached_property
+    def _robot(self) -> ScribbleRobot:
+        return MENDED if self.robot == "mended" else ScribbleRobot()
+
+    def _turn(self, users: Users, masks: Sequence[Mask], frame: int) -> JointTurn:
+        """Strokes into the errors of a frame: positive ones into what is missed, negative ones into the background."""
+        truths = [_plane(user.target.mask, frame, user.target.shape) for user in users.each]
+        answers = [_plane(mask, frame, user.target.shape) for user, mask in _pairs(users, masks)]
+        rng = users.rng("strokes") if self.robot == "mended" else None
+        turns = [_Given(self._strokes(truth & ~found, rng)) for truth, found in zip(truths, answers, strict=True)]
+        wrong = np.logical_or.reduce(answers) & ~np.logical_or.reduce(truths)
+        for stroke in self._strokes(wrong, rng):
+            there = [int(found[stroke[:, 0], stroke[:, 1]].sum()) for found in answers]
+            for given, count, number in zip(turns, there, range(len(there)), strict=True):
+                if count:
+                    given.negative.append((stroke, number == int(np.argmax(there))))
+        return [given.turn(frame) for given in turns]
+
+    def _strokes(self, error: Bools, rng: np.random.Generator | None) -> list[Ints]:
+        """Pixels ``y, x`` of the strokes, in drawing order."""
+        limits = np.array(error.shape) - 1
+        drawn = [joined(np.rint(path).astype(np.int64).clip(0, limits)) for path in self._robot.strokes(error, rng)]
+        if self.robot == "mended":  # a line between two points of the error may leave it
+            drawn = [stroke[error[stroke[:, 0], stroke[:, 1]]] for stroke in drawn]
+        return [stroke[np.r_[True, (np.diff(stroke, axis=0) != 0).any(axis=1)]] for stroke in drawn if len(stroke)]
+
+
+class _Given:
+    """The strokes for one object; a negative one counts as drawn for one of the objects that it concerns."""
+
+    def __init__(self, positive: Sequence[Ints]) -> None:
+        self.positive, self.negative = positive, list[tuple[Ints, bool]]()
+
+    def turn(self, frame: int) -> Turn | None:
+        """The turn in a frame, if there is something to say. A stroke of one pixel is a click."""
+        strokes = [(stroke, 1, True) for stroke in self.positive] + [(one, 0, mine) for one, mine in self.negative]
+        if not strokes:
+            return None
+        clicks = [(np.insert(one, 0, frame, axis=1), label) for one, label, _ in strokes if len(one) == 1]
+        rows = [np.column_stack([at, [label]]) for at, label in clicks]
+        drawn = [Scribble(np.insert(one, 0, frame, axis=1), label) for one, label, _ in strokes if len(one) > 1]
+        actions: list[Action] = [Click() if len(one) == 1 else DrawScribble() for one, _, mine in strokes if mine]
+        prompts = Prompts(np.vstack(rows) if rows else points(np.zeros((0, 3))).points, scribbles=tuple(drawn))
+        return Turn(prompts, tuple(actions))
+
+
+def _pairs(users: Users, masks: Sequence[Mask]) -> list[tuple[User, Mask]]:
+    return list(zip(users.each, masks, strict=True))
+
+
+def _area(mask: Mask, depth: int) -> Ints:
+    """(depth,) voxels of each frame."""
+    counts = np.zeros(depth, np.int64)
+    counts[mask.start[0] : mask.start[0] + len(mask.array)] = mask.array.sum(axis=(1, 2))
+    return counts
+
+
+def _quality(truth: Mask, answer: Mask, shape: tuple[int, int, int]) -> NDArray[np.float64]:
+    """(frames,) J&F."""
+    return (j_of_frames(truth, answer, shape[0]) + f_of_frames(truth, answer, shape)) / 2
+
+
+def _plane(mask: Mask, frame: int, shape: tuple[int, int, int]) -> Bools:
+    return mask.crop((frame, 0, 0, frame + 1, shape[1], shape[2]))[0]

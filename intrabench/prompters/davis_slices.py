@@ -1,0 +1,103 @@
+"""The scribble robot of DAVIS on volumes: it goes to the slice with the largest error and draws there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.davis.robot import ScribbleRobot
+from intrabench.davis.scribbles import joined
+from intrabench.mask import Mask
+from intrabench.prompters.base import Refinement, User
+from intrabench.prompters.click_slice import clicks
+from intrabench.prompters.errors import Errors, deepest
+from intrabench.prompters.joint import JointTurn, Users
+from intrabench.prompts import DrawScribble, Prompts, Scribble, Turn
+
+_ROBOT = ScribbleRobot(max_kernel_radius=10.0, inside=True)
+"""In mm; the published limit of 16 pixels is for frames of 480 x 854."""
+
+
+@dataclass(frozen=True)
+class DavisSlices(Refinement):
+    """Scribbles into the errors of one axial slice, or a click on their deepest voxel; may also come first.
+
+    The slice is that with the largest error; where the user has been before it goes only if nothing else is wrong. Each
+    stroke runs along the middle of an error, thin parts left out, and never leaves it; what was missed gets positive
+    ones, what is wrongly included negative ones. In a joint session all targets are corrected in the same slice.
+
+    choose: volume takes the slice with most wrong voxels, dice the one with the lowest Dice of the targets there.
+
+    Source: the robot of DAVIS Interactive (Caelles et al., arXiv:1803.00557), with lengths in mm and without its bugs.
+    """
+
+    name = "davis_slices"
+    begins = True
+    choose: Literal["volume", "dice"] = "volume"
+
+    def correct(self, user: User, mask: Mask) -> Turn | None:
+        """Strokes, or a click, in one slice; None if nothing is wrong."""
+        turns = self.correct_jointly(Users((user,)), [mask])
+        return turns[0] if turns else None
+
+    def correct_jointly(self, users: Users, masks: Sequence[Mask]) -> JointTurn | None:
+        """The same for all targets, in the slice that is worst for all of them together."""
+        errors = [Errors.of(user.target, mask) for user, mask in zip(users.each, masks, strict=True)]
+        depth = users.targets[0].shape[0]
+        wrong = sum((_voxels(one.negatives, depth) + _voxels(one.positives, depth) for one in errors), np.zeros(depth))
+        if not wrong.any():
+            return None
+        score = wrong if self.choose == "volume" else _badness(users, masks, wrong)
+        given = [turn.prompts.slices() for user in users.each for turn in user.given]
+        drawn = [slices[0] for slices in given if len(slices) == 1]  # also where it was started by a click or a box
+        left = np.where(np.isin(np.arange(depth), drawn), -1.0, score)
+        z = int(np.argmax(left if ((left >= 0) & (wrong > 0)).any() else score))
+        rng = users.rng("strokes")
+        return [_turn(user, one.on_slice(z), rng) for user, one in zip(users.each, errors, strict=True)]
+
+
+def _turn(user: User, errors: Errors, rng: np.random.Generator) -> Turn | None:
+    """The strokes into the errors of a slice; if there are none, a click on the deepest wrong voxel."""
+    spacing_mm = user.target.spacing_mm
+    strokes = [
+        Scribble(stroke, label)
+        for mask, label in ((errors.negatives, 1), (errors.positives, 0))
+        for stroke in _strokes(mask, spacing_mm[1:], rng)
+    ]
+    if strokes:
+        return Turn(Prompts(scribbles=tuple(strokes)), (DrawScribble(),) * len(strokes))
+    wrong = max((errors.negatives, errors.positives), key=lambda mask: mask.voxels)
+    return clicks(user, np.array(deepest(wrong, spacing_mm)[:1])) if wrong.any() else None
+
+
+def _strokes(mask: Mask, spacing_mm: tuple[float, float], rng: np.random.Generator) -> list[NDArray[np.int64]]:
+    """Rows ``z, y, x`` of each stroke, in drawing order."""
+    if not mask.any():
+        return []
+    error, found = mask.array[0], []
+    for path in _ROBOT.strokes(error, rng, spacing_mm):
+        stroke = joined(np.rint(path).astype(np.int64))
+        stroke = stroke[error[stroke[:, 0], stroke[:, 1]]]
+        stroke = stroke[np.r_[True, (np.diff(stroke, axis=0) != 0).any(axis=1)]]
+        if len(stroke) > 1:
+            found.append(np.insert(stroke, 0, 0, axis=1) + mask.start)
+    return found
+
+
+def _voxels(mask: Mask, depth: int) -> NDArray[np.float64]:
+    """(depth,) voxels of each slice."""
+    counts = np.zeros(depth)
+    counts[mask.start[0] : mask.start[0] + len(mask.array)] = mask.array.sum(axis=(1, 2))
+    return counts
+
+
+def _badness(users: Users, masks: Sequence[Mask], wrong: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(depth,) one minus the Dice of all targets in each slice; -1 where nothing is wrong."""
+    depth = len(wrong)
+    both = sum((_voxels(user.target.mask, depth) for user in users.each), np.zeros(depth))
+    both = both + sum((_voxels(mask, depth) for mask in masks), np.zeros(depth))
+    return np.where(wrong > 0, wrong / np.maximum(both, 1), -1.0)
