@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from intrabench.mask import Mask
-from intrabench.prompters.base import User
 from intrabench.prompters.click_center import ClickCenter
 from intrabench.prompters.errors import Errors, largest_component
+from intrabench.prompters.user import User
 from intrabench.target import Target
 
 Bools = NDArray[np.bool_]

@@ -18,8 +18,8 @@ from scipy import ndimage
 
 from intrabench.clickability.base import Clickability
 from intrabench.mask import Mask
-from intrabench.prompters.base import Clock, User
 from intrabench.prompters.clickability import ClickabilityClick
+from intrabench.prompters.user import Clock, User
 from intrabench.prompts import Turn
 from intrabench.target import Target
 from intrabench.volume import Volume

@@ -52,9 +52,12 @@ if TYPE_CHECKING:
     from intrabench.prompters.base import Modifier as Modifier
     from intrabench.prompters.base import Prompter as Prompter
     from intrabench.prompters.base import Refinement as Refinement
-    from intrabench.prompters.base import Turns as Turns
-    from intrabench.prompters.base import User as User
+    from intrabench.prompters.joint import JointPrompter as JointPrompter
     from intrabench.prompters.slices import tight_box as tight_box
+    from intrabench.prompters.user import JointTurns as JointTurns
+    from intrabench.prompters.user import Turns as Turns
+    from intrabench.prompters.user import User as User
+    from intrabench.prompters.user import Users as Users
     from intrabench.prompts import Click as Click
     from intrabench.prompts import Derived as Derived
     from intrabench.prompts import DrawBox2D as DrawBox2D
@@ -92,8 +95,10 @@ _PLACES = {
     "models.parts.crop_model": ("CropModel",),
     "models.parts.network_model": ("NetworkModel",),
     "models.parts.slice_model": ("SliceModel",),
-    "prompters.base": ("Modifier", "Prompter", "Refinement", "Turns", "User"),
+    "prompters.base": ("Modifier", "Prompter", "Refinement"),
+    "prompters.joint": ("JointPrompter",),
     "prompters.slices": ("tight_box",),
+    "prompters.user": ("JointTurns", "Turns", "User", "Users"),
     "prompts": (
         *("Click", "Derived", "DrawBox2D", "DrawBox3D", "DrawScribble", "MarkExtent"),
         *("Prompts", "Scribble", "Turn", "box3d", "boxes", "points"),

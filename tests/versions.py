@@ -25,8 +25,9 @@ from intrabench.mask import Mask
 from intrabench.metrics.base import Metric
 from intrabench.metrics.mask_pair import MaskPair
 from intrabench.models.base import Answer, Model, Request
-from intrabench.prompters.base import Clock, Prompter, Refinement, User
+from intrabench.prompters.base import Prompter, Refinement
 from intrabench.prompters.hand import Hand
+from intrabench.prompters.user import Clock, User
 from intrabench.prompts import Click, DrawBox2D, Turn, box3d, boxes, points
 from intrabench.target import Target
 from intrabench.versions import version_of

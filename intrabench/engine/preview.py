@@ -18,7 +18,8 @@ from intrabench.models.base import Model, open_image
 from intrabench.pictures import Picture
 from intrabench.play.lockstep import play
 from intrabench.play.session import Session
-from intrabench.prompters.base import Prompter, User, dialogue
+from intrabench.prompters.base import Prompter, dialogue
+from intrabench.prompters.user import User
 from intrabench.prompts import Prompts, turns_by_round
 from intrabench.protocols import Protocol
 from intrabench.specs import nearest

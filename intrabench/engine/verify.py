@@ -68,7 +68,8 @@ def verify(results: Path, sample: int = 20, seed: int = 0, trust: Trust = Trust(
         raise IntraBenchError(f"{results} has no finished sessions; `intrabench run` computes some")
     for name in random.Random(seed).sample(names, min(sample, len(names))):
         stored = rows.filter(pl.col("session") == name)
-        together = rows.filter(pl.col("joint") == stored["joint"][0])["target"].unique().to_list()
+        joint = stored["joint"][0]
+        together = rows.filter(pl.col("joint") == joint)["target"].unique().to_list() if joint else []
         yield _verdict(results, stored, trust, together)
 
 

@@ -16,7 +16,8 @@ from intrabench.play.others import negatives
 from intrabench.play.session import Session
 from intrabench.play.shares import shares
 from intrabench.prompters.base import Prompter
-from intrabench.prompters.joint import JointTurn, JointTurns, Users, joint_dialogue
+from intrabench.prompters.joint import joint_dialogue
+from intrabench.prompters.user import JointTurn, JointTurns, Users
 from intrabench.prompts import Prompts, Turn
 from intrabench.protocols.joint import JointRules
 

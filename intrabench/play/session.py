@@ -24,7 +24,8 @@ from intrabench.play.door import check_actions, check_failure, check_free, check
 from intrabench.play.others import on_slices, together
 from intrabench.play.scorer import Scorer
 from intrabench.play.state import Round, State
-from intrabench.prompters.base import Clock, Prompter, Turns, User, dialogue
+from intrabench.prompters.base import Prompter, dialogue
+from intrabench.prompters.user import Clock, Turns, User
 from intrabench.prompts import Abilities, Prompts, Turn, counting
 from intrabench.protocols import Protocol
 from intrabench.target import Target

@@ -5,67 +5,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.errors import WrongType, kind
-from intrabench.mask import Box, Mask
+from intrabench.mask import Mask
+from intrabench.prompters.user import JointTurn, JointTurns, Turns, User, Users
 from intrabench.prompts import Action, Prompts, Turn
-from intrabench.randomness import stream
 from intrabench.specs import spec_of, switch
 from intrabench.target import Target
-from intrabench.volume import Volume
-
-if TYPE_CHECKING:
-    from intrabench.prompters.joint import JointTurn, JointTurns, Users
-
-
-@dataclass
-class Clock:
-    """The round in preparation, and where the model can answer; all objects of one session share it."""
-
-    round: int = 0
-    reach: Box | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class User:
-    """All that a prompter sees: target, image (None in a preview), its own turns so far, the round, random streams."""
-
-    target: Target
-    dataset: str = ""
-    seed: int = 0
-    image: Volume | None = None
-    component: str = ""
-    clock: Clock = field(default_factory=Clock)
-    given: Sequence[Turn] = ()
-
-    def acting(self, component: str) -> User:
-        """The same user with the random streams of one component (its spec), whatever it is combined with."""
-        return replace(self, component=component)
-
-    @property
-    def round(self) -> int:
-        """The round that the next turn with actions opens: 0 initially, then 1 for the first correction, and so on."""
-        return self.clock.round
-
-    @property
-    def reach(self) -> Box | None:
-        """The box in which the model can answer, as its last answer said; None: anywhere, or there is no answer yet."""
-        return self.clock.reach
-
-    def rng(self, purpose: str) -> np.random.Generator:
-        """The random stream of one decision; its numbers depend only on the decision's identity."""
-        return stream(
-            self.seed, self.dataset, self.target.case, self.target.id, self.component, self.clock.round, purpose
-        )
-
-
-Turns = Generator[Turn, Mask, None]
-"""The type of `Prompter.interact`: a generator that yields turns and is sent the mask of the whole target so far."""
 
 
 class Prompter(ABC):

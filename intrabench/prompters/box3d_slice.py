@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intrabench.prompters.base import Prompter, Turns, User
+from intrabench.prompters.base import Prompter
+from intrabench.prompters.user import Turns, User
 from intrabench.prompts import DrawBox3D, Prompts, Turn
 
 

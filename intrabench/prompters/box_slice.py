@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from intrabench.prompters.base import Prompter, Turns, User
+from intrabench.prompters.base import Prompter
 from intrabench.prompters.slices import boxes_per_slice
+from intrabench.prompters.user import Turns, User
 from intrabench.prompts import DrawBox2D, Prompts, Turn
 
 

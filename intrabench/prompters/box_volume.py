@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from intrabench.prompters.base import Prompter, Turns, User
+from intrabench.prompters.base import Prompter
 from intrabench.prompters.hand import Hand
+from intrabench.prompters.user import Turns, User
 from intrabench.prompts import DrawBox3D, Turn, box3d
 from intrabench.specs import switch
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from intrabench.prompters.base import Prompter, Turns, User
+from intrabench.prompters.base import Prompter
 from intrabench.prompters.slices import component_centre
+from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Click, Turn, points
 
 

@@ -8,9 +8,10 @@ from typing import Literal
 import numpy as np
 
 from intrabench.mask import Mask
-from intrabench.prompters.base import Refinement, User
+from intrabench.prompters.base import Refinement
 from intrabench.prompters.click_slice import clicks
 from intrabench.prompters.errors import Errors, deepest, largest_component
+from intrabench.prompters.user import User
 from intrabench.prompts import Turn
 from intrabench.specs import switch
 

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.mask import Mask, grow
-from intrabench.prompters.base import Refinement, User
+from intrabench.prompters.base import Refinement
 from intrabench.prompters.errors import Errors, depth_steps, depths
+from intrabench.prompters.user import User
 from intrabench.prompts import Click, Prompts, Turn
 from intrabench.specs import switch
 

@@ -8,8 +8,9 @@ from itertools import takewhile
 import numpy as np
 
 from intrabench.mask import Mask
-from intrabench.prompters.base import Refinement, User
+from intrabench.prompters.base import Refinement
 from intrabench.prompters.errors import Errors
+from intrabench.prompters.user import User
 from intrabench.prompts import Click, Prompts, Turn
 
 

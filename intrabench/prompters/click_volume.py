@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from intrabench.mask import Mask
-from intrabench.prompters.base import Refinement, User
+from intrabench.prompters.base import Refinement
 from intrabench.prompters.click_slice import clicks
 from intrabench.prompters.errors import Errors
+from intrabench.prompters.user import User
 from intrabench.prompts import Turn
 
 

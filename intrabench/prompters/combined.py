@@ -9,8 +9,9 @@ from typing import TypeAlias
 from intrabench import registry
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
-from intrabench.prompters.base import Modifier, Prompter, Refinement, Turns, User, checked_turn, dialogue
-from intrabench.prompters.joint import JointTurns, Users, each_alone
+from intrabench.prompters.base import Modifier, Prompter, Refinement, checked_turn, dialogue
+from intrabench.prompters.joint import each_alone
+from intrabench.prompters.user import JointTurns, Turns, User, Users
 from intrabench.prompts import Turn
 from intrabench.specs import split
 from intrabench.versions import version_of
@@ -82,11 +83,12 @@ class Combined(Prompter):
             masks = yield from each_alone(self.initial, users.acting(self.initial.spec))
         corrector = self.refinement
         while corrector is not None:
+            pairs = zip(users.acting(corrector.spec).each, masks, strict=True)
+            seen = [self._looking(user, mask) for user, mask in pairs]
             if corrector.joint:
-                turns = corrector.correct_jointly(users.acting(corrector.spec), masks)
+                turns = corrector.correct_jointly(Users(tuple(user for user, _ in seen)), [mask for _, mask in seen])
             else:
-                pairs = zip(users.acting(corrector.spec).each, masks, strict=True)
-                turns = [corrector.correct(*self._looking(user, mask)) for user, mask in pairs]
+                turns = [corrector.correct(user, mask) for user, mask in seen]
             if turns is None or not any(turns):
                 return
             method, afresh = f"{corrector.name}.correct", corrector.previous == "drop"

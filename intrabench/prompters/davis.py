@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -15,8 +15,8 @@ from intrabench.davis.jf import f_of_frames, j_of_frames
 from intrabench.davis.robot import MENDED, ScribbleRobot
 from intrabench.davis.scribbles import joined
 from intrabench.mask import Mask
-from intrabench.prompters.base import User
-from intrabench.prompters.joint import JointPrompter, JointTurn, JointTurns, Users
+from intrabench.prompters.joint import JointPrompter
+from intrabench.prompters.user import JointTurn, JointTurns, User, Users
 from intrabench.prompts import Action, Click, DrawScribble, Prompts, Scribble, Turn, points
 
 Bools = NDArray[np.bool_]
@@ -27,11 +27,13 @@ Ints = NDArray[np.int64]
 class DavisRobot(JointPrompter):
     """Draws scribbles into all errors of one frame: at first of the frame with most of the objects, then of the worst.
 
-    The worst frame has the lowest J&F, the mean of all objects; frames in which it has drawn come last. A scribble into
-    the background is a negative one for the objects that are wrongly there.
+    The worst frame has the lowest J&F, the mean of all objects; frames in which it has drawn come last, and those
+    where it finds nothing to draw are left out. A scribble into the background is a negative one for the objects that
+    are wrongly there.
 
     robot: published draws as the service of DAVIS did, ties aside: there may be no scribble where there is an error,
-    and strokes may leave it; mended draws a click where there would be none, and only inside.
+    strokes may leave it, and after one scribble in each frame all frames count again, even those without errors;
+    mended draws a click where there would be none, only inside, and only in frames with errors.
 
     Source: Caelles et al., arXiv:1803.00557. There, people drew the first scribbles.
     """
@@ -40,22 +42,32 @@ class DavisRobot(JointPrompter):
     robot: Literal["published", "mended"] = "mended"
 
     def interact_jointly(self, users: Users) -> JointTurns:
-        """One frame in each round, until nothing is wrong or the robot finds nothing to draw."""
-        depth = users.targets[0].shape[0]
+        """One frame in each round, until nothing is wrong or the robot finds nothing to draw in any frame."""
         masks: Sequence[Mask] = [Mask.empty() for _ in users.targets]
-        area = sum(_area(user.target.mask, depth) for user in users.each)
-        frame, drawn, started = int(np.argmax(area)), set[int](), set[int]()
+        area = sum(_area(user.target.mask, user.target.shape[0]) for user in users.each)
+        frames, drawn, started = iter([int(np.argmax(area))]), set[int](), set[int]()
         while True:
-            turn = self._turn(users, masks, frame)
-            if not any(turn):
+            found = ((frame, turn) for frame in frames if any(turn := self._turn(users, masks, frame)))
+            frame, turn = next(found, (0, ()))
+            if not turn:
                 return
             masks = yield turn
-            if users.round == 0:
-                started = {frame} if self.robot == "mended" else set()
-            else:
+            if users.round > 0:
                 drawn.add(frame)
-            scores = sum(_quality(user.target.mask, mask, user.target.shape) for user, mask in _pairs(users, masks))
-            frame = worst_frame(np.asarray(scores), drawn, started=started)
+            elif self.robot == "mended":
+                started.add(frame)
+            frames = self._frames(users, masks, drawn, started)
+
+    def _frames(self, users: Users, masks: Sequence[Mask], drawn: set[int], started: set[int]) -> Iterator[int]:
+        """Frames for the next scribble, the best choice first."""
+        each = [_quality(user.target.mask, mask, user.target.shape) for user, mask in _pairs(users, masks)]
+        scores = np.sum(each, axis=0)
+        left = set(range(len(scores)))
+        if self.robot == "mended":
+            left = set(np.flatnonzero(scores < len(users.each)).tolist())
+        while left:
+            yield (frame := worst_frame(scores, drawn, sorted(left), started))
+            left.remove(frame)
 
     @cached_property
     def _robot(self) -> ScribbleRobot:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from intrabench.davis.robot import ScribbleRobot
 from intrabench.davis.scribbles import joined
 from intrabench.mask import Mask
-from intrabench.prompters.base import Refinement, User
+from intrabench.prompters.base import Refinement
 from intrabench.prompters.click_slice import clicks
 from intrabench.prompters.errors import Errors, deepest
-from intrabench.prompters.joint import JointTurn, Users
+from intrabench.prompters.user import JointTurn, User, Users
 from intrabench.prompts import DrawScribble, Prompts, Scribble, Turn
 
 _ROBOT = ScribbleRobot(max_kernel_radius=10.0, inside=True)

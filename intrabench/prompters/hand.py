@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.prompters.base import Modifier, User
+from intrabench.prompters.base import Modifier
+from intrabench.prompters.user import User
 from intrabench.prompts import Prompts, Scribble, Turn
 from intrabench.specs import switch
 

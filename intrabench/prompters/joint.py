@@ -4,55 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from typing import TypeAlias
-
-import numpy as np
 
 from intrabench.errors import WrongType, kind
 from intrabench.mask import Mask
-from intrabench.prompters.base import Prompter, User, checked_turn, dialogue
+from intrabench.prompters.base import Prompter, checked_turn, dialogue
+from intrabench.prompters.user import JointTurn, JointTurns, User, Users
 from intrabench.prompts import Turn
-from intrabench.randomness import stream
-from intrabench.target import Target
-from intrabench.volume import Volume
-
-
-@dataclass(frozen=True, eq=False)
-class Users:
-    """All that a prompter of a joint session sees: for each target what it would see alone."""
-
-    each: tuple[User, ...]
-
-    def acting(self, component: str) -> Users:
-        """The same users with the random streams of one component (its spec)."""
-        return Users(tuple(user.acting(component) for user in self.each))
-
-    @property
-    def targets(self) -> tuple[Target, ...]:
-        """The targets, in the order of the case."""
-        return tuple(user.target for user in self.each)
-
-    @property
-    def image(self) -> Volume | None:
-        """The image; None in a preview."""
-        return self.each[0].image
-
-    @property
-    def round(self) -> int:
-        """The round that the next turns with actions open: 0 initially, then 1 for the first correction, and so on."""
-        return self.each[0].round
-
-    def rng(self, purpose: str) -> np.random.Generator:
-        """The random stream of a decision that concerns all targets."""
-        one, ids = self.each[0], [target.id for target in self.targets]
-        return stream(one.seed, one.dataset, one.target.case, ids, one.component, one.clock.round, purpose)
-
-
-JointTurn: TypeAlias = Sequence[Turn | None]
-"""What the user gives at once in a joint session: for each target a turn, or None if there is nothing new for it."""
-JointTurns: TypeAlias = Generator[JointTurn, Sequence[Mask], None]
-"""The type of `interact_jointly`: a generator that yields joint turns and is sent the masks of all targets so far."""
 
 
 class JointPrompter(Prompter):

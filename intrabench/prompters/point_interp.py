@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intrabench.prompters.base import Prompter, Turns, User
+from intrabench.prompters.base import Prompter
 from intrabench.prompters.slices import component_centre, interpolate, seed_slices
+from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Click, Turn, points
 
 

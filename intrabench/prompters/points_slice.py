@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.mask import Mask, grow
-from intrabench.prompters.base import Prompter, Turns, User
+from intrabench.prompters.base import Prompter
+from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Click, Prompts, Turn
 from intrabench.specs import switch
 

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.mask import Mask
-from intrabench.prompters.base import Prompter, Turns, User
+from intrabench.prompters.base import Prompter
 from intrabench.prompters.slices import component_centre, interpolate, seed_slices
+from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Click, Turn, points
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from intrabench.mask import Mask
-from intrabench.prompters.base import Prompter, Turns, User
+from intrabench.prompters.base import Prompter
 from intrabench.prompters.slices import component_centre, median_slice, tight_box
+from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Click, DrawBox2D, MarkExtent, Prompts, Turn, boxes, points
 
 

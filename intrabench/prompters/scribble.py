@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.mask import Mask, grow, joint_box
-from intrabench.prompters.base import Refinement, User
+from intrabench.prompters.base import Refinement
 from intrabench.prompters.click_slice import clicks
 from intrabench.prompters.errors import Errors, deepest, largest_component
 from intrabench.prompters.points_slice import dilate
 from intrabench.prompters.slices import component_centre
+from intrabench.prompters.user import User
 from intrabench.prompts import DrawScribble, Prompts, Scribble, Turn
 
 Bools = NDArray[np.bool_]

@@ -20,8 +20,9 @@ from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, VolumeModel
 from intrabench.models.box_fill import BoxFill
 from intrabench.models.parts.embeddings import EmbeddingStore
-from intrabench.prompters.base import Prompter, Turns, User
+from intrabench.prompters.base import Prompter
 from intrabench.prompters.box_slice import BoxSlice
+from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Click, Turn, points
 from intrabench.target import Target
 from intrabench.volume import Volume

@@ -11,7 +11,7 @@ import intrabench
 from intrabench.errors import NotApplicable
 from intrabench.mask import Mask
 from intrabench.play.adapt import adapt
-from intrabench.prompters.base import User
+from intrabench.prompters.user import User
 from intrabench.prompts import (
     Abilities,
     Click,

@@ -16,9 +16,10 @@ from intrabench.models.base import Answer, Failure, Predictor, Request
 from intrabench.play.lockstep import MANY, play
 from intrabench.play.scorer import Scorer
 from intrabench.play.session import Session
-from intrabench.prompters.base import Prompter, Turns, User
+from intrabench.prompters.base import Prompter
 from intrabench.prompters.combined import Combined, make_prompter
 from intrabench.prompters.scribble import ScribbleRefinement
+from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Abilities
 from intrabench.protocols import protocol
 from tests.conftest import make_target

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from intrabench.mask import Mask, Region
 from intrabench.models.base import Answer
-from intrabench.prompters.base import Prompter, Turns, User
+from intrabench.prompters.base import Prompter
+from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Click, Prompts, Scribble, Turn
 from tests.play.at_the_door import GOOD, SHAPE, played
 from tests.play.test_session import Scripted

@@ -12,7 +12,8 @@ from intrabench.mask import Mask
 from intrabench.models.base import Answer, Request
 from intrabench.play.lockstep import play
 from intrabench.play.session import Session
-from intrabench.prompters.base import Prompter, Turns, User
+from intrabench.prompters.base import Prompter
+from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Click, DrawBox2D, DrawScribble, Lasso, Prompts, Scribble, Turn, box3d, boxes, points
 from intrabench.protocols import protocol
 from tests.conftest import make_target

@@ -15,8 +15,9 @@ from intrabench.models.base import Answer, Failure, JointAnswer, JointRequest, P
 from intrabench.play.joint import Joint
 from intrabench.play.lockstep import play
 from intrabench.play.session import Session
-from intrabench.prompters.base import Prompter, Turns, User
-from intrabench.prompters.joint import JointPrompter, JointTurns, Users
+from intrabench.prompters.base import Prompter
+from intrabench.prompters.joint import JointPrompter
+from intrabench.prompters.user import JointTurns, Turns, User, Users
 from intrabench.prompts import Abilities, Click, DrawBox2D, DrawScribble, Prompts, Scribble, Turn, boxes, points
 from intrabench.protocols import Protocol, protocol, stopping
 from intrabench.protocols.joint import JointRules

@@ -15,7 +15,7 @@ from intrabench.models.base import Answer, Failure, Predictor, Request, checked
 from intrabench.play.adapt import outside
 from intrabench.play.lockstep import play
 from intrabench.play.session import Session
-from intrabench.prompters.base import User
+from intrabench.prompters.user import User
 from intrabench.prompts import (
     Abilities,
     Action,

@@ -15,8 +15,9 @@ from intrabench.mask import Mask, Region
 from intrabench.models.base import Answer, Failure, Predictor, Request, checked
 from intrabench.play.lockstep import play, waves
 from intrabench.play.session import Session
-from intrabench.prompters.base import Prompter, Turns, User
+from intrabench.prompters.base import Prompter
 from intrabench.prompters.box_slice import BoxSlice
+from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Abilities, Action, Click, DrawBox2D, Turn, boxes, points
 from intrabench.protocols import Protocol, Stop, protocol
 from tests.conftest import make_target

@@ -14,9 +14,10 @@ from intrabench import registry
 from intrabench.clickability.uniform import Uniform
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
-from intrabench.prompters.base import Clock, Refinement, User
+from intrabench.prompters.base import Refinement
 from intrabench.prompters.click_deepest import ClickDeepest
 from intrabench.prompters.clickability import ClickabilityClick, _rgb
+from intrabench.prompters.user import Clock, User
 from intrabench.prompts import Turn, points
 from intrabench.registry import _click_model, click_model
 from intrabench.target import Target

@@ -13,9 +13,10 @@ from intrabench.clickability.base import Clickability
 from intrabench.clickability.sampling import group_of
 from intrabench.mask import Mask
 from intrabench.prompters import clickability
-from intrabench.prompters.base import Clock, Refinement, User
+from intrabench.prompters.base import Refinement
 from intrabench.prompters.click_deepest import ClickDeepest
 from intrabench.prompters.clickability import ClickabilityClick
+from intrabench.prompters.user import Clock, User
 from intrabench.prompts import Turn
 from intrabench.target import Target
 from tests.conftest import GOLDEN

@@ -10,10 +10,10 @@ from scipy import ndimage
 
 import intrabench
 from intrabench.mask import Mask
-from intrabench.prompters.base import User
 from intrabench.prompters.points_slice import _rings
 from intrabench.prompters.scribble import _outline
 from intrabench.prompters.slices import tight_box
+from intrabench.prompters.user import User
 from intrabench.prompts import Prompts
 from tests.conftest import make_target
 

@@ -17,8 +17,8 @@ from intrabench import registry
 from intrabench.effort import effort_of_round
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
-from intrabench.prompters.base import Clock, User
 from intrabench.prompters.slices import component_centre, seed_slices
+from intrabench.prompters.user import Clock, User
 from intrabench.volume import Volume
 from tests.conftest import make_target
 from tests.prompters.masks import targets
@@ -38,9 +38,19 @@ SPECS = [
     "box_volume:jitter_mm=2",
     "click_deepest",
     "clickability:group=2",
+    "davis",
+    "davis_slices",
 ]
 PROPAGATED = ["point_prop:points=5", "box_prop"]
-CORRECTIONS = ("scribble", "click_slice", "click_volume", "click_center", "click_deepest", "clickability")
+CORRECTIONS = (
+    "scribble",
+    "click_slice",
+    "click_volume",
+    "click_center",
+    "click_deepest",
+    "clickability",
+    "davis_slices",
+)
 REFINED = [f"box_interp:n=3+{name}" for name in CORRECTIONS]
 HAND = "box_interp:n=3+hand:jitter_mm=1.5,box_slack=0.1"
 

@@ -15,9 +15,10 @@ from intrabench.mask import Mask
 from intrabench.models.base import Request
 from intrabench.play.lockstep import play
 from intrabench.play.session import Session
-from intrabench.prompters.base import Clock, Refinement, User
+from intrabench.prompters.base import Refinement
 from intrabench.prompters.combined import Combined
 from intrabench.prompters.errors import deepest, largest_component
+from intrabench.prompters.user import Clock, User
 from intrabench.prompts import Click, DrawBox2D, Prompts, Turn, boxes
 from intrabench.protocols import protocol, stopping
 from intrabench.target import Target
