@@ -112,7 +112,7 @@ def measure_report(results: str) -> None:
 def _against_pandas(given: pl.DataFrame, means: pl.DataFrame) -> None:
     """The same means from the same rows in plain pandas."""
     try:
-        import pandas as pd  # type: ignore[import-untyped]
+        import pandas as pd
     except ImportError:
         print("  pandas is not installed, so there is nothing to compare with; pip install pandas")
         return

@@ -10,7 +10,7 @@ import polars as pl
 
 from intrabench.metrics.base import Best
 from intrabench.specs import build, parse, switch
-from intrabench.statistics import curves
+from intrabench.statistics import curves, davis_curves
 from intrabench.statistics.scores import FailurePolicy, metric, scores
 from intrabench.statistics.steps import Steps, steps
 
@@ -81,6 +81,41 @@ class ClicksArea:
 
 
 @dataclass(frozen=True)
+class DavisArea:
+    """`davis_curves.davis_auc`; seconds: per object."""
+
+    best: ClassVar[Best] = "high"
+    metric: str = "j_and_f"
+    seconds: float = 240
+    step: bool = False
+
+    @property
+    def description(self) -> str:
+        how = "in steps" if self.step else "on lines"
+        return f"mean {self.metric} over {self.seconds:g} s of the model per object, {how}, as in DAVIS Interactive"
+
+    def of(self, played: Steps) -> pl.DataFrame:
+        return davis_curves.davis_auc(played, self.seconds, self.step)
+
+
+@dataclass(frozen=True)
+class DavisAt:
+    """`davis_curves.davis_at`."""
+
+    best: ClassVar[Best] = "high"
+    metric: str = "j_and_f"
+    after: float = 60
+    step: bool = False
+
+    @property
+    def description(self) -> str:
+        return f"{self.metric} after {self.after:g} s of the model, as in DAVIS Interactive"
+
+    def of(self, played: Steps) -> pl.DataFrame:
+        return davis_curves.davis_at(played, self.after, self.after, self.step)
+
+
+@dataclass(frozen=True)
 class Clicks:
     """`curves.noc`."""
 
@@ -144,6 +179,8 @@ SUMMARIES: dict[str, type[Measure]] = {
     "auc": Area,
     "cvpr25_auc": ChallengeArea,
     "rclicks_auc": ClicksArea,
+    "davis_auc": DavisArea,
+    "davis_at": DavisAt,
     "noc": Clicks,
     "nof": Failures,
     "regressions": Regressions,

@@ -1,0 +1,63 @@
+"""The summary of DAVIS from rows: equal to the one from its reports."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from intrabench.davis.summary import curve
+from intrabench.errors import IntraBenchError
+from intrabench.statistics.measures import measured
+from tests.davis.golden import GOLDEN, REPORT
+from tests.davis.test_summary import SAMPLES, STORED
+from tests.results import made
+
+
+def rows_of(report: pl.DataFrame) -> pl.DataFrame:
+    """Rows of joint sessions with the numbers of a report; each target has its share of the time."""
+    keys = ["sequence", "scribble_idx", "object_id", "interaction"]
+    found = []
+    for one in report.group_by(keys).agg(pl.col("j_and_f", "timing").mean()).sort(keys).iter_rows(named=True):
+        objects = SAMPLES[one["sequence"], one["scribble_idx"]]
+        joint = f"{one['sequence']}/{one['scribble_idx']}"
+        found.append(
+            {
+                "case": one["sequence"],
+                "target": f"object.{one['object_id']}",
+                "instance": one["object_id"],
+                "session": f"{joint}/{one['object_id']}",
+                "joint": joint,
+                "seed": one["scribble_idx"],
+                "round": one["interaction"] - 1,
+                "dice": one["j_and_f"],
+                "encode_s": 0.0,
+                "segment_s": one["timing"] / objects,
+            }
+        )
+    return made.rows(*found)
+
+
+@pytest.mark.parametrize("name", ["A_complete_i5_t60", "B_timeouts_i5_t60"])
+def test_equal_to_the_published_summary(name: str) -> None:
+    report = pl.read_csv(GOLDEN / "summaries" / f"{name}.csv", schema_overrides=REPORT)
+    given = STORED["cases"][name]["params"]
+    found = set(report.select("sequence", "scribble_idx").iter_rows())
+    there = {key: count for key, count in SAMPLES.items() if key in found}  # a session without an answer has a row here
+    expected, rows = curve(report, there, given["max_i"], given["max_t"]), rows_of(report)
+    for spec, value in (
+        ("davis_auc:metric=dice,seconds=60", expected.auc),
+        ("davis_auc:metric=dice,seconds=60,step=yes", expected.auc_step),
+        ("davis_at:metric=dice,after=20", expected.at(20)),
+        ("davis_at:metric=dice,after=20,step=yes", expected.at(20, step=True)),
+    ):
+        assert measured(rows, spec)["value"].mean() == pytest.approx(value, abs=1e-12)
+
+
+def test_by_hand_and_single_sessions() -> None:
+    one = made.curve([0.4, 0.8], instance=0, segment_s=10.0, encode_s=0.0).with_columns(j_and_f=pl.col("dice"))
+    area = (10 * 0.4 / 2 + 10 * 0.6 + 80 * 0.8) / 100
+    assert measured(one, "davis_auc:seconds=100")["value"].to_list() == pytest.approx([area])
+    assert measured(one, "davis_at:after=15")["value"].to_list() == pytest.approx([0.6])
+    assert measured(one, "davis_at:after=15,step=yes")["value"].to_list() == pytest.approx([0.4])
+    with pytest.raises(IntraBenchError, match="give a finite time above 0"):
+        measured(one, "davis_auc:seconds=0")
