@@ -26,6 +26,7 @@ NAMES = (
     "workers",
     "harness",
     "gpu-share",
+    "davis",
 )
 
 

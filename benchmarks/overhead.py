@@ -37,7 +37,7 @@ from intrabench.models.base import Answer, Failure, Model, Predictor, Request
 from intrabench.models.box_fill import fill
 from intrabench.models.parts.slice_model import Floats, SliceItem, SliceModel, SliceResult
 from intrabench.prompters.combined import make_prompter
-from intrabench.protocols import protocol
+from intrabench.protocols import Protocol, protocol
 from intrabench.results.store import Store
 from intrabench.target import Target, targets_of
 from intrabench.volume import Volume
@@ -153,15 +153,19 @@ def ours(
     preset: str = "overlap@1",
 ) -> float:
     """Seconds per instance: the play of all sessions and the writing of their part."""
-    runner = Runner(model or Instant())
-    rules = protocol(preset)
+    return played(dataset, prompter, folder, model or Instant(), rounds, protocol(preset)) / len(VOXELS)
+
+
+def played(dataset: Dataset, prompter: str, folder: Path, model: Model, rounds: int, rules: Protocol) -> float:
+    """Seconds for all sessions of the first case and the writing of their part."""
+    runner, case = Runner(model), dataset.cases()[0]
     job = Job(
         (runner,), (make_prompter(prompter),), (dataset,), (0,), rules, rounds, metrics=of_protocol(rules.metrics)
     )
     writer = RowWriter(Store(folder, "bench"), Silent())
     player = Player(job, writer.take, print)
-    (group,) = Plan(job).groups(dataset, "six", prepare(dataset, "six", Silent()))
-    scene = cases.open_case(dataset, "six")
+    (group,) = Plan(job).groups(dataset, case, prepare(dataset, case, Silent()))
+    scene = cases.open_case(dataset, case)
     volume = scene.volume
     targets = {target.id: target for target in scene.targets()}
     started = time.perf_counter()
@@ -169,7 +173,7 @@ def ours(
         held = Held(player._keep, Seal(volume, targets.values()))
         player.play_waves(group, arranged(group.units, (), apart=False), targets, image, volume, held)
     held.settle()
-    return (time.perf_counter() - started) / len(VOXELS)
+    return time.perf_counter() - started
 
 
 def common(label_file: Path, folder: Path) -> float:

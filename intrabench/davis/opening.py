@@ -50,13 +50,16 @@ def opened(mask: Bools, disk: list[Run]) -> Bools:
 def _touched(mask: Bools, disk: list[Run]) -> Bools:
     """Where the disk of a pixel holds a pixel of the mask."""
     height, width = mask.shape
-    sums = np.zeros((height, width + 1), np.int32)
-    np.cumsum(mask, axis=1, out=sums[:, 1:])
-    columns, found = np.arange(width), np.zeros(mask.shape, bool)
+    reach = max(max(abs(first), abs(stop)) for _, first, stop in disk)
+    sums = np.zeros((height, width + 2 * reach + 1), np.int32)  # beyond the image they stay the same
+    np.cumsum(mask, axis=1, out=sums[:, reach + 1 : reach + 1 + width])
+    sums[:, reach + 1 + width :] = sums[:, reach + width, None]
+    found, rows = np.zeros(mask.shape, bool), dict[tuple[int, int], list[int]]()
     for down, first, stop in disk:
-        rows = slice(max(-down, 0), min(height - down, height))
-        there = sums[max(down, 0) : max(height + min(down, 0), 0)]
-        if rows.start < rows.stop:
-            low, high = (columns + first).clip(0, width), (columns + stop).clip(0, width)
-            found[rows] |= there[:, high] > there[:, low]
+        rows.setdefault((first, stop), []).append(down)
+    for (first, stop), downs in rows.items():
+        there = sums[:, reach + stop : reach + stop + width] > sums[:, reach + first : reach + first + width]
+        for down in downs:
+            if abs(down) < height:
+                found[max(-down, 0) : height - max(down, 0)] |= there[max(down, 0) : height + min(down, 0)]
     return found

@@ -47,8 +47,12 @@ def medial_axis(mask: Bools, rng: np.random.Generator | None) -> Bools:
             "the robot of DAVIS needs the package scikit-image; run: pip install 'intrabench[davis]'"
         ) from error
     order = _Order(np.random.RandomState(0)) if rng is None else rng
-    found: Any = of_skimage(np.pad(mask, 1), rng=order)
-    return np.asarray(found[1:-1, 1:-1], dtype=bool)
+    found = np.zeros(mask.shape, bool)
+    if not mask.any():
+        return found
+    box = tuple(slice(int(there[0]), int(there[-1]) + 1) for there in map(np.flatnonzero, (mask.any(1), mask.any(0))))
+    found[box] = of_skimage(np.pad(mask[box], 1), rng=order)[1:-1, 1:-1]
+    return found
 
 
 def trees(skeleton: Bools, least: int) -> Iterator[tuple[Ints, Tree]]:
