@@ -131,7 +131,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     make_workspace(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INTRABENCH_DATA", str(folder.parent / "data"))
-        intrabench.run("box_fill", "box_slice", "phantom:shape=16x32x32,instances=1", out=folder / "results", rounds=0)
+        made, out = "phantom:shape=16x32x32,instances=1", folder / "results"
+        intrabench.run("box_fill", "box_slice", made, out=out, rounds=0, metric="j_and_f")
     return folder / "results"
 
 
