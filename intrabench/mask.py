@@ -120,6 +120,12 @@ class Mask:
         """Indices z of the axial slices with foreground, ascending."""
         return frozen(np.flatnonzero(self.array.any(axis=(1, 2))) + self.start[0])
 
+    def voxels_per_slice(self, depth: int) -> NDArray[np.int64]:
+        """(depth,) foreground voxels of each axial slice of a volume."""
+        counts = np.zeros(depth, np.int64)
+        counts[self.start[0] : self.start[0] + len(self.array)] = np.count_nonzero(self.array, axis=(1, 2))
+        return counts
+
     def copy(self) -> Mask:
         """The same voxels in memory of their own."""
         return Mask(self.start, self.array.copy())

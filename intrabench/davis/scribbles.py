@@ -157,6 +157,14 @@ def joined(pixels: Ints) -> Ints:
     return np.concatenate([_line(one, other) for one, other in pairwise(pixels)])
 
 
+def drawn(path: NDArray[Any], inside: NDArray[np.bool_] | None = None) -> Ints:
+    """The pixels ``y, x`` of a stroke through the points of `path`, without repeats; only those `inside`, if given."""
+    stroke = joined(np.rint(path).astype(np.int64))
+    if inside is not None:  # a line between two points of it may leave it
+        stroke = stroke[inside[stroke[:, 0], stroke[:, 1]]]
+    return stroke[(np.diff(stroke, axis=0, prepend=NONE) != 0).any(axis=1)]
+
+
 def _line(one: Ints, other: Ints) -> Ints:
     """The pixels of one line; half pixels are rounded towards its end."""
     way = other - one

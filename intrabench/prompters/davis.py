@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from intrabench.davis.frames import worst_frame
 from intrabench.davis.jf import f_of_frames, j_of_frames
 from intrabench.davis.robot import MENDED, ScribbleRobot
-from intrabench.davis.scribbles import joined
+from intrabench.davis.scribbles import drawn
 from intrabench.mask import Mask
 from intrabench.prompters.joint import JointPrompter
 from intrabench.prompters.user import JointTurn, JointTurns, User, Users
@@ -44,8 +44,8 @@ class DavisRobot(JointPrompter):
     def interact_jointly(self, users: Users) -> JointTurns:
         """One frame in each round, until nothing is wrong or the robot finds nothing to draw in any frame."""
         masks: Sequence[Mask] = [Mask.empty() for _ in users.targets]
-        area = sum(_area(user.target.mask, user.target.shape[0]) for user in users.each)
-        frames, drawn, started = iter([int(np.argmax(area))]), set[int](), set[int]()
+        area = sum(user.target.mask.voxels_per_slice(user.target.shape[0]) for user in users.each)
+        frames, been, started = iter([int(np.argmax(area))]), set[int](), set[int]()
         while True:
             found = ((frame, turn) for frame in frames if any(turn := self._turn(users, masks, frame)))
             frame, turn = next(found, (0, ()))
@@ -53,12 +53,12 @@ class DavisRobot(JointPrompter):
                 return
             masks = yield turn
             if users.round > 0:
-                drawn.add(frame)
+                been.add(frame)
             elif self.robot == "mended":
                 started.add(frame)
-            frames = self._frames(users, masks, drawn, started)
+            frames = self._frames(users, masks, been, started)
 
-    def _frames(self, users: Users, masks: Sequence[Mask], drawn: set[int], started: set[int]) -> Iterator[int]:
+    def _frames(self, users: Users, masks: Sequence[Mask], been: set[int], started: set[int]) -> Iterator[int]:
         """Frames for the next scribble, the best choice first."""
         each = [_quality(user.target.mask, mask, user.target.shape) for user, mask in _pairs(users, masks)]
         scores = np.sum(each, axis=0)
@@ -66,7 +66,7 @@ class DavisRobot(JointPrompter):
         if self.robot == "mended":
             left = set(np.flatnonzero(scores < len(users.each)).tolist())
         while left:
-            yield (frame := worst_frame(scores, drawn, sorted(left), started))
+            yield (frame := worst_frame(scores, been, sorted(left), started))
             left.remove(frame)
 
     @cached_property
@@ -89,11 +89,9 @@ class DavisRobot(JointPrompter):
 
     def _strokes(self, error: Bools, rng: np.random.Generator | None) -> list[Ints]:
         """Pixels ``y, x`` of the strokes, in drawing order."""
-        limits = np.array(error.shape) - 1
-        drawn = [joined(np.rint(path).astype(np.int64).clip(0, limits)) for path in self._robot.strokes(error, rng)]
-        if self.robot == "mended":  # a line between two points of the error may leave it
-            drawn = [stroke[error[stroke[:, 0], stroke[:, 1]]] for stroke in drawn]
-        return [stroke[np.r_[True, (np.diff(stroke, axis=0) != 0).any(axis=1)]] for stroke in drawn if len(stroke)]
+        limits, inside = np.array(error.shape) - 1, error if self.robot == "mended" else None
+        strokes = [drawn(path.clip(0, limits), inside) for path in self._robot.strokes(error, rng)]
+        return [stroke for stroke in strokes if len(stroke)]
 
 
 class _Given:
@@ -117,13 +115,6 @@ class _Given:
 
 def _pairs(users: Users, masks: Sequence[Mask]) -> list[tuple[User, Mask]]:
     return list(zip(users.each, masks, strict=True))
-
-
-def _area(mask: Mask, depth: int) -> Ints:
-    """(depth,) voxels of each frame."""
-    counts = np.zeros(depth, np.int64)
-    counts[mask.start[0] : mask.start[0] + len(mask.array)] = mask.array.sum(axis=(1, 2))
-    return counts
 
 
 def _quality(truth: Mask, answer: Mask, shape: tuple[int, int, int]) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.davis.robot import ScribbleRobot
-from intrabench.davis.scribbles import joined
+from intrabench.davis.scribbles import drawn
 from intrabench.mask import Mask
 from intrabench.prompters.base import Refinement
 from intrabench.prompters.click_slice import clicks
@@ -48,13 +48,14 @@ class DavisSlices(Refinement):
         """The same for all targets, in the slice that is worst for all of them together."""
         errors = [Errors.of(user.target, mask) for user, mask in zip(users.each, masks, strict=True)]
         depth = users.targets[0].shape[0]
-        wrong = sum((_voxels(one.negatives, depth) + _voxels(one.positives, depth) for one in errors), np.zeros(depth))
+        parts = [part for one in errors for part in (one.negatives, one.positives)]
+        wrong: NDArray[np.float64] = np.array([part.voxels_per_slice(depth) for part in parts], float).sum(axis=0)
         if not wrong.any():
             return None
         score = wrong if self.choose == "volume" else _badness(users, masks, wrong)
         given = [turn.prompts.slices() for user in users.each for turn in user.given]
-        drawn = [slices[0] for slices in given if len(slices) == 1]  # also where it was started by a click or a box
-        left = np.where(np.isin(np.arange(depth), drawn), -1.0, score)
+        been = [slices[0] for slices in given if len(slices) == 1]  # also where it was started by a click or a box
+        left = np.where(np.isin(np.arange(depth), been), -1.0, score)
         z = int(np.argmax(left if ((left >= 0) & (wrong > 0)).any() else score))
         rng = users.rng("strokes")
         return [_turn(user, one.on_slice(z), rng) for user, one in zip(users.each, errors, strict=True)]
@@ -78,26 +79,13 @@ def _strokes(mask: Mask, spacing_mm: tuple[float, float], rng: np.random.Generat
     """Rows ``z, y, x`` of each stroke, in drawing order."""
     if not mask.any():
         return []
-    error, found = mask.array[0], []
-    for path in _ROBOT.strokes(error, rng, spacing_mm):
-        stroke = joined(np.rint(path).astype(np.int64))
-        stroke = stroke[error[stroke[:, 0], stroke[:, 1]]]
-        stroke = stroke[np.r_[True, (np.diff(stroke, axis=0) != 0).any(axis=1)]]
-        if len(stroke) > 1:
-            found.append(np.insert(stroke, 0, 0, axis=1) + mask.start)
-    return found
-
-
-def _voxels(mask: Mask, depth: int) -> NDArray[np.float64]:
-    """(depth,) voxels of each slice."""
-    counts = np.zeros(depth)
-    counts[mask.start[0] : mask.start[0] + len(mask.array)] = mask.array.sum(axis=(1, 2))
-    return counts
+    error = mask.array[0]
+    strokes = [drawn(path, error) for path in _ROBOT.strokes(error, rng, spacing_mm)]
+    return [np.insert(stroke, 0, 0, axis=1) + mask.start for stroke in strokes if len(stroke) > 1]
 
 
 def _badness(users: Users, masks: Sequence[Mask], wrong: NDArray[np.float64]) -> NDArray[np.float64]:
     """(depth,) one minus the Dice of all targets in each slice; -1 where nothing is wrong."""
     depth = len(wrong)
-    both = sum((_voxels(user.target.mask, depth) for user in users.each), np.zeros(depth))
-    both = both + sum((_voxels(mask, depth) for mask in masks), np.zeros(depth))
+    both = np.sum([one.voxels_per_slice(depth) for one in (*masks, *(each.mask for each in users.targets))], axis=0)
     return np.where(wrong > 0, wrong / np.maximum(both, 1), -1.0)

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from intrabench.davis.summary import Curve
 from intrabench.errors import IntraBenchError
+from intrabench.results.current import IDENTITY
 from intrabench.statistics.bca import Array
 from intrabench.statistics.steps import Steps
 
-LINE = ("dataset", "protocol", "prompter", "model", "weights_sha256")
+LINE = ("dataset", *IDENTITY)
 """Sessions that share a time axis."""
 
 
@@ -32,10 +33,10 @@ def davis_auc(played: Steps, seconds: float, step: bool = False) -> pl.DataFrame
     return played.scored(found)
 
 
-def davis_at(played: Steps, after: float, seconds: float, step: bool = False) -> pl.DataFrame:
+def davis_at(played: Steps, after: float, step: bool = False) -> pl.DataFrame:
     """The quality of each session `after` so many seconds, on the same axis."""
     found = np.zeros(played.sessions.height)
-    for places, curves in _curves(played, seconds):
+    for places, curves in _curves(played, after):
         found[places] = [one.at(after, step) for one in curves]
     return played.scored(found)
 
@@ -43,8 +44,7 @@ def davis_at(played: Steps, after: float, seconds: float, step: bool = False) ->
 def _curves(played: Steps, seconds: float) -> Iterator[tuple[NDArray[np.int64], list[Curve]]]:
     """The sessions of each line (rows of `played.sessions`), and their curves."""
     sessions = played.sessions.with_row_index("_row")
-    together = pl.coalesce(*({"joint"} & set(sessions.columns)), "session")
-    sessions = sessions.with_columns(together.alias("_joint"))
+    sessions = sessions.with_columns(_joint=pl.coalesce("joint", "session"))
     rounds = int(played.effort("round").max(initial=0)) + 1
     quality = np.stack([played.at("round", number) for number in range(rounds)], axis=1)
     spent = np.stack([_spent(played, number) for number in range(rounds)], axis=1)

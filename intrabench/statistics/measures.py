@@ -112,7 +112,7 @@ class DavisAt:
         return f"{self.metric} after {self.after:g} s of the model, as in DAVIS Interactive"
 
     def of(self, played: Steps) -> pl.DataFrame:
-        return davis_curves.davis_at(played, self.after, self.after, self.step)
+        return davis_curves.davis_at(played, self.after, self.step)
 
 
 @dataclass(frozen=True)

@@ -61,3 +61,12 @@ def test_by_hand_and_single_sessions() -> None:
     assert measured(one, "davis_at:after=15,step=yes")["value"].to_list() == pytest.approx([0.4])
     with pytest.raises(IntraBenchError, match="give a finite time above 0"):
         measured(one, "davis_auc:seconds=0")
+
+
+def test_lines_of_other_rules_have_a_time_axis_of_their_own() -> None:
+    quick = made.curve([0.4, 0.8], instance=0, segment_s=10.0, encode_s=0.0)
+    slow = made.curve([0.4, 0.8], instance=0, segment_s=40.0, encode_s=0.0, joint_rules="others=negative", session="s")
+    alone = [measured(one, "davis_auc:metric=dice,seconds=100")["value"].to_list() for one in (quick, slow)]
+    both = measured(pl.concat([quick, slow]), "davis_auc:metric=dice,seconds=100")
+    assert sorted(both["value"].to_list()) == pytest.approx(sorted(alone[0] + alone[1]))
+    assert alone[0] != alone[1]
