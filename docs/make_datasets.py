@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from intrabench import registry
 from intrabench.cli.describe import data_size
-from intrabench.datasets.base import Dataset
+from intrabench.datasets.base import Dataset, NotFetched
 from intrabench.models.weights import registry as weights
 
 FOLDER = Path(__file__).parent
@@ -77,8 +78,9 @@ def _section(dataset: Dataset) -> Iterator[str]:
 
 def _subsets(dataset: Dataset) -> Iterator[str]:
     if type(dataset).subsets is not Dataset.subsets:
-        sizes = [f"`{name}` ({len(cases)})" for name, cases in dataset.subsets().items()]
-        yield f"- Subsets: {', '.join(sizes)}."
+        with suppress(NotFetched):  # an archive lists them
+            sizes = [f"`{name}` ({len(cases)})" for name, cases in dataset.subsets().items()]
+            yield f"- Subsets: {', '.join(sizes)}."
 
 
 if __name__ == "__main__":

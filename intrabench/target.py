@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.mask import Box, Mask, grow
+from intrabench.prompts import Scribble
 
 WHOLE_CASE = "*"
 """Target id of rows for a case that could not be prepared. Once it is repaired, a row without failure records that."""
@@ -36,7 +37,8 @@ class TargetInfo:
 class Target:
     """One instance of one case: its mask, cropped to its box, in a volume of `shape` ``(z, y, x)``.
 
-    `ignore` marks voxels that metrics do not count; `siblings` are the other targets of the case.
+    `ignore` marks voxels that metrics do not count; `siblings` are the other targets of the case. scribbles: strokes
+    with which people began to segment it, of one person after the other, where the data set has them.
     """
 
     case: str
@@ -47,6 +49,7 @@ class Target:
     spacing_mm: tuple[float, float, float]
     ignore: Mask = field(default_factory=Mask.empty)
     siblings: Sequence[TargetInfo] = ()
+    scribbles: Sequence[Sequence[Scribble]] = ()
 
     @property
     def id(self) -> str:
@@ -68,6 +71,9 @@ class Target:
         content = hashlib.sha256(repr(self.spacing_mm).encode())
         for mask in (self.mask, self.ignore) if self.ignore.any() else (self.mask,):
             content.update(repr(mask.box).encode() + mask.pack().tobytes())
+        for person, strokes in enumerate(self.scribbles):
+            for stroke in strokes:
+                content.update(repr((person, stroke.label, stroke.points.tolist())).encode())
         return TargetInfo(
             self.label,
             self.instance,

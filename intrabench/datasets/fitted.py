@@ -52,6 +52,11 @@ def _fitted(volume: Volume, target: Target) -> Target:
             f"{name} was made for an image of shape {target.shape}, but the scan has the shape {volume.shape}; "
             "put image and targets on one grid"
         )
+    for stroke in (stroke for strokes in target.scribbles for stroke in strokes):
+        if not ((stroke.points >= 0) & (stroke.points < volume.shape)).all():
+            raise IntraBenchError(
+                f"{name} has a scribble outside of the image of shape {volume.shape}; put both on one grid"
+            )
     return replace(target, mask=mask, ignore=ignore, shape=volume.shape, spacing_mm=volume.spacing_mm)
 
 

@@ -7,18 +7,16 @@ all sequences count, and the robot draws the first scribbles.
 
 from __future__ import annotations
 
-import json
 import os
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.davis.jf import VOID
-from intrabench.davis.scribbles import Scribbles, check_scribbles, lines_of
 from intrabench.errors import IntraBenchError
+from intrabench.scribble_file import Scribbles, read_scribbles
 
 SUBSETS = {"train": ("train",), "val": ("val",), "trainval": ("train", "val")}
 VARIABLE = "DATASET_DAVIS"
@@ -95,19 +93,8 @@ class Davis:
         path = self.root / "Scribbles" / sequence / f"{scribble_idx:03}.json"
         if not path.is_file():
             return None
-        try:
-            found: Any = json.loads(path.read_text(encoding="utf-8"))
-            check_scribbles(found)
-        except (ValueError, IntraBenchError) as error:
-            raise IntraBenchError(f"{path} has no scribbles of DAVIS: {error}") from None
         frames, objects = len(self.load_annotations(sequence)), self.num_objects(sequence)
-        if len(found["scribbles"]) != frames:
-            raise IntraBenchError(f"{path} has {len(found['scribbles'])} frames, but {sequence} has {frames}")
-        if wrong := [line["object_id"] for _, line in lines_of(found) if line["object_id"] > objects]:
-            raise IntraBenchError(
-                f"{path} has scribbles of object {wrong[0]}, but {sequence} has objects 1 to {objects}"
-            )
-        return {"sequence": sequence, **found}
+        return read_scribbles(path, sequence, frames, objects)
 
 
 @lru_cache(maxsize=1)

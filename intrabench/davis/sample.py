@@ -14,11 +14,12 @@ from intrabench.davis.dataset import Davis
 from intrabench.davis.frames import worst_frame
 from intrabench.davis.jf import VOID
 from intrabench.davis.robot import MENDED, ScribbleRobot, scribbles
-from intrabench.davis.scribbles import Scribbles, fuse_scribbles, joined, lines_of, shares
+from intrabench.davis.scribbles import fuse_scribbles, shares
 from intrabench.effort import effort_of_round
 from intrabench.errors import IntraBenchError
 from intrabench.prompts import DrawScribble
 from intrabench.randomness import stream
+from intrabench.scribble_file import Scribbles, joined, lines_of
 
 PUBLISHED = ScribbleRobot()
 Labels = NDArray[np.int64]

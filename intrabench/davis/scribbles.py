@@ -1,16 +1,13 @@
-"""Scribbles as DAVIS Interactive writes them, as JSON, and what existing scripts do with them.
+"""What existing scripts of DAVIS Interactive do with scribbles.
 
-``{"sequence": str, "annotated_frame": int, "scribbles": [...]}``, with a list for each frame of
-``{"path": [[x, y], ...], "object_id": int, "start_time": ms, "end_time": ms}``. Paths are shares of the width and
-height, 0 to 1; the object 0 is background. compat: the values of davisinteractive 1.0.4, which draws one pixel to the
-left of and above what its robot meant, and scales the axes of points by each other's size.
+compat: the values of davisinteractive 1.0.4, which draws one pixel to the left of and above what its robot meant, and
+scales the axes of points by each other's size.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,39 +15,11 @@ from numpy.typing import NDArray
 
 from intrabench.davis.robot import MOST_POINTS, bezier
 from intrabench.errors import IntraBenchError
+from intrabench.scribble_file import Scribbles, check_scribbles, joined, lines_of, pixels_of
 
-Scribbles = dict[str, Any]
 Ints = NDArray[np.int64]
 NONE = -1
 """No object, in masks."""
-
-
-def check_scribbles(scribbles: Scribbles) -> None:
-    """Refuse what is no scribbles.
-
-    Raises:
-        IntraBenchError: what is wrong, and where.
-    """
-    frames = scribbles.get("scribbles") if isinstance(scribbles, dict) else None
-    if not isinstance(frames, list) or not all(isinstance(lines, list) for lines in frames):
-        raise IntraBenchError('scribbles are a dictionary with a list for each frame: {"scribbles": [[], [...]], ...}')
-    for number, line in lines_of(scribbles):
-        path = np.asarray(line.get("path", ()), dtype=np.float64) if isinstance(line, dict) else np.zeros(0)
-        if path.ndim != 2 or path.shape[1] != 2:
-            raise IntraBenchError(f"a scribble in frame {number} has no path; give it points, [[x, y], ...]")
-        if not ((path >= 0) & (path <= 1)).all():
-            wrong = path[~((path >= 0) & (path <= 1)).all(axis=1)][0].tolist()
-            raise IntraBenchError(
-                f"a scribble in frame {number} has the point {wrong}, outside of the image; points are shares of its "
-                "width and height, 0 to 1"
-            )
-        if not isinstance(line.get("object_id"), int) or line["object_id"] < 0:
-            raise IntraBenchError(f"a scribble in frame {number} has no object_id; give 0 (background), 1, 2, ...")
-
-
-def lines_of(scribbles: Scribbles) -> list[tuple[int, Any]]:
-    """All strokes, each with its frame."""
-    return [(number, line) for number, lines in enumerate(scribbles["scribbles"]) for line in lines]
 
 
 def is_empty(scribbles: Scribbles) -> bool:
@@ -108,7 +77,7 @@ def scribbles2mask(
         path = np.asarray(line["path"], dtype=np.float64)
         if bezier_curve_sampling:
             path = bezier(path, nb_points)
-        pixels = _pixels(path, width, height, compat)
+        pixels = pixels_of(path, width, height, compat)
         x, y = (joined(pixels) if bresenham else pixels).T
         masks[number, y, x] = line["object_id"]
     return masks
@@ -143,31 +112,9 @@ def shares(path: NDArray[Any], height: int, width: int, compat: bool = False) ->
     return ((np.asarray(path, dtype=np.float64)[:, ::-1] + middle) / (width, height)).tolist()
 
 
-def _pixels(path: NDArray[Any], width: int, height: int, compat: bool) -> Ints:
-    """The pixels ``x, y`` of shares."""
-    if compat:
-        return (path * (width - 1, height - 1)).astype(np.int64)
-    return np.minimum((path * (width, height)).astype(np.int64), (width - 1, height - 1))
-
-
-def joined(pixels: Ints) -> Ints:
-    """The pixels on the lines from point to point, as Bresenham draws them, each line with its ends."""
-    if len(pixels) < 2:
-        return pixels
-    return np.concatenate([_line(one, other) for one, other in pairwise(pixels)])
-
-
 def drawn(path: NDArray[Any], inside: NDArray[np.bool_] | None = None) -> Ints:
     """The pixels ``y, x`` of a stroke through the points of `path`, without repeats; only those `inside`, if given."""
     stroke = joined(np.rint(path).astype(np.int64))
     if inside is not None:  # a line between two points of it may leave it
         stroke = stroke[inside[stroke[:, 0], stroke[:, 1]]]
     return stroke[(np.diff(stroke, axis=0, prepend=NONE) != 0).any(axis=1)]
-
-
-def _line(one: Ints, other: Ints) -> Ints:
-    """The pixels of one line; half pixels are rounded towards its end."""
-    way = other - one
-    steps = int(np.abs(way).max())
-    along = 2 * np.arange(steps + 1)[:, None] * np.abs(way)
-    return np.asarray(one + np.sign(way) * ((along + steps) // max(2 * steps, 1)), dtype=np.int64)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Mask
+from intrabench.mask import Box, Mask, box_slices
 from intrabench.models.base import Answer, Request
 from intrabench.models.networks.sam2_choice import SIDE
 from intrabench.models.parts import resize
@@ -110,14 +110,17 @@ class SAM2Video(Sam2Choice, CropModel):
                 fill_area=self.fill_holes,
                 corrections_condition=self.corrections == "conditioning",
             )
-            masks = [self._mask(past[z].logits, z, (height, width)) for z in range(slices)]
-        return Answer(Mask.union(masks), memory=past)
+            logits = [self._logits(past[z].logits, (height, width)) for z in range(slices)]
+        update = Mask.union([Mask.of(found > self.threshold, (z, 0, 0)) for z, found in enumerate(logits)])
+        return Answer(update, memory=past, scores=_within(logits, update.box) if request.scores else None)
 
-    def _mask(self, logits: torch.Tensor, z: int, shape: tuple[int, int]) -> Mask:
+    def _logits(self, logits: torch.Tensor, shape: tuple[int, int]) -> Floats:
+        """A slice ``(1, y, x)`` in its own size, without holes."""
         from intrabench.models.networks.sam2_video import fill_holes
 
         filled = fill_holes(self.finite(logits), self.fill_holes).to(self.runtime.device)
-        return Mask.of((bilinear(filled, shape) > self.threshold).cpu().numpy(), (z, 0, 0))
+        found: Floats = bilinear(filled, shape).cpu().numpy()
+        return found
 
     def _features(self, image: OpenCrops, z: int) -> torch.Tensor:
         import torch
@@ -147,3 +150,9 @@ class SAM2Video(Sam2Choice, CropModel):
             corners = torch.from_numpy(xy).reshape(1, 4).to(device)
         coordinates, labels = as_points(clicks, corners)
         return SlicePrompt(coordinates[0], labels[0])
+
+
+def _within(logits: list[Floats], box: Box) -> Floats:
+    """The logits of all slices inside a box."""
+    depth, rows, columns = box_slices(box)
+    return np.concatenate([one[:, rows, columns] for one in logits[depth]] or [np.zeros((0, 0, 0), np.float32)])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -31,23 +32,25 @@ class DavisRobot(JointPrompter):
     where it finds nothing to draw are left out. A scribble into the background is a negative one for the objects that
     are wrongly there.
 
+    start: people begins with what people drew, if the data set has it: the seed is the number of the person (from 0,
+    and over again).
+
     robot: published draws as the service of DAVIS did, ties aside: there may be no scribble where there is an error,
     strokes may leave it, and after one scribble in each frame all frames count again, even those without errors;
     mended draws a click where there would be none, only inside, and only in frames with errors.
 
-    Source: Caelles et al., arXiv:1803.00557. There, people drew the first scribbles.
+    Source: Caelles et al., arXiv:1803.00557.
     """
 
     name = "davis"
+    version = "2"
     robot: Literal["published", "mended"] = "mended"
+    start: Literal["people", "robot"] = "people"
 
     def interact_jointly(self, users: Users) -> JointTurns:
         """One frame in each round, until nothing is wrong or the robot finds nothing to draw in any frame."""
-        masks: Sequence[Mask] = [Mask.empty() for _ in users.targets]
-        area = sum(user.target.mask.voxels_per_slice(user.target.shape[0]) for user in users.each)
-        frames, been, started = iter([int(np.argmax(area))]), set[int](), set[int]()
+        found, been, started = self._begin(users), set[int](), set[int]()
         while True:
-            found = ((frame, turn) for frame in frames if any(turn := self._turn(users, masks, frame)))
             frame, turn = next(found, (0, ()))
             if not turn:
                 return
@@ -56,7 +59,23 @@ class DavisRobot(JointPrompter):
                 been.add(frame)
             elif self.robot == "mended":
                 started.add(frame)
-            frames = self._frames(users, masks, been, started)
+            found = self._drawn(users, masks, self._frames(users, masks, been, started))
+
+    def _begin(self, users: Users) -> Iterator[tuple[int, JointTurn]]:
+        """The first turn, and its frame: of a person, or the robot's in the frame with the largest area."""
+        sets = max(len(target.scribbles) for target in users.targets)
+        if sets and self.start == "people":
+            person = users.each[0].seed % sets
+            drawn = [list(chain(*target.scribbles[person : person + 1])) for target in users.targets]
+            frames = [int(stroke.points[0, 0]) for strokes in drawn for stroke in strokes]
+            if frames:
+                return iter([(frames[0], _of_person(drawn))])
+        area = sum(user.target.mask.voxels_per_slice(user.target.shape[0]) for user in users.each)
+        return self._drawn(users, [Mask.empty() for _ in users.targets], [int(np.argmax(area))])
+
+    def _drawn(self, users: Users, masks: Sequence[Mask], frames: Iterable[int]) -> Iterator[tuple[int, JointTurn]]:
+        """The frames where there is something to draw, and the turns there."""
+        return ((frame, turn) for frame in frames if any(turn := self._turn(users, masks, frame)))
 
     def _frames(self, users: Users, masks: Sequence[Mask], been: set[int], started: set[int]) -> Iterator[int]:
         """Frames for the next scribble, the best choice first."""
@@ -78,14 +97,15 @@ class DavisRobot(JointPrompter):
         truths = [_plane(user.target.mask, frame, user.target.shape) for user in users.each]
         answers = [_plane(mask, frame, user.target.shape) for user, mask in _pairs(users, masks)]
         rng = users.rng("strokes") if self.robot == "mended" else None
-        turns = [_Given(self._strokes(truth & ~found, rng)) for truth, found in zip(truths, answers, strict=True)]
+        pairs = zip(truths, answers, strict=True)
+        turns = [_Given([_in(frame, one) for one in self._strokes(truth & ~found, rng)]) for truth, found in pairs]
         wrong = np.logical_or.reduce(answers) & ~np.logical_or.reduce(truths)
         for stroke in self._strokes(wrong, rng):
             there = [int(found[stroke[:, 0], stroke[:, 1]].sum()) for found in answers]
             for given, count, number in zip(turns, there, range(len(there)), strict=True):
                 if count:
-                    given.negative.append((stroke, number == int(np.argmax(there))))
-        return [given.turn(frame) for given in turns]
+                    given.negative.append((_in(frame, stroke), number == int(np.argmax(there))))
+        return [given.turn() for given in turns]
 
     def _strokes(self, error: Bools, rng: np.random.Generator | None) -> list[Ints]:
         """Pixels ``y, x`` of the strokes, in drawing order."""
@@ -95,22 +115,34 @@ class DavisRobot(JointPrompter):
 
 
 class _Given:
-    """The strokes for one object; a negative one counts as drawn for one of the objects that it concerns."""
+    """Strokes for one object, rows ``z, y, x``; a negative one counts as drawn for one of those that it concerns."""
 
     def __init__(self, positive: Sequence[Ints]) -> None:
         self.positive, self.negative = positive, list[tuple[Ints, bool]]()
 
-    def turn(self, frame: int) -> Turn | None:
-        """The turn in a frame, if there is something to say. A stroke of one pixel is a click."""
+    def turn(self) -> Turn | None:
+        """The turn, if there is something to say. A stroke of one pixel is a click."""
         strokes = [(stroke, 1, True) for stroke in self.positive] + [(one, 0, mine) for one, mine in self.negative]
         if not strokes:
             return None
-        clicks = [(np.insert(one, 0, frame, axis=1), label) for one, label, _ in strokes if len(one) == 1]
-        rows = [np.column_stack([at, [label]]) for at, label in clicks]
-        drawn = [Scribble(np.insert(one, 0, frame, axis=1), label) for one, label, _ in strokes if len(one) > 1]
+        rows = [np.column_stack([one, [label]]) for one, label, _ in strokes if len(one) == 1]
+        drawn = [Scribble(one, label) for one, label, _ in strokes if len(one) > 1]
         actions: list[Action] = [Click() if len(one) == 1 else DrawScribble() for one, _, mine in strokes if mine]
         prompts = Prompts(np.vstack(rows) if rows else points(np.zeros((0, 3))).points, scribbles=tuple(drawn))
         return Turn(prompts, tuple(actions))
+
+
+def _of_person(drawn: Sequence[Sequence[Scribble]]) -> JointTurn:
+    """What a person drew for each object; the first of them has the effort of strokes into the background."""
+    turns = [_Given([stroke.points for stroke in strokes if stroke.label]) for strokes in drawn]
+    for number, (given, strokes) in enumerate(zip(turns, drawn, strict=True)):
+        given.negative += [(stroke.points, number == 0) for stroke in strokes if not stroke.label]
+    return [given.turn() for given in turns]
+
+
+def _in(frame: int, stroke: Ints) -> Ints:
+    """Pixels ``y, x`` of a frame as ``z, y, x``."""
+    return np.insert(stroke, 0, frame, axis=1)
 
 
 def _pairs(users: Users, masks: Sequence[Mask]) -> list[tuple[User, Mask]]:

@@ -18,8 +18,8 @@ ROWS = (
         1,
         "davis:robot=published",
         None,
-        note="The robot draws the first scribbles, too, in the frame with the largest area of objects; in the "
-        "challenge people drew them. Ties of equally deep pixels are broken as scikit-image did until 0.18. Only the "
-        "model's time counts; in the published package that of metrics and robot does, too.",
+        note="People draw the first scribbles if the data set has them (the seed is the person), else the robot does, "
+        "in the frame with the largest area of objects. Ties of equally deep pixels are broken as scikit-image did "
+        "until 0.18. Only the model's time counts; in the published package that of metrics and robot does, too.",
     ),
 )

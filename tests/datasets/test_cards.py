@@ -26,6 +26,11 @@ TEN = {
 }
 
 
+def in_archive(dataset: Dataset) -> bool:
+    """Whether its cases are known once its archive is here."""
+    return isinstance(dataset, PhotoSet) or dataset.name in ("hntsmrg", "davis2017")
+
+
 def test_the_ten_of_the_paper_are_there() -> None:
     assert {one.name: (one.card.paper, one.card.cases) for one in SHIPPED if one.card.paper} == TEN
 
@@ -40,7 +45,7 @@ def test_a_card_tells_what_a_reader_must_know(data: Path, dataset: Dataset) -> N
         assert card.instances
         assert card.cases
         assert dataset.sources() or dataset.case_sources(dataset.cases()[0])
-    if isinstance(dataset, PhotoSet) or dataset.name == "hntsmrg":  # known when its archive is here
+    if in_archive(dataset):
         with pytest.raises(NotFetched, match=f"; run: intrabench data get {dataset.name}$"):
             dataset.cases()
     else:
@@ -50,7 +55,7 @@ def test_a_card_tells_what_a_reader_must_know(data: Path, dataset: Dataset) -> N
 
 
 def test_every_scan_is_of_another_patient_unless_its_data_set_says_so() -> None:
-    fixed = [one for one in SHIPPED if not isinstance(one, PhotoSet) and one.name != "hntsmrg"]
+    fixed = [one for one in SHIPPED if not in_archive(one)]
     fewer = {one.name: len({one.patient(case) for case in one.cases()}) for one in fixed}
     assert {name: count for name, count in fewer.items() if count < len(registry.make("datasets", name).cases())} == {
         "rider_lung": 31

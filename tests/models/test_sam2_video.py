@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,14 @@ def test_the_answer_covers_the_volume_and_every_slice_is_encoded_once(opened: An
     assert np.array_equal(answer.update.to_array(expected.shape), expected)
     answers(opened, [request("b", boxes({0: (0, 0, 5, 5)}))])
     assert opened.model.network.encoded == 3
+
+
+def test_scores_are_the_logits_in_the_box_of_the_mask(opened: Any, calls: list[Any]) -> None:
+    asked = replace(request("a", points([(2, 5, 5)])), scores=True)
+    (answer,) = answers(opened, [asked])
+    assert answer.scores is not None
+    assert answer.scores.shape == answer.update.array.shape == (3, 16, 64)
+    assert np.allclose(answer.scores[:, :15], np.arange(1, 4)[:, None, None])  # the last row lies between both halves
 
 
 def test_a_round_begins_with_what_the_last_one_left(opened: Any, calls: list[Any]) -> None:

@@ -17,6 +17,7 @@ from intrabench.datasets.cases.image_file import IMAGE, OLD_IMAGE, read_image_fi
 from intrabench.documents import read_json
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
+from intrabench.prompts import Scribble
 from intrabench.specs import nearest
 from intrabench.target import Target, TargetInfo
 from intrabench.values import is_a
@@ -117,6 +118,7 @@ class StoredCase:
             self.index.spacing_mm,
             _unpack(bits[f"{ignored}.box"].tolist(), bits[ignored]) if ignored in bits else Mask.empty(),
             Others(infos, number),
+            _strokes(bits[f"{number}.scribbles"]) if f"{number}.scribbles" in bits else (),
         )
 
     def problems(self) -> list[str]:
@@ -260,14 +262,31 @@ def _storable(array: Array) -> Array:
 
 
 def _bits(targets: Sequence[Target]) -> dict[str, Any]:
-    """The content of ``targets.npz``: the packed mask of each target, and its ignored voxels, under its number."""
+    """The content of ``targets.npz`` under the number of each target: its packed mask, and what else it has."""
     bits: dict[str, Any] = {}
     for number, target in enumerate(targets):
         bits[str(number)] = target.mask.pack()
         if target.ignore.any():
             bits[f"{number}.ignore"] = target.ignore.pack()
             bits[f"{number}.ignore.box"] = np.array(target.ignore.box)
+        if any(target.scribbles):
+            bits[f"{number}.scribbles"] = np.vstack(
+                [
+                    np.column_stack([np.tile((person, place, stroke.label), (len(stroke.points), 1)), stroke.points])
+                    for person, strokes in enumerate(target.scribbles)
+                    for place, stroke in enumerate(strokes)
+                ]
+            )
     return bits
+
+
+def _strokes(rows: Array) -> tuple[tuple[Scribble, ...], ...]:
+    """The strokes of each person, from rows ``person, stroke, label, z, y, x``."""
+    found: list[list[Scribble]] = [[] for _ in range(int(rows[:, 0].max()) + 1)]
+    begins = np.flatnonzero((np.diff(rows[:, :2], axis=0, prepend=-1) != 0).any(axis=1))
+    for stroke in np.split(rows, begins[1:]):
+        found[stroke[0, 0]].append(Scribble(stroke[:, 3:], int(stroke[0, 2])))
+    return tuple(map(tuple, found))
 
 
 def _unpack(box: Sequence[int], bits: Array) -> Mask:

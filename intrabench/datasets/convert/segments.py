@@ -9,8 +9,12 @@ from typing import Literal
 from intrabench.datasets.convert.instances import Instances
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
+from intrabench.prompts import Scribble
 from intrabench.target import Target
 from intrabench.volume import Volume
+
+Strokes = tuple[tuple[Scribble, ...], ...]
+"""Of one person after the other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,7 +22,7 @@ class Segment:
     """One structure in a file: its name and number there, and its mask.
 
     lost: what of it lies in slices that the series lacks, and beside: what lies outside of the scan in other ways, or
-    is odd, one sentence each; empty: nothing. The mask is without both.
+    is odd, one sentence each; empty: nothing. The mask is without both. scribbles: as in `Target`.
     """
 
     name: str
@@ -26,6 +30,7 @@ class Segment:
     number: int = 1
     lost: str = ""
     beside: str = ""
+    scribbles: Strokes = ()
 
 
 Outside = Literal["refuse", "cut", "omit"]
