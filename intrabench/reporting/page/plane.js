@@ -1,7 +1,7 @@
 "use strict";
 // One plane of a window: the scan, outlines, prompts. Needs the decoded data of a target; knows nothing of controls.
 
-const TARGET = "#56b4e9", ANSWER = "#f0a800", BACKGROUND_CLICK = "#ff7043", HAND = "#ffffff", DERIVED = "#b8bec5";
+const TARGET = "#56b4e9", ANSWER = "#f0a800", OTHERS = "#cc79a7", BACKGROUND_CLICK = "#ff7043", HAND = "#ffffff", DERIVED = "#b8bec5";
 const ENDS = [["A", "R"], ["S", "R"], ["S", "A"]]; // what lies at the top and on the left: all axes run backwards on a screen
 
 class Plane {
@@ -57,11 +57,12 @@ class Plane {
   x(edge) { return (this.forwards ? edge : this.view.shape[this.column] - edge) * this.step[this.column]; }
   y(edge) { return (this.forwards ? edge : this.view.shape[this.row] - edge) * this.step[this.row]; }
 
-  draw(view, at, { range, target, answer, given, cross }) {
+  draw(view, at, { range, target, answer, others, given, cross }) {
     this.index = at[this.axis];
     this.slider.value = this.index;
     this.output.value = `${this.place(this.index, this.axis)}`;
     this.scan(view, range);
+    if (others) this.outline(others, OTHERS, [3, 5]);
     if (target) this.outline(target, TARGET, []);
     if (answer) this.outline(answer, ANSWER, [9, 6]);
     given.forEach((turns, n) => turns.forEach((turn) => this.prompts(turn, n === given.length - 1)));

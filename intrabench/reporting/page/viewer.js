@@ -32,7 +32,8 @@
       for (let n = 0; n < count; n++) if (n % width) view.scan[n] += view.scan[n - 1];
     view.truth = await bits(view.truth, count);
     for (const session of view.sessions)
-      for (const round of session.rounds) round.answer = round.answer && (await bits(round.answer, count));
+      for (const round of session.rounds)
+        for (const name of ["answer", "others"]) round[name] = round[name] && (await bits(round[name], count));
     return view;
   }
 
@@ -78,6 +79,7 @@
     roundBar.max = session().rounds.length - 1;
     roundBar.value = roundBar.max;
     roundBar.closest("label").hidden = roundBar.max === "0";
+    for (const node of [form.elements["show-others"].closest("label"), section.querySelector(".key .others")]) node.hidden = !session().others;
     show();
   }
 
@@ -97,6 +99,7 @@
       range: now.colour ? null : now.presets[rangeBox.selectedIndex],
       target: wanted("target") && now.truth,
       answer: wanted("answer") && round().answer,
+      others: wanted("others") && round().others,
       given: wanted("prompts") ? session().rounds.slice(0, Number(roundBar.value) + 1).map((one) => one.given) : [],
       cross: wanted("cross"),
     };
@@ -112,6 +115,8 @@
       `${label(session())}, ${number ? `after ${number} correction${number > 1 ? "s" : ""}` : "after the first prompts"}: ${dice(round().dice)}, ` +
         `${interactions} interactions and ${seconds} s of the user so far, ${count} prompt${count === 1 ? "" : "s"} in this round.`,
     ];
+    const together = session().others;
+    if (together) parts.push(`Prompted together with ${together} other target${together > 1 ? "s" : ""}.`);
     if (error) parts.push(`${status}: ${error}`);
     if (!answer) parts.push("The answer was not kept; run the command with --save-masks, and it is shown here.");
     if (Math.max(...now.factor) > 1) parts.push(`Shown in voxels of ${[...now.spacing].reverse().map((mm) => mm.toFixed(1)).join(" × ")} mm.`);

@@ -33,6 +33,8 @@ def views(
     """
     shown = [session["session"] for one in targets for session in one.sessions]
     turns, played = read_turns(results, shown).sort("session", "turn"), rows.filter(pl.col("session").is_in(shown))
+    members = rows.filter(pl.col("joint").is_in(played["joint"].drop_nulls())).group_by("joint")
+    joint = dict(members.agg(pl.col("session").unique().sort()).iter_rows())
     for _, group in groupby(targets, lambda one: (one.dataset, one.case)):
         here = list(group)
         stored = _stored(here[0], datasets[here[0].dataset])
@@ -52,7 +54,7 @@ def views(
             except IntraBenchError as error:
                 yield about | {"problem": str(error)}
                 continue
-            yield about | _shown(results, one, volume, target, turns, played)
+            yield about | _shown(results, one, volume, target, turns, played, joint)
 
 
 def _stored(one: Chosen, dataset: Dataset | str) -> Any:
@@ -69,9 +71,15 @@ def _stored(one: Chosen, dataset: Dataset | str) -> Any:
 
 
 def _shown(
-    results: Path, one: Chosen, volume: Volume, target: Target, turns: pl.DataFrame, rows: pl.DataFrame
+    results: Path,
+    one: Chosen,
+    volume: Volume,
+    target: Target,
+    turns: pl.DataFrame,
+    rows: pl.DataFrame,
+    joint: Mapping[str, Sequence[str]],
 ) -> dict[str, Any]:
-    """A target in the smallest window that contains it and all its sessions."""
+    """A target in the smallest window that contains it and all its sessions. joint: the members of joint sessions."""
     masks, given, unread = dict[str, list[Mask]](), dict[str, dict[int, list[Turn]]](), list[str]()
     for session in [session["session"] for session in one.sessions]:
         try:
@@ -95,7 +103,16 @@ def _shown(
         key = session["session"]
         played = rows.filter(pl.col("session") == key).sort("round").iter_rows(named=True)
         rounds = [_round(row, masks[key], given[key].get(row["round"], []), window) for row in played]
-        sessions.append({"line": session["line"], "seed": session["seed"], "rounds": rounds})
+        others = [member for member in joint.get(session["joint"] or "", ()) if member != key]
+        if others:
+            try:
+                answers = [read_masks(results, member) for member in others]
+            except IntraBenchError as error:  # shown without them
+                answers = []
+                unread.append(str(error))
+            for shown in rounds:
+                shown["others"] = _of_others(answers, shown["round"], window)
+        sessions.append({"line": session["line"], "seed": session["seed"], "others": len(others), "rounds": rounds})
     return view(volume, target, window) | {"sessions": sessions, "unread": unread}
 
 
@@ -119,3 +136,9 @@ def _round(row: Mapping[str, Any], masks: Sequence[Mask], given: Sequence[Turn],
         "answer": mask_text(window.mask(masks[number])) if number < len(masks) else None,
         "given": [marks(turn.prompts) for turn in given],
     }
+
+
+def _of_others(answers: Sequence[Sequence[Mask]], number: int, window: Window) -> str | None:
+    """What other targets of a joint session have after a round, the last answer of those that ended; None: not kept."""
+    kept = [masks[min(number, len(masks) - 1)].within(window.box) for masks in answers if masks]
+    return mask_text(window.mask(Mask.union(kept))) if kept else None

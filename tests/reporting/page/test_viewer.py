@@ -301,3 +301,31 @@ def test_prompts_beyond_the_scan_are_named_and_not_drawn(results: Path) -> None:
     with pytest.warns(PartialResults, match=r"the turns of session \w+ do not fit its scan \(a point \(999, 1, 1\)"):
         intrabench.report(page, results)
     assert "view0" in page.read_text()
+
+
+def test_a_joint_session_shows_what_the_others_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INTRABENCH_DATA", str(tmp_path / "data"))
+    options = {"joint": "others=negative,overlap=first", "save_masks": True, "rounds": 1, "out": tmp_path / "out"}
+    rows = intrabench.run("box_fill", "box_interp:n=3", PHANTOM, **options)  # type: ignore[arg-type]
+    alone = 0
+    for one in shown(tmp_path / "out"):
+        (session,) = one["sessions"]
+        mine = rows.filter(case=one["case"], target=one["target"])["session"][0]
+        others = set(rows.filter(case=one["case"])["session"]) - {mine}
+        assert session["others"] == len(others)
+        alone += not others
+        low, shape = one["origin"], one["shape"]
+        box = (*low, *(start + size for start, size in zip(low, shape, strict=True)))
+        for entry in session["rounds"]:
+            answers = [read_masks(tmp_path / "out", other) for other in sorted(others)]
+            expected = Mask.union([masks[min(entry["round"], len(masks) - 1)] for masks in answers]).crop(box)
+            assert ("others" in entry) == bool(others)
+            if others:
+                assert one["factor"] == [1, 1, 1]
+                assert np.array_equal(bits(entry["others"], shape), expected)
+    assert alone < 3
+    for other in sorted((tmp_path / "out" / "masks").glob("*.npz")):
+        other.unlink()
+    assert {entry["others"] for one in shown(tmp_path / "out") for s in one["sessions"] for entry in s["rounds"]} == {
+        None
+    }
