@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from intrabench.metrics.mask_pair import MaskPair as MaskPair
     from intrabench.models.base import Answer as Answer
     from intrabench.models.base import Failure as Failure
+    from intrabench.models.base import JointAnswer as JointAnswer
+    from intrabench.models.base import JointRequest as JointRequest
     from intrabench.models.base import Model as Model
     from intrabench.models.base import Predictor as Predictor
     from intrabench.models.base import Request as Request
@@ -90,7 +92,10 @@ _PLACES = {
     "mask": ("Mask", "Region", "box_slices"),
     "metrics.base": ("Metric",),
     "metrics.mask_pair": ("MaskPair",),
-    "models.base": ("Answer", "Failure", "Model", "Predictor", "Request", "VolumeModel"),
+    "models.base": (
+        *("Answer", "Failure", "JointAnswer", "JointRequest"),
+        *("Model", "Predictor", "Request", "VolumeModel"),
+    ),
     "models.box_fill": ("BoxFill",),
     "models.parts.crop_model": ("CropModel",),
     "models.parts.network_model": ("NetworkModel",),

@@ -18,6 +18,8 @@ import numpy as np
 import pytest
 
 import intrabench
+from intrabench.mask import Mask
+from intrabench.results.masks import read_masks
 from intrabench.volume import Volume, write_nifti
 from intrabench.workspace import make_workspace
 from tests import documented
@@ -64,7 +66,7 @@ def test_the_code_of_the_page_of_clicks_is_the_example_of_the_workspace() -> Non
 
 
 def test_the_refinement_of_the_page_works(data: Path) -> None:
-    _, code = blocks("adding_a_prompter", "python")
+    _, code, *_ = blocks("adding_a_prompter", "python")
     Path("last_missed.py").write_text(code)
     rows = intrabench.run(
         "random_walker",
@@ -76,6 +78,36 @@ def test_the_refinement_of_the_page_works(data: Path) -> None:
     )
     assert rows["prompter"].to_list() == ["box_volume+last_missed"] * 3
     assert rows["interactions"].to_list() == [3, 4, 5]
+
+
+def test_the_examples_of_joint_sessions_work(data: Path) -> None:
+    Path("worst_first.py").write_text(blocks("adding_a_prompter", "python")[-1])
+    Path("nearest_click.py").write_text(blocks("adding_a_model", "python")[-1])
+    plugin = [Path("worst_first.py"), Path("nearest_click.py")]
+    phantom, model = "phantom:shape=24x48x48,instances=3", "nearest_click:radius_mm=12"
+    options: dict[str, Any] = {"rounds": 2, "plugin": plugin, "cases": "first:1", "save_masks": True}
+    rows = intrabench.run(model, "worst_first", phantom, joint="others=ignore,overlap=keep", out="together", **options)
+    assert rows["status"].unique().to_list() == ["ok"]
+    first, second = (rows.filter(round=number)["interactions"].sum() for number in (0, 1))
+    assert (first, second) == (3, 4)  # a click each, then one into the worst
+    answers = [read_masks(Path("together"), session)[-1] for session in rows["session"].unique()]
+    assert sum(mask.voxels for mask in answers) == Mask.union(answers).voxels > 0  # a label map
+    alone = intrabench.run(model, "worst_first", phantom, out="alone", **options)
+    assert alone.filter(round=0)["interactions"].to_list() == [1, 1, 1]
+    apart = [read_masks(Path("alone"), session)[0] for session in alone["session"].unique()]
+    assert sum(mask.voxels for mask in apart) > Mask.union(apart).voxels
+
+
+def test_a_joint_model_without_its_method_is_told_so(data: Path) -> None:
+    code = blocks("adding_a_model", "python")[-1]
+    for now, said in (
+        (code.replace("def segment_together", "def segmented"), "is joint; write its method segment_together"),
+        (code.replace("JointAnswer((0, 0, 0), np", "tuple(np"), "expected a JointAnswer"),
+    ):
+        Path("nearest_click.py").write_text(now)
+        options: dict[str, Any] = {"plugin": [Path("nearest_click.py")], "joint": "others=ignore,overlap=keep"}
+        rows = intrabench.run("nearest_click", "points_volume:n=1", "phantom:shape=16x32x32", out="out", **options)
+        assert said in rows["error"][0]
 
 
 def test_the_published_data_set_of_the_page_works(data: Path, server: Server) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,6 +120,8 @@ class JointAnswer:
     reach: Box | None = None
 
 
+Asked = TypeVar("Asked", Request, JointRequest)
+Given = TypeVar("Given", Answer, JointAnswer)
 FailureStatus = Literal["error", "oom", "timeout"]
 
 
@@ -300,7 +302,8 @@ def _is_box(value: Any) -> bool:
 class VolumeModel(Model):
     """Base of models that answer one request at a time for the whole volume: a subclass writes `segment_one`.
 
-    Nothing is encoded for all requests; a subclass that does (in its own `open`) sets ``encodes = True``.
+    One that is `joint` also writes `segment_together`. Nothing is encoded for all requests; a subclass that does (in
+    its own `open`) sets ``encodes = True``.
     """
 
     encodes = False
@@ -308,6 +311,10 @@ class VolumeModel(Model):
     @abstractmethod
     def segment_one(self, volume: Volume, request: Request) -> Answer:
         """Answer one request. Raise TimeoutError for a time limit; any exception becomes a failed row."""
+
+    def segment_together(self, volume: Volume, request: JointRequest) -> JointAnswer:
+        """Answer for all targets of a joint session, with a label map."""
+        raise NotImplementedError(f"{self.name} is joint; write its method segment_together")
 
     def open(self, volume: Volume) -> AbstractContextManager[Predictor]:
         """Open one image without encoding anything."""
@@ -321,13 +328,30 @@ class _OneByOne(Predictor):
         self.model, self.volume = model, volume
 
     def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
-        return [self._guarded(request) for request in requests]
+        return [_guarded(self._one, request) for request in requests]
 
-    def _guarded(self, request: Request) -> Answer | Failure:
-        started = time.perf_counter()
-        try:
-            with foreign():
-                answer = checked(self.model.segment_one(self.volume, request), f"{self.model.name}.segment_one")
-            return replace(answer, seconds=time.perf_counter() - started)
-        except Exception as error:  # becomes a row with a status; the run goes on
-            return failure_of(error, started)
+    def segment_jointly(self, requests: Sequence[JointRequest]) -> list[JointAnswer | Failure]:
+        return [_guarded(self._together, request) for request in requests]
+
+    def _one(self, request: Request) -> Answer:
+        return checked(self.model.segment_one(self.volume, request), f"{self.model.name}.segment_one")
+
+    def _together(self, request: JointRequest) -> JointAnswer:
+        answer: Any = self.model.segment_together(self.volume, request)
+        if not isinstance(answer, JointAnswer):
+            raise WrongType(
+                f"{self.model.name}.segment_together returned {kind(answer)}, expected a JointAnswer, such as "
+                "JointAnswer((0, 0, 0), labels)"
+            )
+        return answer
+
+
+def _guarded(segment: Callable[[Asked], Given], request: Asked) -> Given | Failure:
+    """An answer with its seconds, or the failure that an exception becomes; the run goes on."""
+    started = time.perf_counter()
+    try:
+        with foreign():
+            answer = segment(request)
+        return replace(answer, seconds=time.perf_counter() - started)
+    except Exception as error:
+        return failure_of(error, started)
