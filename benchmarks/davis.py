@@ -27,7 +27,7 @@ from benchmarks.overhead import SPACING, Painter, played
 from intrabench.datasets.base import Dataset, DatasetCard, Files
 from intrabench.davis.jf import batched
 from intrabench.davis.robot import ScribbleRobot
-from intrabench.davis.skeleton import medial_axis
+from intrabench.davis.skeleton import medial_axes
 from intrabench.protocols import protocol
 from intrabench.protocols.joint import JointRules
 from intrabench.target import Target, targets_of
@@ -60,7 +60,7 @@ def published_strokes(error: Bools) -> list[Floats]:
         if found.any():
             break
         radius *= 0.9
-    pixels = np.argwhere(medial_axis(found, None))
+    pixels = np.argwhere(medial_axes([found], None)[0])
     graph: Any = nx.Graph()
     graph.add_nodes_from(range(len(pixels)))
     for one, other in cKDTree(pixels).query_pairs(1.5) if len(pixels) else ():
@@ -161,11 +161,12 @@ def main() -> None:
     truth, answer = blobs(100, 3, 1), blobs(100, 3, 1)
     answer = np.roll(answer, (9, 14), axis=(1, 2))
     robot = ScribbleRobot()
-    errors = [(truth[frame] == one) & (answer[frame] != one) for frame in (0, 50) for one in (0, 1, 2, 3)]
+    frames = [[(truth[frame] == one) & (answer[frame] != one) for one in (0, 1, 2, 3)] for frame in (0, 50)]
+    errors = [error for frame in frames for error in frame]
     best, given = turns(
         {
             "published": lambda: [published_strokes(error) for error in errors],
-            "ours": lambda: [robot.strokes(error) for error in errors],
+            "ours": lambda: [strokes for frame in frames for strokes in robot.strokes_in(frame)],
         }
     )
     counts = [[len(strokes) for strokes in given[name]] for name in best]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.davis.opening import opened, runs
-from intrabench.davis.skeleton import Bools, longest_path, medial_axis, trees
+from intrabench.davis.skeleton import Bools, longest_path, medial_axes, trees
 
 Floats = NDArray[np.float64]
 MOST_POINTS = 1000
@@ -42,18 +42,31 @@ class ScribbleRobot:
     def strokes(
         self, error: Bools, rng: np.random.Generator | None = None, spacing_mm: tuple[float, float] | None = None
     ) -> list[Floats]:
-        """Strokes through the error ``(y, x)`` of a frame: rows ``y, x`` of pixels, whole numbers at their centres.
+        """Strokes through one error, as `strokes_in` draws them."""
+        return self.strokes_in([error], rng, spacing_mm)[0]
 
-        rng: breaks ties; None: always the same way. spacing_mm: of the pixels ``(y, x)``, for the radius of the
-        opening; None: it is in pixels, as published.
+    def strokes_in(
+        self,
+        errors: Sequence[Bools],
+        rng: np.random.Generator | None = None,
+        spacing_mm: tuple[float, float] | None = None,
+    ) -> list[list[Floats]]:
+        """Strokes through each error ``(y, x)`` of a frame: rows ``y, x`` of pixels, whole numbers at their centres.
+
+        The same as one error after the other, but faster. rng: breaks ties; None: always the same way. spacing_mm: of
+        the pixels ``(y, x)``, for the radius of the opening; None: it is in pixels, as published.
         """
-        if not error.any():
-            return []
-        rows, columns = np.flatnonzero(error.any(axis=1)), np.flatnonzero(error.any(axis=0))
-        window, corner = self._window(error, rows, columns, spacing_mm)
-        thick = self.thick(window, spacing_mm)
+        windows = [self._window(error, spacing_mm) if error.any() else None for error in errors]
+        thick = [self.thick(one[0], spacing_mm) if one else np.zeros((0, 0), bool) for one in windows]
+        axes = zip(windows, medial_axes(thick, rng), strict=True)
+        return [self._through(*one, axis, spacing_mm) if one else [] for one, axis in axes]
+
+    def _through(
+        self, window: Bools, corner: NDArray[np.intp], axis: Bools, spacing_mm: tuple[float, float] | None
+    ) -> list[Floats]:
+        """Strokes through an error along its medial axis."""
         found = []
-        for pixels, tree in trees(medial_axis(thick, rng), self.min_nodes):
+        for pixels, tree in trees(axis, self.min_nodes):
             curve = bezier(pixels[longest_path(tree)], self.nb_points)
             if self.inside:
                 near = np.rint(curve).astype(np.int64)
@@ -75,10 +88,9 @@ class ScribbleRobot:
             radius *= SHRINKING
         return found if found.any() or not self.never_empty else error
 
-    def _window(
-        self, error: Bools, rows: NDArray[np.intp], columns: NDArray[np.intp], spacing_mm: tuple[float, float] | None
-    ) -> tuple[Bools, NDArray[np.intp]]:
+    def _window(self, error: Bools, spacing_mm: tuple[float, float] | None) -> tuple[Bools, NDArray[np.intp]]:
         """The part of a frame that the opening of an error depends on, and its first pixel."""
+        rows, columns = np.flatnonzero(error.any(axis=1)), np.flatnonzero(error.any(axis=0))
         reach = [int(np.ceil(2 * self.max_kernel_radius / mm)) + 2 for mm in spacing_mm or (1.0, 1.0)]
         low = np.maximum([rows[0] - reach[0], columns[0] - reach[1]], 0)
         high = rows[-1] + reach[0] + 1, columns[-1] + reach[1] + 1
@@ -130,4 +142,5 @@ def scribbles(
     really is.
     """
     wrong = truth != answer
-    return [(one, path) for one in (0, *objects) for path in robot.strokes((truth == one) & wrong, rng)]
+    found = robot.strokes_in([(truth == one) & wrong for one in (0, *objects)], rng)
+    return [(one, path) for one, paths in zip((0, *objects), found, strict=True) for path in paths]

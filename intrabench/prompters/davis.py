@@ -97,21 +97,25 @@ class DavisRobot(JointPrompter):
         truths = [_plane(user.target.mask, frame, user.target.shape) for user in users.each]
         answers = [_plane(mask, frame, user.target.shape) for user, mask in _pairs(users, masks)]
         rng = users.rng("strokes") if self.robot == "mended" else None
-        pairs = zip(truths, answers, strict=True)
-        turns = [_Given([_in(frame, one) for one in self._strokes(truth & ~found, rng)]) for truth, found in pairs]
+        missed = [truth & ~found for truth, found in zip(truths, answers, strict=True)]
         wrong = np.logical_or.reduce(answers) & ~np.logical_or.reduce(truths)
-        for stroke in self._strokes(wrong, rng):
+        *positive, negative = self._strokes([*missed, wrong], rng)
+        turns = [_Given([_in(frame, stroke) for stroke in strokes]) for strokes in positive]
+        for stroke in negative:
             there = [int(found[stroke[:, 0], stroke[:, 1]].sum()) for found in answers]
             for given, count, number in zip(turns, there, range(len(there)), strict=True):
                 if count:
                     given.negative.append((_in(frame, stroke), number == int(np.argmax(there))))
         return [given.turn() for given in turns]
 
-    def _strokes(self, error: Bools, rng: np.random.Generator | None) -> list[Ints]:
-        """Pixels ``y, x`` of the strokes, in drawing order."""
-        limits, inside = np.array(error.shape) - 1, error if self.robot == "mended" else None
-        strokes = [drawn(path.clip(0, limits), inside) for path in self._robot.strokes(error, rng)]
-        return [stroke for stroke in strokes if len(stroke)]
+    def _strokes(self, errors: Sequence[Bools], rng: np.random.Generator | None) -> list[list[Ints]]:
+        """Pixels ``y, x`` of the strokes into each error, in drawing order."""
+        found = []
+        for error, paths in zip(errors, self._robot.strokes_in(errors, rng), strict=True):
+            limits, inside = np.array(error.shape) - 1, error if self.robot == "mended" else None
+            strokes = [drawn(path.clip(0, limits), inside) for path in paths]
+            found.append([stroke for stroke in strokes if len(stroke)])
+        return found
 
 
 class _Given:

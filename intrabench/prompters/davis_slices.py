@@ -18,6 +18,7 @@ from intrabench.prompters.errors import Errors, deepest
 from intrabench.prompters.user import JointTurn, User, Users
 from intrabench.prompts import DrawScribble, Prompts, Scribble, Turn
 
+Ints = NDArray[np.int64]
 _ROBOT = ScribbleRobot(max_kernel_radius=10.0, inside=True)
 """In mm; the published limit of 16 pixels is for frames of 480 x 854."""
 
@@ -58,30 +59,31 @@ class DavisSlices(Refinement):
         left = np.where(np.isin(np.arange(depth), been), -1.0, score)
         z = int(np.argmax(left if ((left >= 0) & (wrong > 0)).any() else score))
         rng = users.rng("strokes")
-        return [_turn(user, one.on_slice(z), rng) for user, one in zip(users.each, errors, strict=True)]
+        here = [one.on_slice(z) for one in errors]
+        strokes = iter(_strokes([part for one in here for part in (one.negatives, one.positives)], users, rng))
+        each = zip(users.each, here, strokes, strokes, strict=True)  # two after each other are of one target
+        return [_turn(user, one, missed, beyond) for user, one, missed, beyond in each]
 
 
-def _turn(user: User, errors: Errors, rng: np.random.Generator) -> Turn | None:
+def _turn(user: User, errors: Errors, missed: Sequence[Ints], beyond: Sequence[Ints]) -> Turn | None:
     """The strokes into the errors of a slice; if there are none, a click on the deepest wrong voxel."""
-    spacing_mm = user.target.spacing_mm
-    strokes = [
-        Scribble(stroke, label)
-        for mask, label in ((errors.negatives, 1), (errors.positives, 0))
-        for stroke in _strokes(mask, spacing_mm[1:], rng)
-    ]
+    strokes = [Scribble(stroke, label) for found, label in ((missed, 1), (beyond, 0)) for stroke in found]
     if strokes:
         return Turn(Prompts(scribbles=tuple(strokes)), (DrawScribble(),) * len(strokes))
     wrong = max((errors.negatives, errors.positives), key=lambda mask: mask.voxels)
-    return clicks(user, np.array(deepest(wrong, spacing_mm)[:1])) if wrong.any() else None
+    return clicks(user, np.array(deepest(wrong, user.target.spacing_mm)[:1])) if wrong.any() else None
 
 
-def _strokes(mask: Mask, spacing_mm: tuple[float, float], rng: np.random.Generator) -> list[NDArray[np.int64]]:
-    """Rows ``z, y, x`` of each stroke, in drawing order."""
-    if not mask.any():
-        return []
-    error = mask.array[0]
-    strokes = [drawn(path, error) for path in _ROBOT.strokes(error, rng, spacing_mm)]
-    return [np.insert(stroke, 0, 0, axis=1) + mask.start for stroke in strokes if len(stroke) > 1]
+def _strokes(masks: Sequence[Mask], users: Users, rng: np.random.Generator) -> list[list[Ints]]:
+    """Rows ``z, y, x`` of each stroke into each mask of a slice, in drawing order."""
+    planes = [mask.array[0] if mask.any() else np.zeros((0, 0), bool) for mask in masks]
+    found = []
+    for mask, error, paths in zip(
+        masks, planes, _ROBOT.strokes_in(planes, rng, users.targets[0].spacing_mm[1:]), strict=True
+    ):
+        strokes = [drawn(path, error) for path in paths]
+        found.append([np.insert(stroke, 0, 0, axis=1) + mask.start for stroke in strokes if len(stroke) > 1])
+    return found
 
 
 def _badness(users: Users, masks: Sequence[Mask], wrong: NDArray[np.float64]) -> NDArray[np.float64]:

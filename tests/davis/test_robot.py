@@ -11,7 +11,7 @@ from scipy import ndimage
 from intrabench.davis.opening import footprint, opened, runs
 from intrabench.davis.robot import MENDED, ScribbleRobot, bezier, scribbles
 from intrabench.davis.scribbles import scribbles2mask, shares
-from intrabench.davis.skeleton import longest_path, medial_axis, trees
+from intrabench.davis.skeleton import longest_path, medial_axes, trees
 from tests.davis.golden import arrays, read
 
 INDEX = read("robot_index.json")
@@ -33,7 +33,7 @@ def test_golden_stages(name: str) -> None:
         assert np.count_nonzero(error) == stage["error_px"]
         thick = PUBLISHED.thick(error)
         assert np.array_equal(thick, stored.get(f"opened_{key}", error))
-        skeleton = medial_axis(thick, None)
+        skeleton = medial_axes([thick], None)[0]
         assert np.array_equal(skeleton, stored[f"skeleton_{key}"])
         found = [pixels[longest_path(tree)] for pixels, tree in trees(skeleton, PUBLISHED.min_nodes)]
         assert [len(path) for path in found] == stage["longest_path_len"]
@@ -130,3 +130,17 @@ def test_strokes_do_not_depend_on_where_the_error_lies_or_on_the_rest_of_the_fra
     assert [one for one, _ in scribbles(PUBLISHED, wide.astype(np.uint8), answer, [1])] == [1]
     assert [one for one, _ in scribbles(PUBLISHED, answer, wide.astype(np.uint8), [1])] == [0]
     assert scribbles(PUBLISHED, answer, answer, [1]) == []
+
+
+@settings(deadline=None)
+@given(st.integers(0, 1000), st.integers(0, 4), st.booleans())
+def test_several_errors_at_once_are_as_one_after_the_other(seed: int, count: int, seeded: bool) -> None:
+    noise = np.random.default_rng(seed).standard_normal((count, 40, 50))
+    errors = [ndimage.gaussian_filter(one, 2) > 0.1 for one in noise]
+    errors[1:2] = [np.zeros((40, 50), bool) for _ in errors[1:2]]
+    rngs = [np.random.default_rng(seed) if seeded else None for _ in range(2)]
+    alone = [MENDED.strokes(error, rngs[0]) for error in errors]
+    together = MENDED.strokes_in(errors, rngs[1])
+    assert len(alone) == len(together)
+    for one, other in zip(alone, together, strict=True):
+        assert [stroke.tolist() for stroke in one] == [stroke.tolist() for stroke in other]
