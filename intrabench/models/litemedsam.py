@@ -57,10 +57,9 @@ class LiteMedSAM(SamFamily):
             return super().coordinates(yx, frame)
         return (yx * self.side // max(frame.shape)).astype("float32")[:, ::-1]
 
-    def masks(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
+    def full(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
         """Remove the padding, then resize bilinearly to the slice."""
-        full = bilinear(self.unpadded(low, frame), frame.shape)
-        return full > self.recipe.threshold
+        return bilinear(self.unpadded(low, frame), frame.shape)
 
 
 @contextmanager

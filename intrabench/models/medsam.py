@@ -52,9 +52,15 @@ class MedSAM(SamFamily):
         resized = super().resized(image)
         return resized if self.recipe.fractions == "kept" else np.floor(resized)
 
-    def masks(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
+    def full(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
         """As in MedSAM, probabilities (not logits) are resized directly to the slice."""
         import torch
 
-        probability = 1 / (1 + torch.exp(torch.tensor(-self.recipe.threshold)))
-        return bilinear(torch.sigmoid(self.unpadded(low, frame)), frame.shape) > probability.item()
+        return bilinear(torch.sigmoid(self.unpadded(low, frame)), frame.shape)
+
+    @property
+    def cutoff(self) -> float:
+        """The probability of the threshold's logit."""
+        import torch
+
+        return float((1 / (1 + torch.exp(torch.tensor(-self.recipe.threshold)))).item())

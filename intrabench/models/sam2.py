@@ -67,9 +67,9 @@ class SAM2(Sam2Choice, SamFamily):
             embeddings: Floats = self.network.encode(batch.to(self.runtime.device)).cpu().numpy()
         return list(embeddings)
 
-    def masks(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
+    def full(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
         """Logits straight to the slice."""
-        return bilinear(self.unpadded(low, frame), frame.shape) > self.recipe.threshold
+        return bilinear(self.unpadded(low, frame), frame.shape)
 
     def decoded(
         self,

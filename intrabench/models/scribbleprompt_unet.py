@@ -81,7 +81,8 @@ class ScribblePromptUNet(WithRecipe, NetworkModel, SliceModel):
             masks = probability > torch.sigmoid(torch.tensor(self.recipe.threshold))
             back = torch.sigmoid(torch.sigmoid(logits)) if self.recipe.feedback == "sigmoid" else logits
         kept = back.cpu().numpy() if self.feeds_back else [None] * len(items)
-        return [SliceResult(mask, logits) for mask, logits in zip(masks.cpu().numpy(), kept, strict=True)]
+        scores = probability.cpu().numpy() if any(item.scores for item in items) else [None] * len(items)
+        return list(map(SliceResult, masks.cpu().numpy(), kept, scores))
 
     def channels(self, item: SliceItem) -> Floats:
         """Image, filled box, positive and negative points, previous logits: ``(5, 128, 128)``.

@@ -174,6 +174,20 @@ def test_medsam_resizes_probabilities_straight_to_the_slice() -> None:
     assert not strict[0, 5, :12].any()
 
 
+@pytest.mark.parametrize(("model", "cutoff"), [(SAM(), 0.0), (MedSAM(), 0.5), (MedSAM(threshold=0.9), 0.7109)])
+def test_scores_are_above_the_cutoff_where_the_mask_is(model: Any, cutoff: float) -> None:
+    asked = [item([], box=(2, 2, 40, 40), scores=scores) for scores in (False, True)]
+    low = torch.randn(1, 256, 256, generator=torch.Generator().manual_seed(0))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(model), "low_logits", lambda *_: low)
+        (without,), (with_,) = model.decode(asked[:1]), model.decode(asked[1:])
+    assert without.scores is None
+    assert np.array_equal(with_.mask, without.mask)
+    assert 0 < with_.mask.sum() < with_.mask.size
+    assert np.array_equal(with_.scores > model.cutoff, with_.mask)
+    assert model.cutoff == pytest.approx(cutoff, abs=1e-4)
+
+
 def test_sam_cuts_the_padding_off() -> None:
     low = torch.full((1, 256, 256), -3.0)
     low[:, :64, 128:] = 3  # in the square the rows to 256 and the columns from 512

@@ -86,16 +86,26 @@ class SamFamily(WithRecipe, NetworkModel, SliceModel):
             raise ValueError(f"{self.name} needs a box on every slice that it answers for")
         with self.computing():
             low = self.finite(self.low_logits(items))
-            masks = self.masks(low, resize.frame(self.recipe.resize, items[0].shape, self.side))
+            full = self.full(low, resize.frame(self.recipe.resize, items[0].shape, self.side))
+            masks = (full > self.cutoff).cpu().numpy()
             back = torch.sigmoid(low) if self.recipe.feedback == "sigmoid" else low
         kept = back.cpu().numpy() if self.feeds_back else [None] * len(items)
-        return [SliceResult(mask, logits) for mask, logits in zip(masks.cpu().numpy(), kept, strict=True)]
+        scores = full.float().cpu().numpy() if any(item.scores for item in items) else [None] * len(items)
+        return list(map(SliceResult, masks, kept, scores))
 
     def masks(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
-        """Masks ``(n, y, x)`` of the slices from low-resolution logits ``(n, h, w)``, as SAM makes them."""
+        """Masks ``(n, y, x)`` of the slices from low-resolution logits ``(n, h, w)``."""
+        return self.full(low, frame) > self.cutoff
+
+    @property
+    def cutoff(self) -> float:
+        """Pixels whose value in `full` is above it belong to the mask."""
+        return self.recipe.threshold
+
+    def full(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
+        """Logits ``(n, y, x)`` of the slices from those of low resolution ``(n, h, w)``, as SAM makes them."""
         square = bilinear(low, (self.side, self.side))
-        full = bilinear(square[:, : frame.inner[0], : frame.inner[1]], frame.shape)
-        return full > self.recipe.threshold
+        return bilinear(square[:, : frame.inner[0], : frame.inner[1]], frame.shape)
 
     def unpadded(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
         """Low-resolution logits ``(n, h, w)`` without the part that belongs to the padding."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from intrabench.doing import encoding
 from intrabench.errors import WrongType, kind
 from intrabench.frozen import plain
-from intrabench.mask import Mask, Region
+from intrabench.mask import Box, Mask, Region, box_slices
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, failure_of
 from intrabench.models.parts.batching import Outcome, batched
 from intrabench.models.parts.embeddings import EmbeddingStore, opened
@@ -37,7 +37,7 @@ class SliceItem:
 
     embedding: what `encode` gave for the slice. shape: ``(y, x)``. points: rows ``y, x, label`` (1 target, 0
     background), oldest first (but see `SliceModel.predicts_all`). box: the last one given, inside the slice, or None.
-    previous: the slice's own last logits for this request, or None.
+    previous: the slice's own last logits for this request, or None. scores: whether the result needs `scores`.
     """
 
     embedding: Floats
@@ -45,14 +45,19 @@ class SliceItem:
     points: Ints
     box: Box2D | None
     previous: Floats | None = None
+    scores: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class SliceResult:
-    """The answer for a slice: a boolean mask ``(y, x)`` of the slice's shape, and logits to be fed back next time."""
+    """The answer for a slice: a boolean mask ``(y, x)`` of the slice's shape, and logits to be fed back next time.
+
+    scores: how sure the model is of each pixel, ``(y, x)``, as in `Answer.scores`; None: it does not say.
+    """
 
     mask: NDArray[np.bool_]
     logits: Floats | None = None
+    scores: Floats | None = None
 
 
 class SliceModel(Model):
@@ -130,7 +135,7 @@ class OpenSlices(Predictor):
         return [work.answer(self.model.feeds_back, self._notes) for work in works]
 
     def _begin(self, request: Request) -> _Work:
-        work = _Work(time.perf_counter())
+        work = _Work(time.perf_counter(), request.scores)
         try:
             if self.model.feeds_back:
                 memory = memory_of(request, lambda earlier: self.segment([earlier])[0]) or {}
@@ -219,7 +224,7 @@ class OpenSlices(Predictor):
         for job in jobs:
             logits = job.work.previous.get(job.z)
             previous = None if logits is None else logits.astype(np.float32)
-            items.append(SliceItem(embeddings[job.z], (height, width), job.points, job.box, previous))
+            items.append(SliceItem(embeddings[job.z], (height, width), job.points, job.box, previous, job.work.scored))
         results = self._one_each(self.model.decode(items), len(items), "decode")
         for result in results:
             self._check(result, (height, width))
@@ -240,6 +245,8 @@ class OpenSlices(Predictor):
             raise WrongType(f"{method} returned {kind(result.mask)} as the mask of a slice, expected an array")
         if result.mask.shape != shape:
             raise WrongType(f"{method} returned a mask of shape {result.mask.shape} for a slice of {shape}")
+        if result.scores is not None and np.shape(result.scores) != shape:
+            raise WrongType(f"{method} returned scores of shape {np.shape(result.scores)} for a slice of {shape}")
 
     def _size(self, constant: int, encoding: bool) -> tuple[int, bool]:
         """The largest batch, and whether smaller ones are padded to it; `constant` if it is fixed."""
@@ -298,6 +305,7 @@ class _Decoded:
 
     mask: Mask
     logits: NDArray[np.float16] | None
+    scores: Floats | None
 
 
 def _reduced(jobs: Sequence[_Job], results: Sequence[SliceResult]) -> list[_Decoded]:
@@ -315,7 +323,7 @@ def _reduced(jobs: Sequence[_Job], results: Sequence[SliceResult]) -> list[_Deco
             masks[first[run[0]]] = Mask.of(array, (run[0].z, 0, 0))
             run = []
     logits = [None if result.logits is None else result.logits.astype(np.float16) for result in results]
-    return list(map(_Decoded, masks, logits))
+    return list(map(_Decoded, masks, logits, [result.scores for result in results]))
 
 
 @dataclass(eq=False)
@@ -323,10 +331,12 @@ class _Work:
     """The state of one request while it is answered: `previous` logits become mask prompts, `logits` the memory."""
 
     started: float
+    scored: bool = False
     jobs: list[_Job] = field(default_factory=list)
     previous: Logits = field(default_factory=dict)
     logits: Logits = field(default_factory=dict)
     masks: list[Mask] = field(default_factory=list)
+    scores: dict[int, Floats] = field(default_factory=dict)
     seconds: float = 0.0
     encode_seconds: float = 0.0
     batch: int = 1
@@ -346,6 +356,8 @@ class _Work:
         self.masks.append(outcome.result.mask)
         if outcome.result.logits is not None:
             self.logits[z] = outcome.result.logits
+        if self.scored and outcome.result.scores is not None:
+            self.scores[z] = outcome.result.scores
 
     def answer(self, feeds_back: bool, notes: tuple[str, ...]) -> Answer | Failure:
         """The answer, valid on the slices of the jobs."""
@@ -353,4 +365,15 @@ class _Work:
             return replace(self.failure, seconds=self.seconds + self.encode_seconds)
         valid = Region(slices=tuple(job.z for job in self.jobs))
         memory = self.logits if feeds_back else None
-        return Answer(Mask.union(self.masks), valid, memory, self.seconds, self.encode_seconds, self.batch, notes)
+        update = Mask.union(self.masks)
+        times = self.seconds, self.encode_seconds, self.batch
+        return Answer(update, valid, memory, *times, notes, scores=self._within(update.box) if self.scores else None)
+
+    def _within(self, box: Box) -> Floats:
+        """The scores in a box; slices without any are less sure than all others."""
+        depth, rows, columns = box_slices(box)
+        found = np.full([box[axis + 3] - box[axis] for axis in range(3)], -np.inf, np.float32)
+        for z in range(depth.start, depth.stop):
+            if z in self.scores:
+                found[z - depth.start] = self.scores[z][rows, columns]
+        return found

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from intrabench.mask import Region
+from intrabench.mask import Region, box_slices
 from intrabench.models.base import Answer, Failure, Request, Runtime
 from intrabench.models.parts import embedding_cache
 from intrabench.models.parts.slice_model import SliceItem, SliceModel, SliceResult
@@ -61,7 +61,8 @@ class Threshold(SliceModel):
         times = 0 if item.previous is None else int(item.previous[0, 0])
         mask = where & (item.embedding >= BRIGHT)
         mask[0, :times] = True
-        return SliceResult(mask, np.full((2, 2), times + 1, dtype=np.float32))
+        scores = item.embedding if item.scores else None
+        return SliceResult(mask, np.full((2, 2), times + 1, dtype=np.float32), scores)
 
 
 def model(batch: str = "fixed", **others: Any) -> Threshold:
@@ -333,3 +334,16 @@ def test_a_mask_that_hides_pixels_fails_its_request_alone(volume: Volume) -> Non
     assert isinstance(bad, Failure)
     assert "hides some of its values" in bad.message
     assert isinstance(good, Answer)
+
+
+def test_scores_of_slices_lie_in_the_box_of_the_mask() -> None:
+    array = np.random.default_rng(0).integers(0, 2 * BRIGHT, (6, 8, 9)).astype(np.int16)
+    prompts = boxes({1: (1, 1, 7, 8), 2: (2, 2, 6, 6), 4: (0, 3, 8, 9)})
+    made = model()
+    with made.open(Volume.from_canonical(array)) as image:
+        plain_one, scored = answers(image, [request("a", prompts), replace(request("b", prompts), scores=True)])
+    assert plain_one.scores is None
+    assert np.array_equal(plain_one.update.array, scored.update.array)
+    expected = array[box_slices(scored.update.box)].astype(np.float32)
+    expected[3 - scored.update.start[0]] = -np.inf  # no answer there
+    assert np.array_equal(scored.scores, expected)
