@@ -77,10 +77,8 @@ def _turn(user: User, errors: Errors, missed: Sequence[Ints], beyond: Sequence[I
 def _strokes(masks: Sequence[Mask], users: Users, rng: np.random.Generator) -> list[list[Ints]]:
     """Rows ``z, y, x`` of each stroke into each mask of a slice, in drawing order."""
     planes = [mask.array[0] if mask.any() else np.zeros((0, 0), bool) for mask in masks]
-    found = []
-    for mask, error, paths in zip(
-        masks, planes, _ROBOT.strokes_in(planes, rng, users.targets[0].spacing_mm[1:]), strict=True
-    ):
+    paths_in, found = _ROBOT.strokes_in(planes, rng, users.targets[0].spacing_mm[1:]), []
+    for mask, error, paths in zip(masks, planes, paths_in, strict=True):
         strokes = [drawn(path, error) for path in paths]
         found.append([np.insert(stroke, 0, 0, axis=1) + mask.start for stroke in strokes if len(stroke) > 1])
     return found

@@ -105,13 +105,7 @@ def _shown(
         rounds = [_round(row, masks[key], given[key].get(row["round"], []), window) for row in played]
         others = [member for member in joint.get(session["joint"] or "", ()) if member != key]
         if others:
-            try:
-                answers = [read_masks(results, member) for member in others]
-            except IntraBenchError as error:  # shown without them
-                answers = []
-                unread.append(str(error))
-            for shown in rounds:
-                shown["others"] = _of_others(answers, shown["round"], window)
+            _add_others(rounds, results, others, window, unread)
         sessions.append({"line": session["line"], "seed": session["seed"], "others": len(others), "rounds": rounds})
     return view(volume, target, window) | {"sessions": sessions, "unread": unread}
 
@@ -138,7 +132,17 @@ def _round(row: Mapping[str, Any], masks: Sequence[Mask], given: Sequence[Turn],
     }
 
 
-def _of_others(answers: Sequence[Sequence[Mask]], number: int, window: Window) -> str | None:
-    """What other targets of a joint session have after a round, the last answer of those that ended; None: not kept."""
-    kept = [masks[min(number, len(masks) - 1)].within(window.box) for masks in answers if masks]
-    return mask_text(window.mask(Mask.union(kept))) if kept else None
+def _add_others(
+    rounds: Sequence[dict[str, Any]], results: Path, others: Sequence[str], window: Window, unread: list[str]
+) -> None:
+    """Add to each round what the other targets of its joint session have by then; None: it was not kept."""
+    try:
+        answers = [masks for other in others if (masks := read_masks(results, other))]
+    except IntraBenchError as error:  # shown without them
+        answers = []
+        unread.append(str(error))
+    for one in rounds:
+        kept = [
+            masks[min(one["round"], len(masks) - 1)].within(window.box) for masks in answers
+        ]  # the last of ended ones
+        one["others"] = mask_text(window.mask(Mask.union(kept))) if kept else None
