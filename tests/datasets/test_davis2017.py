@@ -94,8 +94,8 @@ def test_videos_objects_and_what_people_drew(downloads: Path) -> None:
     assert [one.id, two.id] == ["object.1", "object.2"]
     assert np.array_equal(two.mask.to_array(LABELS.shape), LABELS == 2)
     edge = [[1, 15, x] for x in range(19)]
-    assert drawn(one) == [[[[1, 3, x] for x in range(4, 9)], edge], [[[0, y, 4] for y in range(4, 7)]]]
-    assert [[stroke.label for stroke in person] for person in one.scribbles] == [[1, 0], [1]]
+    assert drawn(one) == [[[[1, 3, x] for x in range(4, 9)], edge], [[[0, y, 4] for y in range(4, 7)]], []]
+    assert [[stroke.label for stroke in person] for person in one.scribbles] == [[1, 0], [1], []]
     assert [len(person) for person in two.scribbles] == [2, 0, 1]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -108,7 +108,7 @@ class StoredCase:
     def _target(self, bits: Mapping[str, Array], number: int) -> Target:
         infos = self.index.targets
         info = infos[number]
-        ignored = f"{number}.ignore"
+        ignored, drawn = f"{number}.ignore", f"{number}.scribbles"
         return Target(
             self.index.case,
             info.label,
@@ -118,7 +118,7 @@ class StoredCase:
             self.index.spacing_mm,
             _unpack(bits[f"{ignored}.box"].tolist(), bits[ignored]) if ignored in bits else Mask.empty(),
             Others(infos, number),
-            _strokes(bits[f"{number}.scribbles"]) if f"{number}.scribbles" in bits else (),
+            _scribbles(bits[drawn], int(bits[f"{drawn}.people"])) if drawn in bits else (),
         )
 
     def problems(self) -> list[str]:
@@ -269,22 +269,24 @@ def _bits(targets: Sequence[Target]) -> dict[str, Any]:
         if target.ignore.any():
             bits[f"{number}.ignore"] = target.ignore.pack()
             bits[f"{number}.ignore.box"] = np.array(target.ignore.box)
-        if any(target.scribbles):
-            bits[f"{number}.scribbles"] = np.vstack(
-                [
-                    np.column_stack([np.tile((person, place, stroke.label), (len(stroke.points), 1)), stroke.points])
-                    for person, strokes in enumerate(target.scribbles)
-                    for place, stroke in enumerate(strokes)
-                ]
-            )
+        if target.scribbles:
+            bits[f"{number}.scribbles"] = np.vstack([np.zeros((0, 6), np.int64), *_rows(target)])
+            bits[f"{number}.scribbles.people"] = np.array(len(target.scribbles))
     return bits
 
 
-def _strokes(rows: Array) -> tuple[tuple[Scribble, ...], ...]:
-    """The strokes of each person, from rows ``person, stroke, label, z, y, x``."""
-    found: list[list[Scribble]] = [[] for _ in range(int(rows[:, 0].max()) + 1)]
+def _rows(target: Target) -> Iterator[Array]:
+    """The points of each stroke, rows ``person, stroke, label, z, y, x``."""
+    for person, strokes in enumerate(target.scribbles):
+        for place, stroke in enumerate(strokes):
+            yield np.insert(stroke.points, [0], (person, place, stroke.label), axis=1)
+
+
+def _scribbles(rows: Array, people: int) -> tuple[tuple[Scribble, ...], ...]:
+    """The strokes of each person, from such rows."""
+    found: list[list[Scribble]] = [[] for _ in range(people)]
     begins = np.flatnonzero((np.diff(rows[:, :2], axis=0, prepend=-1) != 0).any(axis=1))
-    for stroke in np.split(rows, begins[1:]):
+    for stroke in np.split(rows, begins)[1:]:
         found[stroke[0, 0]].append(Scribble(stroke[:, 3:], int(stroke[0, 2])))
     return tuple(map(tuple, found))
 
