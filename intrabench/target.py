@@ -49,7 +49,7 @@ class Target:
     spacing_mm: tuple[float, float, float]
     ignore: Mask = field(default_factory=Mask.empty)
     siblings: Sequence[TargetInfo] = ()
-    scribbles: Sequence[Sequence[Scribble]] = ()
+    scribbles: tuple[tuple[Scribble, ...], ...] = ()
 
     @property
     def id(self) -> str:

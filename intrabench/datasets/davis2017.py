@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from intrabench.datasets.base import Dataset, DatasetCard, Files, published_names
-from intrabench.datasets.convert.segments import Segment
 from intrabench.datasets.convert.video import read_video
 from intrabench.fetch.remote import RemoteFile
 from intrabench.fetch.transfer import DownloadError
@@ -72,12 +71,10 @@ class Davis2017(Dataset):
         """The video, its objects, and what people drew."""
         frames, masks = (self._folder(files, VIDEOS, place, case) for place in (FRAMES, MASKS))
         volume, segments, ignore = read_video(frames, masks, self._folder(files, SCRIBBLES, SETS, case))
-
-        def target(one: Segment) -> Target:
-            shape, spacing_mm = volume.shape, volume.spacing_mm
-            return Target(case, one.name, one.number, one.mask, shape, spacing_mm, ignore, scribbles=one.scribbles)
-
-        return volume, [target(one) for one in segments]
+        size = volume.shape, volume.spacing_mm
+        return volume, [
+            Target(case, one.name, one.number, one.mask, *size, ignore, scribbles=one.scribbles) for one in segments
+        ]
 
     def _folder(self, files: Files, source: RemoteFile, place: str, case: str) -> Path:
         """The unpacked folder of one video in an archive."""

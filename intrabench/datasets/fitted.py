@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from intrabench.datasets.convert.upright import check_upright
 from intrabench.errors import IntraBenchError, WrongType, kind
 from intrabench.mask import Box, Mask, intersection
 from intrabench.names import check_utf8
+from intrabench.prompts import Scribble
 from intrabench.target import Target
 from intrabench.values import is_a
 from intrabench.volume import Volume
@@ -52,12 +54,21 @@ def _fitted(volume: Volume, target: Target) -> Target:
             f"{name} was made for an image of shape {target.shape}, but the scan has the shape {volume.shape}; "
             "put image and targets on one grid"
         )
-    for stroke in (stroke for strokes in target.scribbles for stroke in strokes):
+    _check_scribbles(target.scribbles, name, volume)
+    return replace(target, mask=mask, ignore=ignore, shape=volume.shape, spacing_mm=volume.spacing_mm)
+
+
+def _check_scribbles(scribbles: Any, name: str, volume: Volume) -> None:
+    """Refuse first scribbles of people that are none, or lie outside of the volume."""
+    if not is_a(tuple[tuple[Scribble, ...], ...], scribbles):
+        raise WrongType(
+            f"{name} has other scribbles than a tuple of Scribbles for each person: ((Scribble(...),), ...)"
+        )
+    for stroke in chain.from_iterable(scribbles):
         if not ((stroke.points >= 0) & (stroke.points < volume.shape)).all():
             raise IntraBenchError(
                 f"{name} has a scribble outside of the image of shape {volume.shape}; put both on one grid"
             )
-    return replace(target, mask=mask, ignore=ignore, shape=volume.shape, spacing_mm=volume.spacing_mm)
 
 
 def _inside(mask: Any, field: str, name: str, volume: Volume) -> Mask:

@@ -57,7 +57,9 @@ class Davis:
 
     def scribble_sets(self, sequence: str) -> int:
         """How many people drew first scribbles; 1 if nobody did."""
-        return max(len(list((self.root / "Scribbles" / sequence).glob("[0-9][0-9][0-9].json"))), 1)
+        from intrabench.datasets.convert.video import people
+
+        return max(len(people(self.root / "Scribbles" / sequence)), 1)
 
     def load_annotations(self, sequence: str) -> Labels:
         """The true objects ``(frame, y, x)``; 0 is background, 255 void.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Box, Mask, box_slices
+from intrabench.mask import Mask
 from intrabench.models.base import Answer, Request
 from intrabench.models.networks.sam2_choice import SIDE
 from intrabench.models.parts import resize
@@ -18,6 +18,7 @@ from intrabench.models.parts.crop_model import CropModel, Floats, OpenCrops
 from intrabench.models.parts.intensity import slice_images
 from intrabench.models.parts.sam_family import bilinear
 from intrabench.models.parts.slice_model import clipped
+from intrabench.models.parts.slice_scores import SliceScores
 from intrabench.models.sam2 import Sam2Choice, as_points
 from intrabench.prompts import Derived, Prompts
 from intrabench.specs import switch
@@ -110,9 +111,14 @@ class SAM2Video(Sam2Choice, CropModel):
                 fill_area=self.fill_holes,
                 corrections_condition=self.corrections == "conditioning",
             )
-            logits = [self._logits(past[z].logits, (height, width)) for z in range(slices)]
-        update = Mask.union([Mask.of(found > self.threshold, (z, 0, 0)) for z, found in enumerate(logits)])
-        return Answer(update, memory=past, scores=_within(logits, update.box) if request.scores else None)
+            masks, scores = [], SliceScores()
+            for z in range(slices):
+                logits = self._logits(past[z].logits, (height, width))
+                masks.append(Mask.of(logits > self.threshold, (z, 0, 0)))
+                if request.scores:
+                    scores.add(masks[-1], logits[0])
+        update = Mask.union(masks)
+        return Answer(update, memory=past, scores=scores.within(update.box))
 
     def _logits(self, logits: torch.Tensor, shape: tuple[int, int]) -> Floats:
         """A slice ``(1, y, x)`` in its own size, without holes."""
@@ -150,9 +156,3 @@ class SAM2Video(Sam2Choice, CropModel):
             corners = torch.from_numpy(xy).reshape(1, 4).to(device)
         coordinates, labels = as_points(clicks, corners)
         return SlicePrompt(coordinates[0], labels[0])
-
-
-def _within(logits: list[Floats], box: Box) -> Floats:
-    """The logits of all slices inside a box."""
-    depth, rows, columns = box_slices(box)
-    return np.concatenate([one[:, rows, columns] for one in logits[depth]] or [np.zeros((0, 0, 0), np.float32)])

@@ -12,6 +12,7 @@ import pytest
 from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
+from intrabench.prompts import Scribble
 from intrabench.target import Target
 from intrabench.volume import Array, Volume
 from tests.datasets.cases.made import AFFINE, given, left_over, put, some_image, some_labels
@@ -91,6 +92,8 @@ def test_targets_that_do_not_fit(tmp_path: Path) -> None:
         ),  # type: ignore[arg-type]
         ([replace(inside, mask=Mask((0, 0, 0), np.full((2, 2, 2), 0.5)))], r"^target cell\.1: a mask is true"),  # type: ignore[arg-type]
         ([empty], r"^target cell\.1 has no voxels"),
+        ([replace(inside, scribbles=((Scribble([(1, 1, 90)]),),))], r"^target cell\.1 has a scribble outside of the"),
+        ([replace(inside, scribbles=(((1, 1, 1),),))], r"^target cell\.1 has other scribbles than a tuple of"),  # type: ignore[arg-type]
         ([inside, inside], r"^there are two targets cell\.1"),
     ]:
         with pytest.raises(IntraBenchError, match=why):

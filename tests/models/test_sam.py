@@ -167,11 +167,12 @@ def test_medsam_resizes_probabilities_straight_to_the_slice() -> None:
     low = torch.full((1, 256, 256), 1.0)
     low[..., ::2] = -10
     shape = (128, 1024)
-    masks = MedSAM().masks(low, resize.frame("squash_cubic", shape, SIDE))
+    frame = resize.frame("squash_cubic", shape, SIDE)
+    masks = MedSAM().full(low, frame) > MedSAM().cutoff
     # between the columns the share of 1 is 3/8, 5/8, 7/8, 7/8, 5/8, ...: the logits there are all negative
     assert masks[0, 5, :12].tolist() == [False] * 5 + [True] * 2 + [False] * 5
-    strict = MedSAM(threshold=0.9).masks(low, resize.frame("squash_cubic", shape, SIDE))
-    assert not strict[0, 5, :12].any()
+    strict = MedSAM(threshold=0.9)
+    assert not (strict.full(low, frame) > strict.cutoff)[0, 5, :12].any()
 
 
 @pytest.mark.parametrize(("model", "cutoff"), [(SAM(), 0.0), (MedSAM(), 0.5), (MedSAM(threshold=0.9), 0.7109)])
@@ -191,7 +192,7 @@ def test_scores_are_above_the_cutoff_where_the_mask_is(model: Any, cutoff: float
 def test_sam_cuts_the_padding_off() -> None:
     low = torch.full((1, 256, 256), -3.0)
     low[:, :64, 128:] = 3  # in the square the rows to 256 and the columns from 512
-    (mask,) = SAM().masks(low, resize.frame("longest", (300, 600), SIDE))
+    (mask,) = SAM().full(low, resize.frame("longest", (300, 600), SIDE)) > SAM().cutoff
     rows, columns = (np.flatnonzero(mask.any(dim=axis)) for axis in (1, 0))
     assert mask.shape == (300, 600)
     assert (rows[0], rows[-1], columns[0], columns[-1]) == (0, 149, 300, 599)

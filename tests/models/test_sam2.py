@@ -114,13 +114,13 @@ def test_points_and_boxes_alone() -> None:
 def test_masks_come_straight_from_the_low_logits() -> None:
     low = torch.full((1, 256, 256), -3.0)
     low[:, :64, 128:] = 3
-    (mask,) = SAM2().masks(low, resize.frame("squash_smooth", (100, 600), 1024))
+    (mask,) = SAM2().full(low, resize.frame("squash_smooth", (100, 600), 1024)) > SAM2().cutoff
     rows, columns = (np.flatnonzero(mask.any(dim=axis)) for axis in (1, 0))
     assert mask.shape == (100, 600)
     assert (rows[0], rows[-1], columns[0], columns[-1]) == (0, 24, 300, 599)
     noise = torch.randn((1, 256, 256), generator=torch.Generator().manual_seed(0))
-    assert torch.equal(SAM2().masks(noise, resize.frame("squash_smooth", (256, 256), 1024)), noise > 0)
-    assert not SAM2(threshold=4).masks(low, resize.frame("squash_smooth", (100, 600), 1024)).any()
+    assert torch.equal(SAM2().full(noise, resize.frame("squash_smooth", (256, 256), 1024)), noise)
+    assert SAM2(threshold=4).cutoff == 4
 
 
 def test_grey_and_colour_slices_are_prepared_alike() -> None:

@@ -129,7 +129,7 @@ def test_padding_points_change_answers_so_that_numbers_of_points_are_never_mixed
 def test_masks_of_slices_are_the_official_ones(model: SAMMed2D) -> None:
     (index,) = GOLDEN["box_multi_best"]
     low = torch.from_numpy(GOLDEN["box_multi_low"][:, index])
-    (mask,) = model.masks(low, resize.frame("squash_nearest", UPSCALED, SIDE))
+    (mask,) = model.full(low, resize.frame("squash_nearest", UPSCALED, SIDE)) > model.cutoff
     assert mask.shape == UPSCALED
     assert int(mask.sum()) == pytest.approx(int(GOLDEN["box_multi_up_fg"]), rel=1e-3)
     assert np.mean(mask.numpy()[::4, ::4] == (GOLDEN["box_multi_up_200x300_s"][0, 0] > 0)) > 0.999

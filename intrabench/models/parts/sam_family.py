@@ -93,10 +93,6 @@ class SamFamily(WithRecipe, NetworkModel, SliceModel):
         scores = full.float().cpu().numpy() if any(item.scores for item in items) else [None] * len(items)
         return list(map(SliceResult, masks, kept, scores))
 
-    def masks(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
-        """Masks ``(n, y, x)`` of the slices from low-resolution logits ``(n, h, w)``."""
-        return self.full(low, frame) > self.cutoff
-
     @property
     def cutoff(self) -> float:
         """Pixels whose value in `full` is above it belong to the mask."""

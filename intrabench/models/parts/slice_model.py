@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from intrabench.doing import encoding
 from intrabench.errors import WrongType, kind
 from intrabench.frozen import plain
-from intrabench.mask import Box, Mask, Region, box_slices
+from intrabench.mask import Mask, Region
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, failure_of
 from intrabench.models.parts.batching import Outcome, batched
 from intrabench.models.parts.embeddings import EmbeddingStore, opened
 from intrabench.models.parts.replay import memory_of
+from intrabench.models.parts.slice_scores import SliceScores
 from intrabench.prompts import Ints
 from intrabench.volume import Volume
 
@@ -300,12 +301,12 @@ class _Job:
 class _Decoded:
     """A `SliceResult` reduced to what is kept: the tight mask, and logits in half precision.
 
-    mask: that of the next slices, too, whose own is empty then.
+    mask: that of the next slices, too, whose own is empty then. scores: with the slice's own mask.
     """
 
     mask: Mask
     logits: NDArray[np.float16] | None
-    scores: Floats | None
+    scores: tuple[Mask, Floats] | None
 
 
 def _reduced(jobs: Sequence[_Job], results: Sequence[SliceResult]) -> list[_Decoded]:
@@ -323,7 +324,11 @@ def _reduced(jobs: Sequence[_Job], results: Sequence[SliceResult]) -> list[_Deco
             masks[first[run[0]]] = Mask.of(array, (run[0].z, 0, 0))
             run = []
     logits = [None if result.logits is None else result.logits.astype(np.float16) for result in results]
-    return list(map(_Decoded, masks, logits, [result.scores for result in results]))
+    scores = [
+        None if result.scores is None else (Mask.of(plain(result.mask)[None], (job.z, 0, 0)), result.scores)
+        for job, result in zip(jobs, results, strict=True)
+    ]
+    return list(map(_Decoded, masks, logits, scores))
 
 
 @dataclass(eq=False)
@@ -336,7 +341,7 @@ class _Work:
     previous: Logits = field(default_factory=dict)
     logits: Logits = field(default_factory=dict)
     masks: list[Mask] = field(default_factory=list)
-    scores: dict[int, Floats] = field(default_factory=dict)
+    scores: SliceScores = field(default_factory=SliceScores)
     seconds: float = 0.0
     encode_seconds: float = 0.0
     batch: int = 1
@@ -357,7 +362,7 @@ class _Work:
         if outcome.result.logits is not None:
             self.logits[z] = outcome.result.logits
         if self.scored and outcome.result.scores is not None:
-            self.scores[z] = outcome.result.scores
+            self.scores.add(*outcome.result.scores)
 
     def answer(self, feeds_back: bool, notes: tuple[str, ...]) -> Answer | Failure:
         """The answer, valid on the slices of the jobs."""
@@ -367,13 +372,4 @@ class _Work:
         memory = self.logits if feeds_back else None
         update = Mask.union(self.masks)
         times = self.seconds, self.encode_seconds, self.batch
-        return Answer(update, valid, memory, *times, notes, scores=self._within(update.box) if self.scores else None)
-
-    def _within(self, box: Box) -> Floats:
-        """The scores in a box; slices without any are less sure than all others."""
-        depth, rows, columns = box_slices(box)
-        found = np.full([box[axis + 3] - box[axis] for axis in range(3)], -np.inf, np.float32)
-        for z in range(depth.start, depth.stop):
-            if z in self.scores:
-                found[z - depth.start] = self.scores[z][rows, columns]
-        return found
+        return Answer(update, valid, memory, *times, notes, scores=self.scores.within(update.box))

@@ -153,7 +153,7 @@ def test_prompts_and_masks_follow_the_resizing(name: str, policy: resize.Policy)
     bright = prepared > (prepared[0, 0] + prepared.max()) / 2
     np.testing.assert_allclose(model.coordinates(box, frame)[:, ::-1], extent(bright), atol=model.side / 40)
     low = torch.from_numpy(bright[:: model.side // 256, :: model.side // 256]).float()[None] * 10 - 5
-    np.testing.assert_allclose(extent(model.masks(low, frame)[0].numpy()), box, atol=1)
+    np.testing.assert_allclose(extent((model.full(low, frame) > model.cutoff)[0].numpy()), box, atol=1)
 
 
 def extent(mask: np.ndarray) -> list[tuple[int, int]]:

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+import intrabench
 from intrabench.reporting.page.page import write_report
+from tests.reporting.page.conftest import PHANTOM
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
@@ -247,3 +249,25 @@ def test_no_table_is_wider_than_the_paper(page: Any) -> None:
     page.set_viewport_size({"width": 1031, "height": 700})  # 273 mm, A4 on its side without margins
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.evaluate("[...document.querySelectorAll('table')].every(table => table.offsetWidth <= innerWidth)")
+
+
+def test_the_answers_for_other_targets_are_drawn_in_joint_sessions_only(
+    chromium: Any, address: str, played: Path, tmp_path: Path
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("INTRABENCH_DATA", str(played / "data"))
+        options = {"joint": "others=ignore,overlap=keep", "save_masks": True, "out": tmp_path / "out"}
+        intrabench.run("box_fill", "box_volume", PHANTOM, **options)  # type: ignore[arg-type]
+        write_report(tmp_path / "out", tmp_path / "joint.html")
+    for where, joint in ((address, False), ((tmp_path / "joint.html").as_uri(), True)):
+        page = chromium.new_page()
+        page.goto(where)
+        wait_for_viewer(page)
+        box = page.locator("[name=show-others]")
+        assert box.is_visible() == page.locator(".key .others").is_visible() == joint
+        assert ("Prompted together with" in page.locator("#state").inner_text()) == joint
+        if joint:
+            before = drawn(page), drawn(page, 1), drawn(page, 2)
+            box.uncheck()
+            assert (drawn(page), drawn(page, 1), drawn(page, 2)) != before
+        page.close()
