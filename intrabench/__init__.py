@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from intrabench.mask import box_slices as box_slices
     from intrabench.metrics.base import Metric as Metric
     from intrabench.metrics.mask_pair import MaskPair as MaskPair
+    from intrabench.metrics.partition_metric import PartitionMetric as PartitionMetric
     from intrabench.models.base import Answer as Answer
     from intrabench.models.base import Failure as Failure
     from intrabench.models.base import JointAnswer as JointAnswer
@@ -73,6 +74,9 @@ if TYPE_CHECKING:
     from intrabench.prompts import boxes as boxes
     from intrabench.prompts import points as points
     from intrabench.specs import switch as switch
+    from intrabench.superpixels.base import Picture as Picture
+    from intrabench.superpixels.base import SliceSuperpixels as SliceSuperpixels
+    from intrabench.superpixels.base import Superpixels as Superpixels
     from intrabench.target import Target as Target
     from intrabench.target import targets_of as targets_of
     from intrabench.volume import Volume as Volume
@@ -92,6 +96,7 @@ _PLACES = {
     "mask": ("Mask", "Region", "box_slices"),
     "metrics.base": ("Metric",),
     "metrics.mask_pair": ("MaskPair",),
+    "metrics.partition_metric": ("PartitionMetric",),
     "models.base": (
         *("Answer", "Failure", "JointAnswer", "JointRequest"),
         *("Model", "Predictor", "Request", "VolumeModel"),
@@ -109,6 +114,7 @@ _PLACES = {
         *("Prompts", "Scribble", "Turn", "box3d", "boxes", "points"),
     ),
     "specs": ("switch",),
+    "superpixels.base": ("Picture", "SliceSuperpixels", "Superpixels"),
     "target": ("Target", "targets_of"),
     "volume": ("Volume", "read_image", "read_labels"),
 }

@@ -18,21 +18,22 @@ from typing import Any, Literal, get_args
 from intrabench.errors import IntraBenchError
 from intrabench.specs import nearest
 
-Room = Literal["models", "prompters", "datasets", "metrics", "clickability"]
+Room = Literal["models", "prompters", "datasets", "metrics", "clickability", "superpixels"]
 
 BASES: dict[Room, tuple[str, ...]] = {
     "models": ("Model", "VolumeModel", "SliceModel", "NetworkModel", "CropModel", "SamFamily"),
     "prompters": ("Prompter", "Refinement", "Modifier"),
     "datasets": ("Dataset",),
-    "metrics": ("Metric",),
+    "metrics": ("Metric", "PartitionMetric"),
     "clickability": ("Clickability", "Saliency"),
+    "superpixels": ("Superpixels", "SliceSuperpixels"),
 }
 """The base classes of each room, all of which can be imported from `intrabench`."""
 
-KINDS = {"Refinement": "refinement", "Modifier": "modifier"}
+KINDS = {"Refinement": "refinement", "Modifier": "modifier", "PartitionMetric": "metric of superpixels"}
 """What classes with these bases are called, where a room has several kinds of classes."""
 
-FROZEN = {"Metric", "Refinement", "Modifier"}
+FROZEN = {"Metric", "PartitionMetric", "Refinement", "Modifier", "Superpixels", "SliceSuperpixels"}
 """Bases that are frozen dataclasses; Python lets no class that is not frozen inherit from them."""
 
 TAKEN = {

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from intrabench.metrics.base import Metric
     from intrabench.models.base import Model
     from intrabench.prompters.base import Modifier, Prompter, Refinement
+    from intrabench.superpixels.base import Superpixels
 
 ROOMS: dict[Room, str] = {
     "models": "model",
@@ -37,6 +38,7 @@ ROOMS: dict[Room, str] = {
     "datasets": "dataset",
     "metrics": "metric",
     "clickability": "clickability model",
+    "superpixels": "method of superpixels",
 }
 """Rooms, and the word for one of their classes."""
 
@@ -105,6 +107,8 @@ def make(room: Literal["prompters"], spec: str) -> Prompter | Refinement | Modif
 def make(room: Literal["datasets"], spec: str) -> Dataset: ...
 @overload
 def make(room: Literal["metrics"], spec: str) -> Metric: ...
+@overload
+def make(room: Literal["superpixels"], spec: str) -> Superpixels: ...
 @overload
 def make(room: Room, spec: str) -> Any: ...
 def make(room: Room, spec: str) -> Any:

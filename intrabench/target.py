@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,7 +18,7 @@ WHOLE_CASE = "*"
 
 @dataclass(frozen=True)
 class TargetInfo:
-    """The entry of one target in the target index, without its voxels."""
+    """The entry of one target in the target index, without its voxels; person: as of `Target`."""
 
     label: str
     instance: int
@@ -26,6 +26,7 @@ class TargetInfo:
     voxels: int
     slices: int
     content_hash: str
+    person: str = ""
 
     @property
     def id(self) -> str:
@@ -38,7 +39,8 @@ class Target:
     """One instance of one case: its mask, cropped to its box, in a volume of `shape` ``(z, y, x)``.
 
     `ignore` marks voxels that metrics do not count; `siblings` are the other targets of the case. scribbles: strokes
-    with which people began to segment it, of one person after the other, where the data set has them.
+    with which people began to segment it, of one person after the other, where the data set has them. person: who drew
+    it, where each of several people drew the whole image.
     """
 
     case: str
@@ -50,6 +52,7 @@ class Target:
     ignore: Mask = field(default_factory=Mask.empty)
     siblings: Sequence[TargetInfo] = ()
     scribbles: tuple[tuple[Scribble, ...], ...] = ()
+    person: str = ""
 
     @property
     def id(self) -> str:
@@ -81,7 +84,31 @@ class Target:
             self.mask.voxels,
             len(self.mask.occupied_slices),
             content.hexdigest()[:16],
+            self.person,
         )
+
+
+ANNOTATION = "annotation"
+"""The label of all targets of a person together; where people have names, it is the name."""
+
+
+def by_person(infos: Iterable[TargetInfo]) -> list[tuple[TargetInfo, ...]]:
+    """The targets of each person, which are together an annotation of the image, in the order of their first ones."""
+    found: dict[str, list[TargetInfo]] = {}
+    for info in infos:
+        found.setdefault(info.person, []).append(info)
+    return [tuple(each) for each in found.values()]
+
+
+def annotation_info(infos: Sequence[TargetInfo]) -> TargetInfo:
+    """The entry of an annotation: of all targets of a person together."""
+    corners = np.array([info.box for info in infos])
+    (z0, y0, x0), (z1, y1, x1) = corners[:, :3].min(axis=0).tolist(), corners[:, 3:].max(axis=0).tolist()
+    content = hashlib.sha256(repr([info.content_hash for info in infos]).encode())
+    voxels, person = sum(info.voxels for info in infos), infos[0].person
+    return TargetInfo(
+        person or ANNOTATION, 0, (z0, y0, x0, z1, y1, x1), voxels, z1 - z0, content.hexdigest()[:16], person
+    )
 
 
 def targets_of(

@@ -97,14 +97,15 @@ class Volume:
 
     `grid` is the grid of the original file, to which results can be converted back. `modality` comes from the data
     set's card or from DICOM (``CT``, ``MR, T1-weighted``, ...) and is empty if unknown. `notes` say what is unusual
-    about the case, one sentence each; runs and ``data check`` tell them. All models and prompters share a volume, so
-    its array cannot be written into.
+    about the case, one sentence each; runs and ``data check`` tell them. `case` is its name in a data set, empty if it
+    is of none. All models and prompters share a volume, so its array cannot be written into.
     """
 
     array: Array
     grid: Grid
     modality: str = ""
     notes: tuple[str, ...] = ()
+    case: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "array", frozen(self.array))

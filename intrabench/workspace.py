@@ -24,7 +24,7 @@ results = "results"
 """
 """What the file says in a new workspace."""
 
-PARTS = ("clickability", "datasets", "metrics", "models", "prompters", "results/README.md")
+PARTS = ("clickability", "datasets", "metrics", "models", "prompters", "superpixels", "results/README.md")
 """What else a new workspace holds; pyproject.toml puts them into the wheel."""
 
 _KEYS = {"results": str}

@@ -20,6 +20,7 @@ from intrabench.cli.results import add_results
 from intrabench.cli.run import add_runs
 from intrabench.cli.shared import Json, Plugins, add_plugins, flag, listing, problems, show_names, show_table
 from intrabench.cli.submit import add_submit
+from intrabench.cli.superpixels import superpixels_app
 from intrabench.cli.weights import weights_app
 from intrabench.errors import IntraBenchError, foreign, in_words, is_foreign
 from intrabench.names import check_utf8
@@ -50,6 +51,7 @@ app = typer.Typer(
 app.add_typer(data_app, name="data")
 app.add_typer(clickability_app, name="clickability")
 app.add_typer(weights_app, name="weights")
+app.add_typer(superpixels_app, name="superpixels")
 
 
 def _version(asked: bool) -> None:
@@ -72,7 +74,8 @@ def list_(
     what: Annotated[
         str,
         typer.Argument(
-            help="models, prompters, datasets, metrics, clickability or protocols", autocompletion=options.lists
+            help="models, prompters, datasets, metrics, clickability, superpixels or protocols",
+            autocompletion=options.lists,
         ),
     ],
     json: Json = False,

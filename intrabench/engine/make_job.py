@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -15,12 +15,14 @@ from intrabench.engine.runners import make_runners, model_of
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import Metric
 from intrabench.metrics.known import of_protocol
+from intrabench.metrics.partition_metric import PartitionMetric
 from intrabench.models.base import Model
 from intrabench.objects import ModelLike, PrompterLike, make_dataset, make_metric, make_model, make_prompter, once
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.combined import Combined
 from intrabench.protocols import ROUNDS, Protocol, chosen_rows, jointly, own_models, protocol, stopping
 from intrabench.protocols.row import Row
+from intrabench.results.schema import ALWAYS
 
 
 def make_run(options: Options, here: bool = True) -> Job:
@@ -75,6 +77,7 @@ def _without_runners(
     made = [(given, make(given)) for given in options.model or _own_models(preset, rows)]
     models = once(model for _, model in made)
     _check_rows(list(models.values()), rows, preset)
+    _check_partitions(models.values(), prompters, preset)
     job = Job(
         (),
         prompters,
@@ -90,6 +93,20 @@ def _without_runners(
         _metrics(options, preset),
     )
     return job, [(given, model) for given, model in made if models[model.spec] is model]
+
+
+def _check_partitions(models: Iterable[Model], prompters: Sequence[Prompter], preset: Protocol) -> None:
+    """Refuse models and prompters that do not fit a protocol in which models divide images."""
+    if not preset.partition:
+        return
+    for model in models:
+        if not model.divides_images:
+            raise IntraBenchError(
+                f"protocol {preset.id} measures superpixels, which model {model.short_spec} does not make; use "
+                "intrabench superpixels run, or give --model supervoxels:method=slic,segments=400"
+            )
+    if [prompter.spec for prompter in prompters] != [row.prompter for row in preset.rows]:
+        raise IntraBenchError(f"protocol {preset.id} measures superpixels, so nobody prompts; omit --prompter")
 
 
 def _datasets(options: Options) -> tuple[Dataset, ...]:
@@ -110,6 +127,9 @@ def _metrics(options: Options, preset: Protocol) -> tuple[Metric, ...]:
     """The protocol's metrics and the additional ones, without duplicates."""
     metrics = tuple(once([*of_protocol(preset.metrics), *map(make_metric, options.metric)]).values())
     for one in metrics:
+        if isinstance(one, PartitionMetric) != preset.partition and one.column not in ALWAYS:
+            what, instead = ("superpixels", "answers") if preset.partition else ("answers", "superpixels")
+            raise IntraBenchError(f"protocol {preset.id} measures {what}, but metric {one.column} {instead}; omit it")
         if re.search(r"[\s@]", one.column):
             raise IntraBenchError(
                 f"metric {one.column!r} has a space or an @ in its parameters, which results cannot name; omit it"

@@ -19,7 +19,10 @@ from intrabench.engine.seal import REMEDY, Seal, Witness
 from intrabench.engine.units import Runner, Unit
 from intrabench.errors import IntraBenchError, NotApplicable, foreign, in_words, several
 from intrabench.models.base import Failure, Predictor, failure_of
+from intrabench.partitions.annotation import annotation_of
+from intrabench.partitions.partition import Partition
 from intrabench.play.adapt import refuse
+from intrabench.play.divided import Divided
 from intrabench.play.joint import Joint
 from intrabench.play.lockstep import play, waves
 from intrabench.play.scorer import Scorer
@@ -48,6 +51,7 @@ class Player:
         self.job, self.take, self.say, self.begins = job, take, say, begins
         self._loaded: Runner | None = None
         self._scorer = Scorer()
+        self._annotations: dict[tuple[str, ...], Partition] = {}  # of the last case
         self._stored: tuple[Dataset, str, StoredCase] | None = None  # the last case, which the next model needs too
 
     def play(self, group: Group, units: Sequence[Unit], suspects: Sequence[Sequence[Unit]] = ()) -> None:
@@ -98,6 +102,7 @@ class Player:
             self._close(group, stack)
             if held is not None and (held.broken or held.seal.broken):
                 self._stored = None  # the next model gets a fresh copy
+                self._annotations.clear()
         if left and not apart:
             self.say(f"{group.title}: the scan or a target was changed; what played since is played again")
         return left
@@ -117,6 +122,7 @@ class Player:
         """The case of a group; groups of one image follow each other, so it is read once."""
         if self._stored is None or self._stored[:2] != (group.dataset, group.case):
             self._stored = None  # keep only one volume in memory
+            self._annotations.clear()
             self._stored = group.dataset, group.case, cases.open_case(group.dataset, group.case)
         return self._stored[2]
 
@@ -192,8 +198,10 @@ class Player:
             self.take(failed([(unit, "error", witness.message) for unit in wave]))
         return again
 
-    def _begun(self, unit: Unit, targets: Mapping[str, Target], volume: Volume) -> Session | Joint:
+    def _begun(self, unit: Unit, targets: Mapping[str, Target], volume: Volume) -> Session | Joint | Divided:
         """The session of a unit, or its joint session, with the first requests."""
+        if unit.protocol.partition:
+            return Divided(unit.key, self._annotation([targets[info.id] for info in unit.targets]), self.job.metrics)
         own = [
             self._session(unit, key, targets[info.id], volume)
             for key, info in zip(unit.sessions, unit.targets, strict=True)
@@ -202,6 +210,13 @@ class Player:
         if rules is None:
             return own[0]
         return Joint(unit.key, own, unit.prompter, rules, whole=unit.runner.model.joint)
+
+    def _annotation(self, targets: Sequence[Target]) -> Partition:
+        """The annotation that targets are together."""
+        known = tuple(target.id for target in targets)
+        if known not in self._annotations:
+            self._annotations[known] = annotation_of(targets)
+        return self._annotations[known]
 
     def _session(self, unit: Unit, key: str, target: Target, volume: Volume) -> Session:
         job = self.job

@@ -10,6 +10,7 @@ from intrabench.engine.environment import peak_gpu_mb, peak_memory_mb, versions_
 from intrabench.engine.summary import Summary
 from intrabench.engine.units import Unit
 from intrabench.mask import Mask
+from intrabench.play.divided import Divided
 from intrabench.play.session import Session
 from intrabench.results.schema import FAILED
 from intrabench.target import TargetInfo
@@ -20,7 +21,7 @@ class Wave:
     """Units that were played together, with the sessions of each and the columns that say how much memory that took."""
 
     units: Sequence[Unit]
-    sessions: Sequence[Sequence[Session]]
+    sessions: Sequence[Sequence[Session | Divided]]
     memory: Mapping[str, float | None]
 
 
@@ -44,9 +45,9 @@ def played(waves: Sequence[Wave]) -> Part:
     for unit, own, used in every:
         if any(not session.ended for session in own):
             continue
-        for info, session in zip(unit.targets, own, strict=True):
+        for info, session in zip(unit.scored, own, strict=True):
             _count(summary, session)
-            columns, target_ml = _columns(unit, info, used), session.target.volume_ml
+            columns, target_ml = _columns(unit, info, used), session.target_ml
             rows += [{**columns, **row, "target_ml": target_ml} for row in session.rows]
             turns += session.turns
             if session.masks:
@@ -72,7 +73,7 @@ def not_applicable(units: Sequence[Unit], reason: str) -> Part:
     return Part(rows, summary=summary)
 
 
-def _count(summary: Summary, session: Session) -> None:
+def _count(summary: Summary, session: Session | Divided) -> None:
     """Count a session: whether it failed, why it does not apply, what its metrics lack."""
     scored = [row for row in session.rows if row["status"] not in (*FAILED, "not_applicable")]
     summary.computed += 1
@@ -99,7 +100,5 @@ def bare_rows(unit: Unit, status: str, message: str, dice: float | None) -> list
     scores = {"round": 0, "dice": dice, "iou": dice, "ended": True, "adapted": "", "prompts_hash": ""}
     effort = {"interactions": 0.0, "dof": 0.0, "seconds_human": 0.0}
     same = {"status": status, "error": message, **scores, **effort}
-    used, targets = memory(), unit.targets or (None,)
-    return [
-        {**_columns(unit, info, used), "session": key, **same} for info, key in zip(targets, unit.sessions, strict=True)
-    ]
+    used, each = memory(), zip(unit.scored, unit.sessions, strict=True)
+    return [{**_columns(unit, info, used), "session": key, **same} for info, key in each]

@@ -16,7 +16,7 @@ from intrabench.models.parts.allocator import return_freed_memory
 from intrabench.models.parts.batching import release_memory
 from intrabench.models.weights import registry as weights
 from intrabench.results.labels import model_label
-from intrabench.target import WHOLE_CASE, TargetInfo
+from intrabench.target import WHOLE_CASE, TargetInfo, annotation_info
 from intrabench.versions import version_of
 
 if TYPE_CHECKING:
@@ -56,9 +56,13 @@ def keys(begun: Sequence[hashlib._Hash], what: Iterable[bytes], how: Sequence[by
 def what_is_asked(
     case: str, image_hash: str, modality: str, targets: Sequence[TargetInfo], rules: JointRules | None = None
 ) -> bytes:
-    """The image and the target in a key, or the targets and the rules of a joint session; none: the whole case."""
-    each = [(info.id, info.content_hash) for info in targets]
-    target = _json((rules.spec, *each)) if rules else _json(each[0]) if each else _json(WHOLE_CASE)
+    """The image and the target in a key, or all targets of an annotation, or the targets and rules of a joint session.
+
+    None: the whole case.
+    """
+    each = tuple((info.id, info.content_hash) for info in targets)
+    alone = each[0] if len(each) == 1 else each
+    target = _json((rules.spec, *each)) if rules else _json(alone) if each else _json(WHOLE_CASE)
     return f", {_json(case)}, {_json(image_hash)}, {_json(modality)}, {target}".encode()
 
 
@@ -151,6 +155,8 @@ class Runner:
 class Unit:
     """One planned session: a target of a case, one prompter, one seed and one model; or a joint session of targets.
 
+    Where models divide images, its targets are together one annotation, on which its one session is scored.
+
     targets: none stands for the whole case. metrics: the ids of the metrics to measure. patient: that the case is of;
     it changes no answer, so not the key. modality: that of the image, on which answers of some models depend.
     """
@@ -180,6 +186,13 @@ class Unit:
     def sessions(self) -> tuple[str, ...]:
         """The keys of its sessions, one for each target; of a single target or a whole case it is that of the unit."""
         return sessions_of(self.key, self.targets, self.protocol.joint)
+
+    @property
+    def scored(self) -> Sequence[TargetInfo | None]:
+        """What its sessions are scored on, one after the other: a target each, an annotation, or the whole case."""
+        if self.protocol.partition and self.targets:
+            return [annotation_info(self.targets)]
+        return self.targets or [None]
 
     @property
     def joint(self) -> bool:

@@ -19,6 +19,7 @@ from intrabench.engine.progress.reporter import Silent
 from intrabench.engine.units import CONTRACT
 from intrabench.errors import IntraBenchError, several
 from intrabench.models.weights.registry import BY_HAND, RANDOM
+from intrabench.protocols import protocol
 from intrabench.results.differences import describe, differences, who
 from intrabench.results.origin import dataset_of
 from intrabench.results.parts import read_rows
@@ -135,7 +136,7 @@ def _options(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequen
         stop=row["stop"],
         joint=row["joint_rules"] or "",
         cases=[row["case"]],
-        targets=together or [row["target"]],
+        targets=[] if protocol(row["protocol"]).partition else together or [row["target"]],
         strict=row["strict"],
         device="cpu" if row["device"] == "cpu" else "auto",
         dtype=row["dtype"],

@@ -77,7 +77,7 @@ class Scoring:
             return
         for metric in self._left:
             try:
-                self._values[metric.column] = _checked(metric.measure(self._pair))
+                self._values[metric.column] = checked_value(metric.measure(self._pair))
             except Exception as error:  # out of memory, which its frames would keep
                 self._failures[metric.column] = error.with_traceback(None)
         self._pair = None
@@ -91,12 +91,12 @@ class Scoring:
     def _measure_foreign(self, metric: Metric, pair: MaskPair) -> None:
         try:
             with foreign():
-                self._values[metric.column] = _checked(metric.measure(pair))
+                self._values[metric.column] = checked_value(metric.measure(pair))
         except Exception as error:  # the metric's own code may raise anything
             self._failures[metric.column] = in_words(error)
 
 
-def _checked(value: object) -> float | None:
+def checked_value(value: object) -> float | None:
     """A value in the type of the rows."""
     if value is None:
         return None

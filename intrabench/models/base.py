@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from intrabench.errors import WrongType, foreign, in_words, kind
 from intrabench.mask import Box, Index, Mask, Region
+from intrabench.partitions.partition import Partition
 from intrabench.prompts import Abilities, Derived, PromptKind, Turn, counting
 from intrabench.specs import short_spec_of, spec_of
 from intrabench.volume import Volume
@@ -51,7 +52,8 @@ class Request:
 
     turns: the whole history, oldest first, the new one last, adapted to what the model takes, in canonical voxels.
     mask: the answer so far. memory: what the model's last answer left for this session (None at first; a model that
-    gets None with a history rebuilds it from the turns). scores: whether the answer needs `Answer.scores`.
+    gets None with a history rebuilds it from the turns). scores: whether the answer needs `Answer.scores`. partition:
+    nobody prompts; the answer needs `Answer.partition`.
     """
 
     session: str
@@ -59,6 +61,7 @@ class Request:
     mask: Mask = field(default_factory=Mask.empty)
     memory: Any = None
     scores: bool = False
+    partition: bool = False
 
     @property
     def given(self) -> tuple[Turn, ...]:
@@ -75,6 +78,7 @@ class Answer:
     model had to assume or change, in a few words each, such as ``assumed CT``; rows show them in `adapted`. seconds and
     encode_seconds are this request's share of the batch's wall time; batch is its size. scores: how sure the model is
     of each voxel of the update's array, more is surer; it decides between targets of a joint session (overlap=score).
+    partition: the superpixels of the image, of a model that `divides_images`.
     """
 
     update: Mask
@@ -86,6 +90,7 @@ class Answer:
     notes: tuple[str, ...] = ()
     reach: Box | None = None
     scores: NDArray[np.floating[Any]] | None = None
+    partition: Partition | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +158,8 @@ class Model(ABC):
     named `extra`. `grey_only`: images with channels are not applicable. `devices` and `dtypes` are those it can compute
     on and in. `threads`: with so many cores it is worth computing alone; with more, ``--workers auto`` starts another
     worker. `encodes`: opening an image costs more than reading it, so that only one worker plays it. `joint`: in joint
-    sessions it answers for all targets at once, by `Predictor.segment_jointly`.
+    sessions it answers for all targets at once, by `Predictor.segment_jointly`. `divides_images`: it gives the
+    superpixels of an image when it is asked for them (`Request.partition`).
     """
 
     name: ClassVar[str]
@@ -168,6 +174,7 @@ class Model(ABC):
     threads: ClassVar[int] = 1
     encodes: ClassVar[bool] = True
     joint: ClassVar[bool] = False
+    divides_images: ClassVar[bool] = False
     runtime: Runtime = Runtime()
 
     @property

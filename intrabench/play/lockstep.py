@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from intrabench.errors import WrongType, foreign, kind
 from intrabench.models.base import Answer, Failure, JointRequest, Predictor, Request, checked, failure_of
+from intrabench.play.divided import Divided
 from intrabench.play.joint import Joint
 from intrabench.play.scorer import Scorer
 from intrabench.play.session import Session
@@ -19,7 +20,7 @@ from intrabench.play.session import Session
 T = TypeVar("T")
 
 
-def play(sessions: Sequence[Session | Joint], image: Predictor, scorer: Scorer | None = None) -> None:
+def play(sessions: Sequence[Session | Joint | Divided], image: Predictor, scorer: Scorer | None = None) -> None:
     """Play all sessions to their ends.
 
     scorer: measures while the model answers. If there are many sessions, and no code of the user's own in them, they
@@ -40,7 +41,7 @@ def play(sessions: Sequence[Session | Joint], image: Predictor, scorer: Scorer |
 class _Crew:
     """Sessions whose requests the model answers in one call. busy: with their answers, in another thread."""
 
-    def __init__(self, sessions: Sequence[Session | Joint]) -> None:
+    def __init__(self, sessions: Sequence[Session | Joint | Divided]) -> None:
         self.sessions, self.busy = sessions, list[Future[None]]()
 
     def asks(self, image: Predictor, scorer: Scorer | None, aside: bool) -> bool:
@@ -59,7 +60,7 @@ class _Crew:
         return bool(waiting)
 
 
-def _receive(waiting: Sequence[tuple[Session | Joint, Sequence[Any]]], answers: Sequence[Any]) -> None:
+def _receive(waiting: Sequence[tuple[Session | Joint | Divided, Sequence[Any]]], answers: Sequence[Any]) -> None:
     left = iter(answers)
     for session, requests in waiting:
         session.receive(*islice(left, len(requests)))

@@ -130,6 +130,11 @@ class Session:
         return all(ships(part) and not part.computes for part in parts) and all(map(ships, self.metrics))
 
     @property
+    def target_ml(self) -> float:
+        """Volume of the target in millilitres."""
+        return self.target.volume_ml
+
+    @property
     def sessions(self) -> Sequence[Session]:
         """Itself, as a joint session has several."""
         return [self]

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from intrabench.errors import IntraBenchError
-from intrabench.protocols import davis_paper, intrabench_paper, rclicks_paper
+from intrabench.protocols import davis_paper, intrabench_paper, rclicks_paper, superpixels_paper
 from intrabench.protocols.joint import JointRules, joint_rules
 from intrabench.protocols.row import Row
 from intrabench.specs import arguments_of, build, nearest, parse, switch
@@ -51,7 +51,8 @@ class Protocol:
     metrics: ids with versions, columns of the rows. rounds: corrections allowed unless ``--rounds`` says otherwise;
     None: `ROUNDS` if a prompter refines. stop: the rule that ends a session early. rows: the prompters of published
     tables, which are run unless ``--prompter`` is given. models: specs of those in the tables, which are run unless
-    ``--model`` is given. joint: the targets of a case are played together, under these rules.
+    ``--model`` is given. joint: the targets of a case are played together, under these rules. partition: nobody
+    prompts; models divide the image, and the metrics compare their superpixels with each annotation.
     """
 
     id: str
@@ -63,6 +64,7 @@ class Protocol:
     rows: tuple[Row, ...] = ()
     models: tuple[str, ...] = ()
     joint: JointRules | None = None
+    partition: bool = False
 
 
 _OVERLAP = ("dice@1", "iou@1")
@@ -98,6 +100,15 @@ PROTOCOLS: dict[str, Protocol] = {
             stop=Stop(model_s=davis_paper.SECONDS),
             rows=davis_paper.ROWS,
             joint=davis_paper.JOINT,
+        ),
+        Protocol(
+            "superpixels@1",
+            "The superpixel benchmark: boundary recall, under-segmentation, explained variation and more.",
+            superpixels_paper.METRICS,
+            rounds=0,
+            aggregation="worst annotation of an image, then mean over images",
+            rows=superpixels_paper.ROWS,
+            partition=True,
         ),
         Protocol(
             "ritm-noc@1",

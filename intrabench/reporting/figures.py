@@ -57,15 +57,16 @@ def write_figures(
     rows, lines = with_lines(rows)
     scored, names = scores(rows, policy=policy), dict(lines.select("line", "name").iter_rows())
     curves = curve_data(steps(rows, policy=policy), lines, how)
-    with _style():
+    with style():
         drawn = {f"dice_against_{key}": _curves(curves, number) for number, key in enumerate(EFFORT)}
         drawn["dice_by_size"] = _sizes(strata(scored), names)
         with suppress(IntraBenchError):  # no line has all data sets, so there is no ranking
-            drawn["ranking"] = _ranking(ranking(scored, ["line"], how).table, names)
+            table = ranking(scored, ["line"], how).table
+            drawn["ranking"] = rank_figure(table.to_dicts(), [names[line] for line in table["line"]])
         return [path for name, figure in drawn.items() for path in _save(figure, folder, name, formats)]
 
 
-def _style() -> Any:
+def style() -> Any:
     """Small type, no frames; text in SVG and PDF stays text, and dollars in names are no formulas."""
     try:
         from matplotlib import rc_context
@@ -108,11 +109,11 @@ def _curves(data: Mapping[str, Any], effort: int) -> Any:
     handles: dict[str, Any] = {}
     for line in sorted(series, key=lambda line: -len(series[line])):  # single points are drawn last, on top
         name, panel = _name(about[line]), panels[models.index(about[line]["model"])]
-        look = _look(names.index(name))
+        looks = look(names.index(name))
         x, y, *_ = zip(*series[line], strict=True)
-        handles[name] = panel.plot(x, y, **look, linewidth=1)[0]
+        handles[name] = panel.plot(x, y, **looks, linewidth=1)[0]
         bars = [(x, low, high) for x, _, low, high in series[line] if low is not None]
-        panel.vlines(*(zip(*bars, strict=True) if bars else ([], [], [])), color=look["color"], linewidth=0.6)
+        panel.vlines(*(zip(*bars, strict=True) if bars else ([], [], [])), color=looks["color"], linewidth=0.6)
     for panel in panels[len(models) :]:
         panel.remove()
     figure.legend([handles[name] for name in names], names, loc="outside lower left", ncols=columns)
@@ -132,20 +133,20 @@ def _logarithmic(panel: Any) -> None:
     panel.label_outer()
 
 
-def _ranking(table: pl.DataFrame, names: Mapping[int, str]) -> Any:
-    """Ranks and the ranks in 95 % of the draws of patients, the best on top."""
+def rank_figure(ranked: Sequence[Mapping[str, Any]], names: Sequence[str], what: str = "rank") -> Any:
+    """Ranks and the ranks in 95 % of the draws of patients, the best on top. ranked: `Ranking.table`, row by row."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    figure = Figure(figsize=(5.5, 0.2 * table.height + 0.6))
+    figure = Figure(figsize=(5.5, 0.2 * len(ranked) + 0.6))
     panel = figure.subplots()
-    for place, line in enumerate(table.iter_rows(named=True)):
+    for place, line in enumerate(ranked):
         if line["low"] is not None:
             panel.plot([line["low"], line["high"]], [place, place], color="0.5", linewidth=1.5)
         panel.plot(line["rank"], place, "o", color="black")
-    _listed(panel, [names[line] for line in table["line"]])
+    listed(panel, names)
     panel.xaxis.set_major_locator(MaxNLocator(integer=True))
-    panel.set(xlabel="rank with 95 % interval", xlim=(0.5, table.height + 0.5))
+    panel.set(xlabel=f"{what} with 95 % interval", xlim=(0.5, len(ranked) + 0.5))
     return figure
 
 
@@ -159,15 +160,15 @@ def _sizes(means: pl.DataFrame, names: Mapping[int, str]) -> Any:
     for number, size in enumerate(SIZES):
         here = means.filter(pl.col("size") == size)
         if here.height:
-            look = {**_look(number), "linestyle": "none"}
-            panel.plot(here["value"], [lines.index(line) for line in here["line"]], **look, label=here["show"][0])
-    _listed(panel, [names[line] for line in lines])
+            looks = {**look(number), "linestyle": "none"}
+            panel.plot(here["value"], [lines.index(line) for line in here["line"]], **looks, label=here["show"][0])
+    listed(panel, [names[line] for line in lines])
     panel.set(xlabel="Dice")
     figure.legend(loc="outside upper left", ncols=1)
     return figure
 
 
-def _listed(panel: Any, names: Sequence[str]) -> None:
+def listed(panel: Any, names: Sequence[str]) -> None:
     """Names on the vertical axis, the first on top."""
     panel.set_yticks(range(len(names)), [one_line(name) for name in names])
     panel.set_ylim(len(names) - 0.5, -0.5)
@@ -175,7 +176,7 @@ def _listed(panel: Any, names: Sequence[str]) -> None:
     panel.grid(axis="x", linewidth=0.5, alpha=0.4)
 
 
-def _look(number: int) -> dict[str, Any]:
+def look(number: int) -> dict[str, Any]:
     """A colour, a marker and a dash pattern, whose combination identifies a line."""
     looks: tuple[Sequence[str], ...] = (_COLOURS, _MARKS, _DASHES)
     colour, mark, dash = (look[number % len(look)] for look in looks)

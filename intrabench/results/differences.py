@@ -12,7 +12,7 @@ from intrabench.results.schema import SCHEMA, metric_columns
 
 _PASSING = (
     *("run_id", "written_at", "encode_s", "segment_s", "prompt_s", "batch", "peak_memory_mb", "peak_gpu_mb"),
-    *("device", "package_versions_hash", "error", "ended", "patient"),
+    *("device", "package_versions_hash", "error", "ended", "patient", "cpu_s"),
 )
 """Columns that may differ between equal runs; `ended` depends on the number of rounds, `patient` on what was known."""
 
@@ -38,6 +38,7 @@ def differences(ours: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
     after equal prompts; or its prompts differ because an earlier answer did, and from there nothing can be compared.
     """
     scores = list(dict.fromkeys([*_SCORES, *metric_columns(ours), *metric_columns(theirs)]))
+    scores = [name for name in scores if name not in _PASSING]
     ours, theirs = (_with(frame, scores) for frame in (ours, theirs))
     both = ours.join(theirs.select("session", "round", *_FIXED, *scores), on=["session", "round"], suffix="_other")
     both = both.with_columns(status_other=_status()).sort("session", "round")

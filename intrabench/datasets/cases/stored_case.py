@@ -81,7 +81,7 @@ class StoredCase:
         try:
             if path.stat().st_size != self.index.sizes[path.name]:
                 raise ValueError(f"{path} was cut")  # maybe in its checksum only
-            return Volume(read_image_file(path, grid), grid, self.index.modality)
+            return Volume(read_image_file(path, grid), grid, self.index.modality, case=self.index.case)
         except Exception as error:  # damage shows in the header, in zstandard or in what old images are packed with
             raise damaged(path, self.remedy) from error
 
@@ -119,6 +119,7 @@ class StoredCase:
             _unpack(bits[f"{ignored}.box"].tolist(), bits[ignored]) if ignored in bits else Mask.empty(),
             Others(infos, number),
             _scribbles(bits[drawn], int(bits[f"{drawn}.people"])) if drawn in bits else (),
+            info.person,
         )
 
     def problems(self) -> list[str]:

@@ -1,0 +1,132 @@
+"""Commands for superpixels: run, table, report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from intrabench.cli import options as o
+from intrabench.cli.console import echo
+from intrabench.cli.results import Out, tell_damage
+from intrabench.cli.run import options_of, play
+from intrabench.cli.shared import Cases, Plugins, Quiet, Targets, add_plugins, flag
+
+if TYPE_CHECKING:
+    import polars as pl
+
+superpixels_app = typer.Typer(
+    help="Measure methods that divide images into superpixels, in volumes supervoxels.", no_args_is_help=True
+)
+
+PROTOCOL = "superpixels@1"
+
+
+@superpixels_app.command("run")
+def superpixels_run(
+    method: Annotated[
+        list[str],
+        typer.Option(
+            "--method", "-m", help="Method, e.g. slic:compactness=5.", autocompletion=o.completes("superpixels")
+        ),
+    ],
+    dataset: o.Datasets = [],  # noqa: B006
+    segments: Annotated[
+        str, typer.Option("--segments", help="Numbers of superpixels, e.g. 200,400. Default: 200 to 5200 by 200.")
+    ] = "",
+    cases: Cases = [],  # noqa: B006
+    targets: Targets = [],  # noqa: B006
+    metric: Annotated[list[str], o.metric] = [],  # noqa: B006
+    intensity: Annotated[
+        str, typer.Option("--intensity", help="How scans become grey values: modality, volume, slice, ct_soft, none.")
+    ] = "modality",
+    least_voxels: Annotated[
+        int, typer.Option("--least-voxels", help="Smaller superpixels join the most similar neighbour.")
+    ] = 1,
+    out: Out = None,
+    plugin: Plugins = [],  # noqa: B006
+    workers: Annotated[
+        str, typer.Option("--workers", metavar="N", help="Processes that compute: auto, a number, 0 for this one.")
+    ] = "auto",
+    timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Limit for an image.")] = 600.0,
+    quiet: Quiet = False,
+) -> None:
+    """Divide the images of data sets and measure the superpixels; repeat the command to continue it."""
+    from intrabench.protocols.superpixels_paper import models_of
+    from intrabench.reporting.superpixels import number_table
+    from intrabench.statistics.superpixels import measured
+
+    add_plugins(plugin)
+    given = {
+        "model": models_of(method, segments, intensity, least_voxels),
+        "protocol": PROTOCOL,
+        **{"dataset": dataset, "cases": cases, "targets": targets, "metric": metric, "plugin": plugin},
+        **{"workers": workers, "timeout": timeout, "cache_embeddings": False},
+    }
+
+    def show(rows: pl.DataFrame) -> None:
+        from intrabench.cli.console import print_frame
+
+        if rows["sp"].count() if "sp" in rows else 0:
+            print_frame(number_table(measured(rows)), "mean over images of the worst annotation")
+
+    play(options_of(given), out, quiet, "intrabench superpixels table", show)
+
+
+@superpixels_app.command("table")
+def superpixels_table(
+    out: Out = None,
+    by_number: Annotated[bool, flag("--by-number", help="A line per number of superpixels.")] = False,
+    metric: Annotated[list[str], o.metric] = [],  # noqa: B006
+    interval: Annotated[bool, flag("--interval", help="Show the 95 % interval of every average.")] = False,
+    reference: Annotated[str, typer.Option(help="Compare with published numbers: paper.")] = "",
+    format: Annotated[str, typer.Option(help="text, csv, markdown, latex or html")] = "text",
+    csv: Annotated[bool, flag("--csv", help="Same as --format csv.")] = False,
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
+    """Tabulate AMR, AUE and AUV, the averages between 200 and 5200 superpixels, in percent; lower is better."""
+    from intrabench.cli.console import print_frame
+    from intrabench.errors import IntraBenchError
+    from intrabench.reporting.formats import check_format, formatted
+    from intrabench.reporting.superpixels import PAPER, beside_published, number_table, read_measured, summary_table
+    from intrabench.workspace import results_folder
+
+    add_plugins(plugin)
+    format = "csv" if csv else format
+    check_format(format)
+    if reference not in ("", "paper"):
+        raise IntraBenchError(f"--reference {reference} is unknown; give paper")
+    if sum((by_number or bool(metric), interval, bool(reference))) > 1:
+        raise IntraBenchError("--by-number (or --metric), --interval and --reference are different tables; give one")
+    folder = results_folder(out)
+    found, notes = read_measured(folder)
+    if by_number or metric:
+        frame, heading = number_table(found, metric), "mean over images of the worst annotation"
+    elif reference:
+        frame, heading = beside_published(found), f"beside Table 3 of {PAPER} (five data sets, tuned parameters)"
+    else:
+        frame, heading = summary_table(found, interval), "averages between 200 and 5200 superpixels, in %"
+    if format == "text":
+        print_frame(frame, heading)
+    else:
+        echo(*formatted(frame, format).removesuffix("\n").split("\n"))
+    echo(*notes, err=True)
+    tell_damage(folder)
+
+
+@superpixels_app.command("report")
+def superpixels_report(
+    file: Annotated[Path, typer.Argument(help="The HTML file.")] = Path("superpixels.html"),
+    out: Out = None,
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
+    """Write one HTML file: averages with intervals, ranking, curves, and all numbers."""
+    from intrabench.reporting.page.superpixels import write_superpixels
+    from intrabench.workspace import results_folder
+
+    add_plugins(plugin)
+    folder = results_folder(out)
+    write_superpixels(folder, file)
+    echo(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
+    tell_damage(folder)

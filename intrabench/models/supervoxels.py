@@ -1,0 +1,210 @@
+"""A training-free model: the image is divided into supervoxels once, and prompts select or deselect them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench import registry
+from intrabench.mask import Mask
+from intrabench.models.base import Answer, Failure, Model, Predictor, Request, failure_of
+from intrabench.models.parts.embedding_cache import cache_for
+from intrabench.models.parts.intensity import Intensity, assumed, slice_images
+from intrabench.partitions.partition import Partition
+from intrabench.prompts import Derived, Ints, Prompts
+from intrabench.specs import build, parse, switch
+from intrabench.superpixels.base import Picture, Superpixels, partition
+from intrabench.versions import version_of
+from intrabench.volume import Volume
+
+EXACT = 2**24
+"""Labels below it survive in the floats of the cache."""
+Votes = dict[int, int]
+"""For and against supervoxels, by their labels."""
+
+
+@dataclass(eq=False)
+class Supervoxels(Model):
+    """Click supervoxels: positive points and strokes select those that they touch, negative ones deselect them.
+
+    A box selects those of which it holds more than half; a box on a slice those of which it holds more than half there.
+    What a later prompt says counts.
+
+    method: spec of a method that divides the image (`intrabench list superpixels`). segments: how many it is asked for.
+    intensity: how scans become the grey values that it sees. derived: which derived prompts it gets. least_voxels:
+    smaller supervoxels join the most similar neighbour.
+    """
+
+    name = "supervoxels"
+    dims = 3
+    accepts = frozenset({"point", "box2d", "box3d", "scribble"})
+    feeds_back = True
+    divides_images = True
+
+    method: str = "slic"
+    segments: int = 5000
+    intensity: Intensity = "modality"
+    derived: Derived = "all"
+    least_voxels: int = switch(1)
+
+    def __post_init__(self) -> None:
+        if self.segments < 1 or self.least_voxels < 1:
+            raise ValueError("segments and least_voxels must be 1 or more")
+        self.method = self.divides.short_spec
+
+    @cached_property
+    def divides(self) -> Superpixels:
+        """The method."""
+        name, arguments = parse(self.method)
+        found: Superpixels = build(registry.find("superpixels", name).load(), arguments, self.method)
+        return found
+
+    @property
+    def version(self) -> str:  # type: ignore[override]
+        """Its own, and that of the method."""
+        return f"1/{version_of(self.divides)}"
+
+    @property
+    def extra(self) -> str | None:  # type: ignore[override]
+        """What the method needs."""
+        return self.divides.extra
+
+    @property
+    def requires(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What the method needs."""
+        return self.divides.requires
+
+    def notes(self, volume: Volume) -> tuple[str, ...]:
+        """What `intensity` assumes about the scan."""
+        return assumed(volume, self.intensity)
+
+    @contextmanager
+    def open(self, volume: Volume) -> Iterator[Partitioned]:
+        """Divide the image, or read how an earlier run divided it."""
+        started = time.perf_counter()
+        found = self.divided(volume)
+        notes = [*self.notes(volume)]
+        if not self.segments / 2 <= found.count <= self.segments * 2:
+            notes.append(f"{found.count} supervoxels instead of {self.segments}")
+        yield Partitioned(found, time.perf_counter() - started, tuple(notes))
+
+    def divided(self, volume: Volume) -> Partition:
+        """The supervoxels of an image; those of the last method that was asked are kept as long as the image is."""
+        known = _DIVIDED.get(volume)
+        if known is None or known[0] != self._made_by:
+            known = _DIVIDED[volume] = self._made_by, self._kept(volume)
+        return known[1]
+
+    @property
+    def _made_by(self) -> tuple[str, str, str, int]:
+        return self.divides.spec, self.version, f"{self.segments} {self.intensity}", self.least_voxels
+
+    def _kept(self, volume: Volume) -> Partition:
+        """The supervoxels from the cache, or new ones."""
+        cache = cache_for(self, volume)
+        labels, other = (cache.read("labels"), cache.read("other")) if cache else (None, None)
+        if labels is not None and other is not None and labels.shape == volume.shape:
+            return Partition(labels.astype(np.int32), volume.spacing_mm, int(other[0]), float(other[1]), volume.array)
+        started = time.perf_counter()
+        picture = picture_of(volume, self.intensity)
+        found = partition(self.divides, picture, self.segments, self.least_voxels)
+        seconds = time.perf_counter() - started
+        if cache is not None and max(found.count, found.extra) < EXACT:
+            cache.write("labels", found.labels.astype(np.float32), seconds)
+            cache.write("other", np.array([found.extra, found.cpu_s], np.float32), seconds)
+        return found
+
+
+_DIVIDED: WeakKeyDictionary[Volume, tuple[tuple[str, str, str, int], Partition]] = WeakKeyDictionary()
+"""Model and prompter of the bound divide the same image."""
+
+
+def picture_of(volume: Volume, intensity: Intensity) -> Picture:
+    """What a method sees of an image."""
+    images = slice_images(volume, intensity)
+    array = np.stack([np.asarray(images(z), np.float32) for z in range(volume.shape[0])]) / np.float32(255)
+    return Picture(array if array.ndim == 4 else array[..., None], volume)
+
+
+class Partitioned(Predictor):
+    """An image that is divided. encode_s: the seconds that took, shared by the first requests."""
+
+    def __init__(self, partition: Partition, encode_s: float, notes: tuple[str, ...]) -> None:
+        self.partition, self._encode_s, self._notes = partition, encode_s, notes
+
+    def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
+        """The union of the supervoxels that are selected."""
+        share, self._encode_s = self._encode_s / max(1, len(requests)), 0.0
+        return [self._answer(request, share, len(requests)) for request in requests]
+
+    def _answer(self, request: Request, encode_s: float, batch: int) -> Answer | Failure:
+        started = time.perf_counter()
+        try:
+            if request.partition:
+                return Answer(Mask.empty(), encode_seconds=encode_s, notes=self._notes, partition=self.partition)
+            given = request.given
+            selected: Mask = Mask.empty() if request.memory is None else request.memory
+            for turn in given if request.memory is None else given[-1:]:
+                selected = self.choose(selected, turn.prompts)
+        except Exception as error:
+            return failure_of(error, started)
+        seconds = time.perf_counter() - started
+        return Answer(
+            selected, memory=selected, seconds=seconds, encode_seconds=encode_s, batch=batch, notes=self._notes
+        )
+
+    def choose(self, selected: Mask, prompts: Prompts) -> Mask:
+        """What is selected after these prompts, which came after `selected`."""
+        votes: Votes = {}
+        for label in self._boxed(prompts):
+            votes[label] = 1
+        by_hand: Votes = {}
+        for at, positive in _touched(prompts):
+            for label, count in zip(*np.unique(self._at(at), return_counts=True), strict=True):
+                by_hand[int(label)] = by_hand.get(int(label), 0) + (int(count) if positive else -int(count))
+        votes |= {label: vote for label, vote in by_hand.items() if vote}  # a point is surer than a box
+        selected = Mask.union([selected, *(self.partition.region(label) for label, vote in votes.items() if vote > 0)])
+        for label, vote in votes.items():
+            selected = selected.without(self.partition.region(label)) if vote < 0 else selected
+        return selected
+
+    def _at(self, at: Ints) -> NDArray[np.int32]:
+        """The labels of voxels, rows ``z, y, x``; the nearest ones of those outside of the image."""
+        z, y, x = np.clip(at, 0, np.array(self.partition.shape) - 1).T
+        return self.partition.labels[z, y, x]
+
+    def _boxed(self, prompts: Prompts) -> Iterator[int]:
+        """The supervoxels that lie in boxes."""
+        boxes = [(z, y0, x0, z + 1, y1, x1) for z, y0, x0, y1, x1 in prompts.boxes2d.tolist()]
+        for flat, box in [*((True, box) for box in boxes), *((False, b) for b in _one(prompts.box3d))]:
+            z0, y0, x0, z1, y1, x1 = (max(0, edge) for edge in box)
+            labels, inside = np.unique(self.partition.labels[z0:z1, y0:y1, x0:x1], return_counts=True)
+            whole = self._on_slice(z0, labels) if flat else self.partition.sizes[labels]
+            yield from labels[2 * inside > whole].tolist()
+
+    def _on_slice(self, z: int, labels: NDArray[np.int32]) -> NDArray[np.int64]:
+        """How many voxels of a slice supervoxels have; labels are ascending."""
+        known, counts = np.unique(self.partition.labels[z], return_counts=True)
+        found: NDArray[np.int64] = counts[np.searchsorted(known, labels)]
+        return found
+
+
+def _touched(prompts: Prompts) -> Iterator[tuple[Ints, bool]]:
+    """Voxels ``z, y, x`` under points and strokes, and whether they are positive."""
+    for positive in (True, False):
+        points = prompts.points[prompts.points[:, 3] == positive, :3]
+        if len(points):
+            yield points, positive
+    for stroke in prompts.scribbles:
+        yield stroke.points, bool(stroke.label)
+
+
+def _one(box: Ints | None) -> list[tuple[int, ...]]:
+    return [] if box is None else [tuple(box.tolist())]

@@ -1,0 +1,57 @@
+"""The superpixel benchmark: its metrics, its numbers of superpixels, and what it printed.
+
+Stutz, Hermans, Leibe: Superpixels: an evaluation of the state of the art, CVIU 2018.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from intrabench.errors import IntraBenchError
+from intrabench.protocols.row import Row
+from intrabench.specs import quoted
+
+SEGMENTS = tuple(range(200, 5201, 200))
+"""Numbers of superpixels to ask for: the paper averages between 200 and 5200, and calls for at least 20 of them."""
+AVERAGED = {"AMR": ("rec", True), "AUE": ("ue_np", False), "AUV": ("ev", True)}
+"""The averages over numbers of superpixels: of which metric, and whether of what it lacks to 1."""
+METRICS = tuple(
+    f"{name}@1"
+    for name in (
+        *("rec", "pre", "ue_np", "ue_levin", "ue_bergh", "asa", "oe", "ev", "icv", "co", "mde", "sse_rgb", "sse_xy"),
+        *("cd", "sp", "sp_extra", "sp_size_mean", "sp_size_min", "sp_size_max", "sp_size_std", "cpu_s"),
+    )
+)
+
+ROWS = (
+    Row(
+        "Superpixels",
+        3,
+        "partition",
+        None,
+        note="Nobody prompts. A region is a connected component; the paper counts and measures them so, too.",
+    ),
+)
+
+
+def models_of(
+    methods: Sequence[str], numbers: str = "", intensity: str = "modality", least_voxels: int = 1
+) -> list[str]:
+    """The specs of the models that divide images with each method, for each number of superpixels.
+
+    numbers: separated by commas; empty: `SEGMENTS`.
+
+    Raises:
+        IntraBenchError: they are no numbers.
+    """
+    more = "" if intensity == "modality" else f",intensity={intensity}"
+    more += "" if least_voxels == 1 else f",least_voxels={least_voxels}"
+    asked = _numbers(numbers) if numbers.strip() else SEGMENTS
+    return [f"supervoxels:method={quoted(method)},segments={number}{more}" for method in methods for number in asked]
+
+
+def _numbers(text: str) -> list[int]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdecimal() and int(part) > 0 for part in parts):
+        raise IntraBenchError(f"--segments {text} are no numbers of superpixels; give them as in 200,400,1200")
+    return list(dict.fromkeys(map(int, parts)))

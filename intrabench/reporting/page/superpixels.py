@@ -1,0 +1,88 @@
+"""`write_superpixels`: superpixels of a results folder as one self-contained HTML file."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from intrabench.atomic import atomically, writing
+from intrabench.errors import IntraBenchError
+from intrabench.reporting.formats import formatted
+from intrabench.reporting.superpixels import (
+    as_svg,
+    curve_figures,
+    number_table,
+    ranks_figure,
+    read_measured,
+    summary_table,
+)
+from intrabench.statistics.superpixels import Measured
+
+
+def write_superpixels(results: Path, path: Path) -> None:
+    """Write averages with intervals, ranking, curves and all numbers.
+
+    Raises:
+        IntraBenchError: there are no superpixels, or the file cannot be written.
+    """
+    found, notes = read_measured(results)
+    ranking, about = _ranking(found)
+    content: dict[str, Any] = {
+        "title": "Superpixels",
+        "subtitle": f"Made on {datetime.now(UTC):%Y-%m-%d} by intrabench {version('intrabench')}",
+        "warnings": [*notes, *_failures(found)],
+        "summary": _html(summary_table(found, interval=True)),
+        "ranking": ranking,
+        "ranking_notes": about,
+        "curves": {name: as_svg(figure) for name, figure in curve_figures(found).items()},
+        "numbers": _html(number_table(found, [metric.column for metric in found.metrics if metric.column != "sp"])),
+        "definitions": [(metric.head, _first_line(metric)) for metric in found.metrics],
+    }
+    text = _render(content)
+    with writing(path), atomically(path, durable=False) as part:
+        part.write_text(text, encoding="utf-8")
+
+
+def _ranking(found: Measured) -> tuple[str | None, list[str]]:
+    """The figure of ranks, and notes on it; no figure if no method has all data sets, or there is a single one."""
+    try:
+        ranked = found.ranked()
+    except IntraBenchError as error:
+        return None, [str(error)]
+    return (as_svg(ranks_figure(found)) if ranked.table.height > 1 else None), ranked.describe()
+
+
+def _failures(found: Measured) -> list[str]:
+    failed = found.curves.filter(pl.col("failed") > 0)
+    return [
+        "{dataset}, {method}, {asked} superpixels: {failed} of {images} images failed".format(**row)
+        for row in failed.iter_rows(named=True)
+    ]
+
+
+def _html(frame: pl.DataFrame) -> str:
+    return formatted(frame, "html")
+
+
+def _first_line(metric: Any) -> str:
+    return (type(metric).__doc__ or "").strip().split("\n")[0]
+
+
+def _render(content: dict[str, Any]) -> str:
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+        from markupsafe import Markup
+    except ImportError as error:
+        raise IntraBenchError("the report needs jinja2; run: pip install 'intrabench[report]'") from error
+
+    environment = Environment(
+        loader=PackageLoader("intrabench.reporting", "page"), autoescape=True, undefined=StrictUndefined
+    )
+    css = Markup(files("intrabench.reporting.page").joinpath("page.css").read_text(encoding="utf-8"))
+    environment.filters["markup"] = Markup
+    return environment.get_template("superpixels.html.jinja").render(**content, page_css=css)

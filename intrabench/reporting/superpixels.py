@@ -1,0 +1,157 @@
+"""Tables and curves of superpixels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from intrabench.errors import IntraBenchError
+from intrabench.metrics import known
+from intrabench.names import one_line
+from intrabench.protocols.superpixels_paper import AVERAGED
+from intrabench.reporting.figures import look, rank_figure, style
+from intrabench.results.current import current
+from intrabench.results.parts import read_rows
+from intrabench.specs import nearest
+from intrabench.statistics.resample import AVERAGE
+from intrabench.statistics.superpixels import Measured, measured
+
+SHOWN = ("rec", "ue_np", "ev", "asa", "co", "cpu_s")
+"""Metrics of the table by number of superpixels, unless others are asked for."""
+CURVES = ("rec", "ue_np", "ev", "cpu_s")
+TABLES = {2: "superpixels_table2.csv", 3: "superpixels_table3.csv"}
+PAPER = "Stutz, Hermans, Leibe, CVIU 2018"
+
+
+def read_measured(folder: Path) -> tuple[Measured, list[str]]:
+    """What was measured of superpixels in a results folder, and what of it is left out.
+
+    Raises:
+        IntraBenchError: there are none.
+    """
+    rows, left_out = current(read_rows(folder))
+    found = measured(rows)
+    return found, [*left_out, *found.notes()]
+
+
+def summary_table(found: Measured, interval: bool = False) -> pl.DataFrame:
+    """A line per data set and method with AMR, AUE and AUV, the best by AMR + AUE first, with its rank."""
+    table = found.summary()
+    if table["dataset"].n_unique() == 2:  # the average of one
+        table = table.filter(pl.col("dataset") != AVERAGE)
+    table = table.with_columns(rank=(pl.col("AMR") + pl.col("AUE")).round(12).rank("min").over("dataset"))
+    shown = [_with_interval(name) if interval else pl.col(name) for name in AVERAGED]
+    ends = ["dataset", "method", "rank"]
+    return table.sort(pl.col("dataset") == AVERAGE, "dataset", "rank", "method").select(
+        *ends, *shown, "numbers", pl.col("cases").alias("images"), "failed"
+    )
+
+
+def _with_interval(name: str) -> pl.Expr:
+    value, low, high = (pl.col(column).round(2) for column in (name, f"{name}_low", f"{name}_high"))
+    between = pl.format("{} [{}, {}]", value, low, high)
+    return pl.coalesce(between, pl.format("{} [-]", value)).alias(name)
+
+
+def number_table(found: Measured, metrics: Sequence[str] = ()) -> pl.DataFrame:
+    """A line per data set, method and number of superpixels, with the mean K that methods made and metrics.
+
+    Raises:
+        IntraBenchError: a metric is unknown, or was not measured.
+    """
+    columns = [known.metric(name).column for name in metrics or SHOWN]
+    have = [metric.column for metric in found.metrics]
+    for column in columns:
+        if column not in have:
+            raise IntraBenchError(
+                f"superpixels were not measured by {column}{nearest(column, have)}; there are {', '.join(have)}, and "
+                f"intrabench superpixels run --metric {column} adds it"
+            )
+    curves = found.curves.select("dataset", "method", "asked", "images", "failed", pl.col("sp").alias("K"), *columns)
+    return curves.rename({column: known.metric(column).head for column in columns if column != "K"})
+
+
+def beside_published(found: Measured) -> pl.DataFrame:
+    """AMR and AUE of our average over data sets beside those of Table 3, for methods that both have.
+
+    The paper tuned parameters on training images and averaged over five data sets, so only the order compares.
+    """
+    printed = pl.read_csv(Path(__file__).parent / "reference" / TABLES[3], comment_prefix="#")
+    ours = summary_table(found).with_columns(algorithm=pl.col("method").replace_strict(PRINTED, default=None))
+    ours = ours.filter(pl.col("algorithm").is_not_null()).select(
+        "dataset", "method", "algorithm", "AMR", "AUE", "rank", "numbers"
+    )
+    if ours.is_empty():
+        raise IntraBenchError(f"none of these methods is in the paper's table; it has {', '.join(PRINTED)}")
+    return ours.join(
+        printed.select("algorithm", AMR_paper="AMR", AUE_paper="AUE", rank_paper="avg_rank_printed"),
+        on="algorithm",
+        how="left",
+        maintain_order="left",
+    )
+
+
+PRINTED = {
+    "slic": "SLIC",
+    "watershed": "W",
+    "compact_watershed": "CW",
+    "felzenszwalb": "FH",
+    "quickshift": "QS",
+    "seeds": "SEEDS",
+    "lsc": "LSC",
+}
+"""What the paper calls our methods."""
+
+
+def curve_figures(found: Measured) -> dict[str, Any]:
+    """For each data set a figure: Rec, UE, EV and the time against the number of superpixels, a curve per method."""
+    with style():
+        return {
+            str(dataset): _curves(curves)
+            for (dataset,), curves in found.curves.group_by("dataset", maintain_order=True)
+        }
+
+
+def _curves(curves: pl.DataFrame) -> Any:
+    from matplotlib.figure import Figure
+
+    methods = curves["method"].unique().sort().to_list()
+    shown = [name for name in CURVES if name in curves.columns]
+    figure = Figure(figsize=(2.5 * len(shown) + 0.3, 2.3 + 0.16 * (1 + len(methods) // 4)))
+    panels = figure.subplots(1, len(shown), squeeze=False)[0]
+    handles = []
+    for panel, column in zip(panels, shown, strict=True):
+        metric = known.metric(column)
+        for number, method in enumerate(methods):
+            curve = curves.filter(pl.col("method") == method).sort("sp")
+            (handle,) = panel.plot(curve["sp"], curve[column], **look(number), linewidth=1)
+            handles += [handle] if panel is panels[0] else []
+        better = "higher is better" if metric.best == "high" else "lower is better"
+        panel.set(xlabel="superpixels", title=f"{metric.head} ({better})")
+        panel.set_xscale("log")
+        if column == "cpu_s":
+            panel.set_yscale("log")
+        panel.grid(axis="y", linewidth=0.5, alpha=0.4)
+    names = [one_line(method) for method in methods]
+    figure.legend(handles, names, loc="outside lower left", ncols=4)
+    return figure
+
+
+def ranks_figure(found: Measured) -> Any:
+    """Ranks by AMR + AUE and those in 95 % of the draws of patients."""
+    table = found.ranked().table
+    with style():
+        return rank_figure(table.to_dicts(), table["method"].to_list(), "rank by AMR + AUE")
+
+
+def as_svg(figure: Any) -> str:
+    """A figure as SVG, to stand in a page."""
+    content = BytesIO()
+    with style():
+        figure.savefig(content, format="svg", metadata={"Date": None})
+    text = content.getvalue().decode()
+    return text[text.index("<svg") :]

@@ -1,0 +1,181 @@
+"""Superpixels: from rows of divided images to values by number of superpixels, and to AMR, AUE and AUV.
+
+Of several annotations of an image the worst value counts, then the mean over images (Stutz et al. 2018, appendix B).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from intrabench.errors import IntraBenchError
+from intrabench.metrics.base import Metric
+from intrabench.partitions.averages import ENOUGH, LEAST, MOST, average_loss
+from intrabench.protocols import PROTOCOLS
+from intrabench.protocols.superpixels_paper import AVERAGED
+from intrabench.results.schema import metric_columns
+from intrabench.specs import parse, written
+from intrabench.statistics.aggregate import AGGREGATIONS, COUNTS
+from intrabench.statistics.ranking import Ranking, ranking
+from intrabench.statistics.resample import intervals
+from intrabench.statistics.scores import FailurePolicy, measured_metrics, scores
+
+DIVIDING = [one.id for one in PROTOCOLS.values() if one.partition]
+"""Protocols in which models divide images."""
+_CURVE, _IMAGE = ("dataset", "method"), ("dataset", "case", "patient")
+_HOW = AGGREGATIONS["case"]
+
+
+def divided(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows of superpixels.
+
+    Raises:
+        IntraBenchError: there are none.
+    """
+    found = rows.filter(pl.col("protocol").is_in(DIVIDING))
+    if found.is_empty():
+        raise IntraBenchError(
+            "there are no superpixels in the results; run: intrabench superpixels run --method slic --segments 400"
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Superpixels of a results folder.
+
+    images: one line per image, method and number of superpixels asked for, `asked`; a column per metric has the value
+    of the worst annotation. metrics: those columns, in the order of the protocol.
+    """
+
+    images: pl.DataFrame
+    metrics: Sequence[Metric]
+
+    @property
+    def curves(self) -> pl.DataFrame:
+        """One line per data set, method and `asked`: number of images, of `failed` ones, and the mean of each metric.
+
+        `sp`, the number of superpixels, is the mean of what methods made, else what was asked for.
+        """
+        means = [pl.col(metric.column).mean() for metric in self.metrics]
+        found = self.images.group_by(*_CURVE, "asked").agg(pl.len().alias("images"), pl.col("failed").sum(), *means)
+        return found.with_columns(pl.col("sp").fill_null(pl.col("asked"))).sort(*_CURVE, "asked")
+
+    def averages(self) -> pl.DataFrame:
+        """One line per image and method, with AMR, AUE and AUV in percent.
+
+        All images of a curve are averaged over the same numbers of superpixels, their means; so the mean over images is
+        the average of the mean curve, as it is published.
+        """
+        joined = self.images.join(self.curves.select(*_CURVE, "asked", number="sp"), on=[*_CURVE, "asked"])
+        found = []
+        for (dataset, method, case, patient), image in joined.group_by(
+            "dataset", "method", "case", "patient", maintain_order=True
+        ):
+            losses = {}
+            for name, (column, inverse) in AVERAGED.items():
+                known = image.filter(pl.col(column).is_not_null())
+                values = 1 - known[column] if inverse else known[column]
+                points = list(zip(known["number"], values, strict=True))
+                losses[name] = average_loss(points) if points else None
+            failed = int(image["failed"].sum())
+            found.append(
+                {"dataset": dataset, "method": method, "case": case, "patient": patient, **losses, "failed": failed}
+            )
+        return pl.DataFrame(found, infer_schema_length=None).with_columns(pl.col(*AVERAGED).cast(pl.Float64))
+
+    def summary(self) -> pl.DataFrame:
+        """One line per method and data set, and their average: each of `AVERAGED` with its interval, and `numbers`.
+
+        numbers: how many numbers of superpixels were asked for.
+        """
+        each, table = self.averages(), None
+        for name in AVERAGED:
+            part = intervals(_scored(each, name), ["method"], _HOW)
+            part = part.select(
+                "method", "dataset", pl.col("value").alias(name), pl.col("low", "high").name.prefix(f"{name}_"), *COUNTS
+            )
+            table = part if table is None else table.join(part.drop(COUNTS), on=["method", "dataset"], how="left")
+        assert table is not None
+        asked = self.images.group_by(*_CURVE).agg(pl.col("asked").n_unique().alias("numbers"))
+        return table.join(asked, on=["method", "dataset"], how="left").sort("dataset", "AMR", "method")
+
+    def ranked(self) -> Ranking:
+        """Methods ranked by AMR + AUE, as the paper does, with the stability of ranks.
+
+        Raises:
+            IntraBenchError: no method was run on all data sets.
+        """
+        each = self.averages().with_columns(both=pl.col("AMR") + pl.col("AUE"))
+        return ranking(_scored(each, "both"), ["method"], _HOW, best="low")
+
+    def notes(self) -> list[str]:
+        """Sentences on curves that say little."""
+        lines = []
+        for dataset, method, count in self.curves.group_by(*_CURVE).len().sort(*_CURVE).iter_rows():
+            if count < ENOUGH:
+                lines.append(
+                    f"{dataset}, {method}: {count} numbers of superpixels; averages between {LEAST} and {MOST} need "
+                    f"{ENOUGH} (superpixels run without --segments)"
+                )
+        if len(lines) > 3:
+            return [f"fewer than {ENOUGH} numbers of superpixels for {len(lines)} curves; their averages are rough"]
+        return lines
+
+
+def measured(rows: pl.DataFrame) -> Measured:
+    """What was measured of superpixels.
+
+    rows: `current` ones. Failures count as the worst value of each metric.
+
+    Raises:
+        IntraBenchError: there are none.
+    """
+    rows = divided(rows)
+    metrics = [one for one in measured_metrics(rows) if one.column in metric_columns(rows)]
+    each = [_worst(rows, metric) for metric in metrics]
+    if not any(metric.column == "sp" for metric in metrics):
+        raise IntraBenchError(
+            "no image could be divided; the run tells why, and `intrabench superpixels run` tries again"
+        )
+    images = each[0]
+    for one in each[1:]:
+        images = images.join(one.drop("failed"), on=[*_IMAGE, "method", "asked"], how="full", coalesce=True)
+    return Measured(images.sort("dataset", "method", "asked", "case"), metrics)
+
+
+def _worst(rows: pl.DataFrame, metric: Metric) -> pl.DataFrame:
+    """The value of the annotation of each image that is worst by a metric."""
+    scored = scores(rows, metric.column, policy=FailurePolicy())
+    specs = {spec: _method_and_number(spec) for spec in scored["model"].unique()}
+    scored = scored.with_columns(
+        method=pl.col("model").replace_strict({spec: method for spec, (method, _) in specs.items()}),
+        asked=pl.col("model").replace_strict({spec: number for spec, (_, number) in specs.items()}),
+    )
+    if metric.column in ("sp", "cpu_s"):  # a failure made no superpixels and says nothing of their time
+        scored = scored.with_columns(value=pl.when(pl.col("failed")).then(None).otherwise("value"))
+    worst = pl.col("value").min() if metric.best == "high" else pl.col("value").max()
+    return scored.group_by(*_IMAGE, "method", "asked").agg(worst.alias(metric.column), pl.col("failed").any())
+
+
+def _method_and_number(model: str) -> tuple[str, int]:
+    """The method that a model divides images with, as people call it, and the number of superpixels it is asked for."""
+    _, given = parse(model)
+    method, number = given.pop("method", "slic"), int(given.pop("segments", "5000"))
+    others = ", ".join(f"{name}={written(value)}" for name, value in given.items())
+    return f"{method} ({others})" if others else method, number
+
+
+def _scored(each: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Averages of images as the statistics of sessions take them."""
+    return each.select(
+        *("dataset", "method", "case", "patient"),
+        pl.lit("").alias("label"),
+        pl.lit("").alias("target"),
+        pl.lit(0).alias("seed"),
+        pl.col(name).alias("value"),
+        pl.col("failed") > 0,
+        pl.lit(False).alias("not_applicable"),
+    )

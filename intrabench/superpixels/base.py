@@ -1,0 +1,142 @@
+"""The base classes of methods that divide an image into superpixels."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.errors import WrongType, foreign, kind
+from intrabench.partitions.partition import Partition
+from intrabench.partitions.relabel import connected, merged, relabelled
+from intrabench.specs import short_spec_of, spec_of
+from intrabench.volume import Volume
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """What a method is given: intensities ``(z, y, x, channel)`` from 0 to 1, one or three channels, of a volume."""
+
+    array: Floats
+    volume: Volume
+
+    @property
+    def spacing_mm(self) -> tuple[float, float, float]:
+        """Size of a voxel ``(z, y, x)``."""
+        return self.volume.spacing_mm
+
+    @property
+    def colour(self) -> bool:
+        """Whether it has red, green and blue."""
+        return self.array.shape[-1] == 3
+
+    def edge_mm(self, segments: int) -> float:
+        """The edge of a cube (in a picture a square) of which as many as `segments` fill the image."""
+        lengths = [n * mm for n, mm in zip(self.array.shape[:3], self.spacing_mm, strict=True) if n > 1]
+        return float((np.prod(lengths) / segments) ** (1 / max(1, len(lengths))))
+
+    def cells(self, segments: int) -> tuple[int, int, int]:
+        """Into how many parts each axis ``(z, y, x)`` is divided by a grid of about `segments` equal cells.
+
+        Cells are as near to cubes as voxels allow; one axis after the other gets its share of what is left.
+        """
+        shape, left, found = self.array.shape[:3], float(segments), [1, 1, 1]
+        lengths = {axis: shape[axis] * self.spacing_mm[axis] for axis in range(3) if shape[axis] > 1}
+        for axis in sorted(lengths, key=lambda axis: lengths[axis]):
+            edge = (np.prod(list(lengths.values())) / left) ** (1 / len(lengths))
+            found[axis] = min(shape[axis], max(1, round(lengths.pop(axis) / edge)))
+            left = max(1.0, left / found[axis])
+        return found[0], found[1], found[2]
+
+
+@dataclass(frozen=True)
+class Superpixels(ABC):
+    """Base of all methods. A subclass is a frozen dataclass with a `name`, its parameters, and `segment`.
+
+    version: changes whenever the same image gives other superpixels. requires: the modules of the extra named `extra`.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[str] = "1"
+    extra: ClassVar[str | None] = None
+    requires: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def segment(self, picture: Picture, segments: int) -> NDArray[Any]:
+        """Labels ``(z, y, x)``, whole numbers from 0, about as many as `segments`; they need not be connected."""
+
+    @property
+    def spec(self) -> str:
+        """``name:key=value,...`` with every parameter."""
+        return spec_of(self)
+
+    @property
+    def short_spec(self) -> str:
+        """``name:key=value,...`` with only the parameters that differ from their defaults."""
+        return short_spec_of(self)
+
+
+@dataclass(frozen=True)
+class SliceSuperpixels(Superpixels):
+    """Base of methods for pictures: a subclass writes `segment_slice`, and volumes are divided slice by slice."""
+
+    @abstractmethod
+    def segment_slice(self, image: Floats, segments: int) -> NDArray[Any]:
+        """Labels ``(y, x)`` of one slice ``(y, x, channel)``, whole numbers from 0."""
+
+    def segment(self, picture: Picture, segments: int) -> NDArray[Any]:
+        """Labels of all slices, which get the same share of the segments each."""
+        each, found, first = max(1, round(segments / len(picture.array))), [], 0
+        for image in picture.array:
+            labels = np.asarray(self.segment_slice(image, each))
+            labels = labels - labels.min() + first
+            found.append(labels)
+            first = int(labels.max()) + 1
+        return np.stack(found)
+
+
+def partition(method: Superpixels, picture: Picture, segments: int, least_voxels: int = 1) -> Partition:
+    """The superpixels of an image: each component becomes one, and none keeps fewer than `least_voxels`.
+
+    Raises:
+        WrongType: the method returned no array.
+        IntraBenchError: what it returned is no label map of the image.
+    """
+    started = time.process_time()
+    with foreign():
+        found: Any = method.segment(picture, segments)
+    cpu_s = time.process_time() - started
+    if not isinstance(found, np.ndarray):
+        raise WrongType(f"{method.name}.segment returned {kind(found)}, expected an array of labels (z, y, x)")
+    given = relabelled(found, picture.array.shape[:3], f"{method.name}: the label map")
+    apart = connected(given)
+    extra = int(apart.max() - given.max())
+    labels = merged(apart, picture.array, least_voxels)
+    return Partition(labels, picture.spacing_mm, extra, cpu_s, picture.volume.array)
+
+
+def steered(run: Callable[[float], NDArray[Any]], segments: int, low: float, high: float) -> NDArray[Any]:
+    """Labels ``(y, x)`` of a method without a parameter for their number, with about `segments` connected ones.
+
+    run: from its parameter, which makes segments larger, to labels. The parameter is searched between `low` and `high`
+    by bisection of its logarithm, until the number is within a twentieth, or 10 times; the nearest number wins.
+    """
+    best, nearest = np.zeros(0), np.inf
+    for _ in range(10):
+        middle = float(np.sqrt(low * high))
+        labels = run(middle)
+        number = int(connected(labels[None]).max()) + 1
+        distance = abs(np.log(number / segments))
+        if distance < nearest:
+            best, nearest = labels, float(distance)
+        if abs(number - segments) <= segments / 20:
+            break
+        low, high = (middle, high) if number > segments else (low, middle)
+    return best

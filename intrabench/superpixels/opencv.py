@@ -1,0 +1,130 @@
+"""Methods of OpenCV's contributed modules: they only know pictures, so volumes are divided slice by slice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.errors import IntraBenchError
+from intrabench.superpixels.base import Floats, SliceSuperpixels
+
+MSLIC = 102
+"""OpenCV's number for it."""
+SMALLEST = 25
+"""Percent of the mean size below which OpenCV lets a piece join a neighbour, its default."""
+
+
+@dataclass(frozen=True)
+class Seeds(SliceSuperpixels):
+    """SEEDS (Van den Bergh et al., ECCV 2012): blocks exchange pixels at their boundaries (OpenCV).
+
+    levels: of blocks within blocks, at most; the image must be large enough for them. prior: from 0 to 5, how smooth
+    boundaries are. bins: of the histograms of colour. iterations: of exchanging pixels.
+    """
+
+    name = "seeds"
+    extra = "superpixels"
+    requires = ("cv2",)
+
+    levels: int = 4
+    prior: int = 2
+    bins: int = 5
+    iterations: int = 10
+
+    def __post_init__(self) -> None:
+        if min(self.levels, self.bins, self.iterations) < 1 or not 0 <= self.prior <= 5:
+            raise ValueError("levels, bins and iterations must be 1 or more, prior from 0 to 5")
+
+    def segment_slice(self, image: Floats, segments: int) -> NDArray[Any]:
+        """Labels."""
+        height, width, channels = image.shape
+        most = int(np.log2(max(2.0, np.sqrt(height * width / segments))))  # a block of the lowest level has 2 pixels
+        levels = min(self.levels, max(1, most))
+        make = _contributed().createSuperpixelSEEDS
+        seeds = make(width, height, channels, segments, levels, self.prior, self.bins)
+        seeds.iterate(_bytes(image), self.iterations)
+        return seeds.getLabels()
+
+
+@dataclass(frozen=True)
+class Lsc(SliceSuperpixels):
+    """Linear spectral clustering (Li and Chen, CVPR 2015) of OpenCV.
+
+    ratio: how much place counts beside colour. iterations: of k-means.
+    """
+
+    name = "lsc"
+    extra = "superpixels"
+    requires = ("cv2",)
+
+    ratio: float = 0.075
+    iterations: int = 10
+
+    def __post_init__(self) -> None:
+        if not self.ratio > 0 or self.iterations < 1:
+            raise ValueError("ratio must be above 0, iterations 1 or more")
+
+    def segment_slice(self, image: Floats, segments: int) -> NDArray[Any]:
+        """Labels."""
+        found = _contributed().createSuperpixelLSC(_lab(image), _edge(image, segments), self.ratio)
+        found.iterate(self.iterations)
+        found.enforceLabelConnectivity(SMALLEST)
+        return found.getLabels()
+
+
+@dataclass(frozen=True)
+class Mslic(SliceSuperpixels):
+    """Manifold SLIC (Liu et al., CVPR 2016): superpixels are smaller where there is more to see (OpenCV).
+
+    ruler: how much place counts beside colour. iterations: of k-means.
+    """
+
+    name = "mslic"
+    extra = "superpixels"
+    requires = ("cv2",)
+
+    ruler: float = 10.0
+    iterations: int = 10
+
+    def __post_init__(self) -> None:
+        if not self.ruler > 0 or self.iterations < 1:
+            raise ValueError("ruler must be above 0, iterations 1 or more")
+
+    def segment_slice(self, image: Floats, segments: int) -> NDArray[Any]:
+        """Labels."""
+        found = _contributed().createSuperpixelSLIC(_lab(image), MSLIC, _edge(image, segments), self.ruler)
+        found.iterate(self.iterations)
+        found.enforceLabelConnectivity(SMALLEST)
+        return found.getLabels()
+
+
+def _contributed() -> Any:
+    import cv2
+
+    if not hasattr(cv2, "ximgproc"):
+        raise IntraBenchError(
+            "the installed OpenCV has no contributed modules; run: pip uninstall opencv-python opencv-python-headless, "
+            "then pip install --force-reinstall opencv-contrib-python-headless"
+        )
+    return cv2.ximgproc
+
+
+def _edge(image: Floats, segments: int) -> int:
+    """The edge of a square that is an even share of the image, in pixels."""
+    return max(2, round(float(np.sqrt(image.shape[0] * image.shape[1] / segments))))
+
+
+def _bytes(image: Floats) -> NDArray[np.uint8]:
+    """8-bit intensities, colours as blue, green, red."""
+    return np.ascontiguousarray((image[..., ::-1] * 255).round().astype(np.uint8))
+
+
+def _lab(image: Floats) -> NDArray[np.uint8]:
+    """8-bit CIE Lab of colours, as OpenCV advises; grey as it is."""
+    import cv2
+
+    found: Any = cv2.cvtColor(_bytes(image), cv2.COLOR_BGR2LAB) if image.shape[-1] == 3 else _bytes(image)
+    return found

@@ -1,0 +1,84 @@
+"""Methods of scikit-image that only know pictures: volumes are divided slice by slice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.superpixels.base import Floats, SliceSuperpixels, steered
+
+
+@dataclass(frozen=True)
+class Felzenszwalb(SliceSuperpixels):
+    """The graph-based segmentation of Felzenszwalb and Huttenlocher (IJCV 2004; FH in the benchmark) of scikit-image.
+
+    Its `scale` is searched for the wanted number of segments, unless it is given. sigma: of the Gaussian that smooths
+    the image first. min_size: pixels of the smallest segment, at most a quarter of the mean size.
+    """
+
+    name = "felzenszwalb"
+    extra = "superpixels"
+    requires = ("skimage",)
+
+    scale: float = 0.0
+    sigma: float = 0.5
+    min_size: int = 20
+
+    def __post_init__(self) -> None:
+        if self.scale < 0 or self.sigma < 0 or self.min_size < 1:
+            raise ValueError("scale and sigma must be 0 or more, min_size 1 or more")
+
+    def segment_slice(self, image: Floats, segments: int) -> NDArray[Any]:
+        """Connected labels."""
+        from skimage.segmentation import felzenszwalb
+
+        least = max(1, min(self.min_size, image.shape[0] * image.shape[1] // (4 * segments)))
+
+        def run(scale: float) -> NDArray[Any]:
+            return felzenszwalb(image, scale=scale, sigma=self.sigma, min_size=least, channel_axis=-1)
+
+        return run(self.scale) if self.scale else steered(run, segments, 1e-2, 1e4)
+
+
+@dataclass(frozen=True)
+class Quickshift(SliceSuperpixels):
+    """Quick shift (Vedaldi and Soatto, ECCV 2008; QS in the benchmark) of scikit-image.
+
+    Its `max_dist` is searched for the wanted number of segments, unless it is given. kernel_size: width of the Gaussian
+    of the density. ratio: from 0 to 1, how much colour counts beside place.
+    """
+
+    name = "quickshift"
+    extra = "superpixels"
+    requires = ("skimage",)
+
+    max_dist: float = 0.0
+    kernel_size: float = 3.0
+    ratio: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.max_dist < 0 or self.kernel_size < 1 or not 0 <= self.ratio <= 1:
+            raise ValueError("max_dist must be 0 or more, kernel_size 1 or more, ratio from 0 to 1")
+
+    def segment_slice(self, image: Floats, segments: int) -> NDArray[Any]:
+        """Labels."""
+        from skimage.segmentation import quickshift
+
+        colour = image.shape[-1] == 3
+        lab = image if colour else image.repeat(3, axis=2) * np.float32(100.0)
+
+        def run(max_dist: float) -> NDArray[Any]:
+            return quickshift(
+                np.ascontiguousarray(lab, np.float64),
+                ratio=self.ratio,
+                kernel_size=self.kernel_size,
+                max_dist=max_dist,
+                convert2lab=colour,
+                rng=0,
+                channel_axis=-1,
+            )
+
+        return run(self.max_dist) if self.max_dist else steered(run, segments, 1.0, 200.0)
