@@ -24,11 +24,18 @@ from intrabench.clickability.base import Clickability
 from intrabench.mask import Mask
 from intrabench.metrics.base import Metric
 from intrabench.metrics.mask_pair import MaskPair
+from intrabench.metrics.partition_metric import PartitionMetric
 from intrabench.models.base import Answer, Model, Request
+from intrabench.partitions.pair import PartitionPair
+from intrabench.partitions.partition import Partition
+from intrabench.partitions.relabel import relabelled
 from intrabench.prompters.base import Prompter, Refinement
 from intrabench.prompters.hand import Hand
+from intrabench.prompters.oracle import Oracle
 from intrabench.prompters.user import Clock, User
 from intrabench.prompts import Click, DrawBox2D, Turn, box3d, boxes, points
+from intrabench.superpixels.base import Picture, Superpixels
+from intrabench.superpixels.floor import grid_cells
 from intrabench.target import Target
 from intrabench.versions import version_of
 from intrabench.volume import Volume
@@ -37,7 +44,10 @@ FILE = Path(__file__).parent / "golden" / "versions.json"
 
 SHAPE, SPACING_MM = (9, 30, 32), (3.0, 1.0, 1.5)
 ROUNDS, TURNS = 3, 12
-MODELS = ("box_fill", "random_walker", "grabcut")
+GRID = "method=grid,segments=40"
+MODELS = ("box_fill", "random_walker", "grabcut", f"supervoxels:{GRID}")
+METHODS = ("grid", "random", "slic", "slico", "sitk_slic", "watershed", "compact_watershed")
+"""Methods of superpixels; those of OpenCV may round otherwise on other machines."""
 HAND = "hand:jitter_mm=2,miss_rate=0.3,box_slack=0.1"
 VARIANTS = ("box_interp:jitter_px=2", "points_volume:n=3,placement=random", "clickability:model=uniform,group=3")
 """Prompters whose defaults leave a part of them out."""
@@ -67,8 +77,8 @@ def problems(then: dict[str, dict[str, str]], now: dict[str, dict[str, str]]) ->
 
 def _components() -> Iterator[tuple[registry.Room, str]]:
     for name, entry in registry.entries("prompters").items():
-        if entry.origin == "intrabench":
-            yield "prompters", HAND if name == "hand" else name
+        if entry.origin == "intrabench" and name != "partition":  # which gives nothing
+            yield "prompters", HAND if name == "hand" else f"oracle:{GRID}" if name == "oracle" else name
     for spec in VARIANTS:
         yield "prompters", spec
     for name, entry in registry.entries("clickability").items():
@@ -79,6 +89,8 @@ def _components() -> Iterator[tuple[registry.Room, str]]:
             yield "metrics", name
     for name in MODELS:
         yield "models", name
+    for name in METHODS:
+        yield "superpixels", name
 
 
 def _targets() -> list[Target]:
@@ -112,6 +124,10 @@ def _behaviour(made: Any) -> Any:
         return [made.move(_given(target), User(target, seed=7)).to_json() for target in _targets()]
     if isinstance(made, Clickability):
         return [_map(made, target) for target in _targets()]
+    if isinstance(made, Superpixels):
+        return made.segment(Picture(_cuboid().array[..., None].astype(np.float32) / 255, _cuboid()), 30).tolist()
+    if isinstance(made, PartitionMetric):
+        return _compared(made)
     if isinstance(made, Metric):
         return [_scores(made, target) for target in _targets()]
     return _segmented(made)
@@ -119,7 +135,8 @@ def _behaviour(made: Any) -> Any:
 
 def _turns(prompter: Prompter, target: Target) -> Iterator[Turn]:
     clock, given = Clock(), list[Turn]()
-    dialogue = prompter.interact(User(target, "data", 7, None, prompter.spec, clock, given))
+    image = _cuboid() if isinstance(prompter, Oracle) else None
+    dialogue = prompter.interact(User(target, "data", 7, image, prompter.spec, clock, given))
     answers, turn = _answers(target), next(dialogue)
     try:
         for number in range(TURNS):
@@ -170,12 +187,32 @@ def _scores(metric: Metric, target: Target) -> list[float | None]:
     return [None if value is None else round(float(value), 9) for value in values]
 
 
-def _segmented(model: Model) -> Any:
-    """The masks of a bright cuboid in dark noise: after a box on its middle slice, and after clicks on it."""
+def _compared(metric: PartitionMetric) -> list[float | None]:
+    """In a volume and in a picture."""
+    targets, values = _targets(), list[float | None]()
+    for slices in (slice(None), slice(4, 5)):
+        volume, labels = _cuboid().array[slices], grid_cells(SHAPE, (3, 4, 4))[slices]
+        annotation = sum(target.mask.to_array(SHAPE)[slices] * n for n, target in enumerate(targets, start=1))
+        found, drawn = (
+            Partition(relabelled(np.asarray(one), volume.shape, "labels"), SPACING_MM, 2, 0.5, volume)
+            for one in (labels, annotation)
+        )
+        value = metric.compare(PartitionPair(found, drawn))
+        values.append(None if value is None else round(float(value), 6))
+    return values
+
+
+def _cuboid() -> Volume:
+    """A bright cuboid in dark noise."""
     cuboid = np.zeros(SHAPE, dtype=bool)
     cuboid[3:6, 8:20, 9:22] = True
     noise = np.random.default_rng(0).integers(-8, 9, SHAPE)
-    volume = Volume.from_canonical((200 * cuboid + noise).astype(np.int16), SPACING_MM)
+    return Volume.from_canonical((200 * cuboid + noise).astype(np.int16), SPACING_MM)
+
+
+def _segmented(model: Model) -> Any:
+    """The masks of a bright cuboid in dark noise: after a box on its middle slice, and after clicks on it."""
+    volume = _cuboid()
     box = boxes({4: (6, 7, 22, 24)})
     asked = {"box2d": [box], "box3d": [box3d((2, 6, 7, 7, 22, 24))], "point": [points([(4, 14, 15)]), box]}
     found = {}

@@ -21,6 +21,9 @@ superpixels_app = typer.Typer(
 )
 
 PROTOCOL = "superpixels@1"
+NUMBERS, AVERAGES = "mean over images of the worst annotation", "averages between 200 and 5200 superpixels, in %"
+MOST_LINES = 40
+"""A run prints averages instead of a longer table of numbers."""
 
 
 @superpixels_app.command("run")
@@ -54,7 +57,7 @@ def superpixels_run(
 ) -> None:
     """Divide the images of data sets and measure the superpixels; repeat the command to continue it."""
     from intrabench.protocols.superpixels_paper import models_of
-    from intrabench.reporting.superpixels import number_table
+    from intrabench.reporting.superpixels import number_table, summary_table
     from intrabench.statistics.superpixels import measured
 
     add_plugins(plugin)
@@ -68,8 +71,13 @@ def superpixels_run(
     def show(rows: pl.DataFrame) -> None:
         from intrabench.cli.console import print_frame
 
-        if rows["sp"].count() if "sp" in rows else 0:
-            print_frame(number_table(measured(rows)), "mean over images of the worst annotation")
+        if not ("sp" in rows and rows["sp"].count()):
+            return
+        found = measured(rows)
+        frame, heading = number_table(found), NUMBERS
+        if frame.height > MOST_LINES:
+            frame, heading = summary_table(found), AVERAGES
+        print_frame(frame, heading)
 
     play(options_of(given), out, quiet, "intrabench superpixels table", show)
 
@@ -102,11 +110,11 @@ def superpixels_table(
     folder = results_folder(out)
     found, notes = read_measured(folder)
     if by_number or metric:
-        frame, heading = number_table(found, metric), "mean over images of the worst annotation"
+        frame, heading = number_table(found, metric), NUMBERS
     elif reference:
         frame, heading = beside_published(found), f"beside Table 3 of {PAPER} (five data sets, tuned parameters)"
     else:
-        frame, heading = summary_table(found, interval), "averages between 200 and 5200 superpixels, in %"
+        frame, heading = summary_table(found, interval), AVERAGES
     if format == "text":
         print_frame(frame, heading)
     else:

@@ -76,8 +76,8 @@ def _without_runners(
     datasets = _datasets(options)
     made = [(given, make(given)) for given in options.model or _own_models(preset, rows)]
     models = once(model for _, model in made)
-    _check_rows(list(models.values()), rows, preset)
     _check_partitions(models.values(), prompters, preset)
+    _check_rows(list(models.values()), rows, preset)
     job = Job(
         (),
         prompters,

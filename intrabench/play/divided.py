@@ -15,7 +15,6 @@ from intrabench.models.base import Answer, Failure, Request
 from intrabench.partitions.pair import PartitionPair
 from intrabench.partitions.partition import Partition
 from intrabench.play.state import Timings
-from intrabench.results.schema import ALWAYS
 from intrabench.versions import ships
 
 
@@ -95,7 +94,7 @@ class Divided:
                 "interactions": 0.0,
                 "dof": 0.0,
                 "seconds_human": 0.0,
-                **dict.fromkeys(ALWAYS, None if status == "ok" else 0.0),
+                **dict.fromkeys(("dice", "iou"), None if status == "ok" else 0.0),
                 **(self._values if status == "ok" else {}),
                 **vars(timings),
             }

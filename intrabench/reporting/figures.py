@@ -7,7 +7,7 @@ from contextlib import suppress
 from io import BytesIO
 from math import ceil
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
@@ -105,7 +105,8 @@ def _curves(data: Mapping[str, Any], effort: int) -> Any:
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     for panel, model in zip(panels, models, strict=False):
         panel.set(title=one_line(model), xlabel=data["efforts"][effort]["name"], ylabel="Dice")
-        _logarithmic(panel)
+        logarithmic(panel)
+        panel.label_outer()
     handles: dict[str, Any] = {}
     for line in sorted(series, key=lambda line: -len(series[line])):  # single points are drawn last, on top
         name, panel = _name(about[line]), panels[models.index(about[line]["model"])]
@@ -120,17 +121,17 @@ def _curves(data: Mapping[str, Any], effort: int) -> Any:
     return figure
 
 
-def _logarithmic(panel: Any) -> None:
+def logarithmic(panel: Any, which: Literal["x", "y"] = "x", steps: Sequence[int] = (1, 2, 5)) -> None:
     """A scale of 1, 2, 5, 10, ..., written as such."""
     from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter
 
-    panel.set_xscale("log")
-    panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    panel.xaxis.set_major_formatter(FormatStrFormatter("%g"))
-    panel.xaxis.set_minor_formatter(NullFormatter())
-    panel.tick_params(axis="x", which="minor", length=0)
+    panel.set(**{f"{which}scale": "log"})
+    axis = {"x": panel.xaxis, "y": panel.yaxis}[which]
+    axis.set_major_locator(LogLocator(subs=steps))
+    axis.set_major_formatter(FormatStrFormatter("%g"))
+    axis.set_minor_formatter(NullFormatter())
+    panel.tick_params(axis=which, which="minor", length=0)
     panel.grid(axis="y", linewidth=0.5, alpha=0.4)
-    panel.label_outer()
 
 
 def rank_figure(ranked: Sequence[Mapping[str, Any]], names: Sequence[str], what: str = "rank") -> Any:

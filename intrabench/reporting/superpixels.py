@@ -13,7 +13,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.metrics import known
 from intrabench.names import one_line
 from intrabench.protocols.superpixels_paper import AVERAGED
-from intrabench.reporting.figures import look, rank_figure, style
+from intrabench.reporting.figures import logarithmic, look, rank_figure, style
 from intrabench.results.current import current
 from intrabench.results.parts import read_rows
 from intrabench.specs import nearest
@@ -132,10 +132,9 @@ def _curves(curves: pl.DataFrame) -> Any:
             handles += [handle] if panel is panels[0] else []
         better = "higher is better" if metric.best == "high" else "lower is better"
         panel.set(xlabel="superpixels", title=f"{metric.head} ({better})")
-        panel.set_xscale("log")
+        logarithmic(panel)
         if column == "cpu_s":
-            panel.set_yscale("log")
-        panel.grid(axis="y", linewidth=0.5, alpha=0.4)
+            logarithmic(panel, "y", (1,))
     names = [one_line(method) for method in methods]
     figure.legend(handles, names, loc="outside lower left", ncols=4)
     return figure

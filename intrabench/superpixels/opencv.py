@@ -15,6 +15,8 @@ MSLIC = 102
 """OpenCV's number for it."""
 SMALLEST = 25
 """Percent of the mean size below which OpenCV lets a piece join a neighbour, its default."""
+LEAST_EDGE = 6
+"""Pixels. Of smaller superpixels OpenCV would join nearly all."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class Lsc(SliceSuperpixels):
         """Labels."""
         found = _contributed().createSuperpixelLSC(_lab(image), _edge(image, segments), self.ratio)
         found.iterate(self.iterations)
-        found.enforceLabelConnectivity(SMALLEST)
+        _join_small(found, image, segments)
         return found.getLabels()
 
 
@@ -97,8 +99,14 @@ class Mslic(SliceSuperpixels):
         """Labels."""
         found = _contributed().createSuperpixelSLIC(_lab(image), MSLIC, _edge(image, segments), self.ruler)
         found.iterate(self.iterations)
-        found.enforceLabelConnectivity(SMALLEST)
+        _join_small(found, image, segments)
         return found.getLabels()
+
+
+def _join_small(found: Any, image: Floats, segments: int) -> None:
+    """Let small pieces join neighbours."""
+    if _edge(image, segments) >= LEAST_EDGE:
+        found.enforceLabelConnectivity(SMALLEST)
 
 
 def _contributed() -> Any:

@@ -28,7 +28,7 @@ TEN = {
 
 def in_archive(dataset: Dataset) -> bool:
     """Whether its cases are known once its archive is here."""
-    return isinstance(dataset, PhotoSet) or dataset.name in ("hntsmrg", "davis2017")
+    return isinstance(dataset, PhotoSet) or dataset.name in ("hntsmrg", "davis2017", "bsds500")
 
 
 def test_the_ten_of_the_paper_are_there() -> None:

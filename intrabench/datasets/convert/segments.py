@@ -22,7 +22,7 @@ class Segment:
     """One structure in a file: its name and number there, and its mask.
 
     lost: what of it lies in slices that the series lacks, and beside: what lies outside of the scan in other ways, or
-    is odd, one sentence each; empty: nothing. The mask is without both. scribbles: as in `Target`.
+    is odd, one sentence each; empty: nothing. The mask is without both. scribbles, person: as in `Target`.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Segment:
     lost: str = ""
     beside: str = ""
     scribbles: Strokes = ()
+    person: str = ""
 
 
 Outside = Literal["refuse", "cut", "omit"]

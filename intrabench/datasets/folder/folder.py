@@ -123,10 +123,19 @@ class Folder(Dataset):
                 notes.append(f"{_title(segment)} has no name; write one under [labels] in {FILE}")
             pieces += [(label, part) for part in ([segment.mask] if rule is None else rule.split(segment.mask))]
         ignore = Mask.union(ignored)
-        drawn = {segment.mask: segment.scribbles for segment in kept}  # but not of the parts of one that is split
+        whole = {segment.mask: segment for segment in kept}  # without the parts of one that is split
         volume = replace(volume, notes=(*volume.notes, *cut, *notes))
         targets = targets_from(pieces, case, volume)
-        return volume, [replace(one, ignore=ignore, scribbles=drawn.get(one.mask, ())) for one in targets]
+        people = {entries[segment][0]: segment.person for segment in kept}
+        return volume, [
+            replace(
+                one,
+                ignore=ignore,
+                scribbles=whole[one.mask].scribbles if one.mask in whole else (),
+                person=people.get(one.label, ""),
+            )
+            for one in targets
+        ]
 
     def _upright(self, loaded: Loaded) -> tuple[Volume, Sequence[Segment]]:
         """The scan and its segments with axes at right angles, or a refusal that names the option."""

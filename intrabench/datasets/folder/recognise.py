@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from intrabench.datasets.folder.annotated import annotated_photos
 from intrabench.datasets.folder.dicom import dicom
 from intrabench.datasets.folder.layout import Layout
 from intrabench.datasets.folder.nnunet import nnunet
@@ -14,11 +15,11 @@ from intrabench.errors import IntraBenchError
 
 UNDERSTOOD = (
     "an nnU-Net folder, images/ with labels/ or masks/, images beside labels whose names end in _seg, _label or _mask, "
-    "IMAGE:label=LABEL of two files or folders, videos as DAVIS has them, DICOM images with SEG or RTSTRUCT, .npz of "
-    "CVPR 2025"
+    "IMAGE:label=LABEL of two files or folders, videos as DAVIS has them, images/ with annotations/ of several "
+    "people, DICOM images with SEG or RTSTRUCT, .npz of CVPR 2025"
 )
 
-_LAYOUTS = (nnunet, videos, two_folders, one_folder, one_image)
+_LAYOUTS = (nnunet, videos, annotated_photos, two_folders, one_folder, one_image)
 """Specific layouts before general ones."""
 
 

@@ -1,0 +1,75 @@
+"""Folders of photographs that several people annotated, each a partition of the picture."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from intrabench.datasets.convert.annotations import FORMATS, annotated, read_annotations, segments_of
+from intrabench.datasets.convert.photo import read_photo
+from intrabench.datasets.folder.layout import Layout, Loaded
+from intrabench.datasets.folder.rules import Rules
+from intrabench.errors import IntraBenchError
+
+PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp")
+PLACES = ("annotations", "groundTruth")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Annotated(Layout):
+    """A folder of pictures, and another one with the annotations of each by its name.
+
+    pictures: the picture of each case, and the files of its annotations.
+    """
+
+    pictures: Mapping[str, tuple[Path, Sequence[Path]]]
+
+    def cases(self) -> tuple[str, ...]:
+        """The names of the pictures, sorted."""
+        return tuple(self.pictures)
+
+    def local_files(self, case: str) -> tuple[Path, ...]:
+        """The picture and its annotations."""
+        picture, annotations = self.pictures[case]
+        return picture, *annotations
+
+    def load(self, case: str, rules: Rules) -> Loaded:
+        """The picture, and the segments of all people."""
+        picture, annotations = self.pictures[case]
+        if not annotations:
+            raise IntraBenchError(
+                f"{picture} has no annotation; write one as {case}.png or {case}-1.png, or leave it out"
+            )
+        volume = read_photo(picture)
+        maps = read_annotations(annotations, volume.shape[1:])
+        return Loaded(volume, segments_of(annotated(maps, case, volume)))
+
+
+def annotated_photos(path: Path, label: Path | None, channel: int) -> Annotated | None:
+    """A folder with ``images`` and ``annotations``: NAME.png, NAME-1.png, ..., or csv, npz, npy, or mat of BSDS500."""
+    places = [label] if label else [path / name for name in PLACES]
+    images = path / "images" if (path / "images").is_dir() else path
+    where = next((place for place in places if place.is_dir() and place.name in PLACES), None)
+    if where is None or not path.is_dir():
+        return None
+    pictures = sorted(
+        one for one in images.iterdir() if one.suffix.lower() in PICTURES and not one.name.startswith(".")
+    )
+    files = sorted(one for one in where.iterdir() if one.suffix.lower() in FORMATS and not one.name.startswith("."))
+    if not pictures or not files:
+        return None
+    names = [one.stem for one in pictures]
+    found: dict[str, tuple[Path, Sequence[Path]]] = {
+        one.stem: (one, [file for file in files if _is_of(file.stem, one.stem, names)]) for one in pictures
+    }
+    found = dict(sorted(found.items()))
+    return Annotated(kind="annotated photographs", pictures=found, stated={"modality": "natural RGB"})
+
+
+def _is_of(annotation: str, name: str, names: Sequence[str]) -> bool:
+    """Whether an annotation is of a picture: ``NAME``, or ``NAME-3`` unless that is a picture of its own."""
+    if annotation == name:
+        return True
+    return annotation not in names and re.fullmatch(re.escape(name) + r"-\d+", annotation) is not None

@@ -1,0 +1,179 @@
+"""The commands for superpixels: run, resume, table, report; failures are rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from intrabench.results.parts import read_rows
+from tests.conftest import Said
+
+SMALL = "phantom:shape=6x32x40"
+RUN = ("superpixels", "run", "-d", SMALL, "--workers", "0", "--out", "out")
+
+FAILING = '''
+from dataclasses import dataclass
+
+import numpy as np
+
+from intrabench import Superpixels
+
+
+@dataclass(frozen=True)
+class Halves(Superpixels):
+    """Two halves; fails where many are asked for."""
+
+    name = "halves"
+
+    def segment(self, picture, segments):
+        if segments > 100:
+            raise RuntimeError("too many")
+        return (np.indices(picture.array.shape[:3])[2] > 5).astype(int)
+'''
+
+
+@pytest.fixture(autouse=True)
+def _in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_methods_are_measured_and_ranked(say: Callable[..., Said]) -> None:
+    said = say(*RUN, "-m", "grid", "-m", "slic", "--segments", "50,200", "--metric", "mde_chamfer")
+    assert said.code == 0, said.err
+    assert "mean over images of the worst annotation" in said.out
+    rows = read_rows(Path("out"))
+    assert set(rows["model"]) == {
+        "supervoxels:method=grid,segments=50",
+        "supervoxels:method=grid,segments=200",
+        "supervoxels:segments=50",
+        "supervoxels:segments=200",
+    }
+    assert set(rows["target"]) == {"annotation.0"}
+    assert (rows["asa"] + rows["ue_bergh"]).to_list() == pytest.approx([1] * len(rows))
+    assert rows["mde_chamfer"].is_null().all()  # of pictures only
+    again = say(*RUN, "-m", "grid", "--segments", "50", "--metric", "mde_chamfer")
+    assert again.code == 0
+    assert len(read_rows(Path("out"))) == len(rows)
+    table = say("superpixels", "table", "--out", "out", "--csv")
+    lines = pl.read_csv(table.out.encode())
+    assert lines.columns == ["dataset", "method", "rank", "AMR", "AUE", "AUV", "numbers", "images", "failed"]
+    best = lines.row(0, named=True)
+    assert (best["rank"], best["numbers"]) == (1, 2)
+    of_grid = rows.filter(pl.col("model").str.contains("grid")).sort("sp")
+    few, many = of_grid.group_by("model").agg(pl.col("rec").mean(), pl.col("sp").mean()).sort("sp").iter_rows()
+    expected = 100 * (1 - many[1])  # both curves end below 200 to 5200 superpixels, or just there
+    (grid,) = lines.filter(pl.col("method") == "grid")["AMR"]
+    assert grid == pytest.approx(expected, abs=100 * abs(few[1] - many[1]))
+    assert "averages between 200 and 5200 need 20" in table.err
+    numbers = say("superpixels", "table", "--out", "out", "--metric", "asa", "--csv")
+    assert pl.read_csv(numbers.out.encode()).columns == ["dataset", "method", "asked", "images", "failed", "K", "ASA"]
+    assert "[-]" in say("superpixels", "table", "--out", "out", "--interval").out
+    assert "4.910" in say("superpixels", "table", "--out", "out", "--reference", "paper", "--format", "markdown").out
+
+
+def test_results_are_verified_and_reported(say: Callable[..., Said]) -> None:
+    assert say(*RUN, "-m", "watershed", "-m", "grid", "--segments", "60,120").code == 0
+    verified = say("verify", "out")
+    assert (verified.code, "4 ok" in verified.out or "ok" in verified.out) == (0, True), verified.out
+    assert "DIFFERS" not in verified.out
+    said = say("superpixels", "report", "page.html", "--out", "out")
+    assert said.code == 0, said.err
+    page = Path("page.html").read_text()
+    assert page.count("<svg") >= 2
+    for text in (
+        "watershed",
+        "AMR",
+        "Under" if "Under" in page else "UE",
+        "fewer than" if "fewer than" in page else "need 20",
+    ):
+        assert text in page
+    assert "mathdefault" not in page
+
+
+def test_a_method_that_fails_is_a_row(say: Callable[..., Said]) -> None:
+    Path("mine.py").write_text(FAILING)
+    said = say(*RUN, "-m", "halves", "-m", "grid", "--segments", "50,200", "--plugin", "mine.py")
+    assert said.code == 1
+    assert "too many" in said.err
+    rows = read_rows(Path("out")).filter(pl.col("model").str.contains("halves")).sort("model")
+    assert dict(rows.select("model", "status").iter_rows()) == {
+        "supervoxels:method=halves,segments=200": "error",
+        "supervoxels:method=halves,segments=50": "ok",
+    }
+    (told,) = rows.filter(pl.col("status") == "ok")["adapted"].unique()
+    assert "2 supervoxels instead of 50" in told
+    table = say("superpixels", "table", "--out", "out", "--by-number", "--csv", "--plugin", "mine.py")
+    lines = pl.read_csv(table.out.encode()).filter(pl.col("method") == "halves").sort("asked")
+    assert lines["failed"].to_list() == [0, lines["images"][0]]
+    assert lines["Rec"][1] == 0
+    assert lines["UE"][1] == 1
+    assert lines["K"].to_list() == [2, 200]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("-m", "grid", "--segments", "0"), "--segments 0 are no numbers of superpixels; give them as in 200,400,1200"),
+        (("-m", "grid", "--segments", "a,b"), "--segments a,b are no numbers of superpixels"),
+        (("-m", "gird", "--segments", "9"), "there is no method of superpixels 'gird', did you mean 'grid'?"),
+        (
+            ("-m", "grid", "--segments", "9", "--metric", "nsd"),
+            "measures superpixels, but metric nsd_2mm answers; omit",
+        ),
+        (("-m", "grid", "--segments", "9", "--intensity", "x"), "intensity"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_is_computed(
+    say: Callable[..., Said], words: tuple[str, ...], sentence: str
+) -> None:
+    said = say(*RUN, *words)
+    assert said.code == 2
+    assert sentence in said.err
+    assert not list(Path("out").rglob("*.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            ("--protocol", "superpixels@1", "--model", "box_fill"),
+            "which model box_fill does not make; use intrabench sup",
+        ),
+        (
+            ("--protocol", "superpixels@1", "--model", "supervoxels", "--prompter", "box_volume"),
+            "measures superpixels, so nobody prompts; omit --prompter",
+        ),
+        (
+            ("--model", "supervoxels", "--prompter", "box_volume", "--metric", "rec"),
+            "basic@1 measures answers, but metric",
+        ),
+    ],
+)
+def test_protocols_and_models_that_do_not_fit(say: Callable[..., Said], words: tuple[str, ...], sentence: str) -> None:
+    said = say("run", "-d", SMALL, "--workers", "0", "--out", "out", *words)
+    assert said.code == 2
+    assert sentence in said.err
+
+
+def test_tables_without_superpixels(say: Callable[..., Said]) -> None:
+    prompted = ("--model", "supervoxels:method=grid,segments=50", "--prompter", "oracle:method=grid,segments=50")
+    said = say("run", "-d", SMALL, "--workers", "0", "--out", "out", *prompted)
+    assert said.code == 0, said.err
+    rows = read_rows(Path("out"))
+    assert (rows["status"] == "ok").all()
+    assert all(0 < dice < 1 and math.isfinite(dice) for dice in rows["dice"])
+    said = say("superpixels", "table", "--out", "out")
+    assert said.code == 2
+    assert "there are no superpixels in the results; run: intrabench superpixels run" in said.err
+    said = say("superpixels", "table", "--out", "out", "--by-number", "--interval")
+    assert "are different tables; give one" in said.err
+
+
+def test_the_prompter_partition_alone_gives_nothing(say: Callable[..., Said]) -> None:
+    said = say("run", "-d", SMALL, "--workers", "0", "--out", "out", "--model", "box_fill", "--prompter", "partition")
+    rows = read_rows(Path("out"))
+    assert set(rows["status"]) == {"not_applicable"}, said.err

@@ -1,0 +1,200 @@
+"""All methods on a picture and on a volume, and label maps that other programs made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from intrabench import Picture, Superpixels, Volume, registry
+from intrabench.errors import IntraBenchError
+from intrabench.models.supervoxels import picture_of
+from intrabench.partitions.pair import PartitionPair
+from intrabench.partitions.partition import Partition
+from intrabench.partitions.relabel import connected
+from intrabench.superpixels.base import partition, steered
+from intrabench.superpixels.floor import grid_cells, grid_points
+from intrabench.volume import write_nifti
+
+METHODS = [
+    name for name, entry in registry.entries("superpixels").items() if entry.origin == "intrabench" and name != "labels"
+]
+STEERED = {"felzenszwalb", "quickshift"}
+
+
+def discs(colour: bool) -> tuple[Volume, np.ndarray]:
+    """A bright and a dark disc on grey, in noise; in a volume they are cylinders."""
+    depth = 1 if colour else 6
+    _, y, x = np.ogrid[:depth, :48, :60]
+    truth = np.zeros((depth, 48, 60), int)
+    truth[np.broadcast_to((y - 22) ** 2 + (x - 20) ** 2 < 150, truth.shape)] = 1
+    truth[np.broadcast_to((y - 24) ** 2 + (x - 44) ** 2 < 90, truth.shape)] = 2
+    grey = np.array([120, 220, 20])[truth] + np.random.default_rng(0).normal(0, 6, truth.shape)
+    array = grey.clip(0, 255).round().astype(np.uint8)
+    if colour:
+        array = np.stack([array, array // 2, 255 - array], axis=-1)
+    return Volume.from_canonical(array, (1.0, 1.0, 1.0) if colour else (2.0, 1.0, 1.0)), truth
+
+
+@pytest.mark.parametrize("colour", [True, False], ids=["picture", "volume"])
+@pytest.mark.parametrize("name", METHODS)
+def test_superpixels_follow_what_is_in_the_image(name: str, colour: bool) -> None:
+    volume, truth = discs(colour)
+    picture, asked = picture_of(volume, "none" if not colour else "modality"), 60 if colour else 120
+    found = partition(registry.make("superpixels", name), picture, asked)
+    again = partition(registry.make("superpixels", name), picture, asked)
+    assert np.array_equal(found.labels, again.labels)
+    assert found.labels.shape == truth.shape
+    assert connected(found.labels).max() == found.count - 1
+    assert asked / 3 <= found.count <= asked * 3
+    assert found.cpu_s >= 0
+    pair = PartitionPair(found, Partition(truth.astype(np.int32)))
+    asa: Any = registry.make("metrics", "asa")
+    if name not in ("grid", "random"):
+        floor = partition(registry.make("superpixels", "grid"), picture, asked)
+        assert asa.compare(pair) > asa.compare(PartitionPair(floor, pair.annotation)), name
+        assert asa.compare(pair) > 0.96
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in STEERED])
+def test_more_are_made_where_more_are_asked_for(name: str) -> None:
+    picture = picture_of(discs(colour=True)[0], "modality")
+    few, many = (partition(registry.make("superpixels", name), picture, asked).count for asked in (20, 200))
+    assert many > 2 * few
+
+
+def test_a_grid_is_even_in_millimetres() -> None:
+    picture = picture_of(Volume.from_canonical(np.zeros((10, 40, 40)), (4.0, 1.0, 1.0)), "none")
+    assert picture.cells(64) == (4, 4, 4)
+    found = partition(registry.make("superpixels", "grid"), picture, 64)
+    assert (found.count, found.extra) == (64, 0)
+    assert set(found.sizes) == {200, 300}
+    assert picture.cells(10**9) == (10, 40, 40)
+    assert picture.cells(1) == (1, 1, 1)
+    assert np.unique(grid_cells((3, 5), (2, 2)), return_counts=True)[1].tolist() == [6, 4, 3, 2]
+    assert (grid_points((3, 5), (2, 2)) > 0).sum() == 4
+
+
+def test_random_cells_belong_to_the_nearest_point() -> None:
+    volume = Volume.from_canonical(np.zeros((4, 6, 7)), (3.0, 1.0, 1.0))
+    labels = registry.make("superpixels", "random:seed=3").segment(picture_of(volume, "none"), 5)
+    chosen = np.sort(np.random.default_rng(3).choice(168, 5, replace=False))
+    at = np.stack(np.unravel_index(chosen, (4, 6, 7)), axis=1) * (3.0, 1.0, 1.0)
+    voxels = np.indices((4, 6, 7)).reshape(3, -1).T * (3.0, 1.0, 1.0)
+    distances = np.linalg.norm(voxels[:, None] - at[None], axis=2)
+    assert np.allclose(distances[np.arange(168), labels.ravel()], distances.min(axis=1))
+    assert len(np.unique(registry.make("superpixels", "random").segment(picture_of(volume, "none"), 10**6))) == 168
+
+
+def test_a_parameter_is_searched_for_the_number() -> None:
+    asked: list[float] = []
+
+    def run(scale: float) -> np.ndarray:
+        asked.append(scale)
+        return np.arange(100).reshape(10, 10) // max(1, int(scale))
+
+    found = steered(run, 20, 0.1, 1000)
+    assert abs(connected(found[None].astype(np.int32)).max() + 1 - 20) <= 5
+    assert len(asked) <= 10
+    assert steered(lambda scale: np.zeros((3, 3), int), 20, 0.1, 10).shape == (3, 3)
+
+
+@pytest.fixture
+def picture() -> Picture:
+    volume = Volume(discs(colour=True)[0].array, discs(colour=True)[0].grid, case="photo 1")
+    return picture_of(volume, "modality")
+
+
+LABELS = np.arange(48 * 60).reshape(48, 60) // 240
+
+
+@pytest.mark.parametrize("kind", ["png", "csv", "npy", "npz", "nii.gz"])
+def test_label_maps_of_other_programs(picture: Picture, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"photo_1.{kind}"
+    if kind == "png":
+        Image.fromarray(LABELS.astype(np.uint8)).save(path)
+    elif kind == "csv":
+        np.savetxt(path, LABELS, "%d", ",")
+    elif kind == "nii.gz":
+        write_nifti(path, LABELS[None].astype(np.int16), picture.volume.grid)
+    else:
+        (np.save if kind == "npy" else np.savez)(path, LABELS)
+    method = registry.make("superpixels", f"labels:folder={tmp_path}")
+    assert np.array_equal(partition(method, picture, 12).labels[0], LABELS)
+    (tmp_path / "400").mkdir()
+    path.rename(tmp_path / "400" / path.name)
+    assert partition(method, picture, 400).count == 12
+    with pytest.raises(IntraBenchError, match="has no file for case photo 1; expected one label map, such as photo_1"):
+        partition(method, picture, 12)
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (np.zeros((3, 4)), r"^labels: the label map has the shape \(1, 3, 4\), expected \(1, 48, 60\), that of the im"),
+        (LABELS - 5, "^labels: the label map has negative labels, down to -5"),
+        (LABELS / 7, "^labels: the label map holds values that are not whole numbers"),
+        (np.full((48, 60), np.nan), "^labels: the label map holds values that are not whole numbers"),
+        (np.zeros((48, 60), complex), "photo_1.npy holds complex128"),
+    ],
+)
+def test_what_is_no_label_map(picture: Picture, tmp_path: Path, content: np.ndarray, sentence: str) -> None:
+    np.save(tmp_path / "photo_1.npy", content)
+    with pytest.raises(IntraBenchError, match=sentence):
+        partition(registry.make("superpixels", f"labels:folder={tmp_path}"), picture, 12)
+
+
+def test_files_of_labels_that_cannot_be_read(picture: Picture, tmp_path: Path) -> None:
+    method = registry.make("superpixels", f"labels:folder={tmp_path / 'none'}")
+    with pytest.raises(IntraBenchError, match="none is no folder; give one with a label map for each case"):
+        partition(method, picture, 12)
+    method = registry.make("superpixels", f"labels:folder={tmp_path}")
+    (tmp_path / "photo_1.png").write_bytes(b"no picture")
+    with pytest.raises(IntraBenchError, match=r"photo_1\.png cannot be read .*; write it again"):
+        partition(method, picture, 12)
+    (tmp_path / "photo_1.csv").write_text("1,2\n3\n")
+    with pytest.raises(IntraBenchError, match=r"has 2 files, photo_1\.csv, photo_1\.png for case photo 1"):
+        partition(method, picture, 12)
+    nowhere = picture_of(discs(colour=True)[0], "modality")
+    with pytest.raises(IntraBenchError, match="labels needs an image of a data set, whose case names the file"):
+        partition(method, nowhere, 12)
+
+
+@dataclass(frozen=True)
+class Bad(Superpixels):
+    """Returns whatever it is told."""
+
+    name = "bad"
+
+    def segment(self, picture: Picture, segments: int) -> Any:
+        if segments == 1:
+            raise ValueError("out of luck")
+        return "labels" if segments == 2 else np.zeros((1, 2, 2), int)
+
+
+@pytest.mark.parametrize(
+    ("segments", "sentence"),
+    [
+        (1, "out of luck"),
+        (2, "bad.segment returned str, expected an array of labels"),
+        (3, r"bad: the label map has the shape \(1, 2, 2\), expected \(1, 48, 60\)"),
+    ],
+)
+def test_a_method_that_fails(picture: Picture, segments: int, sentence: str) -> None:
+    with pytest.raises(Exception, match=sentence):
+        partition(Bad(), picture, segments)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["slic:compactness=0", "slic:iterations=0", "slico:sigma=-1", "sitk_slic:proximity=0", "watershed:sigma=-1",
+     "compact_watershed:compactness=0", "felzenszwalb:scale=-1", "quickshift:ratio=2", "seeds:prior=9", "lsc:ratio=0",
+     "mslic:ruler=0"],
+)  # fmt: skip
+def test_parameters_that_mean_nothing(spec: str) -> None:
+    with pytest.raises(IntraBenchError, match=r" must be | or more"):
+        registry.make("superpixels", spec)
