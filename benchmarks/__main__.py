@@ -27,6 +27,7 @@ NAMES = (
     "harness",
     "gpu-share",
     "davis",
+    "superpixels",
 )
 
 

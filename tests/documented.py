@@ -122,4 +122,4 @@ def _check_values(command: str, values: dict[str, Any], results: Path) -> None:
                 resolve(spec)
     if command == "list":
         what = values["what"]
-        assert what in ("models", "prompters", "datasets", "protocols", "clickability", "metrics"), what
+        assert what in ("models", "prompters", "datasets", "protocols", "clickability", "metrics", "superpixels"), what

@@ -61,8 +61,9 @@ def test_the_code_of_the_page_is_the_example_of_the_workspace(page: str) -> None
     assert code == example.read_text()
 
 
-def test_the_code_of_the_page_of_clicks_is_the_example_of_the_workspace() -> None:
-    assert blocks("clickability", "python") == [(ROOT / "clickability" / "bright.py").read_text()]
+@pytest.mark.parametrize(("page", "example"), [("clickability", "bright.py"), ("superpixels", "bands.py")])
+def test_the_code_of_a_page_is_the_example_of_the_workspace(page: str, example: str) -> None:
+    assert blocks(page, "python") == [(ROOT / page / example).read_text()]
 
 
 def test_the_refinement_of_the_page_works(data: Path) -> None:

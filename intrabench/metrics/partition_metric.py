@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PartitionMetric(Metric):
-    """Base of the metrics of superpixels (Stutz, Hermans, Leibe: Superpixels: an evaluation of the state of the art,
-    CVIU 2018). A subclass writes `compare`.
+    """Base of the metrics of superpixels; a subclass writes `compare`.
 
-    Pictures are measured in pixels, volumes with neighbours in three dimensions and in millimetres.
+    Pictures are measured in pixels, volumes with neighbours in three dimensions and in millimetres. Source of those
+    that ship: Stutz, Hermans, Leibe: Superpixels: an evaluation of the state of the art, CVIU 2018, and its program.
     """
 
     @abstractmethod

@@ -43,6 +43,7 @@ class Supervoxels(Model):
     """
 
     name = "supervoxels"
+    extra = "superpixels"
     dims = 3
     accepts = frozenset({"point", "box2d", "box3d", "scribble"})
     feeds_back = True
@@ -57,7 +58,8 @@ class Supervoxels(Model):
     def __post_init__(self) -> None:
         if self.segments < 1 or self.least_voxels < 1:
             raise ValueError("segments and least_voxels must be 1 or more")
-        self.method = self.divides.short_spec
+        self.method, self.requires = self.divides.short_spec, self.divides.requires
+        self.version = f"1/{version_of(self.divides)}"
 
     @cached_property
     def divides(self) -> Superpixels:
@@ -65,21 +67,6 @@ class Supervoxels(Model):
         name, arguments = parse(self.method)
         found: Superpixels = build(registry.find("superpixels", name).load(), arguments, self.method)
         return found
-
-    @property
-    def version(self) -> str:  # type: ignore[override]
-        """Its own, and that of the method."""
-        return f"1/{version_of(self.divides)}"
-
-    @property
-    def extra(self) -> str | None:  # type: ignore[override]
-        """What the method needs."""
-        return self.divides.extra
-
-    @property
-    def requires(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the method needs."""
-        return self.divides.requires
 
     def notes(self, volume: Volume) -> tuple[str, ...]:
         """What `intensity` assumes about the scan."""

@@ -52,11 +52,7 @@ class Oracle(Prompter):
         if self.clicks < 0:
             raise ValueError("clicks must be 0 or more")
         object.__setattr__(self, "method", self._model.method)
-
-    @property
-    def version(self) -> str:  # type: ignore[override]
-        """Its own, and that of the method."""
-        return self._model.version
+        object.__setattr__(self, "version", self._model.version)
 
     @property
     def _model(self) -> Supervoxels:

@@ -25,6 +25,7 @@ from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
 from intrabench.statistics.ranking import ranking
 from intrabench.statistics.scores import FailurePolicy, scores
 from intrabench.statistics.steps import steps
+from intrabench.statistics.superpixels import prompted
 
 FORMATS = ("png", "svg", "pdf")
 
@@ -54,7 +55,7 @@ def write_figures(
     rows, _ = current(read_rows(results))
     if rows.is_empty():
         raise IntraBenchError(f"{results} has no results yet; `intrabench run --model M --prompter P` computes some")
-    rows, lines = with_lines(rows)
+    rows, lines = with_lines(prompted(rows))
     scored, names = scores(rows, policy=policy), dict(lines.select("line", "name").iter_rows())
     curves = curve_data(steps(rows, policy=policy), lines, how)
     with style():

@@ -15,6 +15,7 @@ from intrabench.reporting.table import Layout, effort_table, layout_of, referenc
 from intrabench.results.current import current
 from intrabench.statistics.click_groups import describe_groups, group_table
 from intrabench.statistics.resample import FEW
+from intrabench.statistics.superpixels import prompted
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def make_table(
         IntraBenchError: there are no results, or options are unknown or do not go together.
     """
     layout = replace(layout_of(metric, by, columns, round, aggregation, failed, empty), root=folder)
-    rows, left_out = current(stored_rows(folder, protocol), layout.by)
+    rows, left_out = current(prompted(stored_rows(folder, protocol), layout.metric), layout.by)
     heading = layout.heading()
     published_clicks = reference == "paper" and protocol == "rclicks@1"
     if groups or published_clicks:

@@ -28,6 +28,20 @@ _CURVE, _IMAGE = ("dataset", "method"), ("dataset", "case", "patient")
 _HOW = AGGREGATIONS["case"]
 
 
+def prompted(rows: pl.DataFrame, metric: str = "dice") -> pl.DataFrame:
+    """The rows without those of divided images, unless these have a value of the metric, which no answer has.
+
+    Raises:
+        IntraBenchError: there are only superpixels.
+    """
+    others = rows.filter(~pl.col("protocol").is_in(DIVIDING))
+    if len(others) == len(rows) or (metric in metric_columns(rows) and divided(rows)[metric].count()):
+        return rows
+    if others.is_empty():
+        raise IntraBenchError("there are only superpixels in the results; `intrabench superpixels table` shows them")
+    return others
+
+
 def divided(rows: pl.DataFrame) -> pl.DataFrame:
     """Rows of superpixels.
 

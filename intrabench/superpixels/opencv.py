@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,9 +73,10 @@ class Lsc(SliceSuperpixels):
 
     def segment_slice(self, image: Floats, segments: int) -> NDArray[Any]:
         """Labels."""
-        found = _contributed().createSuperpixelLSC(_lab(image), _edge(image, segments), self.ratio)
-        found.iterate(self.iterations)
-        _join_small(found, image, segments)
+        with _one_thread():
+            found = _contributed().createSuperpixelLSC(_lab(image), _edge(image, segments), self.ratio)
+            found.iterate(self.iterations)
+            _join_small(found, image, segments)
         return found.getLabels()
 
 
@@ -97,9 +100,10 @@ class Mslic(SliceSuperpixels):
 
     def segment_slice(self, image: Floats, segments: int) -> NDArray[Any]:
         """Labels."""
-        found = _contributed().createSuperpixelSLIC(_lab(image), MSLIC, _edge(image, segments), self.ruler)
-        found.iterate(self.iterations)
-        _join_small(found, image, segments)
+        with _one_thread():
+            found = _contributed().createSuperpixelSLIC(_lab(image), MSLIC, _edge(image, segments), self.ruler)
+            found.iterate(self.iterations)
+            _join_small(found, image, segments)
         return found.getLabels()
 
 
@@ -107,6 +111,19 @@ def _join_small(found: Any, image: Floats, segments: int) -> None:
     """Let small pieces join neighbours."""
     if _edge(image, segments) >= LEAST_EDGE:
         found.enforceLabelConnectivity(SMALLEST)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Several threads add up in any order, and LSC then gives other superpixels each time."""
+    import cv2
+
+    threads = cv2.getNumThreads()
+    cv2.setNumThreads(1)
+    try:
+        yield
+    finally:
+        cv2.setNumThreads(threads)
 
 
 def _contributed() -> Any:

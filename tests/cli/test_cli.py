@@ -41,7 +41,7 @@ def test_list_names_everything_and_json_is_the_same(say: Callable[..., Said]) ->
     assert (wrong.code, wrong.err) == (
         2,
         "error: there is no list of 'modles', did you mean 'models'?; "
-        "give one of models, prompters, datasets, metrics, clickability, protocols\n",
+        "give one of models, prompters, datasets, metrics, clickability, superpixels, protocols\n",
     )
 
 

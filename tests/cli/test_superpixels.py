@@ -71,6 +71,11 @@ def test_methods_are_measured_and_ranked(say: Callable[..., Said]) -> None:
     assert "averages between 200 and 5200 need 20" in table.err
     numbers = say("superpixels", "table", "--out", "out", "--metric", "asa", "--csv")
     assert pl.read_csv(numbers.out.encode()).columns == ["dataset", "method", "asked", "images", "failed", "K", "ASA"]
+    only = say("table", "--out", "out")
+    assert (only.code, "there are only superpixels in the results" in only.err) == (2, True)
+    assert "0." in say("table", "--out", "out", "--metric", "asa").out
+    compared = say("compare", "supervoxels:segments=200", "supervoxels:segments=50", "--out", "out", "--metric", "asa")
+    assert "asa" in compared.out.lower(), compared.err
     assert "[-]" in say("superpixels", "table", "--out", "out", "--interval").out
     assert "4.910" in say("superpixels", "table", "--out", "out", "--reference", "paper", "--format", "markdown").out
 

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from intrabench.errors import IntraBenchError
-from intrabench.reporting.figures import _curves, _ranking, _sizes, write_figures
+from intrabench.reporting.figures import _curves, _sizes, rank_figure, write_figures
 from intrabench.reporting.page.curve_data import curve_data
 from intrabench.reporting.page.lines import with_lines
 from intrabench.reporting.page.strata import strata
@@ -82,7 +82,8 @@ def test_what_is_drawn_are_the_numbers() -> None:
     drawn = sorted(tuple(line.get_ydata().round(6)) for line in figure.axes[0].lines)
     assert drawn == [(0.1, 0.15), (0.2, 0.25), (0.3, 0.35)]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["p:n=1", "p:n=2", "p:n=3"]
-    ranked = _ranking(ranking(scored, ["line"], how).table, names)
+    table = ranking(scored, ["line"], how).table
+    ranked = rank_figure(table.to_dicts(), [names[line] for line in table["line"]])
     assert next(text.get_text() for text in ranked.axes[0].get_yticklabels()) in ("p:n=3, m", "p:n=3, n")
     sized = _sizes(strata(scored), names)
     assert next(line.get_label() for line in sized.axes[0].lines) == "small, 1 to 2 ml (2)"

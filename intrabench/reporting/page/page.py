@@ -35,6 +35,7 @@ from intrabench.statistics.resample import intervals
 from intrabench.statistics.scores import FailurePolicy, measured_metrics, scores
 from intrabench.statistics.soundness import check_mixable
 from intrabench.statistics.steps import steps
+from intrabench.statistics.superpixels import prompted
 
 _UNUSED = (
     *("prompts_hash", "adapted", "package_versions_hash", "batch", "prompt_s", "ended", "instance", "target_voxels"),
@@ -80,6 +81,7 @@ def write_report(
     rows, left_out = current(read_rows(results))
     if rows.is_empty():
         raise IntraBenchError(f"{results} has no results yet; `intrabench run --model M --prompter P` computes some")
+    rows = prompted(rows)
     if targets < 0:
         raise IntraBenchError(f"--targets {targets} is not a number of targets; give 0 for none, or more")
     content = _content(results, rows, targets, how, policy or FailurePolicy())
