@@ -114,12 +114,20 @@ def make(room: Room, spec: str) -> Any: ...
 def make(room: Room, spec: str) -> Any:
     """Make the object of a spec, ``name:key=value,...``; a data set may also be a path, ``PATH:key=value,...``.
 
+    Behind it perturbations may follow, ``spine_ct+noise:sigma=0.1``.
+
     A model may also be one of a paper, ``paper:sam``; see `intrabench.protocols.presets`.
     """
     if room == "datasets" and "://" in spec:
         raise IntraBenchError(
             f"{spec} is an address, not a folder; download and unpack it, then give the folder's path"
         )
+    if room == "datasets" and "+" in spec:
+        from intrabench.datasets.perturb.perturbed import parted, with_changes
+
+        base, changes = parted(spec)
+        if changes:
+            return with_changes(make("datasets", base), changes)
     if room == "datasets" and _is_path(spec):
         return _folder(spec)
     if room == "models":

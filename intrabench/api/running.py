@@ -28,6 +28,7 @@ def run(
     prompter: Several[PrompterLike] | None = None,
     dataset: Several[DatasetLike] = "spine_ct",
     *,
+    perturb: Several[str] | None = None,
     refine: Several[RefinementLike] | None = None,
     hand: str = "",
     stop: str = "",
@@ -61,10 +62,11 @@ def run(
     """Run models times prompters times data sets times seeds, and return their rows, one per session and round.
 
     model, prompter, dataset, refine, metric: specs, objects of your own, classes (made with their defaults), or a
-    sequence that mixes them. A data set may be the path of a folder. Without a prompter the rows of the protocol are
-    run, and without a model its models, ``protocol="intrabench@1"``. Sessions already in the results folder `out` are
-    not computed again. The other options are those of ``intrabench run``. progress: show progress; None: only in
-    notebooks and on terminals.
+    sequence that mixes them. A data set may be the path of a folder. perturb: changes of the images, such as
+    ``noise:sigma=0.1``; each is run, and ``none`` stands for the images as they are. Without a prompter the rows of
+    the protocol are run, and without a model its models, ``protocol="intrabench@1"``. Sessions already in the results
+    folder `out` are not computed again. The other options are those of ``intrabench run``. progress: show progress;
+    None: only in notebooks and on terminals.
 
     The sessions are played in worker processes, as many as `workers` says, which may take `timeout` seconds for a wave.
     With ``workers=0`` they are played in this process, as a debugger needs, and always so if an object is given. With

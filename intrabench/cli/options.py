@@ -75,6 +75,10 @@ ROUNDS_HELP = "Number of corrections after the first prompts. Default: 5 with a 
 Models = Annotated[list[str], model]
 Prompters = Annotated[list[str], prompter]
 Datasets = Annotated[list[str], dataset]
+Perturb = Annotated[
+    list[str],
+    typer.Option("--perturb", help="Change the images: noise:sigma=0.1, blur, gamma, ...; none: also as they are."),
+]
 Hand = Annotated[str, typer.Option("--hand", help="User error model, e.g. jitter_mm=2,miss_rate=0.1.")]
 Rounds = Annotated[int | None, typer.Option("--rounds", help=ROUNDS_HELP)]
 Protocol = Annotated[

@@ -33,6 +33,7 @@ def run(
     model: o.Models = [],  # noqa: B006
     prompter: o.Prompters = [],  # noqa: B006
     dataset: o.Datasets = [],  # noqa: B006
+    perturb: o.Perturb = [],  # noqa: B006
     refine: Annotated[list[str], o.refine] = [],  # noqa: B006
     hand: o.Hand = "",
     stop: Annotated[str, typer.Option("--stop", help="Stop rule, e.g. dice=0.9,interactions=30,seconds=60.")] = "",

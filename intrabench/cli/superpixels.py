@@ -35,6 +35,7 @@ def superpixels_run(
         ),
     ],
     dataset: o.Datasets = [],  # noqa: B006
+    perturb: o.Perturb = [],  # noqa: B006
     segments: Annotated[
         str, typer.Option("--segments", help="Numbers of superpixels, e.g. 200,400. Default: 200 to 5200 by 200.")
     ] = "",
@@ -64,7 +65,14 @@ def superpixels_run(
     given = {
         "model": models_of(method, segments, intensity, least_voxels),
         "protocol": PROTOCOL,
-        **{"dataset": dataset, "cases": cases, "targets": targets, "metric": metric, "plugin": plugin},
+        **{
+            "dataset": dataset,
+            "perturb": perturb,
+            "cases": cases,
+            "targets": targets,
+            "metric": metric,
+            "plugin": plugin,
+        },
         **{"workers": workers, "timeout": timeout, "cache_embeddings": False},
     }
 

@@ -193,6 +193,15 @@ class Dataset(ABC):
         """The argument for the command line: the short spec, or the path of a folder."""
         return self.short_spec
 
+    @property
+    def stored_as(self) -> Dataset:
+        """The data set whose stored cases it uses: its own, unless it only changes what is seen of another one."""
+        return self
+
+    def seen(self, volume: Volume) -> Volume:
+        """What models and prompters see of a stored image; nothing of a change is stored."""
+        return volume
+
 
 def cases_of(dataset: Dataset) -> tuple[str, ...]:
     """The names of the cases.

@@ -9,6 +9,7 @@ from functools import partial
 
 from intrabench import registry
 from intrabench.datasets.base import Dataset
+from intrabench.datasets.perturb.perturbed import with_changes
 from intrabench.engine.job import Job
 from intrabench.engine.options import Options, check
 from intrabench.engine.runners import make_runners, model_of
@@ -23,6 +24,7 @@ from intrabench.prompters.combined import Combined
 from intrabench.protocols import ROUNDS, Protocol, chosen_rows, jointly, own_models, protocol, stopping
 from intrabench.protocols.row import Row
 from intrabench.results.schema import ALWAYS
+from intrabench.specs import split
 
 
 def make_run(options: Options, here: bool = True) -> Job:
@@ -110,7 +112,9 @@ def _check_partitions(models: Iterable[Model], prompters: Sequence[Prompter], pr
 
 
 def _datasets(options: Options) -> tuple[Dataset, ...]:
-    return tuple(once(make_dataset(given) for given in options.dataset).values())
+    made = once(make_dataset(given) for given in options.dataset).values()
+    changes = [split(spec) for spec in options.perturb] or [[]]
+    return tuple(with_changes(dataset, each) for dataset in made for each in changes)
 
 
 def _own_models(preset: Protocol, rows: Mapping[str, Row]) -> list[str]:

@@ -49,6 +49,7 @@ class Options:
     model: Sequence[ModelLike] = _work(())
     prompter: Sequence[PrompterLike] = _work(())
     dataset: Sequence[DatasetLike] = _work(("spine_ct",))
+    perturb: Sequence[str] = _work(())
     refine: Sequence[RefinementLike] = _work(())
     hand: str = _work("")
     stop: str = _work("")

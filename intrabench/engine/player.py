@@ -226,7 +226,7 @@ class Player:
             unit.prompter,
             unit.runner.model.abilities,
             job.protocol,
-            dataset=unit.dataset.short_spec,
+            dataset=unit.dataset.stored_as.short_spec,  # equal prompts on perturbed images
             seed=unit.seed,
             rounds=job.rounds,
             image=volume,

@@ -8,6 +8,7 @@ from typing import Any
 
 from intrabench import registry
 from intrabench.datasets.base import Dataset
+from intrabench.datasets.perturb.perturbed import parted, with_changes
 from intrabench.errors import IntraBenchError
 from intrabench.results.runs import at_home, read_record
 
@@ -18,6 +19,7 @@ def dataset_of(results: Path, row: Mapping[str, Any]) -> Dataset:
     Raises:
         IntraBenchError: the name is unknown, and the run's record does not give the path.
     """
+    base, changes = parted(row["dataset"])
     for spec in _given(results, row["run_id"]):
         try:
             made = registry.make("datasets", spec)
@@ -25,6 +27,8 @@ def dataset_of(results: Path, row: Mapping[str, Any]) -> Dataset:
             continue
         if made.short_spec == row["dataset"]:
             return made
+        if made.short_spec == base:
+            return with_changes(made, changes)
     return registry.make("datasets", row["dataset"])
 
 

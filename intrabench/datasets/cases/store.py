@@ -34,6 +34,7 @@ def index(dataset: Dataset, case: str, root: Path | None = None) -> CaseIndex | 
     Raises:
         IntraBenchError: the index is damaged.
     """
+    dataset = dataset.stored_as
     return _index(dataset, case, _folder(dataset, case, root))
 
 
@@ -56,6 +57,7 @@ def prepare(dataset: Dataset, case: str, root: Path | None = None, watch: Watch 
     Raises:
         IntraBenchError: the case does not exist, a download fails, or the data cannot be used.
     """
+    dataset = dataset.stored_as
     if case not in _listed.get(dataset, ()):
         _listed[dataset] = dict.fromkeys(cases_of(dataset))
     if case not in (known := _listed[dataset]):
@@ -84,6 +86,7 @@ def look(dataset: Dataset, case: str, root: Path | None = None) -> tuple[CaseInd
 
     With None comes the name of the file that is damaged, if one is.
     """
+    dataset = dataset.stored_as
     folder = _folder(dataset, case, root)
     try:
         found = _index(dataset, case, folder)
@@ -104,7 +107,7 @@ def open_case(dataset: Dataset, case: str, root: Path | None = None) -> StoredCa
     found = index(dataset, case, root)
     if found is None:
         raise IntraBenchError(f"case {case} of {dataset.short_spec} is not in the store; {_remedy(dataset)}")
-    return StoredCase(_folder(dataset, case, root), found, _remedy(dataset))
+    return StoredCase(_folder(dataset, case, root), found, _remedy(dataset), dataset.seen)
 
 
 def to_download(dataset: Dataset, cases: Sequence[str] = (), root: Path | None = None) -> list[Source]:
@@ -231,6 +234,7 @@ def _placed(part: Path, folder: Path, old: Path, made: CaseIndex) -> CaseIndex:
 
 def _home(dataset: Dataset, root: Path | None) -> Path:
     """The folder of all cases of a data set."""
+    dataset = dataset.stored_as
     key = f"{dataset.name}-{dataset.version}"
     if fields(dataset):
         key += "-" + hashlib.sha256(dataset.spec.encode()).hexdigest()[:8]

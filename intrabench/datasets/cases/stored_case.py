@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -64,11 +64,15 @@ class CaseIndex:
 
 @dataclass(frozen=True, eq=False)
 class StoredCase:
-    """A prepared case: its index, and its image and targets, which are read on demand."""
+    """A prepared case: its index, and its image and targets, which are read on demand.
+
+    seen: what becomes of the stored image before anybody sees it.
+    """
 
     folder: Path
     index: CaseIndex
     remedy: str
+    seen: Callable[[Volume], Volume] = lambda volume: volume
 
     @cached_property
     def volume(self) -> Volume:
@@ -81,9 +85,10 @@ class StoredCase:
         try:
             if path.stat().st_size != self.index.sizes[path.name]:
                 raise ValueError(f"{path} was cut")  # maybe in its checksum only
-            return Volume(read_image_file(path, grid), grid, self.index.modality, case=self.index.case)
+            stored = Volume(read_image_file(path, grid), grid, self.index.modality, case=self.index.case)
         except Exception as error:  # damage shows in the header, in zstandard or in what old images are packed with
             raise damaged(path, self.remedy) from error
+        return self.seen(stored)
 
     def targets(self, ids: Iterable[str] | None = None) -> list[Target]:
         """The targets with these `ids` (``label.instance``; None: all) in the index's order; only these are unpacked.

@@ -1,0 +1,1 @@
+"""Perturbations of images, and data sets whose images are perturbed."""
