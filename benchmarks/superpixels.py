@@ -10,7 +10,7 @@ from __future__ import annotations
 import resource
 import time
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -107,6 +107,7 @@ def _ours(labels: Labels, truths: list[Labels], image: NDArray[Any]) -> list[lis
     return [[_metric(name).compare(pair) or 0.0 for name in COMPARED] for pair in pairs]
 
 
+@cache
 def _metric(name: str) -> PartitionMetric:
     found: Any = registry.make("metrics", name)
     return found

@@ -129,10 +129,6 @@ def _check_tolerance(diagonal: float, tolerance_mm: float) -> None:
 
 
 def _mean_distance(pair: PartitionPair) -> float | None:
-    from edt import edt
-
     if not pair.partition.boundary_voxels or not pair.annotation.boundary_voxels:
         return None
-    spacing = pair.partition.spacing_mm
-    distances = edt(~pair.partition.boundary, anisotropy=spacing)
-    return float(distances[pair.annotation.boundary].mean(dtype=np.float64))
+    return float(pair.partition.boundary_distances_mm[pair.annotation.boundary].mean(dtype=np.float64))

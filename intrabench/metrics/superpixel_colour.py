@@ -81,4 +81,4 @@ class SquaredErrorOfPlace(PartitionMetric):
 
     def compare(self, pair: PartitionPair) -> float:
         """In square millimetres, in pictures pixels."""
-        return float(pair.partition.place_spread.within.sum() / pair.partition.labels.size)
+        return pair.partition.place_residual / pair.partition.labels.size

@@ -40,28 +40,29 @@ def colour_spread(labels: Labels, sizes: Sizes, image: NDArray[Any]) -> Spread:
     return Spread(within, total)
 
 
-def place_spread(labels: Labels, sizes: Sizes, axes: Sequence[int], spacing_mm: Sequence[float]) -> Spread:
-    """Of the positions of voxels along `axes`, in square millimetres."""
-    within, total = np.zeros(len(sizes)), 0.0
+def place_residual(labels: Labels, sizes: Sizes, axes: Sequence[int], spacing_mm: Sequence[float]) -> float:
+    """Of the positions of voxels along `axes`, in square millimetres: the sum over all regions.
+
+    The squares of all positions are known, so only the sum of the positions in each region is counted.
+    """
+    found = 0.0
     for axis in axes:
         length = labels.shape[axis]
         places = (np.arange(length) - (length - 1) / 2) * spacing_mm[axis]
-        sums, squares = _along(labels, len(sizes), axis, places)
-        within += _around_means(squares, sums, sizes)
-        total += float(squares.sum())
-    return Spread(within, total)
+        sums = _along(labels, len(sizes), axis, places)
+        found += float((places**2).sum() * (labels.size / length) - (sums**2 / sizes).sum())
+    return max(found, 0.0)
 
 
-def _along(labels: Labels, count: int, axis: int, places: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Sums of the positions along one axis, and of their squares, of each region."""
-    sums, squares = np.zeros(count), np.zeros(count)
+def _along(labels: Labels, count: int, axis: int, places: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The sum of the positions along one axis of each region."""
+    sums = np.zeros(count)
     column = places.reshape([-1 if other == axis else 1 for other in range(3)])
     for where in slabs(labels.shape):
         own = labels[where]
-        spread = np.broadcast_to(column[where] if axis == 0 else column, own.shape).ravel()
-        sums += np.bincount(own.ravel(), spread, count)
-        squares += np.bincount(own.ravel(), spread**2, count)
-    return sums, squares
+        spread = np.broadcast_to(column[where] if axis == 0 else column, own.shape)
+        sums += np.bincount(own.ravel(), spread.ravel(), count)
+    return sums
 
 
 def _around_means(squares: NDArray[Any], sums: NDArray[Any], sizes: Sizes) -> NDArray[np.float64]:
