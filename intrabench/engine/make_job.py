@@ -101,6 +101,8 @@ def _check_partitions(models: Iterable[Model], prompters: Sequence[Prompter], pr
     """Refuse models and prompters that do not fit a protocol in which models divide images."""
     if not preset.partition:
         return
+    if preset.joint:
+        raise IntraBenchError(f"protocol {preset.id} measures superpixels, so no targets are joined; omit --joint")
     for model in models:
         if not model.divides_images:
             raise IntraBenchError(

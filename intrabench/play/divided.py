@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -58,7 +59,7 @@ class Divided:
         timings.add(answer)
         if isinstance(answer, Failure):
             self._end(answer.status, legible(answer.message), timings)
-        elif answer.partition is None or self._annotation is None:
+        elif not isinstance(answer.partition, Partition) or self._annotation is None:
             self._end("error", "model: it gave no superpixels; it must set Answer.partition", timings)
         elif answer.partition.shape != self._annotation.shape:
             self._end("error", f"model: its superpixels have the shape {answer.partition.shape}", timings)
@@ -70,7 +71,7 @@ class Divided:
         self._values: dict[str, float | None] = {}
         for metric in self.metrics:
             try:
-                with foreign():
+                with nullcontext() if self.ours else foreign():
                     value = metric.compare(pair) if isinstance(metric, PartitionMetric) else None
                     self._values[metric.column] = checked_value(value)
             except Exception as error:  # the metric's own code may raise anything

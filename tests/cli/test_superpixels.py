@@ -149,6 +149,10 @@ def test_what_is_wrong_is_said_before_anything_is_computed(
             "which model box_fill does not make; use intrabench sup",
         ),
         (
+            ("--protocol", "superpixels@1", "--model", "supervoxels", "--joint", "others=negative"),
+            "measures superpixels, so no targets are joined; omit --joint",
+        ),
+        (
             ("--protocol", "superpixels@1", "--model", "supervoxels", "--prompter", "box_volume"),
             "measures superpixels, so nobody prompts; omit --prompter",
         ),
