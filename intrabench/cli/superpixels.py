@@ -58,36 +58,29 @@ def superpixels_run(
 ) -> None:
     """Divide the images of data sets and measure the superpixels; repeat the command to continue it."""
     from intrabench.protocols.superpixels_paper import models_of
-    from intrabench.reporting.superpixels import number_table, summary_table
-    from intrabench.statistics.superpixels import measured
 
     add_plugins(plugin)
     given = {
-        "model": models_of(method, segments, intensity, least_voxels),
-        "protocol": PROTOCOL,
-        **{
-            "dataset": dataset,
-            "perturb": perturb,
-            "cases": cases,
-            "targets": targets,
-            "metric": metric,
-            "plugin": plugin,
-        },
-        **{"workers": workers, "timeout": timeout, "cache_embeddings": False},
+        **{"model": models_of(method, segments, intensity, least_voxels), "protocol": PROTOCOL},
+        **{"dataset": dataset, "perturb": perturb, "cases": cases, "targets": targets, "metric": metric},
+        **{"plugin": plugin, "workers": workers, "timeout": timeout, "cache_embeddings": False},
     }
+    play(options_of(given), out, quiet, "intrabench superpixels table", _show)
 
-    def show(rows: pl.DataFrame) -> None:
-        from intrabench.cli.console import print_frame
 
-        if not ("sp" in rows and rows["sp"].count()):
-            return
-        found = measured(rows)
-        frame, heading = number_table(found), NUMBERS
-        if frame.height > MOST_LINES:
-            frame, heading = summary_table(found), AVERAGES
-        print_frame(frame, heading)
+def _show(rows: pl.DataFrame) -> None:
+    """Print the numbers of a run, or the averages if these are many."""
+    from intrabench.cli.console import print_frame
+    from intrabench.reporting.superpixels import number_table, summary_table
+    from intrabench.statistics.superpixels import measured
 
-    play(options_of(given), out, quiet, "intrabench superpixels table", show)
+    if not ("sp" in rows and rows["sp"].count()):
+        return
+    found = measured(rows)
+    frame, heading = number_table(found), NUMBERS
+    if frame.height > MOST_LINES:
+        frame, heading = summary_table(found), AVERAGES
+    print_frame(frame, heading)
 
 
 @superpixels_app.command("table")

@@ -115,7 +115,7 @@ def _check_partitions(models: Iterable[Model], prompters: Sequence[Prompter], pr
 
 def _datasets(options: Options) -> tuple[Dataset, ...]:
     made = once(make_dataset(given) for given in options.dataset).values()
-    changes = [split(spec) for spec in options.perturb] or [[]]
+    changes = [split(spec) for spec in dict.fromkeys(options.perturb)] or [[]]
     return tuple(with_changes(dataset, each) for dataset in made for each in changes)
 
 

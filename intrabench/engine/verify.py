@@ -136,7 +136,7 @@ def _options(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequen
         stop=row["stop"],
         joint=row["joint_rules"] or "",
         cases=[row["case"]],
-        targets=[] if protocol(row["protocol"]).partition else together or [row["target"]],
+        targets=given.get("targets", []) if protocol(row["protocol"]).partition else together or [row["target"]],
         strict=row["strict"],
         device="cpu" if row["device"] == "cpu" else "auto",
         dtype=row["dtype"],

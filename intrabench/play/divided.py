@@ -26,7 +26,8 @@ class Divided:
     """
 
     def __init__(self, key: str, annotation: Partition, metrics: Sequence[Metric]) -> None:
-        self.key, self.metrics, self.target_ml = key, metrics, None
+        self.key, self.metrics = key, metrics
+        self.target_ml: float | None = None
         self.turns: list[dict[str, Any]] = []
         self.masks: list[Mask] = []
         self.rows: list[dict[str, Any]] = []

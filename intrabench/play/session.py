@@ -64,6 +64,7 @@ class Session:
         joint: `intrabench.play.joint.Joint` drives it, in steps.
         """
         self.key, self.target, self.abilities, self.protocol = key, target, abilities, protocol
+        self.target_ml: float | None = target.volume_ml
         self.rounds, self.strict, self.keep_masks = rounds, strict, keep_masks
         self.metrics = of_protocol(protocol.metrics) if metrics is None else metrics
         self.turns: list[dict[str, Any]] = []
@@ -128,11 +129,6 @@ class Session:
         """Whether no code of the user's own prompts or scores it, nor a network; then another thread may do that."""
         parts = getattr(self._prompter, "parts", [self._prompter])
         return all(ships(part) and not part.computes for part in parts) and all(map(ships, self.metrics))
-
-    @property
-    def target_ml(self) -> float:
-        """Volume of the target in millilitres."""
-        return self.target.volume_ml
 
     @property
     def sessions(self) -> Sequence[Session]:

@@ -23,7 +23,7 @@ from intrabench.statistics.superpixels import Measured, measured
 SHOWN = ("rec", "ue_np", "ev", "asa", "co", "cpu_s")
 """Metrics of the table by number of superpixels, unless others are asked for."""
 CURVES = ("rec", "ue_np", "ev", "cpu_s")
-TABLES = {2: "superpixels_table2.csv", 3: "superpixels_table3.csv"}
+TABLE3 = Path(__file__).parent / "reference" / "superpixels_table3.csv"
 PAPER = "Stutz, Hermans, Leibe, CVIU 2018"
 
 
@@ -72,7 +72,7 @@ def number_table(found: Measured, metrics: Sequence[str] = ()) -> pl.DataFrame:
                 f"intrabench superpixels run --metric {column} adds it"
             )
     curves = found.curves.select("dataset", "method", "asked", "images", "failed", pl.col("sp").alias("K"), *columns)
-    return curves.rename({column: known.metric(column).head for column in columns if column != "K"})
+    return curves.rename({column: known.metric(column).head for column in columns})
 
 
 def beside_published(found: Measured) -> pl.DataFrame:
@@ -80,7 +80,7 @@ def beside_published(found: Measured) -> pl.DataFrame:
 
     The paper tuned parameters on training images and averaged over five data sets, so only the order compares.
     """
-    printed = pl.read_csv(Path(__file__).parent / "reference" / TABLES[3], comment_prefix="#")
+    printed = pl.read_csv(TABLE3, comment_prefix="#")
     ours = summary_table(found).with_columns(algorithm=pl.col("method").replace_strict(PRINTED, default=None))
     ours = ours.filter(pl.col("algorithm").is_not_null()).select(
         "dataset", "method", "algorithm", "AMR", "AUE", "rank", "numbers"

@@ -76,7 +76,7 @@ def test_distances_to_the_edge(case: str) -> None:
     assert measured(pair, "mde_chamfer") * share == pytest.approx(expected["paper_eq9_mde_div_N"], rel=1e-7)
 
 
-def test_distances_by_all_pixels_are_those_of_the_golden_ones() -> None:
+def test_all_triples_are_there() -> None:
     assert len(TRIPLES) == 8
 
 
