@@ -89,7 +89,7 @@ def superpixels_table(
     by_number: Annotated[bool, flag("--by-number", help="A line per number of superpixels.")] = False,
     metric: Annotated[list[str], o.metric] = [],  # noqa: B006
     interval: Annotated[bool, flag("--interval", help="Show the 95 % interval of every average.")] = False,
-    reference: Annotated[str, typer.Option(help="Compare with published numbers: paper.")] = "",
+    reference: Annotated[str, typer.Option(help="Compare with published numbers: paper, paper-k20000.")] = "",
     format: Annotated[str, typer.Option(help="text, csv, markdown, latex or html")] = "text",
     csv: Annotated[bool, flag("--csv", help="Same as --format csv.")] = False,
     plugin: Plugins = [],  # noqa: B006
@@ -98,20 +98,29 @@ def superpixels_table(
     from intrabench.cli.console import print_frame
     from intrabench.errors import IntraBenchError
     from intrabench.reporting.formats import check_format, formatted
-    from intrabench.reporting.superpixels import PAPER, beside_published, number_table, read_measured, summary_table
+    from intrabench.reporting.superpixels import (
+        PAPER,
+        beside_many,
+        beside_published,
+        number_table,
+        read_measured,
+        summary_table,
+    )
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)
     format = "csv" if csv else format
     check_format(format)
-    if reference not in ("", "paper"):
-        raise IntraBenchError(f"--reference {reference} is unknown; give paper")
+    if reference not in ("", "paper", "paper-k20000"):
+        raise IntraBenchError(f"--reference {reference} is unknown; give paper or paper-k20000")
     if sum((by_number or bool(metric), interval, bool(reference))) > 1:
         raise IntraBenchError("--by-number (or --metric), --interval and --reference are different tables; give one")
     folder = results_folder(out)
     found, notes = read_measured(folder)
     if by_number or metric:
         frame, heading = number_table(found, metric), NUMBERS
+    elif reference == "paper-k20000":
+        frame, heading = beside_many(found), f"beside Table 2 of {PAPER} (BSDS500, tuned parameters)"
     elif reference:
         frame, heading = beside_published(found), f"beside Table 3 of {PAPER} (five data sets, tuned parameters)"
     else:

@@ -202,6 +202,10 @@ class Dataset(ABC):
         """What models and prompters see of a stored image; nothing of a change is stored."""
         return volume
 
+    def moved(self, target: Target) -> Target:
+        """Where a stored target is in the image that is `seen`; without voxels if it left it."""
+        return target
+
 
 def cases_of(dataset: Dataset) -> tuple[str, ...]:
     """The names of the cases.

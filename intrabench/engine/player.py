@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from itertools import chain
 
 from intrabench import doing
 from intrabench.datasets.base import Dataset
@@ -71,7 +72,7 @@ class Player:
         self, group: Group, units: Sequence[Unit], suspects: Sequence[Sequence[Unit]], apart: bool
     ) -> Sequence[Unit]:
         """Read and open the image and play the units; returns those that are left because somebody changed the scan."""
-        every = [*units, *(unit for wave in suspects for unit in wave)]
+        every = [*chain(units, *suspects)]
         stack, held, left = ExitStack(), None, list[Unit]()
         try:
             started = time.perf_counter()
@@ -82,6 +83,8 @@ class Player:
                     if volume.array.ndim > 3 and group.runner.model.grey_only:
                         raise NotApplicable("the model takes one grey value per voxel, this image has channels")
                     targets = {target.id: target for target in stored.targets(_ids(every))}
+                    units, suspects = self._present(units, suspects, targets)
+                    every = [*chain(units, *suspects)]
                     held = Held(self._keep, Seal(volume, targets.values()))
                     if self.job.strict:  # before the image is encoded
                         refuse(group.runner.model.notes(volume))
@@ -106,6 +109,21 @@ class Player:
         if left and not apart:
             self.say(f"{group.title}: the scan or a target was changed; what played since is played again")
         return left
+
+    def _present(
+        self, units: Sequence[Unit], suspects: Sequence[Sequence[Unit]], targets: Mapping[str, Target]
+    ) -> tuple[Sequence[Unit], Sequence[Sequence[Unit]]]:
+        """The units but those with a target that left the image when that was moved, which have nothing to segment."""
+
+        def gone(unit: Unit) -> bool:
+            return not unit.protocol.partition and not all(targets[info.id].mask.any() for info in unit.targets)
+
+        left = [unit for unit in chain(units, *suspects) if gone(unit)]
+        if not left:
+            return units, suspects
+        self.take(not_applicable(left, "a target lies outside of the moved image"))
+        present = [[unit for unit in each if not gone(unit)] for each in (units, *suspects)]
+        return present[0], present[1:]
 
     def _keep(self, waves: Sequence[Wave]) -> None:
         self.take(played(waves))

@@ -21,11 +21,12 @@ from intrabench.reporting.page.tables import EFFORT
 from intrabench.results.current import current
 from intrabench.results.parts import read_rows
 from intrabench.specs import nearest
-from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
+from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate
 from intrabench.statistics.ranking import ranking
 from intrabench.statistics.scores import FailurePolicy, scores
 from intrabench.statistics.steps import steps
 from intrabench.statistics.superpixels import prompted
+from intrabench.statistics.sweeps import sweeps
 
 FORMATS = ("png", "svg", "pdf")
 
@@ -60,6 +61,7 @@ def write_figures(
     curves = curve_data(steps(rows, policy=policy), lines, how)
     with style():
         drawn = {f"dice_against_{key}": _curves(curves, number) for number, key in enumerate(EFFORT)}
+        drawn |= {f"dice_by_{kind}": figure for kind, figure in sweep_figures(swept_dice(scored, names, how)).items()}
         drawn["dice_by_size"] = _sizes(strata(scored), names)
         with suppress(IntraBenchError):  # no line has all data sets, so there is no ranking
             table = ranking(scored, ["line"], how).table
@@ -152,6 +154,58 @@ def rank_figure(ranked: Sequence[Mapping[str, Any]], names: Sequence[str], what:
     return figure
 
 
+def swept_dice(scored: pl.DataFrame, names: Mapping[int, str], how: Aggregation) -> pl.DataFrame:
+    """`sweeps` of the mean Dice of each line, `name`, per data set."""
+    means = aggregate(scored, ["line"], how).filter(pl.col("value").is_not_null())
+    named = means.with_columns(name=pl.col("line").replace_strict(names, return_dtype=pl.String), what=pl.lit("Dice"))
+    return sweeps(named.select("name", "what", "dataset", "value"))
+
+
+def sweep_figures(swept: pl.DataFrame) -> dict[str, Any]:
+    """For each kind of perturbation a figure: values against its strength.
+
+    swept: `sweeps` of rows with `name`, a curve each, and `what`, a panel for each of them and each data set.
+    """
+    return {
+        str(kind): _sweep(one, f"{kind}, {one['parameter'][0]}")
+        for (kind,), one in swept.group_by("kind", maintain_order=True)
+    }
+
+
+def _sweep(swept: pl.DataFrame, strength: str) -> Any:
+    from matplotlib.figure import Figure
+
+    names = swept["name"].unique().sort().to_list()
+    panels = swept.select("dataset", "what").unique(maintain_order=True).rows()
+    columns = min(len(panels), 3)
+    rows = ceil(len(panels) / columns)
+    figure = Figure(figsize=(2.6 * columns + 0.4, 2.2 * rows + 0.17 * ceil(len(names) / columns) + 0.3))
+    drawn = figure.subplots(rows, columns, squeeze=False).ravel()
+    handles: dict[str, Any] = {}
+    for panel, (dataset, what) in zip(drawn, panels, strict=False):
+        here = swept.filter((pl.col("dataset") == dataset) & (pl.col("what") == what))
+        for number, name in enumerate(names):
+            curve = here.filter(pl.col("name") == name).sort("strength")
+            if curve.height:
+                handles[name] = panel.plot(curve["strength"], curve["value"], **look(number), linewidth=1)[0]
+        panel.set(title=one_line(dataset), xlabel=strength, ylabel=what)
+        panel.grid(axis="y", linewidth=0.5, alpha=0.4)
+    for panel in drawn[len(panels) :]:
+        panel.remove()
+    shown = [name for name in names if name in handles]
+    figure.legend([handles[name] for name in shown], [*map(_in_legend, shown)], loc="outside lower left", ncols=columns)
+    return figure
+
+
+def as_svg(figure: Any) -> str:
+    """A figure as SVG, to stand in a page."""
+    content = BytesIO()
+    with style():
+        figure.savefig(content, format="svg", metadata={"Date": None})
+    text = content.getvalue().decode()
+    return text[text.index("<svg") :]
+
+
 def _sizes(means: pl.DataFrame, names: Mapping[int, str]) -> Any:
     """Dice of each line by thirds of the targets by volume."""
     from matplotlib.figure import Figure
@@ -186,7 +240,11 @@ def look(number: int) -> dict[str, Any]:
 
 
 def _name(line: Mapping[str, str]) -> str:
-    name = one_line(line["prompter"] + (f" ({line['notes']})" if line["notes"] else ""))
+    return _in_legend(line["prompter"] + (f" ({line['notes']})" if line["notes"] else ""))
+
+
+def _in_legend(name: str) -> str:
+    name = one_line(name)
     return f" {name}" if name.startswith("_") else name  # matplotlib leaves such names out of legends
 
 

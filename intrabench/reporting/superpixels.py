@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +12,22 @@ from intrabench.errors import IntraBenchError
 from intrabench.metrics import known
 from intrabench.names import one_line
 from intrabench.protocols.superpixels_paper import AVERAGED
-from intrabench.reporting.figures import logarithmic, look, rank_figure, style
+from intrabench.reporting.figures import logarithmic, look, rank_figure, style, sweep_figures
 from intrabench.results.current import current
 from intrabench.results.parts import read_rows
 from intrabench.specs import nearest
 from intrabench.statistics.resample import AVERAGE
 from intrabench.statistics.superpixels import Measured, measured
+from intrabench.statistics.sweeps import sweeps
 
 SHOWN = ("rec", "ue_np", "ev", "asa", "co", "cpu_s")
 """Metrics of the table by number of superpixels, unless others are asked for."""
 CURVES = ("rec", "ue_np", "ev", "cpu_s")
-TABLE3 = Path(__file__).parent / "reference" / "superpixels_table3.csv"
+SWEPT = ("rec", "ue_np", "sp")
+"""Metrics of which the paper shows robustness; `sp` counts connected superpixels here."""
+TABLE2, TABLE3 = (Path(__file__).parent / "reference" / f"superpixels_table{number}.csv" for number in (2, 3))
+MANY = 20_000
+"""The number of superpixels in Table 2."""
 PAPER = "Stutz, Hermans, Leibe, CVIU 2018"
 
 
@@ -81,18 +85,39 @@ def beside_published(found: Measured) -> pl.DataFrame:
     The paper tuned parameters on training images and averaged over five data sets, so only the order compares.
     """
     printed = pl.read_csv(TABLE3, comment_prefix="#")
-    ours = summary_table(found).with_columns(algorithm=pl.col("method").replace_strict(PRINTED, default=None))
-    ours = ours.filter(pl.col("algorithm").is_not_null()).select(
-        "dataset", "method", "algorithm", "AMR", "AUE", "rank", "numbers"
-    )
-    if ours.is_empty():
-        raise IntraBenchError(f"none of these methods is in the paper's table; it has {', '.join(PRINTED)}")
+    ours = _printed(summary_table(found)).select("dataset", "method", "algorithm", "AMR", "AUE", "rank", "numbers")
     return ours.join(
         printed.select("algorithm", AMR_paper="AMR", AUE_paper="AUE", rank_paper="avg_rank_printed"),
         on="algorithm",
         how="left",
         maintain_order="left",
     )
+
+
+def beside_many(found: Measured) -> pl.DataFrame:
+    """Rec, UE and EV at the number of superpixels next to `MANY` beside those of Table 2 (BSDS500), for common methods.
+
+    Raises:
+        IntraBenchError: the paper has none of the methods, or none was asked for as many superpixels.
+    """
+    printed = pl.read_csv(TABLE2, comment_prefix="#")
+    ours = _printed(found.curves).filter(pl.col("asked").is_between(MANY / 2, 2 * MANY))
+    if ours.is_empty():
+        raise IntraBenchError(f"Table 2 has {MANY} superpixels; run: intrabench superpixels run --segments {MANY}")
+    ours = ours.sort((pl.col("asked") / MANY).log().abs(), maintain_order=True)
+    ours = ours.group_by("dataset", "method", maintain_order=True).first().sort("dataset", "method")
+    ours = ours.select("dataset", "method", "algorithm", "asked", K="sp", Rec="rec", UE="ue_np", EV="ev")
+    published = printed.select("algorithm", pl.col("K", "Rec", "UE", "EV").name.suffix("_paper"))
+    return ours.join(published, on="algorithm", how="left", maintain_order="left")
+
+
+def _printed(lines: pl.DataFrame) -> pl.DataFrame:
+    """The lines of methods that the paper has, with its name as `algorithm`."""
+    named = lines.with_columns(algorithm=pl.col("method").replace_strict(PRINTED, default=None, return_dtype=pl.String))
+    named = named.filter(pl.col("algorithm").is_not_null())
+    if named.is_empty():
+        raise IntraBenchError(f"none of these methods is in the paper's tables; they have {', '.join(PRINTED)}")
+    return named
 
 
 PRINTED = {
@@ -140,17 +165,20 @@ def _curves(curves: pl.DataFrame) -> Any:
     return figure
 
 
+def robustness_figures(found: Measured) -> dict[str, Any]:
+    """For each kind of perturbation a figure: Rec, UE and the number of superpixels against its strength."""
+    curves = found.curves.with_columns(name=pl.format("{}, {}", "method", "asked"))
+    heads = {column: known.metric(column).head for column in SWEPT}
+    values = curves.select("name", "dataset", pl.col(SWEPT).cast(pl.Float64)).rename(heads)
+    swept = sweeps(
+        values.unpivot(index=["name", "dataset"], variable_name="what").filter(pl.col("value").is_not_null())
+    )
+    with style():
+        return sweep_figures(swept)
+
+
 def ranks_figure(found: Measured) -> Any:
     """Ranks by AMR + AUE and those in 95 % of the draws of patients."""
     table = found.ranked().table
     with style():
         return rank_figure(table.to_dicts(), table["method"].to_list(), "rank by AMR + AUE")
-
-
-def as_svg(figure: Any) -> str:
-    """A figure as SVG, to stand in a page."""
-    content = BytesIO()
-    with style():
-        figure.savefig(content, format="svg", metadata={"Date": None})
-    text = content.getvalue().decode()
-    return text[text.index("<svg") :]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.superpixels.base import Floats, SliceSuperpixels, steered
+from intrabench.superpixels.base import Floats, Picture, SliceSuperpixels, steered
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class Felzenszwalb(SliceSuperpixels):
     """
 
     name = "felzenszwalb"
+    version = "2"
     extra = "superpixels"
     requires = ("skimage",)
 
@@ -37,10 +38,15 @@ class Felzenszwalb(SliceSuperpixels):
 
         least = max(1, min(self.min_size, image.shape[0] * image.shape[1] // (4 * segments)))
 
-        def run(scale: float) -> NDArray[Any]:
-            return felzenszwalb(image, scale=scale, sigma=self.sigma, min_size=least, channel_axis=-1)
+        return felzenszwalb(image, scale=self.scale, sigma=self.sigma, min_size=least, channel_axis=-1)
 
-        return run(self.scale) if self.scale else steered(run, segments, 1e-2, 1e4)
+    def fitted(self, picture: Picture, segments: int) -> Felzenszwalb:
+        """With the `scale` for that number."""
+        if self.scale:
+            return self
+        return replace(
+            self, scale=steered(lambda x: replace(self, scale=x).segment(picture, segments), segments, 1e-2, 1e4)
+        )
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,7 @@ class Quickshift(SliceSuperpixels):
     """
 
     name = "quickshift"
+    version = "2"
     extra = "superpixels"
     requires = ("skimage",)
 
@@ -70,15 +77,20 @@ class Quickshift(SliceSuperpixels):
         colour = image.shape[-1] == 3
         lab = image if colour else image.repeat(3, axis=2) * np.float32(100.0)
 
-        def run(max_dist: float) -> NDArray[Any]:
-            return quickshift(
-                np.ascontiguousarray(lab, np.float64),
-                ratio=self.ratio,
-                kernel_size=self.kernel_size,
-                max_dist=max_dist,
-                convert2lab=colour,
-                rng=0,
-                channel_axis=-1,
-            )
+        return quickshift(
+            np.ascontiguousarray(lab, np.float64),
+            ratio=self.ratio,
+            kernel_size=self.kernel_size,
+            max_dist=self.max_dist,
+            convert2lab=colour,
+            rng=0,
+            channel_axis=-1,
+        )
 
-        return run(self.max_dist) if self.max_dist else steered(run, segments, 1.0, 200.0)
+    def fitted(self, picture: Picture, segments: int) -> Quickshift:
+        """With the `max_dist` for that number."""
+        if self.max_dist:
+            return self
+        return replace(
+            self, max_dist=steered(lambda x: replace(self, max_dist=x).segment(picture, segments), segments, 1.0, 200.0)
+        )

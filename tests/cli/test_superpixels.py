@@ -94,6 +94,23 @@ def test_results_are_verified_and_reported(say: Callable[..., Said]) -> None:
     assert "mathdefault" not in page
 
 
+def test_robustness_and_the_published_numbers_of_many(say: Callable[..., Said]) -> None:
+    words = (*RUN, "-m", "grid", "-m", "watershed", "--cases", "first:1")
+    strong = ("--perturb", "salt_pepper:p=0.2", "--perturb", "salt_pepper:p=0.4")
+    assert say(*words, "--segments", "60", "--perturb", "none", *strong).code == 0
+    assert say("superpixels", "report", "page.html", "--out", "out").code == 0
+    page = Path("page.html").read_text()
+    assert "<h2>Robustness</h2>" in page
+    assert "salt_pepper, p" in page
+    few = say("superpixels", "table", "--reference", "paper-k20000", "--out", "out")
+    assert (few.code, "run: intrabench superpixels run --segments 20000" in few.err) == (2, True)
+    assert say(*words, "--segments", "15000").code == 0
+    table = say("superpixels", "table", "--reference", "paper-k20000", "--out", "out", "--csv")
+    (line,) = pl.read_csv(table.out.encode()).rows(named=True)
+    assert (line["method"], line["algorithm"], line["asked"], line["UE_paper"]) == ("watershed", "W", 15000, 0.0377)
+    assert line["UE"] == pytest.approx(0, abs=0.01)  # one voxel each
+
+
 def test_an_annotation_of_chosen_targets_is_verified_too(say: Callable[..., Said]) -> None:
     for targets in (("--targets", "blob.1"), ()):
         assert say(*RUN, "-m", "grid", "--segments", "60", "--cases", "first:1", *targets).code == 0

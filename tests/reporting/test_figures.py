@@ -11,9 +11,10 @@ import pytest
 from PIL import Image
 
 from intrabench.errors import IntraBenchError
-from intrabench.reporting.figures import _curves, _sizes, rank_figure, write_figures
+from intrabench.reporting.figures import _curves, _sizes, rank_figure, sweep_figures, swept_dice, write_figures
 from intrabench.reporting.page.curve_data import curve_data
 from intrabench.reporting.page.lines import with_lines
+from intrabench.reporting.page.page import write_report
 from intrabench.reporting.page.strata import strata
 from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.ranking import ranking
@@ -87,6 +88,28 @@ def test_what_is_drawn_are_the_numbers() -> None:
     assert next(text.get_text() for text in ranked.axes[0].get_yticklabels()) in ("p:n=3, m", "p:n=3, n")
     sized = _sizes(strata(scored), names)
     assert next(line.get_label() for line in sized.axes[0].lines) == "small, 1 to 2 ml (2)"
+
+
+def test_a_curve_against_the_strength_of_a_perturbation(tmp_path: Path) -> None:
+    rows = pl.concat(
+        curve([0.5, dice], model=model, case=str(case), dataset=f"d{change}")
+        for model, slope in (("m", 1.0), ("_n", 0.5))
+        for case in range(6)
+        for change, dice in (("", 0.8), ("+noise", 0.8 - 0.1 * slope), ("+noise:sigma=0.3", 0.8 - 0.3 * slope))
+    )
+    rows, lines = with_lines(rows)
+    swept = swept_dice(scores(rows), dict(lines.select("line", "name").iter_rows()), AGGREGATIONS["protocol"])
+    figure = sweep_figures(swept)["noise"]
+    (panel,) = figure.axes
+    assert (panel.get_title(), panel.get_xlabel(), panel.get_ylabel()) == ("d", "noise, sigma", "Dice")
+    drawn = sorted([*map(tuple, line.get_xydata().round(6).tolist())] for line in panel.lines)
+    assert drawn == [[(0, 0.8), (0.1, 0.7), (0.3, 0.5)], [(0, 0.8), (0.1, 0.75), (0.3, 0.65)]]
+    results = store(tmp_path / "results", rows.drop("line", "name"))
+    assert "dice_by_noise" in {path.stem for path in write_figures(results, tmp_path / "figures", ["svg"])}
+    write_report(results, tmp_path / "page.html", targets=0)
+    page = (tmp_path / "page.html").read_text()
+    assert "<h2>Perturbed images</h2>" in page
+    assert page.count("<figure class=drawn>") == 1
 
 
 def test_what_cannot_be_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -95,12 +95,40 @@ def test_a_parameter_is_searched_for_the_number() -> None:
 
     def run(scale: float) -> np.ndarray:
         asked.append(scale)
-        return np.arange(100).reshape(10, 10) // max(1, int(scale))
+        return np.arange(100).reshape(1, 10, 10) // max(1, int(scale))
 
     found = steered(run, 20, 0.1, 1000)
-    assert abs(connected(found[None].astype(np.int32)).max() + 1 - 20) <= 5
-    assert len(asked) <= 10
-    assert steered(lambda scale: np.zeros((3, 3), int), 20, 0.1, 10).shape == (3, 3)
+    assert abs(connected(run(found).astype(np.int32)).max() + 1 - 20) <= 5
+    assert len(asked) <= 11
+    assert 0.1 < steered(lambda scale: np.zeros((1, 3, 3), int), 20, 0.1, 10) < 10
+
+
+def test_the_time_of_a_search_is_not_the_methods(picture: Picture, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+
+    @dataclass(frozen=True)
+    class Slow(Superpixels):
+        name = "slow"
+        parameter: float = 0.0
+
+        def fitted(self, picture: Picture, segments: int) -> Superpixels:
+            clock[0] += 100.0
+            return replace(self, parameter=2.0)
+
+        def segment(self, picture: Picture, segments: int) -> np.ndarray:
+            assert self.parameter == 2
+            clock[0] += 1.5
+            return np.zeros(picture.array.shape[:3], int)
+
+    monkeypatch.setattr("intrabench.superpixels.base.time.process_time", lambda: clock[0])
+    assert partition(Slow(), picture, 5).cpu_s == 1.5
+    for name, parameter in (("felzenszwalb", "scale"), ("quickshift", "max_dist")):
+        method = registry.make("superpixels", name)
+        found = method.fitted(picture, 40)
+        assert getattr(found, parameter) > 0
+        assert found.fitted(picture, 7) is found
+        labels = partition(method, picture, 40).labels
+        assert np.array_equal(labels, partition(found, picture, 40).labels)
 
 
 @pytest.fixture

@@ -107,7 +107,7 @@ def open_case(dataset: Dataset, case: str, root: Path | None = None) -> StoredCa
     found = index(dataset, case, root)
     if found is None:
         raise IntraBenchError(f"case {case} of {dataset.short_spec} is not in the store; {_remedy(dataset)}")
-    return StoredCase(_folder(dataset, case, root), found, _remedy(dataset), dataset.seen)
+    return StoredCase(_folder(dataset, case, root), found, _remedy(dataset), dataset.seen, dataset.moved)
 
 
 def to_download(dataset: Dataset, cases: Sequence[str] = (), root: Path | None = None) -> list[Source]:
@@ -142,6 +142,7 @@ def downloads_of(root: Path | None = None) -> Path:
 
 def verify(dataset: Dataset, root: Path | None = None) -> list[str]:
     """Compare downloads and stored cases with their checksums; return one sentence per difference."""
+    dataset = dataset.stored_as
     problems = [text for source in dataset.sources() for text in source.problems(downloads_of(root))]
     stored: list[CaseIndex] = []
     for case in dataset.cases():

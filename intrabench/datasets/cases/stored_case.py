@@ -66,13 +66,14 @@ class CaseIndex:
 class StoredCase:
     """A prepared case: its index, and its image and targets, which are read on demand.
 
-    seen: what becomes of the stored image before anybody sees it.
+    seen, moved: what becomes of the stored image, and of a target, before anybody sees it.
     """
 
     folder: Path
     index: CaseIndex
     remedy: str
     seen: Callable[[Volume], Volume] = lambda volume: volume
+    moved: Callable[[Target], Target] = lambda target: target
 
     @cached_property
     def volume(self) -> Volume:
@@ -106,9 +107,10 @@ class StoredCase:
         path = self.folder / TARGETS
         try:
             with Arrays(path) as bits:
-                return [self._target(bits, number) for number, info in enumerate(infos) if info.id in wanted]
+                found = [self._target(bits, number) for number, info in enumerate(infos) if info.id in wanted]
         except Exception as error:  # zip, zlib and numpy raise different exceptions for damaged files
             raise damaged(path, self.remedy) from error
+        return [self.moved(target) for target in found]
 
     def _target(self, bits: Mapping[str, Array], number: int) -> Target:
         infos = self.index.targets

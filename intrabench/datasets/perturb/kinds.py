@@ -1,4 +1,4 @@
-"""Perturbations of images: noise, blur, lower resolution and the like, each one class.
+"""Perturbations of intensities: noise, blur, lower resolution and the like, each one class.
 
 Those that batchgenerators has are taken from there, with fixed strength; noise that scikit-image has from there.
 """
@@ -6,49 +6,22 @@ Those that batchgenerators has are taken from there, with fixed strength; noise 
 from __future__ import annotations
 
 import random
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.datasets.perturb.base import Floats, IntensityChange, Perturbation, positive
 from intrabench.errors import IntraBenchError
-from intrabench.specs import spec_of
 
-Floats = NDArray[np.float32]
 EXTRA = "perturb"
 
 
 @dataclass(frozen=True)
-class Perturbation(ABC):
-    """Base: intensities ``(channel, z, y, x)`` in which 0 and 1 are the 0.5 and 99.5 percentiles of the image.
-
-    version: changes whenever the same image comes out differently.
-    """
-
-    name: ClassVar[str]
-    version: ClassVar[str] = "1"
-
-    @abstractmethod
-    def change(self, image: Floats, rng: np.random.Generator) -> NDArray[Any]:
-        """The changed intensities; `image` may be written into."""
-
-    @property
-    def spec(self) -> str:
-        """``name:key=value,...`` with every parameter."""
-        return spec_of(self)
-
-    def _positive(self, **values: float) -> None:
-        for name, value in values.items():
-            if not 0 < value < np.inf:
-                raise ValueError(f"{name} must be above 0")
-
-
-@dataclass(frozen=True)
-class Noise(Perturbation):
+class Noise(IntensityChange):
     """Gaussian noise of standard deviation `sigma`."""
 
     name = "noise"
@@ -56,7 +29,7 @@ class Noise(Perturbation):
     sigma: float = 0.1
 
     def __post_init__(self) -> None:
-        self._positive(sigma=self.sigma)
+        positive(sigma=self.sigma)
 
     def change(self, image: Floats, rng: np.random.Generator) -> NDArray[Any]:
         """Add it."""
@@ -67,7 +40,7 @@ class Noise(Perturbation):
 
 
 @dataclass(frozen=True)
-class RicianNoise(Perturbation):
+class RicianNoise(IntensityChange):
     """Rician noise, which magnitude images of MR have, of standard deviation `sigma`."""
 
     name = "rician"
@@ -75,7 +48,7 @@ class RicianNoise(Perturbation):
     sigma: float = 0.1
 
     def __post_init__(self) -> None:
-        self._positive(sigma=self.sigma)
+        positive(sigma=self.sigma)
 
     def change(self, image: Floats, rng: np.random.Generator) -> NDArray[Any]:
         """Add it to the magnitude."""
@@ -86,7 +59,7 @@ class RicianNoise(Perturbation):
 
 
 @dataclass(frozen=True)
-class SaltAndPepper(Perturbation):
+class SaltAndPepper(IntensityChange):
     """The share `p` of all voxels becomes 0 or 1, all channels together."""
 
     name = "salt_pepper"
@@ -94,7 +67,7 @@ class SaltAndPepper(Perturbation):
     p: float = 0.04
 
     def __post_init__(self) -> None:
-        self._positive(p=self.p)
+        positive(p=self.p)
         if self.p > 1:
             raise ValueError("p is a share, at most 1")
 
@@ -106,15 +79,16 @@ class SaltAndPepper(Perturbation):
 
 
 @dataclass(frozen=True)
-class PoissonNoise(Perturbation):
+class PoissonNoise(IntensityChange):
     """Poisson noise as of an image in which white is `counts` photons."""
 
     name = "poisson"
+    neutral = None
 
     counts: float = 100.0
 
     def __post_init__(self) -> None:
-        self._positive(counts=self.counts)
+        positive(counts=self.counts)
 
     def change(self, image: Floats, rng: np.random.Generator) -> NDArray[Any]:
         """Count photons; nothing is darker than black."""
@@ -122,7 +96,7 @@ class PoissonNoise(Perturbation):
 
 
 @dataclass(frozen=True)
-class Blur(Perturbation):
+class Blur(IntensityChange):
     """A Gaussian of standard deviation `sigma` in voxels."""
 
     name = "blur"
@@ -130,7 +104,7 @@ class Blur(Perturbation):
     sigma: float = 1.0
 
     def __post_init__(self) -> None:
-        self._positive(sigma=self.sigma)
+        positive(sigma=self.sigma)
 
     def change(self, image: Floats, rng: np.random.Generator) -> NDArray[Any]:
         """Smooth it; a picture only within its plane."""
@@ -143,15 +117,16 @@ class Blur(Perturbation):
 
 
 @dataclass(frozen=True)
-class Motion(Perturbation):
+class Motion(IntensityChange):
     """The mean of `voxels` neighbours along x, as if the patient or the camera had moved."""
 
     name = "motion"
+    neutral = 1.0
 
     voxels: int = 5
 
     def __post_init__(self) -> None:
-        self._positive(voxels=self.voxels)
+        positive(voxels=self.voxels)
 
     def change(self, image: Floats, rng: np.random.Generator) -> NDArray[Any]:
         """Average them."""
@@ -161,15 +136,16 @@ class Motion(Perturbation):
 
 
 @dataclass(frozen=True)
-class Gamma(Perturbation):
+class Gamma(IntensityChange):
     """Intensities, from their minimum to their maximum, to the power of `gamma`."""
 
     name = "gamma"
+    neutral = 1.0
 
     gamma: float = 1.5
 
     def __post_init__(self) -> None:
-        self._positive(gamma=self.gamma)
+        positive(gamma=self.gamma)
 
     def change(self, image: Floats, rng: np.random.Generator) -> NDArray[Any]:
         """Raise them."""
@@ -180,15 +156,16 @@ class Gamma(Perturbation):
 
 
 @dataclass(frozen=True)
-class Contrast(Perturbation):
+class Contrast(IntensityChange):
     """Distances to the mean intensity become `factor` times as large, within the range of the image."""
 
     name = "contrast"
+    neutral = 1.0
 
     factor: float = 0.5
 
     def __post_init__(self) -> None:
-        self._positive(factor=self.factor)
+        positive(factor=self.factor)
 
     def change(self, image: Floats, rng: np.random.Generator) -> NDArray[Any]:
         """Scale them."""
@@ -199,15 +176,16 @@ class Contrast(Perturbation):
 
 
 @dataclass(frozen=True)
-class LowResolution(Perturbation):
+class LowResolution(IntensityChange):
     """Resolution falls to `zoom` of it along each axis, and the image is brought back to its size."""
 
     name = "low_resolution"
+    neutral = 1.0
 
     zoom: float = 0.5
 
     def __post_init__(self) -> None:
-        self._positive(zoom=self.zoom)
+        positive(zoom=self.zoom)
         if self.zoom >= 1:
             raise ValueError("zoom is a share of the resolution, below 1")
 
@@ -222,7 +200,7 @@ class LowResolution(Perturbation):
 
 
 @dataclass(frozen=True)
-class BiasField(Perturbation):
+class BiasField(IntensityChange):
     """A smooth field multiplies intensities, as of coils in MR: from 1 - `strength` to 1 + `strength`.
 
     It is a random polynomial of the place, of second degree along each axis.
@@ -233,7 +211,7 @@ class BiasField(Perturbation):
     strength: float = 0.3
 
     def __post_init__(self) -> None:
-        self._positive(strength=self.strength)
+        positive(strength=self.strength)
         if self.strength >= 1:
             raise ValueError("strength must be below 1")
 
@@ -246,12 +224,9 @@ class BiasField(Perturbation):
         return image * (1 + self.strength * (2 * level - 1)).astype(np.float32)
 
 
-PERTURBATIONS: dict[str, type[Perturbation]] = {
-    one.name: one
-    for one in (
-        *(Noise, RicianNoise, SaltAndPepper, PoissonNoise, Blur, Motion, Gamma, Contrast, LowResolution, BiasField),
-    )
-}
+INTENSITIES: tuple[type[Perturbation], ...] = (
+    *(Noise, RicianNoise, SaltAndPepper, PoissonNoise, Blur, Motion, Gamma, Contrast, LowResolution, BiasField),
+)
 
 
 @contextmanager

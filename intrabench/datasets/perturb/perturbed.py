@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from intrabench.datasets.base import Dataset, DatasetCard, Files
-from intrabench.datasets.perturb.kinds import PERTURBATIONS, Perturbation
+from intrabench.datasets.perturb.base import Perturbation
+from intrabench.datasets.perturb.geometry import GEOMETRIES
+from intrabench.datasets.perturb.kinds import INTENSITIES
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.source import Source
 from intrabench.randomness import stream
@@ -21,7 +22,7 @@ from intrabench.target import Target
 from intrabench.versions import version_of
 from intrabench.volume import Volume
 
-PERCENTILES = (0.5, 99.5)
+PERTURBATIONS = {one.name: one for one in (*INTENSITIES, *GEOMETRIES)}
 NONE = "none"
 
 
@@ -29,7 +30,7 @@ NONE = "none"
 class Perturbed(Dataset):
     """``base+noise:sigma=0.1``: the cases and targets of a data set, with changed images.
 
-    Prompters see the same targets with the same random numbers, so differences are the model's.
+    Prompters see the same targets, which may be moved, with the same random numbers, so differences are the model's.
     """
 
     base: Dataset
@@ -74,6 +75,10 @@ class Perturbed(Dataset):
         """The perturbed image."""
         return perturbed(self.base.seen(volume), self.change, self.base.short_spec)
 
+    def moved(self, target: Target) -> Target:
+        """Where the target is in the perturbed image; it may have left it."""
+        return self.change.moved(self.base.moved(target))
+
     def cases(self) -> tuple[str, ...]:
         """Those of the data set."""
         return self.base.cases()
@@ -114,12 +119,7 @@ class Perturbed(Dataset):
 def perturbed(volume: Volume, change: Perturbation, dataset: str) -> Volume:
     """A changed image of the same type: whole numbers are rounded and kept in their range, pictures in 0 to 255."""
     array = volume.array
-    low, high = (float(end) for end in np.percentile(array, PERCENTILES))
-    span = high - low or 1.0
-    scaled = ((array.astype(np.float32) - low) / span).astype(np.float32)
-    channels = scaled[None] if scaled.ndim == 3 else np.moveaxis(scaled, -1, 0).copy()
-    found: Any = change.change(channels, stream("perturb", change.spec, dataset, volume.case)) * span + low
-    found = found[0] if scaled.ndim == 3 else np.moveaxis(found, 0, -1)
+    found = change.apply(volume, stream("perturb", change.spec, dataset, volume.case))
     if array.dtype.kind in "iu":
         ends = np.iinfo(array.dtype)
         found = np.clip(np.rint(found), ends.min, ends.max)

@@ -16,6 +16,7 @@ from intrabench.atomic import atomically, writing
 from intrabench.datasets.base import Dataset
 from intrabench.errors import IntraBenchError
 from intrabench.names import one_line
+from intrabench.reporting.figures import as_svg, style, sweep_figures, swept_dice
 from intrabench.reporting.page import credits, facts, tables
 from intrabench.reporting.page.chosen import chosen
 from intrabench.reporting.page.clicking import click_grid
@@ -52,6 +53,7 @@ _CONTENTS = {
     "curves": "Curves",
     "ranking-section": "Ranking",
     "sizes-section": "Sizes",
+    "perturbed-section": "Perturbed images",
     "clicking-section": "Where people click",
     "viewer": "Targets",
     "failures-section": "Failures",
@@ -98,13 +100,15 @@ def _content(
     rows, lines = with_lines(rows.drop(_UNUSED))
     scored = scores(rows, policy=policy)
     datasets, records = _datasets(results, rows), read_records(results)
+    grids = _tables(rows, scored, lines, how, policy)
+    absent = {f"{name}-section" for name in ("perturbed", "clicking") if not grids[name]}
     return {
         "title": "IntraBench report",
         "subtitle": f"Made on {datetime.now(UTC):%Y-%m-%d} by intrabench {version('intrabench')}",
-        "contents": _CONTENTS,
+        "contents": {id: name for id, name in _CONTENTS.items() if id not in absent},
         "facts": facts.summary(rows, scored),
         "warnings": facts.warnings(results, rows, scored),
-        **_tables(rows, scored, lines, how, policy),
+        **grids,
         **_viewer(results, rows, scored, datasets, targets),
         "data_credits": credits.of_datasets(datasets),
         "model_credits": credits.of_models(lines, records),
@@ -130,11 +134,21 @@ def _tables(
         "progress": tables.progress_grid(played, lines, how),
         **_ranking(scored, lines, how, {line for line, _ in seen}),
         "sizes": tables.size_grid(strata(scored), lines),
+        "perturbed": _perturbed(scored, lines, how),
         "clicking": click_grid(rows, policy),
         "failures": failures,
         "failures_left_out": left_out,
         "averaging": f"{how.description}; {policy.describe()}",
     }
+
+
+def _perturbed(scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation) -> dict[str, str]:
+    """A figure of Dice against strength for each kind of perturbation; without a sweep matplotlib is not needed."""
+    swept = swept_dice(scored, dict(lines.select("line", "name").iter_rows()), how)
+    if swept.is_empty():
+        return {}
+    with style():
+        return {kind: as_svg(figure) for kind, figure in sweep_figures(swept).items()}
 
 
 def _ranking(scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, seen: set[int]) -> dict[str, Any]:
@@ -216,6 +230,7 @@ def _render(content: Mapping[str, Any]) -> str:
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
     environment.filters["one_line"] = one_line
     environment.filters["breakable"] = lambda text: Markup(_BREAKS.sub(r"\1<wbr>", str(escape(one_line(str(text))))))
+    environment.filters["markup"] = Markup
     page = environment.get_template("page.html.jinja")
     here = files("intrabench.reporting.page")
     names = ("page.css", "page.js", "curves.js", "plane.js", "viewer.js")

@@ -12,13 +12,14 @@ import polars as pl
 
 from intrabench.atomic import atomically, writing
 from intrabench.errors import IntraBenchError
+from intrabench.reporting.figures import as_svg
 from intrabench.reporting.formats import formatted
 from intrabench.reporting.superpixels import (
-    as_svg,
     curve_figures,
     number_table,
     ranks_figure,
     read_measured,
+    robustness_figures,
     summary_table,
 )
 from intrabench.statistics.superpixels import Measured
@@ -40,6 +41,7 @@ def write_superpixels(results: Path, path: Path) -> None:
         "ranking": ranking,
         "ranking_notes": about,
         "curves": {name: as_svg(figure) for name, figure in curve_figures(found).items()},
+        "robustness": {kind: as_svg(figure) for kind, figure in robustness_figures(found).items()},
         "numbers": _html(number_table(found, [metric.column for metric in found.metrics if metric.column != "sp"])),
         "definitions": [(metric.head, _first_line(metric)) for metric in found.metrics],
     }

@@ -13,8 +13,7 @@ import pytest
 import intrabench
 from intrabench import registry
 from intrabench.datasets.cases import store
-from intrabench.datasets.perturb.kinds import PERTURBATIONS
-from intrabench.datasets.perturb.perturbed import parted, perturbation, perturbed
+from intrabench.datasets.perturb.perturbed import PERTURBATIONS, parted, perturbation, perturbed
 from intrabench.errors import IntraBenchError
 from intrabench.results.parts import read_rows
 from intrabench.volume import Volume
@@ -155,6 +154,8 @@ def test_prompts_are_the_same_and_rows_name_the_perturbation(say: Callable[..., 
         ("salt_pepper:p=2", "p is a share, at most 1"),
         ("low_resolution:zoom=1", "zoom is a share of the resolution, below 1"),
         ("bias_field:strength=1", "strength must be below 1"),
+        ("rotation:degrees=0", "degrees must be a number other than 0"),
+        ("shear:share=inf", "share must be a number other than 0"),
         ("noise:amount=1", "there is no parameter 'amount'"),
     ],
 )
