@@ -15,6 +15,7 @@ from intrabench.cli.clickability import clickability_app
 from intrabench.cli.console import echo
 from intrabench.cli.data import data_app
 from intrabench.cli.output import Output
+from intrabench.cli.rate import rate_app
 from intrabench.cli.report import add_reports
 from intrabench.cli.results import add_results
 from intrabench.cli.run import add_runs
@@ -52,6 +53,7 @@ app.add_typer(data_app, name="data")
 app.add_typer(clickability_app, name="clickability")
 app.add_typer(weights_app, name="weights")
 app.add_typer(superpixels_app, name="superpixels")
+app.add_typer(rate_app, name="rate")
 
 
 def _version(asked: bool) -> None:

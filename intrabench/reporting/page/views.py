@@ -94,7 +94,7 @@ def view(volume: Volume, target: Target, window: Window) -> dict[str, Any]:
     }
     if colour:
         return shared | {"scan": _text(scan.astype(np.uint8))}
-    levels, presets, start = _windows(scan, volume.is_ct)
+    levels, presets, start = windows(scan, volume.is_ct)
     codes = np.searchsorted((levels[1:] + levels[:-1]) / 2, scan).astype(np.uint8)
     steps = np.diff(codes, axis=2, prepend=np.uint8(0))  # differences of neighbours compress better
     return shared | {
@@ -142,7 +142,7 @@ def _factor(box: Box, spacing_mm: Sequence[float], budget: int) -> tuple[int, in
     return 64, 64, 64
 
 
-def _windows(scan: NDArray[Any], is_ct: bool) -> tuple[NDArray[np.float64], list[tuple[str, float, float]], int]:
+def windows(scan: NDArray[Any], is_ct: bool) -> tuple[NDArray[np.float64], list[tuple[str, float, float]], int]:
     """The values of the 256 grey levels, the selectable grey-value windows, and the index of the initial one."""
     if is_ct:
         return _CT_LEVELS, list(_CT_RANGES), int(np.median(scan) < -400)  # mostly air: the lung

@@ -1,0 +1,161 @@
+"""Commands for blind rating of masks by people: design, serve, bundle, import, table, export."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from intrabench.cli.console import echo
+from intrabench.cli.results import Out
+from intrabench.cli.shared import Plugins, add_plugins, flag
+from intrabench.errors import several
+
+if TYPE_CHECKING:
+    from intrabench.people.rating.study import Study
+
+rate_app = typer.Typer(help="Have people rate masks blindly, in the browser.", no_args_is_help=True)
+
+Folder = Annotated[Path, typer.Argument(metavar="STUDY", help="Folder of the study.")]
+
+
+@rate_app.command("design")
+def rate_design(
+    folder: Folder,
+    out: Out = None,
+    title: Annotated[str, typer.Option("--title", help="What raters see at the top; no names of patients.")] = "",
+    inputs: Annotated[int, typer.Option("--inputs", help="How many targets with their prompts are rated.")] = 20,
+    rater: Annotated[list[str], typer.Option("--rater", help="Code of a rater, e.g. r1; give each.")] = ["r1", "r2"],  # noqa: B006
+    each: Annotated[int, typer.Option("--each", help="Raters of each input. Default: all.")] = 0,
+    anchors: Annotated[
+        float, typer.Option("--anchors", help="Share of inputs whose truth and a damaged mask are hidden among them.")
+    ] = 0.2,
+    repeats: Annotated[float, typer.Option("--repeats", help="Share of masks that a rater gets twice.")] = 0.1,
+    training: Annotated[int, typer.Option("--training", help="Masks with feedback at the beginning.")] = 4,
+    pairs: Annotated[bool, flag("--pairs", help="Ask which of two masks is better, instead of scores.")] = False,
+    clinical: Annotated[bool, flag("--clinical", help="Also ask: accept, minor edit, major edit or reject?")] = False,
+    round: Annotated[int | None, typer.Option("--round", help="State after this round. Default: the last.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of everything that is left to chance.")] = 0,
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
+    """Make a study from a run with --save-masks: who rates which masks, in which order."""
+    from intrabench.people.rating.design import Plan, Question, design
+    from intrabench.workspace import results_folder
+
+    add_plugins(plugin)
+    questions: tuple[Question, ...] = (("pair" if pairs else "score"), *(("clinical",) if clinical else ()))
+    plan = Plan(
+        **({"title": title} if title else {}),
+        inputs=inputs,
+        raters=tuple(rater),
+        each=each,
+        anchors=anchors,
+        repeats=repeats,
+        training=training,
+        questions=questions,
+        round=round,
+        seed=seed,
+    )
+    study, notes = design(results_folder(out), folder, plan)
+    for code in study.raters:
+        echo(f"{code} rates {several(len(study.order(code)), 'mask')}")
+    echo(*notes, err=True)
+    echo(f"wrote {folder}; next: intrabench rate serve {folder}")
+
+
+@rate_app.command("serve")
+def rate_serve(
+    folder: Folder,
+    host: Annotated[
+        str, typer.Option("--host", help="Address to listen at; 0.0.0.0 for all. Default: only this machine.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", help="0: any free one.")] = 8750,
+) -> None:
+    """Serve a study, and print the link of each rater; Ctrl-C ends it, and no answer is lost."""
+    from intrabench.people.serving import links, serve
+
+    study = _study(folder)
+    from intrabench.people.rating.server import make_app
+
+    def ready(address: str) -> None:
+        echo(*links(address, study.tokens))
+        echo("give each rater their own link; Ctrl-C ends the server", err=True)
+        if host not in ("127.0.0.1", "localhost", "::1"):
+            echo(
+                "the connection is not encrypted; put a proxy with TLS before it outside of a trusted network", err=True
+            )
+
+    serve(lambda hosts: make_app(study, hosts), host, port, ready)
+
+
+@rate_app.command("bundle")
+def rate_bundle(
+    folder: Folder,
+    to: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder to write, to be copied to the rater.")],
+    rater: Annotated[str, typer.Option("--rater", help="Code of the rater.")],
+) -> None:
+    """Write the study for a rater without a network: a folder whose index.html opens in a browser."""
+    from intrabench.people.rating.bundle import write_bundle
+
+    write_bundle(_study(folder), rater, to)
+    echo(f"wrote {to}; open {to / 'index.html'}, and read what it saves: intrabench rate import {folder} FILE")
+
+
+@rate_app.command("import")
+def rate_import(
+    folder: Folder, file: Annotated[Path, typer.Argument(help="File that the page of a bundle saved.")]
+) -> None:
+    """Read the answers that a rater saved from a bundle; the same file again changes nothing."""
+    from intrabench.people.rating.bundle import import_answers
+
+    stored, problems = import_answers(_study(folder), file)
+    echo(f"{several(stored, 'answer')} of {file} in {folder}")
+    echo(*problems, err=True)
+    if problems:
+        raise typer.Exit(1)
+
+
+@rate_app.command("table")
+def rate_table(
+    folder: Folder,
+    format: Annotated[str, typer.Option(help="text, csv, markdown, latex or html")] = "text",
+) -> None:
+    """Tabulate what raters said: means, differences, agreement, anchors, correlation with Dice."""
+    from intrabench.cli.console import print_frame
+    from intrabench.people.rating.analysis import Analysis, long
+    from intrabench.people.rating.sections import sections
+    from intrabench.reporting.formats import check_format, formatted
+    from intrabench.reporting.table import readable
+
+    check_format(format)
+    for heading, frame in sections(Analysis(long(_study(folder)))):
+        if frame.is_empty():
+            continue
+        if format == "text":
+            print_frame(readable(frame), heading)
+        else:
+            echo(f"# {heading}", *formatted(frame, format).removesuffix("\n").split("\n"), "")
+
+
+@rate_app.command("export")
+def rate_export(folder: Folder, file: Annotated[Path, typer.Argument(help="FILE.csv or FILE.parquet")]) -> None:
+    """Write all answers with what each mask was, one line each."""
+    from intrabench.people.rating.analysis import long
+    from intrabench.people.rating.sections import export_answers
+
+    answers = long(_study(folder))
+    export_answers(answers, file)
+    echo(f"wrote {several(len(answers), 'answer')} to {file}")
+
+
+def _study(folder: Path) -> Study:
+    from intrabench.errors import IntraBenchError
+
+    try:
+        from intrabench.people import guard  # noqa: F401
+    except ImportError as error:
+        raise IntraBenchError("rating needs starlette; run: pip install 'intrabench[people]'") from error
+    from intrabench.people.rating.study import Study
+
+    return Study.open(folder)

@@ -1,0 +1,1 @@
+"""People in the browser: rating masks, and what else needs a person."""

@@ -1,0 +1,1 @@
+"""Blind rating of masks: the design of a study, its server, its answers and their analysis."""

@@ -1,0 +1,168 @@
+"""The answers of raters, in SQLite: each is on the disk before the page is told that it counts."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from intrabench.errors import IntraBenchError
+from intrabench.people.rating import guideline
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS answers (
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, rater TEXT NOT NULL, place INTEGER NOT NULL, job TEXT NOT NULL,
+    score INTEGER, clinical TEXT, pair TEXT, skip TEXT, errors TEXT NOT NULL, seconds REAL NOT NULL,
+    paused_seconds REAL NOT NULL, views INTEGER NOT NULL, guideline TEXT NOT NULL, at TEXT NOT NULL,
+    undone TEXT
+);
+CREATE UNIQUE INDEX IF NOT EXISTS one_answer ON answers (rater, place) WHERE undone IS NULL;
+CREATE UNIQUE INDEX IF NOT EXISTS one_undo ON answers (undone);
+CREATE TABLE IF NOT EXISTS trained (rater TEXT PRIMARY KEY, at TEXT NOT NULL);
+"""
+
+
+class Taken(IntraBenchError):
+    """Somebody, perhaps another tab, has answered already, or there is nothing to take back."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer. seconds: of work, without pauses; by a clock that only runs forwards. views: changes of the slice."""
+
+    id: str
+    rater: str
+    place: int
+    job: str
+    score: int | None = None
+    clinical: str | None = None
+    pair: str | None = None
+    skip: str | None = None
+    errors: tuple[str, ...] = ()
+    seconds: float = 0.0
+    paused_seconds: float = 0.0
+    views: int = 0
+
+
+class Answers:
+    """The database of a study. Several threads may use it, and several processes may have it open."""
+
+    def __init__(self, path: Path) -> None:
+        self._lock = threading.Lock()
+        try:
+            self._base = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
+            self._base.execute("PRAGMA journal_mode=WAL")
+            self._base.execute("PRAGMA synchronous=FULL")
+            self._base.executescript(_SCHEMA)
+        except sqlite3.Error as error:
+            raise IntraBenchError(f"{path} cannot be opened ({error}); repair it or move it away") from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._base.close()
+
+    def add(self, answer: Answer) -> None:
+        """Store an answer; one that is there already by its id is stored once.
+
+        Raises:
+            Taken: this place of the rater has another answer.
+            OSError: it cannot be stored, such as on a full disk.
+        """
+        values = (
+            *(
+                answer.id,
+                answer.rater,
+                answer.place,
+                answer.job,
+                answer.score,
+                answer.clinical,
+                answer.pair,
+                answer.skip,
+            ),
+            *(
+                json.dumps(answer.errors),
+                answer.seconds,
+                answer.paused_seconds,
+                answer.views,
+                guideline.VERSION,
+                _now(),
+            ),
+        )
+        with self._lock:
+            known = self._one("SELECT rater, place, job FROM answers WHERE id = ?", answer.id)
+            if known is not None:
+                if known != (answer.rater, answer.place, answer.job):
+                    raise Taken("this answer was given for another mask")
+                return
+            try:
+                marks = ", ".join("?" * len(values))
+                self._run(
+                    "INSERT INTO answers (id, rater, place, job, score, clinical, pair, skip, errors, seconds, "
+                    f"paused_seconds, views, guideline, at) VALUES ({marks})",
+                    *values,
+                )
+            except sqlite3.IntegrityError as error:
+                raise Taken("this mask has been answered already, perhaps in another tab") from error
+
+    def undo(self, rater: str, place: int, id: str) -> None:
+        """Take back the newest answer of a rater, if it is of this place and no undo came before it.
+
+        id: of the undo; the same one again changes nothing.
+
+        Raises:
+            Taken: that is not possible.
+        """
+        with self._lock:
+            if self._one("SELECT 1 FROM answers WHERE undone = ?", id) is not None:
+                return
+            newest = self._one(
+                "SELECT number, place, undone FROM answers WHERE rater = ? ORDER BY number DESC LIMIT 1", rater
+            )
+            if newest is None or newest[1] != place or newest[2] is not None:
+                raise Taken("only the last answer can be taken back, and only once")
+            self._run("UPDATE answers SET undone = ? WHERE number = ?", id, newest[0])
+
+    def done(self, rater: str) -> list[int]:
+        """The places that a rater has answered, ascending."""
+        with self._lock:
+            found = self._base.execute(
+                "SELECT place FROM answers WHERE rater = ? AND undone IS NULL ORDER BY place", (rater,)
+            ).fetchall()
+        return [place for (place,) in found]
+
+    def train(self, rater: str) -> None:
+        """Keep that a rater went through the training."""
+        with self._lock:
+            self._run("INSERT OR IGNORE INTO trained VALUES (?, ?)", rater, _now())
+
+    def trained(self, rater: str) -> bool:
+        """Whether a rater went through the training."""
+        with self._lock:
+            return self._one("SELECT 1 FROM trained WHERE rater = ?", rater) is not None
+
+    def all(self) -> list[dict[str, Any]]:
+        """All answers that count, in the order in which they came."""
+        with self._lock, closing(self._base.cursor()) as cursor:
+            cursor.execute("SELECT * FROM answers WHERE undone IS NULL ORDER BY number")
+            names = [column[0] for column in cursor.description]
+            rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        return [{**row, "errors": json.loads(row["errors"])} for row in rows]
+
+    def _one(self, statement: str, *values: Any) -> tuple[Any, ...] | None:
+        found: tuple[Any, ...] | None = self._base.execute(statement, values).fetchone()
+        return found
+
+    def _run(self, statement: str, *values: Any) -> None:
+        try:
+            self._base.execute(statement, values)
+        except sqlite3.OperationalError as error:  # the disk is full, or the file is locked for too long
+            raise OSError(f"the answer could not be stored ({error})") from error
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

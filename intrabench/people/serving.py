@@ -1,0 +1,62 @@
+"""Serve a page of ours until it is interrupted."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from intrabench.errors import IntraBenchError
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+LOCAL = ("127.0.0.1", "localhost", "::1")
+
+
+def serve(make: Callable[[frozenset[str]], ASGIApp], host: str, port: int, ready: Callable[[str], None]) -> None:
+    """Run an app on `host`; `port` 0: any free one. ready: gets the address, once it can be opened.
+
+    make: the app, from the names by which it may be called.
+
+    Raises:
+        IntraBenchError: the extra is not installed, or the port is taken.
+    """
+    try:
+        import uvicorn
+    except ImportError as error:
+        raise IntraBenchError(
+            "serving pages needs uvicorn and starlette; run: pip install 'intrabench[people]'"
+        ) from error
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen(128)  # who opens a link at once waits
+    except OSError as error:
+        listening.close()
+        raise IntraBenchError(
+            f"--host {host} --port {port} cannot be used ({error.strerror or error}); give another --port"
+        ) from error
+    everywhere = host in ("0.0.0.0", "::")
+    names = frozenset({*LOCAL, host, *([socket.gethostname(), socket.getfqdn(), *_addresses()] if everywhere else [])})
+    shown = socket.gethostname() if everywhere else host
+    ready(f"http://{f'[{shown}]' if ':' in shown else shown}:{listening.getsockname()[1]}/")
+    settings = uvicorn.Config(make(names), log_level="warning", access_log=False, server_header=False)
+    with listening, suppress(KeyboardInterrupt):  # the usual end, after open requests were answered
+        uvicorn.Server(settings).run(sockets=[listening])
+
+
+def _addresses() -> list[str]:
+    """The addresses of this machine."""
+    try:
+        return [str(found[4][0]) for found in socket.getaddrinfo(socket.gethostname(), None)]
+    except OSError:
+        return []
+
+
+def links(address: str, tokens: Mapping[str, str]) -> list[str]:
+    """A line for each person with the link that has their token; what is behind # never stands in a server's log."""
+    return [f"{who}: {address}#{token}" for who, token in tokens.items()]

@@ -1,0 +1,85 @@
+"""A study on a disk, and the file that comes back."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from intrabench.people.rating.answers import Answers
+from intrabench.people.rating.study import Study
+from tests.conftest import Said
+from tests.people.rating.conftest import answer
+
+
+def content(path: Path) -> tuple[str, Any]:
+    """The name and the data of a script."""
+    text = path.read_text()
+    assert text.startswith("bundled(")
+    name, _, rest = text.removeprefix("bundled(").partition(", ")
+    return json.loads(name), json.loads(rest.rstrip().removesuffix(");"))
+
+
+def test_a_bundle_has_all_that_its_rater_needs(say: Callable[..., Said], study: Study, tmp_path: Path) -> None:
+    said = say("rate", "bundle", str(study.folder), str(tmp_path / "bundle"), "--rater", "r2")
+    assert said.code == 0, said.err
+    files = dict(map(content, (tmp_path / "bundle" / "data").glob("*.js")))
+    about = files["study"]
+    assert (about["rater"], about["order"]) == ("r2", study.order("r2"))
+    for job in {*about["order"], *about["training"]}:
+        page = files[f"job-{job}"]
+        assert page == json.loads((study.folder / "jobs" / f"{job}.json").read_text())
+        slab = base64.b64decode(files[f"image-{page['case']}-0"])
+        assert slab == (study.folder / "images" / page["case"] / "0.gz").read_bytes()
+    text = "".join(path.read_text() for path in (tmp_path / "bundle").rglob("*.*"))
+    assert "window.BUNDLE = true" in text
+    assert not any(secret in text for secret in ("random_walker", "box_fill", study.tokens["r2"]))
+    again = say("rate", "bundle", str(study.folder), str(tmp_path / "bundle"), "--rater", "r2")
+    assert (again.code, "exists already" in again.err) == (2, True)
+    nobody = say("rate", "bundle", str(study.folder), "b", "--rater", "r3")
+    assert (nobody.code, "--rater r3 is not in this study; it has r1, r2" in nobody.err) == (2, True)
+
+
+def test_answers_come_back_once(say: Callable[..., Said], study: Study, tmp_path: Path) -> None:
+    given = [answer(study, "r1", place) for place in range(3)]
+    file = tmp_path / "answers-r1.json"
+    file.write_text(json.dumps({"study": "A study", "rater": "r1", "answers": given}))
+    for _ in range(2):
+        said = say("rate", "import", str(study.folder), str(file))
+        assert (said.code, "3 answers of" in said.out) == (0, True), said.err
+    stored = Answers(study.answers_file)
+    assert stored.done("r1") == [0, 1, 2]
+    assert len(stored.all()) == 3
+    bad = [{**given[0], "score": 99}, {**given[1], "id": "another-one"}, {**answer(study, "r1", 4), "seen": []}, 7]
+    file.write_text(json.dumps({"study": "A study", "rater": "r1", "answers": [*bad, answer(study, "r1", 3)]}))
+    said = say("rate", "import", str(study.folder), str(file))
+    assert said.code == 1
+    assert "1 answer of" in said.out
+    for sentence in (
+        "answer 1: score is not",
+        "answer 2: this mask has been",
+        "answer 3: look at all",
+        "answer 4: it is",
+    ):
+        assert sentence in said.err
+    assert stored.done("r1") == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{", "is not valid JSON"),
+        ("{}", "has no answers of the study 'A study'"),
+        ('{"study": "another", "rater": "r1", "answers": []}', "has no answers of the study 'A study'"),
+        ('{"study": "A study", "rater": "r9", "answers": []}', "is of 'r9', who is not in this study"),
+    ],
+)
+def test_files_that_are_none(say: Callable[..., Said], study: Study, tmp_path: Path, text: str, sentence: str) -> None:
+    (tmp_path / "a.json").write_text(text)
+    said = say("rate", "import", str(study.folder), str(tmp_path / "a.json"))
+    assert said.code == 2
+    assert sentence in said.err

@@ -1,0 +1,197 @@
+"""The server of a study: what it gives, what it refuses, and that no answer is lost or doubled."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from intrabench.people.guard import BURST, LARGEST, Rates
+from intrabench.people.rating.answers import Answers
+from intrabench.people.rating.study import Study
+from tests.people.rating.conftest import Client, Running, answer, running
+
+
+@pytest.fixture(scope="module")
+def shared(designed: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, Study]]:
+    """A server that several tests ask; each rates other places."""
+    import shutil
+
+    folder = tmp_path_factory.mktemp("served") / "study"
+    shutil.copytree(designed, folder)
+    with running(folder) as server:
+        yield server, Study.open(folder)
+
+
+def test_a_rater_gets_the_study_and_its_jobs(shared: tuple[Running, Study]) -> None:
+    server, study = shared
+    client = server.client("r1")
+    status, page = Client(client.address).ask("")
+    assert (status, b"<html" in page.lower()) == (200, True)
+    status, about = client.ask("api/study")
+    assert (status, about["title"], about["rater"]) == (200, "A study", "r1")
+    assert (about["order"], about["trained"]) == (study.order("r1"), False)
+    status, job = client.ask(f"api/job/{about['order'][0]}")
+    assert (status, job["id"]) == (200, about["order"][0])
+    case = about["cases"][job["case"]]
+    status, slab = client.ask(f"api/image/{job['case']}/0", **{"Accept-Encoding": "gzip"})
+    assert (status, slab[:2]) == (200, b"\x1f\x8b")  # compressed as it lies there
+    assert case["shape"] == [12, 40, 44]
+    assert client.ask("api/trained", {}) == (200, {})
+    assert client.ask("api/study")[1]["trained"] is True
+
+
+@pytest.mark.parametrize(
+    "path", ["api/job/nothing", "api/image/c9/0", "api/image/c1/77", "api/image/c1/-1", "key.json"]
+)
+def test_there_is_nothing_else(shared: tuple[Running, Study], path: str) -> None:
+    assert shared[0].client("r1").ask(path)[0] == 404
+
+
+def test_every_request_needs_a_token_and_comes_from_the_page(shared: tuple[Running, Study]) -> None:
+    server, study = shared
+    client = server.client("r1")
+    job = study.order("r1")[0]
+    for path in ("api/study", f"api/job/{job}", "api/image/c1/0", "key.json"):
+        assert Client(client.address).ask(path)[0] == 401
+        assert Client(client.address, "x" * 32).ask(path)[0] == 401
+        assert Client(client.address, "ü").ask(path, **{"Authorization": "Bearer \xfc"})[0] == 401
+    host = client.address.split("/")[2]
+    assert client.ask("api/study", Origin=f"http://{host}")[0] == 200
+    assert client.ask("api/study", Origin="http://evil.example")[0] == 403
+    assert client.ask("api/study", Origin="null")[0] == 403
+    assert client.ask("api/study", Host="evil.example:80")[0] == 421
+    assert client.ask("api/study", Host=f"localhost:{server.port}")[0] == 200
+
+
+def test_answers_are_stored_once_and_taken_back_once(shared: tuple[Running, Study]) -> None:
+    server, study = shared
+    client = server.client("r1")
+    assert client.ask("api/answers", answer(study, "r1", 2)) == (200, {"done": [2]})
+    assert client.ask("api/answers", answer(study, "r1", 2)) == (200, {"done": [2]})
+    status, said = client.ask("api/answers", answer(study, "r1", 2, id="another-tab"))
+    assert (status, said["error"]) == (409, "this mask has been answered already, perhaps in another tab")
+    assert client.ask("api/answers", answer(study, "r1", 3, score=None, skip="image"))[0] == 200
+    assert client.ask("api/undo", {"id": "undo-0001", "place": 3}) == (200, {"done": [2]})
+    assert client.ask("api/undo", {"id": "undo-0001", "place": 3}) == (200, {"done": [2]})
+    assert client.ask("api/undo", {"id": "undo-0002", "place": 2})[0] == 409
+    assert client.ask("api/study")[1]["done"] == [2]
+    assert server.client("r2").ask("api/study")[1]["done"] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"score": 11}, "score is not as expected; reload the page"),
+        ({"score": 7.5}, "score is not as expected"),
+        ({"score": True}, "score is not as expected"),
+        ({"score": None}, "answer every question, or skip the mask"),
+        ({"clinical": "accept"}, "that is not asked in this study"),
+        ({"seconds": -1}, "seconds is not as expected"),
+        ({"seen": []}, "look at all slices of the structure first; slice"),
+        ({"skip": "image"}, "a mask is rated or skipped, not both"),
+        ({"skip": "tired", "score": None}, "give one of the reasons to skip"),
+        ({"errors": ["ugly"]}, "there is no such kind of error"),
+        ({"errors": ["holes", "holes"]}, "there is no such kind of error"),
+        ({"job": "j0000000000"}, "this mask is not yours to rate"),
+        ({"place": 99}, "this mask is not yours to rate"),
+        ({"id": "../../etc"}, "id is not as expected"),
+        ({"extra": 1}, "extra is not as expected"),
+    ],
+)
+def test_what_is_no_answer_is_refused_with_a_sentence(
+    shared: tuple[Running, Study], change: dict[str, object], sentence: str
+) -> None:
+    server, study = shared
+    status, said = server.client("r2").ask("api/answers", answer(study, "r2", 5, **change))
+    assert status == 422
+    assert sentence in said["error"]
+    assert 5 not in server.client("r2").ask("api/study")[1]["done"]
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b"\xff", b"null", b'{"id": NaN}', b"[" * 30_000])
+def test_what_is_no_json_is_refused(shared: tuple[Running, Study], body: bytes) -> None:
+    assert shared[0].client("r2").ask("api/answers", body)[0] == 422
+
+
+def test_large_posts_and_too_many_are_refused(shared: tuple[Running, Study]) -> None:
+    client = shared[0].client("r2")
+    assert client.ask("api/answers", b"x" * (LARGEST + 1))[0] == 413
+    clock = [0.0]
+    rates = Rates(lambda: clock[0])
+    assert [rates.allow("a") for _ in range(int(BURST) + 2)] == [True] * int(BURST) + [False] * 2
+    assert rates.allow("b")
+    clock[0] += 0.25
+    assert [rates.allow("a") for _ in range(3)] == [True, True, False]
+
+
+def test_a_killed_server_loses_and_doubles_nothing(study: Study) -> None:
+    """It is killed while answers come in; what it confirmed is there, and what is sent again is stored once."""
+    places = range(len(study.order("r1")))
+    confirmed: set[tuple[str, int]] = set()
+    with running(study.folder) as server, ThreadPoolExecutor(4) as pool:
+        clients = {rater: server.client(rater) for rater in study.raters}
+
+        def send(rater: str, place: int) -> None:
+            try:
+                if clients[rater].ask("api/answers", answer(study, rater, place))[0] == 200:
+                    confirmed.add((rater, place))
+            except OSError:
+                pass
+            if len(confirmed) == 9:
+                server.process.send_signal(signal.SIGKILL)
+
+        list(pool.map(lambda one: send(*one), [(rater, place) for place in places for rater in clients]))
+        port = server.port
+    assert 9 <= len(confirmed) < 2 * len(places)
+    stored = Answers(study.answers_file)
+    known = {(row["rater"], row["place"]) for row in stored.all()}
+    stored.close()
+    assert confirmed <= known
+    with running(study.folder, port) as server:  # the same link goes on
+        for rater in study.raters:
+            client = server.client(rater)
+            for place in places:
+                assert client.ask("api/answers", answer(study, rater, place))[0] == 200
+            assert client.ask("api/study")[1]["done"] == list(places)
+    stored = Answers(study.answers_file)
+    assert len(stored.all()) == 2 * len(places)
+    stored.close()
+
+
+def test_a_server_ends_by_an_interrupt(study: Study) -> None:
+    with running(study.folder) as server:
+        assert server.client("r1").ask("api/answers", answer(study, "r1", 0))[0] == 200
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(20) == 0
+        assert server.process.stderr is not None
+        assert "Traceback" not in server.process.stderr.read()
+    taken = Running(study.folder)
+    try:
+        with pytest.raises(AssertionError):  # it prints no link
+            Running(study.folder, taken.port)
+    finally:
+        taken.process.kill()
+        taken.process.communicate()
+
+
+def test_a_full_disk_is_told_and_the_answer_can_be_sent_again(study: Study) -> None:
+    from starlette.requests import Request
+
+    from intrabench.people.rating.server import Posted, _posted
+
+    async def body() -> dict[str, object]:
+        return {"type": "http.request", "body": json.dumps(answer(study, "r1", 0)).encode(), "more_body": False}
+
+    def full(posted: Posted) -> None:
+        raise OSError("the answer could not be stored (database or disk is full)")
+
+    import asyncio
+
+    request = Request({"type": "http", "method": "POST", "headers": [], "path": "/"}, body)  # type: ignore[arg-type]
+    found = asyncio.run(_posted(request, Posted, full, list))
+    assert (found.status_code, b"kept in this browser and sent again" in bytes(found.body)) == (507, True)
