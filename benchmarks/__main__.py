@@ -28,6 +28,7 @@ NAMES = (
     "gpu-share",
     "davis",
     "superpixels",
+    "rating",
 )
 
 

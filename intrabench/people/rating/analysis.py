@@ -13,8 +13,15 @@ from intrabench.errors import IntraBenchError
 from intrabench.people.rating.answers import Answers
 from intrabench.people.rating.inputs import INPUT
 from intrabench.people.rating.study import Study
-from intrabench.statistics import agreement
 from intrabench.statistics.aggregate import AGGREGATIONS
+from intrabench.statistics.agreement import (
+    bradley_terry,
+    d_prime,
+    icc,
+    krippendorff_alpha,
+    spread_per_unit,
+    within_one,
+)
 from intrabench.statistics.resample import intervals
 from intrabench.statistics.significance import holm, per_patient, signed_rank
 
@@ -126,13 +133,13 @@ class Analysis:
     def agreement(self) -> dict[str, float | None]:
         """How far raters agree, in words and numbers."""
         ratings = self.matrix()
-        icc = agreement.icc(ratings.T)
+        found = icc(ratings.T)
         return {
-            "Krippendorff's alpha, ordinal": agreement.krippendorff_alpha(ratings, "ordinal"),
-            "Krippendorff's alpha, interval": agreement.krippendorff_alpha(ratings, "interval"),
-            "ICC(2,1)": None if icc is None else icc.single,
-            "share of pairs within one point": agreement.within_one(ratings),
-            "mean standard deviation of a mask": agreement.spread_per_unit(ratings),
+            "Krippendorff's alpha, ordinal": krippendorff_alpha(ratings, "ordinal"),
+            "Krippendorff's alpha, interval": krippendorff_alpha(ratings, "interval"),
+            "ICC(2,1)": None if found is None else found.single,
+            "share of pairs within one point": within_one(ratings),
+            "mean standard deviation of a mask": spread_per_unit(ratings),
         }
 
     def raters(self) -> pl.DataFrame:
@@ -153,9 +160,7 @@ class Analysis:
                     "seconds": mine["seconds"].median(),
                     "truth": kinds["truth"].mean(),
                     "damaged": kinds["damaged"].mean(),
-                    "d_prime": agreement.d_prime(kinds["truth"].to_numpy(), kinds["damaged"].to_numpy())
-                    if anchors
-                    else None,
+                    "d_prime": d_prime(kinds["truth"].to_numpy(), kinds["damaged"].to_numpy()) if anchors else None,
                     "repeats": len(both),
                     "within_one": (apart <= 1).mean() if len(both) else None,
                 }
@@ -217,7 +222,7 @@ class Analysis:
             share = {"a": 1.0, "tie": 0.5, "b": 0.0}[said]
             wins[one, other] += share
             wins[other, one] += 1 - share
-        strengths = agreement.bradley_terry(wins)
+        strengths = bradley_terry(wins)
         shown = wins.sum(axis=1) + wins.sum(axis=0)
         lines = [
             {"name": name, "preferred": wins[n].sum() / shown[n], "shown": int(shown[n]),
