@@ -62,7 +62,7 @@ def import_answers(study: Study, file: Path) -> tuple[int, list[str]]:
         content = read_json(file, {"study": str, "rater": str, "answers": list[Any]})
     except FileNotFoundError as error:
         raise IntraBenchError(f"there is no file {file}; the page's button Save answers makes it") from error
-    if not {"study", "rater", "answers"} <= content.keys() or content["study"] != study.content["title"]:
+    if not {"study", "rater", "answers"} <= content.keys() or content["study"] != study.id:
         raise IntraBenchError(f"{file} has no answers of the study {study.content['title']!r}; give the file it saved")
     if content["rater"] not in study.raters:
         raise IntraBenchError(f"{file} is of {content['rater']!r}, who is not in this study")

@@ -189,7 +189,7 @@ def _answers(results: Path, one: Input, shown: _Shown, pairs: bool) -> Iterable[
     for row in one.rows:
         kept = read_masks(results, row["session"])
         masks.append(kept[min(row["round"], len(kept) - 1)] if kept else Mask.empty())
-    keys = [{name: row[name] for name in _KEPT if name in row} | {"kind": "answer"} for row in one.rows]
+    keys = [{name: _finite(row[name]) for name in _KEPT if name in row} | {"kind": "answer"} for row in one.rows]
     if not pairs:
         yield from (shown.job([mask], key) for mask, key in zip(masks, keys, strict=True))
         return
@@ -277,6 +277,11 @@ _SAID = {
 
 def _about(one: Input) -> dict[str, Any]:
     return {name: one.first[name] for name in ("dataset", "case", "patient", "target", "label", "prompter", "seed")}
+
+
+def _finite(value: Any) -> Any:
+    """The value, but None for the infinite distance of an empty mask, which JSON does not know."""
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _bits(mask: Mask) -> str:

@@ -96,7 +96,9 @@ def page(bundle: bool = False) -> str:
     """The page, with its style and code inside."""
     here = files("intrabench.people.page")
     text = here.joinpath("rate.html").read_text(encoding="utf-8")
-    code = "\n".join(here.joinpath(name).read_text(encoding="utf-8") for name in ("load.js", "planes.js", "rate.js"))
+    plane = files("intrabench.reporting.page").joinpath("plane.js")  # of the report's viewer
+    own = [here.joinpath(name) for name in ("load.js", "planes.js", "rate.js")]
+    code = "\n".join(file.read_text(encoding="utf-8") for file in (plane, *own))
     for name, content in (
         ("css", here.joinpath("people.css").read_text(encoding="utf-8")),
         ("boot", f"window.BUNDLE = {str(bundle).lower()};"),

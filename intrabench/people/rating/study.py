@@ -6,6 +6,7 @@ what each job is, and ``raters.json`` has the raters' tokens. The last two are n
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
 import shutil
@@ -67,6 +68,11 @@ class Study:
         """The token of each rater."""
         return self._read("raters.json", {})
 
+    @cached_property
+    def id(self) -> str:
+        """What tells studies with the same title apart, in files that raters send back."""
+        return hashlib.sha256("".join(sorted(self.key)).encode()).hexdigest()[:16]
+
     @property
     def raters(self) -> list[str]:
         """Their codes."""
@@ -85,6 +91,7 @@ class Study:
     def about(self, rater: str) -> dict[str, Any]:
         """What the page of a rater gets first; nothing of it says what a job is."""
         return {
+            "id": self.id,
             "title": self.content["title"],
             "rater": rater,
             "questions": self.content["questions"],
@@ -140,7 +147,7 @@ class Study:
             ("raters.json", tokens),
         ):
             path = self.folder / name
-            path.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+            path.write_text(json.dumps(written, indent=1, allow_nan=False) + "\n", encoding="utf-8")
             if name in ("key.json", "raters.json"):
                 path.chmod(0o600)
 

@@ -29,7 +29,13 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INTRABENCH_DATA", str(folder / "data"))
         intrabench.run(
-            ["box_fill", "random_walker"], "box_interp:n=3", PHANTOM, save_masks=True, workers=0, out=folder / "results"
+            ["box_fill", "random_walker"],
+            "box_interp:n=3",
+            PHANTOM,
+            metric=["hd95"],
+            save_masks=True,
+            workers=0,
+            out=folder / "results",
         )
     return folder / "results"
 

@@ -47,7 +47,7 @@ def test_a_bundle_has_all_that_its_rater_needs(say: Callable[..., Said], study: 
 def test_answers_come_back_once(say: Callable[..., Said], study: Study, tmp_path: Path) -> None:
     given = [answer(study, "r1", place) for place in range(3)]
     file = tmp_path / "answers-r1.json"
-    file.write_text(json.dumps({"study": "A study", "rater": "r1", "answers": given}))
+    file.write_text(json.dumps({"study": study.id, "rater": "r1", "answers": given}))
     for _ in range(2):
         said = say("rate", "import", str(study.folder), str(file))
         assert (said.code, "3 answers of" in said.out) == (0, True), said.err
@@ -55,7 +55,7 @@ def test_answers_come_back_once(say: Callable[..., Said], study: Study, tmp_path
     assert stored.done("r1") == [0, 1, 2]
     assert len(stored.all()) == 3
     bad = [{**given[0], "score": 99}, {**given[1], "id": "another-one"}, {**answer(study, "r1", 4), "seen": []}, 7]
-    file.write_text(json.dumps({"study": "A study", "rater": "r1", "answers": [*bad, answer(study, "r1", 3)]}))
+    file.write_text(json.dumps({"study": study.id, "rater": "r1", "answers": [*bad, answer(study, "r1", 3)]}))
     said = say("rate", "import", str(study.folder), str(file))
     assert said.code == 1
     assert "1 answer of" in said.out
@@ -75,11 +75,11 @@ def test_answers_come_back_once(say: Callable[..., Said], study: Study, tmp_path
         ("{", "is not valid JSON"),
         ("{}", "has no answers of the study 'A study'"),
         ('{"study": "another", "rater": "r1", "answers": []}', "has no answers of the study 'A study'"),
-        ('{"study": "A study", "rater": "r9", "answers": []}', "is of 'r9', who is not in this study"),
+        ('{"study": "ID", "rater": "r9", "answers": []}', "is of 'r9', who is not in this study"),
     ],
 )
 def test_files_that_are_none(say: Callable[..., Said], study: Study, tmp_path: Path, text: str, sentence: str) -> None:
-    (tmp_path / "a.json").write_text(text)
+    (tmp_path / "a.json").write_text(text.replace("ID", study.id))
     said = say("rate", "import", str(study.folder), str(tmp_path / "a.json"))
     assert said.code == 2
     assert sentence in said.err
