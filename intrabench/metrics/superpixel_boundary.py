@@ -71,7 +71,7 @@ class MeanDistanceToEdge(PartitionMetric):
 
     def compare(self, pair: PartitionPair) -> float | None:
         """Millimetres, in pictures pixels; None if one of the two has no boundary."""
-        return _mean_distance(pair)
+        return pair.distance_mm / pair.annotation.boundary_voxels if _both_have_one(pair) else None
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,7 @@ class MeanDistanceToEdgeAsPrinted(PartitionMetric):
 
     def compare(self, pair: PartitionPair) -> float | None:
         """Millimetres, in pictures pixels; None if one of the two has no boundary."""
-        mean = _mean_distance(pair)
-        return None if mean is None else mean * pair.annotation.boundary_voxels / pair.annotation.labels.size
+        return pair.distance_mm / pair.annotation.labels.size if _both_have_one(pair) else None
 
 
 @dataclass(frozen=True)
@@ -102,11 +101,11 @@ class MeanChamferDistanceToEdge(PartitionMetric):
 
     def compare(self, pair: PartitionPair) -> float | None:
         """Pixels; None for volumes, and if one of the two has no boundary."""
-        if len(pair.partition.axes) == 3 or not pair.partition.boundary_voxels or not pair.annotation.boundary_voxels:
+        if len(pair.partition.axes) == 3 or not _both_have_one(pair):
             return None
         flat = next(axis for axis in range(3) if axis not in pair.partition.axes)
-        distances = chamfer_distances(np.take(pair.partition.boundary, 0, flat))
-        return float(distances[np.take(pair.annotation.boundary, 0, flat)].mean())
+        distances = chamfer_distances(np.take(pair.partition.boundary_mask, 0, flat))
+        return float(distances[np.take(pair.annotation.boundary_mask, 0, flat)].mean())
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,6 @@ def _check_tolerance(diagonal: float, tolerance_mm: float) -> None:
         raise ValueError("diagonal and tolerance_mm must be 0 or more")
 
 
-def _mean_distance(pair: PartitionPair) -> float | None:
-    if not pair.partition.boundary_voxels or not pair.annotation.boundary_voxels:
-        return None
-    return float(pair.partition.boundary_distances_mm[pair.annotation.boundary].mean(dtype=np.float64))
+def _both_have_one(pair: PartitionPair) -> bool:
+    """Both have a boundary."""
+    return pair.partition.boundary_voxels > 0 and pair.annotation.boundary_voxels > 0

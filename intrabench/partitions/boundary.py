@@ -8,22 +8,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.partitions.bits import WORD, Words, moved, packed
+from intrabench.partitions.slabs import slabs
+
 CHAMFER = (0.955, 1.3693)
 """Lengths of a straight and of a diagonal step in OpenCV's distance transform with a mask of 3."""
 
 
-def boundary_of(labels: NDArray[np.integer[Any]], axes: Sequence[int]) -> NDArray[np.bool_]:
+def boundary_of(labels: NDArray[np.int32], axes: Sequence[int]) -> Words:
     """Voxels that differ from a neighbour along one of `axes`, so boundaries are two voxels thick.
 
     The border of the image is none. Source: Stutz et al. 2018.
     """
-    found = np.zeros(labels.shape, bool)
-    for axis in axes:
-        before, after = sides(labels, axis)
-        differ = before != after
-        of_before, of_after = sides(found, axis)
-        of_before |= differ
-        of_after |= differ
+    depth, height, length = labels.shape
+    found = np.zeros((depth, height, -(-length // WORD)), np.uint64)
+    for where in slabs((depth, height, length)):
+        for axis in axes:
+            # along z, with the next slice, which the last one of these is compared with
+            part = slice(where.start, where.stop + 1) if axis == 0 else where
+            before, after = sides(labels[part], axis)
+            differ = packed(before != after, length)
+            if axis == 2:
+                found[part] |= differ | moved(differ, 1)
+            else:
+                of_before, of_after = sides(found[part], axis)
+                of_before |= differ
+                of_after |= differ
     return found
 
 
@@ -38,15 +48,23 @@ def faces_of(labels: NDArray[np.int32], axes: Sequence[int], count: int) -> NDAr
     return found
 
 
-def near(mask: NDArray[np.bool_], reach: Sequence[int]) -> NDArray[np.bool_]:
-    """Voxels with one of `mask` in the window of `reach` voxels to each side along each axis."""
-    found = mask
+def near(voxels: Words, reach: Sequence[int]) -> Words:
+    """Voxels with one of `voxels` in the window of `reach` voxels to each side along each axis.
+
+    Some may be beyond the ends of rows.
+    """
+    found = voxels
     for axis, most in enumerate(reach):
         source, found = found, found.copy() if most else found
-        for step in range(1, min(most, mask.shape[axis] - 1) + 1):
-            (low, high), (source_low, source_high) = _shifted(found, axis, step), _shifted(source, axis, step)
-            low |= source_high
-            high |= source_low
+        length = voxels.shape[axis] * (WORD if axis == 2 else 1)
+        for step in range(1, min(most, length - 1) + 1):
+            if axis == 2:
+                found |= moved(source, step)
+                found |= moved(source, -step)
+            else:
+                (low, high), (source_low, source_high) = sides(found, axis, step), sides(source, axis, step)
+                low |= source_high
+                high |= source_low
     return found
 
 
@@ -70,14 +88,9 @@ def chamfer_distances(mask: NDArray[np.bool_]) -> NDArray[np.float64]:
     return found
 
 
-def sides(array: NDArray[Any], axis: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Views of all voxels but the last along an axis, and of their next neighbours."""
-    return _shifted(array, axis, 1)
-
-
-def _shifted(array: NDArray[Any], axis: int, step: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Views of the voxels that have one `step` further along an axis, and of those."""
+def sides(array: NDArray[Any], axis: int, step: int = 1) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Views of all elements that have one `step` further along an axis, and of those; the next one by default."""
     low: list[slice] = [slice(None)] * array.ndim
     high = list(low)
-    low[axis], high[axis] = slice(None, array.shape[axis] - step), slice(step, None)
+    low[axis], high[axis] = slice(None, max(0, array.shape[axis] - step)), slice(step, None)
     return array[tuple(low)], array[tuple(high)]

@@ -7,8 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
+from intrabench.partitions.bits import counted
 from intrabench.partitions.boundary import near
 from intrabench.partitions.contingency import Contingency
+from intrabench.partitions.distance import distance_sum
 from intrabench.partitions.partition import Partition
 
 
@@ -33,13 +35,27 @@ class PartitionPair:
     def hits(self, reach: tuple[int, ...]) -> int:
         """Boundary voxels of the annotation that have one of the superpixels in the window of `reach`."""
         if reach not in self._hits:
-            found = self.annotation.boundary & near(self.partition.boundary, reach)
-            self._hits[reach] = int(np.count_nonzero(found))
+            self._hits[reach] = counted(self.annotation.boundary & near(self.partition.boundary, reach))
         return self._hits[reach]
 
     def false_alarms(self, reach: tuple[int, ...]) -> int:
         """Boundary voxels of superpixels that have none of the annotation in that window."""
-        return int(np.count_nonzero(self.partition.boundary & ~near(self.annotation.boundary, reach)))
+        return counted(self.partition.boundary & ~near(self.annotation.boundary, reach))
+
+    @cached_property
+    def distance_mm(self) -> float:
+        """The distances of the annotation's boundary voxels to the nearest one of superpixels, summed.
+
+        Both need a boundary.
+        """
+        found = None
+        if len(self.partition.axes) == 3:  # a picture's distances serve all its annotations
+            spacing = self.partition.spacing_mm
+            found = distance_sum(self.annotation.boundary, self.partition.boundary, spacing)
+        if found is None:
+            distances = self.partition.boundary_distances_mm[self.annotation.boundary_mask]
+            found = float(distances.sum(dtype=np.float64))
+        return found
 
     @cached_property
     def _hits(self) -> dict[tuple[int, ...], int]:

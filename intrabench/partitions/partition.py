@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from intrabench.frozen import frozen
 from intrabench.mask import Box, Mask
+from intrabench.partitions.bits import Words, counted, unpacked
 from intrabench.partitions.boundary import boundary_of, faces_of
 from intrabench.partitions.slabs import slabs
 from intrabench.partitions.spread import Spread, colour_spread, place_residual
@@ -73,14 +74,19 @@ class Partition:
         return float(np.linalg.norm([self.labels.shape[axis] * self.spacing_mm[axis] for axis in self.axes]))
 
     @cached_property
-    def boundary(self) -> NDArray[np.bool_]:
-        """``(z, y, x)`` voxels that differ from one of their 4 (in a volume 6) neighbours."""
+    def boundary(self) -> Words:
+        """``(z, y, word)`` voxels that differ from one of their 4 (in a volume 6) neighbours, one bit each."""
         return frozen(boundary_of(self.labels, self.axes))
 
     @cached_property
     def boundary_voxels(self) -> int:
         """How many there are."""
-        return int(np.count_nonzero(self.boundary))
+        return counted(self.boundary)
+
+    @property
+    def boundary_mask(self) -> NDArray[np.bool_]:
+        """``(z, y, x)`` the same voxels, one byte each."""
+        return unpacked(self.boundary, self.labels.shape[2])
 
     @cached_property
     def boundary_distances_mm(self) -> NDArray[np.float32]:
@@ -89,7 +95,7 @@ class Partition:
 
         shape = [self.labels.shape[axis] for axis in self.axes]  # a volume of one slice takes 30 times as long
         spacing = [self.spacing_mm[axis] for axis in self.axes]
-        return frozen(edt(~self.boundary.reshape(shape), anisotropy=spacing).reshape(self.labels.shape))
+        return frozen(edt(~self.boundary_mask.reshape(shape), anisotropy=spacing).reshape(self.labels.shape))
 
     @cached_property
     def faces(self) -> NDArray[np.int64]:

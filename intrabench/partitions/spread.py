@@ -45,23 +45,38 @@ def place_residual(labels: Labels, sizes: Sizes, axes: Sequence[int], spacing_mm
 
     The squares of all positions are known, so only the sum of the positions in each region is counted.
     """
+    sums = _place_sums(labels, len(sizes), axes)
     found = 0.0
     for axis in axes:
         length = labels.shape[axis]
-        places = (np.arange(length) - (length - 1) / 2) * spacing_mm[axis]
-        sums = _along(labels, len(sizes), axis, places)
-        found += float((places**2).sum() * (labels.size / length) - (sums**2 / sizes).sum())
+        squares = ((np.arange(length) - (length - 1) / 2) ** 2).sum() * (labels.size / length)
+        found += spacing_mm[axis] ** 2 * float(squares - (sums[axis] ** 2 / sizes).sum())
     return max(found, 0.0)
 
 
-def _along(labels: Labels, count: int, axis: int, places: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The sum of the positions along one axis of each region."""
-    sums = np.zeros(count)
-    column = places.reshape([-1 if other == axis else 1 for other in range(3)])
-    for where in slabs(labels.shape):
+def _place_sums(labels: Labels, count: int, axes: Sequence[int]) -> NDArray[np.float64]:
+    """(3, count) the sum of the positions of each region's voxels along `axes`, in voxels from the image's middle.
+
+    Neighbours along x with the same label are counted as one, for there are many in a superpixel.
+    """
+    sums = np.zeros((3, count))
+    depth, height, length = labels.shape
+    for where in slabs((depth, height, length)):
         own = labels[where]
-        spread = np.broadcast_to(column[where] if axis == 0 else column, own.shape)
-        sums += np.bincount(own.ravel(), spread.ravel(), count)
+        begins = np.ones(own.shape, bool)
+        np.not_equal(own[..., 1:], own[..., :-1], out=begins[..., 1:])
+        first = np.flatnonzero(begins)
+        voxels = np.diff(first, append=own.size)
+        row = first // length
+        z = row // height
+        places = (
+            z + (where.start - (depth - 1) / 2),
+            row - z * height - (height - 1) / 2,
+            first - row * length + (voxels - length) / 2,  # the middle of its voxels
+        )
+        of = own.ravel()[first].astype(np.intp)  # what bincount counts without another copy
+        for axis in axes:
+            sums[axis] += np.bincount(of, places[axis] * voxels, count)
     return sums
 
 
