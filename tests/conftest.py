@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +26,7 @@ from tests.server import Server, serving
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored, also by what tests start
 
 GOLDEN = Path(__file__).parent / "golden"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 settings.register_profile("busy", deadline=None)  # no test fails because the machine has other work
 settings.load_profile("busy")
@@ -101,6 +104,19 @@ def server() -> Iterator[Server]:
     """A web server on this machine."""
     with serving() as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """A real browser; where there is none, the test is skipped."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if found is None:
+        pytest.skip(f"none of {', '.join(BROWSERS)} is installed")
+    with api.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 @pytest.fixture
