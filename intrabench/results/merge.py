@@ -23,7 +23,7 @@ from intrabench.results.runs import read_record, read_records
 from intrabench.results.schema import FAILED
 from intrabench.results.store import clean
 
-FOLDERS = {"rows": "*.parquet", "turns": "*.parquet", "masks": "*.npz", "runs": "*.json"}
+FOLDERS = {"rows": "*.parquet", "turns": "*.parquet", "masks": "*.npz", "people": "*.parquet", "runs": "*.json"}
 """What is copied. Runs write turns before their rows; so rows of an ongoing run are listed first, moved last."""
 
 

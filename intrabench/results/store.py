@@ -3,6 +3,7 @@
 rows/RUN-0001.parquet    one line per session and round
 turns/RUN-0001.parquet   the turns of the user, as JSON
 masks/SESSION.npz        with --save-masks: packed masks per round
+people/*.parquet         what people did and how long it took them, where people prompt
 runs/RUN.json            the manifest of the run: command, versions, machine, data, how it ended
 """
 
@@ -171,7 +172,7 @@ def clean(root: Path) -> None:
     """Remove what killed runs and merges left in a results folder more than a day ago."""
     remove_leftovers(root, ".merge-*", ".probe-*")
     remove_leftovers(root / "locks", *LEASES)
-    for folder in ("rows", "turns", "masks", "runs"):
+    for folder in ("rows", "turns", "masks", "people", "runs"):
         remove_leftovers(root / folder, ".*.part", ".*.tmp")
 
 

@@ -1,0 +1,360 @@
+"""People segment the targets of a data set with one model: what the page of ``intrabench annotate`` calls.
+
+A turn is checked, then written to the log, then played. So a process that is killed at any moment loses nothing: the
+next one plays the turns of the log again. A finished session is stored as any session of a run.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+import polars as pl
+
+from intrabench.engine.job import Job
+from intrabench.engine.make_job import make_run
+from intrabench.engine.manifest import Manifest
+from intrabench.engine.options import Options, chosen
+from intrabench.engine.plan import Group, Plan, make_plan, prepare
+from intrabench.engine.progress.reporter import Reporter, Silent
+from intrabench.engine.units import Unit
+from intrabench.engine.writer import RowWriter
+from intrabench.errors import IntraBenchError, foreign, in_words
+from intrabench.leases import Busy, held
+from intrabench.mask import Mask
+from intrabench.people.annotating.actions import write_actions
+from intrabench.people.annotating.gestures import Gesture, check_time, turn_of
+from intrabench.people.annotating.log import FILE, Event, EventKind, Log, Timed, kept
+from intrabench.people.annotating.opened import Opened
+from intrabench.people.annotating.sitting import Sitting
+from intrabench.people.annotating.tasks import Task, Tasks
+from intrabench.play.door import Refused
+from intrabench.play.scorer import Scorer
+from intrabench.prompts import Turn
+from intrabench.results.compact import tidy
+from intrabench.results.masks import read_masks
+from intrabench.results.parts import read_rows
+from intrabench.results.store import Store
+from intrabench.volume import Volume
+
+ROUNDS = 1000
+"""Corrections that a person may give, without ``--rounds``."""
+
+SITTINGS = 8
+"""Sessions of a case that stay in memory; those that were used longest ago are played again when they are needed."""
+
+
+SILENT = Silent()
+
+
+@dataclass(frozen=True)
+class View:
+    """Where a session stands.
+
+    mask: the answer so far, empty before the first turn. turns: those that were not taken back. problem: why the last
+    turn has no answer, a sentence; then it is taken back, or the session finished as it is. model_s: seconds that the
+    model took for the last answer, as the person waited for it.
+    """
+
+    mask: Mask
+    turns: tuple[Turn, ...]
+    finished: bool
+    problem: str = ""
+    model_s: float = 0.0
+
+
+class Annotation:
+    """A run in which people prompt. Several threads may use it; one call at a time plays.
+
+    Every change comes with an id that its caller made up, so that a message that arrives twice changes nothing twice.
+    """
+
+    def __init__(self, given: Mapping[str, Any], folder: Path, reporter: Reporter = SILENT, images: int = 2) -> None:
+        """given: the options of a run by name, with one model; without prompters. folder: of the results.
+
+        Cases that are not there yet are downloaded and converted. images: cases that stay opened.
+
+        Raises:
+            IntraBenchError: an option is wrong, or other people annotate into this folder.
+        """
+        self.folder, self._reporter, self._images = folder, reporter, images
+        self._lock, self._scorer = RLock(), Scorer()
+        self._opened = dict[Group, Opened]()  # that of the last use last
+        options, self._job = _run_of(given)
+        with ExitStack() as stack:
+            for runner in self._job.runners:
+                stack.callback(runner.close)
+            self._writer = self._begin(stack, options)
+            groups = self._groups()
+            self._log = Log(folder / "people" / FILE)
+            stack.callback(self._log.close)
+            self._tasks = Tasks(groups, self._log.salt)
+            self._writer.summary.total = len(self._tasks)
+            self._elsewhere = _played_by_people(folder)
+            stack.callback(self._close_images)
+            self._store_the_rest()
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> Annotation:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give back what it holds. What is not finished is continued another time."""
+        with self._lock:
+            self._stack.close()
+
+    def tasks(self, rater: str) -> list[Task]:
+        """What there is to do, and how far the rater is.
+
+        Raises:
+            Refused: the rater is no pseudonym.
+        """
+        states, found = self._log.states(), list[Task]()
+        for task in self._tasks.all:
+            key = self._tasks.unit(task.code, rater).key
+            turns, finished = states.get(key, (0, False))
+            state = "finished" if finished or key in self._elsewhere else "begun" if turns else "new"
+            found.append(replace(task, state=state, turns=turns))  # type: ignore[arg-type]
+        return found
+
+    def scan(self, code: str) -> Volume:
+        """The scan of a task, which is opened if it is not.
+
+        Raises:
+            Refused: there is no such task.
+            IntraBenchError: it cannot be opened; or a run plays it just now.
+        """
+        with self._lock:
+            return self._open(self._tasks.group(code)).volume
+
+    def view(self, code: str, rater: str) -> View:
+        """Where a session stands; opens the scan and plays again what was given before.
+
+        Raises:
+            Refused, IntraBenchError: as of `scan`.
+        """
+        with self._lock:
+            unit = self._tasks.unit(code, rater)
+            events = self._log.events(unit.key)
+            if unit.key in self._elsewhere or (events and events[-1].kind == "finish"):
+                masks = read_masks(self.folder, unit.key) or [Mask.empty()]
+                return View(masks[-1], tuple(event.turn for event in kept(events)), True)
+            sitting = self._sitting(unit, code, events)
+            return View(sitting.mask, tuple(sitting.given), False, sitting.problem, sitting.model_s)
+
+    def give(self, code: str, rater: str, id: str, gestures: Sequence[Gesture]) -> View:
+        """Play a turn; a turn that is refused changes nothing.
+
+        Raises:
+            Refused: what is wrong with it, in a sentence for the person.
+            IntraBenchError: as of `scan`, or the log cannot be written.
+        """
+        with self._lock:
+            unit = self._tasks.unit(code, rater)
+            if not self._is_known(unit, id):
+                self._check_open(unit)
+                turn = turn_of(gestures)
+                sitting = self._sitting(unit, code, self._log.events(unit.key))
+                sitting.check(turn)
+                text = json.dumps(turn.to_json(), separators=(",", ":"))
+                timed = tuple(map(Timed.of, gestures))
+                self._log.add(rater, code, Event(id, unit.key, "turn", text, None, timed))
+                with self._whole(unit, code):
+                    sitting.give(turn)
+                self._log.measured(id, sitting.model_s)
+            return self.view(code, rater)
+
+    def undo(self, code: str, rater: str, id: str, seconds: float = 0.0, at: float = 0.0) -> View:
+        """Take the last turn back: what was given before is played again, in a fresh session.
+
+        Raises:
+            Refused: there is none.
+            IntraBenchError: as of `give`.
+        """
+        with self._lock:
+            unit = self._tasks.unit(code, rater)
+            if not self._is_known(unit, id):
+                self._check_open(unit)
+                events = self._log.events(unit.key)
+                if not kept(events):
+                    raise Refused("nothing was given that could be taken back")
+                self._add(unit, code, id, "undo", seconds, at)
+                self._forget(unit, code)
+            return self.view(code, rater)
+
+    def finish(self, code: str, rater: str, id: str, seconds: float = 0.0, at: float = 0.0) -> View:
+        """End a session and store its rows, turns and masks.
+
+        Raises:
+            Refused: nothing was given yet.
+            IntraBenchError: as of `give`; or the results cannot be written, which may be tried again with the same id.
+        """
+        with self._lock:
+            unit = self._tasks.unit(code, rater)
+            if not self._is_known(unit, id):
+                self._check_open(unit)
+                if not kept(self._log.events(unit.key)):
+                    raise Refused("nothing was given yet; click or draw something first")
+                self._add(unit, code, id, "finish", seconds, at)
+            if any(session == unit.key for session, *_ in self._log.unstored()):
+                self._store(unit, code, rater)
+            return self.view(code, rater)
+
+    def _begin(self, stack: ExitStack, options: Options) -> RowWriter:
+        """Hold the folder, and begin the record of the run."""
+        run_id = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + secrets.token_hex(3)
+        self._manifest = Manifest(options, self._job)
+        writer = RowWriter(Store(self.folder, run_id, self._manifest.opening), self._reporter)
+        try:
+            stack.enter_context(held(self.folder / "locks" / "annotating.lock"))
+        except Busy as busy:
+            raise IntraBenchError(
+                f"people annotate into {self.folder} already, by {busy}; choose another folder with --out, and merge"
+            ) from busy
+        stack.callback(tidy, self.folder)
+        stack.enter_context(self._manifest.kept(writer.store, writer.summary))
+        return writer
+
+    def _groups(self) -> list[Group]:
+        """The cases, all of them ready; what cannot be prepared is said and left out."""
+        plan = make_plan(self._job, self._reporter)
+        for dataset, case in plan.waiting:
+            try:
+                plan.ready[dataset, case] = prepare(dataset, case, self._reporter)
+            except Exception as error:  # whatever a data set of the user's raises
+                plan.lost.append((dataset, case))
+                self._reporter.say(f"{dataset.short_spec}, case {case}: {in_words(error)}")
+        for line in plan.notes():
+            self._reporter.say(line)
+        self._manifest.prepared = plan.ready
+        return _in_order(plan)
+
+    def _is_known(self, unit: Unit, id: str) -> bool:
+        """Whether the change with this id was made already."""
+        if not isinstance(id, str) or not 8 <= len(id) <= 100:
+            raise Refused("a change needs an id of 8 to 100 characters, which is used for no other one")
+        session = self._log.session_of(id)
+        if session not in (None, unit.key):
+            raise Refused("this id was used in another session; make a new one")
+        return session is not None
+
+    def _check_open(self, unit: Unit) -> None:
+        if unit.key in self._elsewhere or self._log.states().get(unit.key, (0, False))[1]:
+            raise Refused("this target is finished; go on with another one")
+
+    def _add(self, unit: Unit, code: str, id: str, kind: EventKind, seconds: float, at: float) -> None:
+        check_time(seconds, at)
+        timed = Timed(kind, None, float(seconds), float(at))
+        self._log.add(_rater(unit), code, Event(id, unit.key, kind, None, None, (timed,)))
+
+    def _open(self, group: Group) -> Opened:
+        """The opened case, for which another one may be closed."""
+        if (opened := self._opened.pop(group, None)) is None:
+            while len(self._opened) >= self._images:
+                self._opened.pop(next(iter(self._opened))).close()
+            opened = Opened(group, self.folder, self._scorer)
+        self._opened[group] = opened
+        return opened
+
+    def _sitting(self, unit: Unit, code: str, events: Sequence[Event]) -> Sitting:
+        """The session in play; the turns of the log are played again if it is not in memory."""
+        opened = self._open(self._tasks.group(code))
+        if unit.key not in opened.sittings:
+            while len(opened.sittings) >= SITTINGS:
+                opened.sittings.pop(next(iter(opened.sittings)))
+            with self._whole(unit, code):
+                sitting = opened.sitting(unit)
+                for event in kept(events):
+                    sitting.give(event.turn)
+                    self._log.measured(event.id, sitting.model_s)
+        return opened.sitting(unit)
+
+    def _whole(self, unit: Unit, code: str) -> ExitStack:
+        """A context at whose premature end the session is forgotten, because it may be played in part."""
+        stack = ExitStack()
+        stack.push(lambda kind, *_: self._forget(unit, code) if kind else None)
+        return stack
+
+    def _forget(self, unit: Unit, code: str) -> None:
+        if opened := self._opened.get(self._tasks.group(code)):
+            opened.sittings.pop(unit.key, None)
+
+    def _store_the_rest(self) -> None:
+        """Store what was finished, but not stored when the last process ended."""
+        for session, rater, code in self._log.unstored():
+            with suppress(Refused):  # of other targets, or of another model or version
+                unit = self._tasks.unit(code, rater)
+                if unit.key == session:
+                    try:
+                        self._store(unit, code, rater)
+                    except IntraBenchError as error:
+                        self._reporter.say(f"{code} of {rater} is finished, but not stored yet: {error}")
+
+    def _store(self, unit: Unit, code: str, rater: str) -> None:
+        """Store a finished session, once."""
+        events = self._log.events(unit.key)
+        sitting = self._sitting(unit, code, events)
+        sitting.finish()
+        part = self._opened[self._tasks.group(code)].part(unit)
+        last = part.rows[-1]
+        rows = read_rows(self.folder, ["session", "round", "prompts_hash"], metrics=False)
+        same = pl.col("session") == unit.key, pl.col("round") == last["round"]
+        if rows.filter(*same, prompts_hash=last["prompts_hash"]).is_empty():
+            self._writer.take(part)
+        write_actions(self.folder, unit.key, rater, events)
+        self._log.stored(unit.key)
+        self._forget(unit, code)
+
+    def _close_images(self) -> None:
+        for opened in self._opened.values():
+            with suppress(Exception), foreign():
+                opened.close()
+        self._opened.clear()
+
+
+def _run_of(given: Mapping[str, Any]) -> tuple[Options, Job]:
+    """The options and the objects of a run in which people prompt one model."""
+    if given.get("prompter") or given.get("refine") or given.get("hand"):
+        raise IntraBenchError("people prompt here; omit --prompter, --refine and --hand")
+    rounds = ROUNDS if given.get("rounds") is None else given["rounds"]
+    options = chosen({**given, "prompter": "human", "rounds": rounds, "save_masks": True})
+    job = make_run(options)
+    wrong = ""
+    if len(job.runners) != 1:
+        wrong = f"{len(job.runners)} models were given; give one with --model"
+    elif job.protocol.partition or job.protocol.joint:
+        wrong = f"protocol {job.protocol.id} is not played target by target; give another with --protocol"
+    elif len(job.seeds) != 1:
+        wrong = "people have no seeds; omit --seed"
+    if wrong:
+        for runner in job.runners:
+            runner.close()
+        raise IntraBenchError(wrong)
+    return options, job
+
+
+def _in_order(plan: Plan) -> list[Group]:
+    """The groups in the order of the job's cases."""
+    selected = [one for one in plan.job.selected() if one in plan.ready]
+    return [group for one in selected for group in plan.groups(*one, plan.ready[one])]
+
+
+def _played_by_people(folder: Path) -> set[str]:
+    """The sessions of people whose rows are in the folder."""
+    rows = read_rows(folder, ["session", "prompter", "status"], metrics=False)
+    people = rows.filter(pl.col("prompter").str.starts_with("human:"), pl.col("status") != "not_applicable")
+    return set(people["session"].to_list())
+
+
+def _rater(unit: Unit) -> str:
+    return str(getattr(unit.prompter, "rater", ""))

@@ -1,0 +1,126 @@
+"""What the hand of a person did on the page, with the time that it took, and the turn that it makes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from intrabench.errors import kind as type_of
+from intrabench.play.door import Refused
+from intrabench.prompts import (
+    Action,
+    Click,
+    DrawBox2D,
+    DrawBox3D,
+    DrawScribble,
+    Lasso,
+    PromptKind,
+    Prompts,
+    Scribble,
+    Turn,
+)
+from intrabench.values import is_a
+
+GestureKind = Literal["click", "box2d", "box3d", "scribble", "lasso"]
+
+MOST, LONGEST = 500, 20_000
+"""The gestures of a turn, and the points of a stroke."""
+
+_ACTIONS: Mapping[str, Action] = {
+    **{"click": Click(), "box2d": DrawBox2D(), "box3d": DrawBox3D()},
+    **dict.fromkeys(("scribble", "lasso"), DrawScribble()),
+}
+"""Effort tables know no lasso; a stroke that is closed costs what a stroke costs, as that of a simulated user."""
+
+PROMPTS: Mapping[str, PromptKind] = {"click": "point"}
+"""The kinds of prompts that gestures make, where these have another name."""
+
+
+@dataclass(frozen=True)
+class Gesture:
+    """One thing that the hand did.
+
+    place, in canonical voxels: of a click ``z, y, x``; of a box, half-open, ``z, y0, x0, y1, x1`` or ``z0, y0, x0, z1,
+    y1, x1``; of a scribble and a lasso rows ``z, y, x``. label: 1 target, 0 background. seconds: that the person was
+    active for it. at: when it was done, in seconds since 1970.
+    """
+
+    kind: GestureKind
+    place: Sequence[Any]
+    label: int = 1
+    seconds: float = 0.0
+    at: float = 0.0
+
+    @classmethod
+    def from_json(cls, data: Any) -> Gesture:
+        """From what a page sent, ``{"kind": "click", "place": [3, 40, 52], "label": 1, "seconds": 1.4, "at": ...}``.
+
+        Raises:
+            Refused: it is not like that.
+        """
+        if not isinstance(data, Mapping):
+            raise Refused(f"a gesture is {type_of(data)}, expected an object with kind and place")
+        if unknown := data.keys() - cls.__annotations__.keys():
+            raise Refused(f"a gesture has {min(map(str, unknown))!r}, expected kind, place, label, seconds and at")
+        if missing := {"kind", "place"} - data.keys():
+            raise Refused(f"a gesture has no {min(missing)}; give its kind and its place")
+        return cls(**data)
+
+
+def turn_of(gestures: Sequence[Gesture]) -> Turn:
+    """The turn that gestures make; each costs its action.
+
+    Raises:
+        Refused: there is none, or one is not as it should be. Whether prompts lie in the volume is not checked here.
+    """
+    if not gestures:
+        raise Refused("there is nothing to ask the model for; click, or draw something first")
+    if len(gestures) > MOST:
+        raise Refused(f"{len(gestures)} gestures at once are too many; ask for the answer after {MOST} at most")
+    for gesture in gestures:
+        _check(gesture)
+    volumes = [gesture.place for gesture in gestures if gesture.kind == "box3d"]
+    if len(volumes) > 1:
+        raise Refused("two boxes around the whole target at once; take one of them back")
+    try:
+        prompts = Prompts(
+            points=_rows([(*one.place, one.label) for one in gestures if one.kind == "click"], 4),
+            boxes2d=_rows([one.place for one in gestures if one.kind == "box2d"], 5),
+            box3d=np.array(volumes[0]) if volumes else None,
+            scribbles=tuple(Scribble(_rows(one.place, 3), one.label) for one in gestures if one.kind == "scribble"),
+            lassos=tuple(Lasso(_rows(one.place, 3), one.label) for one in gestures if one.kind == "lasso"),
+        )
+    except (ValueError, TypeError, OverflowError) as error:
+        raise Refused(f"a gesture has a place that is none: {str(error)[:200]}") from error
+    return Turn(prompts, tuple(_ACTIONS[gesture.kind] for gesture in gestures))
+
+
+def check_time(seconds: float, at: float) -> None:
+    """Refuse times that no clock shows.
+
+    Raises:
+        Refused: one is no number, below 0, or more than a day (seconds).
+    """
+    for name, value, most in (("seconds", seconds, 86_400.0), ("at", at, 1e11)):
+        if not (is_a(float, value) or is_a(int, value)) or not 0 <= value <= most or not math.isfinite(value):
+            raise Refused(f"{name} are {value!r:.40}, expected a number from 0 to {most:.0f}")
+
+
+def _check(gesture: Gesture) -> None:
+    if gesture.kind not in get_args(GestureKind):
+        raise Refused(f"a gesture is of the kind {gesture.kind!r:.40}, expected {', '.join(get_args(GestureKind))}")
+    if not is_a(int, gesture.label) or gesture.label not in (0, 1):
+        raise Refused(f"a {gesture.kind} has the label {gesture.label!r:.40}, expected 1 (target) or 0 (background)")
+    if gesture.kind in ("box2d", "box3d") and not gesture.label:
+        raise Refused("a box cannot be drawn around background; draw a scribble or click")
+    if not isinstance(gesture.place, list | tuple) or not 0 < len(gesture.place) <= LONGEST:
+        raise Refused(f"a {gesture.kind} has no place, or one of more than {LONGEST} points")
+    check_time(gesture.seconds, gesture.at)
+
+
+def _rows(rows: Sequence[Any], width: int) -> Any:
+    return np.array(rows) if rows else np.zeros((0, width), dtype=np.int64)

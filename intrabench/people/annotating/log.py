@@ -1,0 +1,201 @@
+"""The log of what people did, in SQLite: every turn is on the disk before the model is asked for its answer.
+
+``RESULTS/people/annotating.sqlite`` belongs to the process that holds its lease; results are read from the Parquet
+files. An event is never changed: to take a turn back is an event, too.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import RLock
+from typing import Any, Literal
+
+from intrabench.errors import IntraBenchError
+from intrabench.people.annotating.gestures import Gesture
+from intrabench.prompts import Turn
+
+EventKind = Literal["turn", "undo", "finish"]
+
+FILE = "annotating.sqlite"
+
+_FORMAT = 1
+_TABLES = """
+CREATE TABLE IF NOT EXISTS sessions (
+    session TEXT PRIMARY KEY, rater TEXT NOT NULL, code TEXT NOT NULL, stored INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE TABLE IF NOT EXISTS events (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,
+    session TEXT NOT NULL REFERENCES sessions, kind TEXT NOT NULL, given TEXT, logged_at REAL NOT NULL, model_s REAL
+) STRICT;
+CREATE INDEX IF NOT EXISTS events_of_sessions ON events (session);
+CREATE TABLE IF NOT EXISTS actions (
+    event INTEGER NOT NULL REFERENCES events, action INTEGER NOT NULL,
+    kind TEXT NOT NULL, label INTEGER, seconds REAL NOT NULL, at REAL NOT NULL, PRIMARY KEY (event, action)
+) STRICT;
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+"""
+
+
+@dataclass(frozen=True)
+class Timed:
+    """An action as it was measured. label: None if it makes no prompt. seconds, at: as of a `Gesture`."""
+
+    kind: str
+    label: int | None
+    seconds: float
+    at: float
+
+    @classmethod
+    def of(cls, gesture: Gesture) -> Timed:
+        """Without the place, which is in the turn."""
+        return cls(gesture.kind, gesture.label, float(gesture.seconds), float(gesture.at))
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that a person did in a session, under the id that the page made for it. given: a turn as stored."""
+
+    id: str
+    session: str
+    kind: EventKind
+    given: str | None
+    model_s: float | None
+    actions: tuple[Timed, ...]
+
+    @property
+    def turn(self) -> Turn:
+        """What was given."""
+        return Turn.from_json(json.loads(self.given or ""))
+
+
+def kept(events: Sequence[Event]) -> list[Event]:
+    """The turns of a session that were not taken back."""
+    found = list[Event]()
+    for event in events:
+        if event.kind == "turn":
+            found.append(event)
+        elif event.kind == "undo":
+            found.pop()
+    return found
+
+
+class Log:
+    """The log of a results folder; several threads may use it, but no other process."""
+
+    def __init__(self, path: Path) -> None:
+        """Open or create it.
+
+        Raises:
+            IntraBenchError: the file cannot be opened, is no log, or is of a newer version.
+        """
+        self._path, self._lock = path, RLock()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._base = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+            self._base.execute("PRAGMA locking_mode = EXCLUSIVE")  # no shared memory, which network disks have not
+            self._base.execute("PRAGMA journal_mode = WAL")
+            self._base.execute("PRAGMA synchronous = FULL")
+            (found,) = self._base.execute("PRAGMA user_version").fetchone()
+            if found not in (0, _FORMAT):
+                raise IntraBenchError(f"{path} is of a newer version of intrabench; update it")
+            self._base.executescript(f"{_TABLES} PRAGMA user_version = {_FORMAT};")
+        except (sqlite3.Error, OSError) as error:
+            raise self._broken(error) from error
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._base.close()
+
+    @property
+    def salt(self) -> str:
+        """A random text, the same for as long as the log exists."""
+        with self._writing() as base:
+            base.execute("INSERT OR IGNORE INTO facts VALUES ('salt', ?)", (secrets.token_hex(16),))
+            return str(base.execute("SELECT value FROM facts WHERE name = 'salt'").fetchone()[0])
+
+    def add(self, rater: str, code: str, event: Event) -> None:
+        """Add an event; it is on the disk when this returns.
+
+        Raises:
+            IntraBenchError: there is an event of this id, or the disk is full.
+        """
+        with self._writing() as base:
+            base.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, 0)", (event.session, rater, code))
+            number = base.execute(
+                "INSERT INTO events (id, session, kind, given, logged_at) VALUES (?, ?, ?, ?, ?)",
+                (event.id, event.session, event.kind, event.given, time.time()),
+            ).lastrowid
+            rows = [(number, n, *vars(action).values()) for n, action in enumerate(event.actions)]
+            base.executemany("INSERT INTO actions VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+    def session_of(self, id: str) -> str | None:
+        """The session of the event with this id; None if there is none."""
+        with self._lock:
+            found = self._base.execute("SELECT session FROM events WHERE id = ?", (id,)).fetchone()
+        return None if found is None else str(found[0])
+
+    def events(self, session: str) -> list[Event]:
+        """The events of a session, in their order."""
+        with self._lock:
+            found = self._base.execute(
+                "SELECT number, id, session, kind, given, model_s FROM events WHERE session = ? ORDER BY number",
+                (session,),
+            ).fetchall()
+            rows = self._base.execute(
+                "SELECT event, actions.kind, label, seconds, at FROM actions JOIN events ON event = number"
+                " WHERE session = ? ORDER BY event, action",
+                (session,),
+            ).fetchall()
+        actions: dict[int, list[Timed]] = {}
+        for number, *action in rows:
+            actions.setdefault(number, []).append(Timed(*action))
+        return [Event(*rest, actions=tuple(actions.get(number, ()))) for number, *rest in found]
+
+    def measured(self, id: str, model_s: float) -> None:
+        """Note how long the model took for the turn with this id, unless that is known from before a restart."""
+        with self._writing() as base:
+            base.execute("UPDATE events SET model_s = ? WHERE id = ? AND model_s IS NULL", (model_s, id))
+
+    def stored(self, session: str) -> None:
+        """Note that the rows of a session are in the results folder."""
+        with self._writing() as base:
+            base.execute("UPDATE sessions SET stored = 1 WHERE session = ?", (session,))
+
+    def states(self) -> dict[str, tuple[int, bool]]:
+        """For each session the number of turns that were not taken back, and whether it is finished."""
+        count = "SUM(kind = 'turn') - SUM(kind = 'undo'), MAX(kind = 'finish')"
+        with self._lock:
+            found = self._base.execute(f"SELECT session, {count} FROM events GROUP BY session").fetchall()
+        return {session: (turns, bool(finished)) for session, turns, finished in found}
+
+    def unstored(self) -> list[tuple[str, str, str]]:
+        """Session, rater and code of what is finished, but may not be in the results folder."""
+        wanted = "stored = 0 AND session IN (SELECT session FROM events WHERE kind = 'finish')"
+        with self._lock:
+            return self._base.execute(f"SELECT session, rater, code FROM sessions WHERE {wanted}").fetchall()
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                self._base.execute("BEGIN IMMEDIATE")
+                try:
+                    yield self._base
+                    self._base.execute("COMMIT")
+                except BaseException:
+                    if self._base.in_transaction:
+                        self._base.execute("ROLLBACK")
+                    raise
+            except sqlite3.Error as error:
+                raise self._broken(error) from error
+
+    def _broken(self, error: Any) -> IntraBenchError:
+        return IntraBenchError(f"{self._path} cannot be used ({error}); free space or move it away")

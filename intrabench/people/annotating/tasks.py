@@ -1,0 +1,104 @@
+"""What people are asked to segment, and the sessions that this makes, under codes that tell nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from intrabench.engine.plan import Group
+from intrabench.engine.units import Unit
+from intrabench.mask import Index
+from intrabench.play.door import Refused
+from intrabench.prompters.human import Human
+
+State = Literal["new", "begun", "finished"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A target, as a person sees it in a list.
+
+    code: opaque, the same for everybody and after a restart. scan: one for all targets of a case. target: its name.
+    shape, spacing_mm: of the scan, ``z, y, x``. middle: a voxel in the middle of its box, where other targets of the
+    case have the same name, so that nobody could know which is meant; else None. turns: given so far.
+    """
+
+    code: str
+    scan: str
+    target: str
+    shape: Index
+    spacing_mm: tuple[float, float, float]
+    middle: Index | None
+    state: State = "new"
+    turns: int = 0
+
+
+class Tasks:
+    """The tasks of a run. salt: makes the codes."""
+
+    def __init__(self, groups: Sequence[Group], salt: str) -> None:
+        self._places = dict[str, tuple[Group, Unit, Task]]()
+        self._units = dict[tuple[str, str], Unit]()
+        self._people = dict[str, Human]()
+        for group in groups:
+            scan = _code(salt, group.dataset.spec, group.case)
+            names = Counter(unit.targets[0].label for unit in group.units)
+            for unit in group.units:
+                (info,) = unit.targets
+                if not info.voxels:
+                    continue  # nobody can prompt it
+                several = names[info.label] > 1
+                z0, y0, x0, z1, y1, x1 = info.box
+                middle = ((z0 + z1) // 2, (y0 + y1) // 2, (x0 + x1) // 2) if several else None
+                name = info.id if several else info.label
+                code = _code(salt, group.dataset.spec, group.case, info.id)
+                task = Task(code, scan, name, group.index.shape, group.index.spacing_mm, middle)
+                self._places[code] = group, unit, task
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @property
+    def all(self) -> list[Task]:
+        """All tasks, in the order of the data."""
+        return [task for _, _, task in self._places.values()]
+
+    def group(self, code: str) -> Group:
+        """The case and the model of a task.
+
+        Raises:
+            Refused: there is no such task.
+        """
+        return self._place(code)[0]
+
+    def unit(self, code: str, rater: str) -> Unit:
+        """The session of a person for a task.
+
+        Raises:
+            Refused: there is no such task, or the rater is no pseudonym.
+        """
+        if (code, rater) not in self._units:
+            _, unit, _ = self._place(code)
+            self._units[code, rater] = replace(unit, prompter=self._person(rater))
+        return self._units[code, rater]
+
+    def _place(self, code: str) -> tuple[Group, Unit, Task]:
+        if code not in self._places:
+            raise Refused("there is no such task; go back to the list")
+        return self._places[code]
+
+    def _person(self, rater: str) -> Human:
+        if rater not in self._people:  # one object each, for which keys keep what they share
+            try:
+                self._people[rater] = Human(rater)
+            except (ValueError, TypeError) as error:
+                raise Refused(str(error)) from error
+        return self._people[rater]
+
+
+def _code(salt: str, *names: str) -> str:
+    return hmac.new(salt.encode(), repr(names).encode(), hashlib.sha256).hexdigest()[:16]
