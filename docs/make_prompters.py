@@ -41,6 +41,8 @@ TELLING = {  # parameters that show more than the defaults
     "points_volume": "points_volume:n=3",
     "hand": "hand:jitter_mm=4",
 }
+BY_PEOPLE = {"human", "recorded"}
+"""What people do cannot be played here."""
 GROUPS = {"Initial prompts": Prompter, "Refinements": Refinement, "The user error model": Hand}
 HEAD = """# Prompters
 
@@ -100,6 +102,11 @@ class Example:
     def cls(self) -> Any:
         """The class that is documented."""
         return registry.find("prompters", self.name).load()
+
+    @property
+    def played(self) -> bool:
+        """Whether there is a session of it, and a picture."""
+        return self.name not in BY_PEOPLE
 
     @property
     def spec(self) -> str:
@@ -176,12 +183,14 @@ def section(example: Example) -> str:
     printed = "; ".join(f"Table {table}: {', '.join(dict.fromkeys(rows))}" for table, rows in tables.items())
     parted = [line.partition(": ") for line in parameters_of(example.cls)]
     parameters = ["- Parameters:", *(f"  - `{name}`: {rest}" for name, _, rest in parted)]
-    lines = [f"### {name}", "", f"![{name}](prompters/{name}.png)", "", definition.strip(), ""]
-    lines += [f"- Source: {source}"]
+    picture = [f"![{name}](prompters/{name}.png)", ""] if example.played else []
+    lines = [f"### {name}", "", *picture, definition.strip(), ""]
+    lines += [f"- Source: {source}"] if example.played else []
     lines += [f"- In the paper: {printed}"] if printed else []
     lines += parameters if parted else ["- Parameters: none"]
-    lines += [f"- Picture: `{example.spec}`{', the first correction' if example.number else ''}"]
-    lines += [f"- Effort: {example.effort()}"]
+    if example.played:
+        lines += [f"- Picture: `{example.spec}`{', the first correction' if example.number else ''}"]
+        lines += [f"- Effort: {example.effort()}"]
     return "\n".join(lines)
 
 
@@ -202,5 +211,5 @@ def page(shown: Sequence[Example]) -> str:
 if __name__ == "__main__":
     everything = examples()
     (FOLDER / "prompters.md").write_text(page(everything), encoding="utf-8")
-    for example in everything:
+    for example in (one for one in everything if one.played):
         example.draw(FOLDER / "prompters" / f"{example.name}.png")

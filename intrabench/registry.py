@@ -11,6 +11,7 @@ import importlib
 import importlib.metadata
 import inspect
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
@@ -27,6 +28,7 @@ from intrabench.workspace import current
 if TYPE_CHECKING:
     from intrabench.clickability.base import Clickability
     from intrabench.datasets.base import Dataset
+    from intrabench.mask import Mask
     from intrabench.metrics.base import Metric
     from intrabench.models.base import Model
     from intrabench.prompters.base import Modifier, Prompter, Refinement
@@ -132,6 +134,8 @@ def make(room: Room, spec: str) -> Any:
         return _folder(spec)
     if room == "models":
         spec = full_spec(spec)
+    if room == "prompters":
+        spec = _with_folder(spec)
     name, arguments = specs.parse(spec)
     return specs.build(find(room, name).load(), arguments, spec)
 
@@ -170,6 +174,43 @@ def click_model(spec: str) -> Clickability:
 @lru_cache(maxsize=8)
 def _click_model(cls: type[Clickability], spec: str) -> Clickability:
     return specs.build(cls, specs.parse(spec)[1], spec)
+
+
+def _with_folder(spec: str) -> str:
+    """The spec of a prompter; ``recorded:FOLDER,rater=ab`` is written out."""
+    found = re.fullmatch(r"""\s*recorded\s*:\s*("[^"]*"|'[^']*'|[^,="']+)(,.*)?""", spec)
+    return f"recorded:folder={found[1]}{found[2] or ''}" if found else spec
+
+
+def recorded_sessions(folder: str) -> list[dict[str, Any]]:
+    """The sessions in a results folder in which people prompted and got answers, each with its stored `turns`.
+
+    Raises:
+        IntraBenchError: there are none.
+    """
+    import polars as pl
+
+    from intrabench.results.parts import read_rows, read_turns
+
+    columns = ("session", "prompter", "dataset", "case", "target", "target_voxels", "model", "status")
+    rows = read_rows(Path(folder), columns, metrics=False).filter(pl.col("prompter").str.starts_with("human:"))
+    answered = rows.filter(pl.col("status").is_in(("ok", "empty", "stopped"))).unique("session").sort("session")
+    turns = read_turns(Path(folder), answered["session"].to_list()).sort("session", "turn")
+    found = [
+        {**row, "rater": specs.parse(row["prompter"])[1].get("rater", ""), "turns": given}
+        for row in answered.iter_rows(named=True)
+        if (given := turns.filter(session=row["session"]).to_dicts())
+    ]
+    if not found:
+        raise IntraBenchError(f"{folder} has no prompts of people; give a results folder of intrabench annotate")
+    return found
+
+
+def recorded_masks(folder: str, session: str) -> list[Mask]:
+    """The answers to the turns of such a session, one per round; none if they were not stored."""
+    from intrabench.results.masks import read_masks
+
+    return read_masks(Path(folder), session)
 
 
 def _folder(spec: str) -> Dataset:

@@ -142,7 +142,7 @@ def test_the_page_of_prompters_is_what_make_docs_writes_now(monkeypatch: pytest.
     spec.loader.exec_module(made)
     assert (ROOT / "docs" / "prompters.md").read_text() == made.page(made.examples()), "run: make docs"
     pictures = list((ROOT / "docs" / "prompters").glob("*.png"))
-    assert {path.stem for path in pictures} == {example.name for example in made.examples()}
+    assert {path.stem for path in pictures} == {example.name for example in made.examples() if example.played}
     assert max(path.stat().st_size for path in pictures) < 40_000
 
 

@@ -77,7 +77,7 @@ def problems(then: dict[str, dict[str, str]], now: dict[str, dict[str, str]]) ->
 
 def _components() -> Iterator[tuple[registry.Room, str]]:
     for name, entry in registry.entries("prompters").items():
-        if entry.origin == "intrabench" and name != "partition":  # which gives nothing
+        if entry.origin == "intrabench" and name not in ("partition", "human", "recorded"):  # which give nothing
             yield "prompters", HAND if name == "hand" else f"oracle:{GRID}" if name == "oracle" else name
     for spec in VARIANTS:
         yield "prompters", spec

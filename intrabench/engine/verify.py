@@ -19,10 +19,13 @@ from intrabench.engine.progress.reporter import Silent
 from intrabench.engine.units import CONTRACT
 from intrabench.errors import IntraBenchError, several
 from intrabench.models.weights.registry import BY_HAND, RANDOM
+from intrabench.prompters.base import Prompter
+from intrabench.prompters.human import Human
+from intrabench.prompts import turns_by_round
 from intrabench.protocols import protocol
 from intrabench.results.differences import describe, differences, who
 from intrabench.results.origin import dataset_of
-from intrabench.results.parts import read_rows
+from intrabench.results.parts import read_rows, read_turns
 from intrabench.results.runs import at_home, read_record
 from intrabench.results.schema import FAILED
 from intrabench.temporary import temporary_folder
@@ -128,7 +131,7 @@ def _options(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequen
     return Options(
         model=[row["model"]],
         dataset=[dataset.argument],
-        prompter=[row["prompter"]],
+        prompter=[_prompter(results, row)],
         seed=[row["seed"]],
         protocol=row["protocol"],
         metric=[id.rpartition("@")[0] for id in (row["metrics"] or "").split()],
@@ -147,6 +150,16 @@ def _options(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequen
         python=python,
         plugin=plugins,
     )
+
+
+def _prompter(results: Path, row: Mapping[str, Any]) -> Prompter | str:
+    """The prompter of a row; a person's turns are those that were stored."""
+    if not row["prompter"].startswith("human:") or row["status"] == "not_applicable":
+        return str(row["prompter"])
+    rounds = turns_by_round(read_turns(results, [row["session"]]).sort("turn").to_dicts())
+    person = registry.make("prompters", row["prompter"])
+    assert isinstance(person, Human)
+    return person.replaying([turn for number in sorted(rounds) for turn in rounds[number]])
 
 
 def _ships(model: str) -> bool:

@@ -379,7 +379,7 @@ class Session:
             "error": error,
             "ended": ended,
             "prompts_hash": self._hash.hexdigest()[:16],
-            "adapted": "" if status == "not_applicable" else ",".join(sorted(self._round.adapted)),
+            "adapted": "" if status == "not_applicable" else ",".join(sorted(self._round.adapted | self.user.told())),
             "interactions": effort.interactions,
             "dof": effort.dof,
             "seconds_human": effort.seconds,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 from intrabench.errors import NotApplicable
@@ -17,14 +17,14 @@ _PSEUDONYM = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 @dataclass(frozen=True)
 class Human(Prompter):
-    """A person, who gives the prompts on the page of `intrabench annotate`; an ordinary run gets none.
+    """A person, who gives the prompts on a page that `annotate` opens; an ordinary run gets none.
 
     rater: a pseudonym of letters, digits, - and _. It is in every row of the results, so do not take a name.
     """
 
     name: ClassVar[str] = "human"
     rater: str = "anonymous"
-    _given: tuple[Turn, ...] = field(default=(), init=False, repr=False, compare=False)
+    _given: ClassVar[Sequence[Turn]] = ()  # of this object, no parameter
 
     def __post_init__(self) -> None:
         if not _PSEUDONYM.fullmatch(self.rater):
@@ -42,4 +42,5 @@ class Human(Prompter):
         """What is to be given again; nothing where a run simulates users."""
         if not self._given:
             raise NotApplicable("a person gives the prompts of human, on the page of intrabench annotate")
-        yield from self._given
+        for turn in self._given:  # noqa: UP028  # the iterator of a tuple takes no answers
+            yield turn

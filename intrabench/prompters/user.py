@@ -25,7 +25,10 @@ class Clock:
 
 @dataclass(frozen=True, eq=False)
 class User:
-    """All that a prompter sees: target, image (None in a preview), its own turns so far, the round, random streams."""
+    """All that a prompter sees: target, image (None in a preview), its own turns so far, the round, random streams.
+
+    notes: what the next row will say; see `note`.
+    """
 
     target: Target
     dataset: str = ""
@@ -34,6 +37,17 @@ class User:
     component: str = ""
     clock: Clock = field(default_factory=Clock)
     given: Sequence[Turn] = ()
+    notes: set[str] = field(default_factory=set)
+
+    def note(self, text: str) -> None:
+        """Have the row of the last answer say something, in its column `adapted`; text: words without a comma."""
+        self.notes.add(text)
+
+    def told(self) -> set[str]:
+        """The notes since it was asked last."""
+        notes = set(self.notes)
+        self.notes.clear()
+        return notes
 
     def acting(self, component: str) -> User:
         """The same user with the random streams of one component (its spec), whatever it is combined with."""

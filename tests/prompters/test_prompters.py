@@ -62,7 +62,8 @@ def first_turn(spec: str, array: np.ndarray, **user: object):  # type: ignore[no
 
 def test_every_built_in_prompter_is_tested_here() -> None:
     parts = [part for spec in (*SPECS, *PROPAGATED, *REFINED, HAND) for part in spec.split("+")]
-    others = {"oracle", "partition"}  # they need an image, or give nothing: test_oracle.py, test_partition.py
+    # they need an image, people, or give nothing: test_oracle.py, test_people.py, test_partition.py
+    others = {"oracle", "partition", "human", "recorded"}
     assert {part.partition(":")[0] for part in parts} | others == set(registry.entries("prompters"))
 
 

@@ -157,7 +157,7 @@ class Log:
         actions: dict[int, list[Timed]] = {}
         for number, *action in rows:
             actions.setdefault(number, []).append(Timed(*action))
-        return [Event(*rest, actions=tuple(actions.get(number, ()))) for number, *rest in found]
+        return [Event(*rest, tuple(actions.get(number, ()))) for number, *rest in found]  # type: ignore[call-arg]
 
     def measured(self, id: str, model_s: float) -> None:
         """Note how long the model took for the turn with this id, unless that is known from before a restart."""
