@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 rate_app = typer.Typer(help="Have people rate masks blindly, in the browser.", no_args_is_help=True)
 
+Host = Annotated[str, typer.Option("--host", help="Address to listen at; 0.0.0.0 for all. Default: only this machine.")]
+Port = Annotated[int, typer.Option("--port", help="0: any free one.")]
 Folder = Annotated[Path, typer.Argument(metavar="STUDY", help="Folder of the study.")]
 
 
@@ -67,26 +69,19 @@ def rate_design(
 @rate_app.command("serve")
 def rate_serve(
     folder: Folder,
-    host: Annotated[
-        str, typer.Option("--host", help="Address to listen at; 0.0.0.0 for all. Default: only this machine.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", help="0: any free one.")] = 8750,
+    host: Host = "127.0.0.1",
+    port: Port = 8750,
 ) -> None:
     """Serve a study, and print the link of each rater; Ctrl-C ends it, and no answer is lost."""
-    from intrabench.people.serving import links, serve
+    from intrabench.people.serving import announce, serve
 
     study = _study(folder)
     from intrabench.people.rating.server import make_app
 
-    def ready(address: str) -> None:
-        echo(*links(address, study.tokens))
-        echo("give each rater their own link; Ctrl-C ends the server", err=True)
-        if host not in ("127.0.0.1", "localhost", "::1"):
-            echo(
-                "the connection is not encrypted; put a proxy with TLS before it outside of a trusted network", err=True
-            )
-
-    serve(lambda hosts: make_app(study, hosts), host, port, ready)
+    serve(
+        lambda hosts: make_app(study, hosts),
+        *(host, port, lambda address: announce(address, study.tokens, host, echo)),
+    )
 
 
 @rate_app.command("bundle")
@@ -149,13 +144,18 @@ def rate_export(folder: Folder, file: Annotated[Path, typer.Argument(help="FILE.
     echo(f"wrote {several(len(answers), 'answer')} to {file}")
 
 
-def _study(folder: Path) -> Study:
+def need_people(what: str) -> None:
+    """Refuse a command whose extra is not installed."""
     from intrabench.errors import IntraBenchError
 
     try:
-        from intrabench.people import guard  # noqa: F401
+        import starlette  # noqa: F401
     except ImportError as error:
-        raise IntraBenchError("rating needs starlette; run: pip install 'intrabench[people]'") from error
+        raise IntraBenchError(f"{what} needs starlette; run: pip install 'intrabench[people]'") from error
+
+
+def _study(folder: Path) -> Study:
+    need_people("rating")
     from intrabench.people.rating.study import Study
 
     return Study.open(folder)

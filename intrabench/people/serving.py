@@ -57,6 +57,9 @@ def _addresses() -> list[str]:
         return []
 
 
-def links(address: str, tokens: Mapping[str, str]) -> list[str]:
-    """A line for each person with the link that has their token; what is behind # never stands in a server's log."""
-    return [f"{who}: {address}#{token}" for who, token in tokens.items()]
+def announce(address: str, tokens: Mapping[str, str], host: str, say: Callable[..., None]) -> None:
+    """Print the link of each person; what is behind # never stands in a server's log."""
+    say(*(f"{who}: {address}#{token}" for who, token in tokens.items()))
+    say("give each person their own link; Ctrl-C ends the server", err=True)
+    if host not in LOCAL:
+        say("the connection is not encrypted; put a proxy with TLS before it outside of a trusted network", err=True)

@@ -6,6 +6,7 @@ next one plays the turns of the log again. A finished session is stored as any s
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
 import time
@@ -126,6 +127,25 @@ class Annotation:
             state = "finished" if finished or key in self._elsewhere else "begun" if turns else "new"
             found.append(replace(task, state=state, turns=turns))  # type: ignore[arg-type]
         return found
+
+    @property
+    def id(self) -> str:
+        """What tells annotations in one browser apart; nothing can be read from it."""
+        return hashlib.sha256(self._log.salt.encode()).hexdigest()[:16]
+
+    @property
+    def takes(self) -> list[str]:
+        """The kinds of prompts that the model takes; others are converted for it."""
+        return sorted(self._job.runners[0].model.abilities.accepts)
+
+    def reference(self, code: str) -> Mask:
+        """The mask of a task's target, for whoever may see it.
+
+        Raises:
+            Refused, IntraBenchError: as of `scan`.
+        """
+        with self._lock:
+            return self._open(self._tasks.group(code)).target(self._tasks.target(code)).mask
 
     def scan(self, code: str) -> Volume:
         """The scan of a task, which is opened if it is not.

@@ -67,14 +67,18 @@ class Opened:
         """
         if unit.key not in self.sittings:
             id = unit.targets[0].id
-            if id not in self._targets:
-                (self._targets[id],) = self._stored.targets([id])
-            begun = partial(_session, self.group.job, unit, self._targets[id], self)
+            begun = partial(_session, self.group.job, unit, self.target(id), self)
             sitting = Sitting(begun, self._image, self._scorer)
             if sitting.session.ended:
                 raise IntraBenchError(f"{id} cannot be prompted here: {sitting.problem}")
             self.sittings[unit.key] = sitting
         return self.sittings[unit.key]
+
+    def target(self, id: str) -> Target:
+        """A target of the case."""
+        if id not in self._targets:
+            (self._targets[id],) = self._stored.targets([id])
+        return self._targets[id]
 
     def part(self, unit: Unit) -> Part:
         """The rows of a finished session, with turns and masks.

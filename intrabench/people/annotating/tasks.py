@@ -75,6 +75,14 @@ class Tasks:
         """
         return self._place(code)[0]
 
+    def target(self, code: str) -> str:
+        """The id of a task's target.
+
+        Raises:
+            Refused: there is no such task.
+        """
+        return self._place(code)[1].targets[0].id
+
     def unit(self, code: str, rater: str) -> Unit:
         """The session of a person for a task.
 

@@ -13,8 +13,9 @@ from pydantic import ValidationError
 from intrabench.atomic import unique, writing
 from intrabench.documents import read_json
 from intrabench.errors import IntraBenchError, several
+from intrabench.people.pages import page
 from intrabench.people.rating.answers import Answers, Taken
-from intrabench.people.rating.server import Posted, Refused, checked, page
+from intrabench.people.rating.server import Posted, Refused, checked
 from intrabench.people.rating.study import Study
 
 
@@ -32,7 +33,7 @@ def write_bundle(study: Study, rater: str, folder: Path) -> None:
     with writing(folder):
         try:
             (part / "data").mkdir(parents=True)
-            (part / "index.html").write_text(page(bundle=True), encoding="utf-8")
+            (part / "index.html").write_text(page("rate", bundle=True), encoding="utf-8")
             _put(part, "study", {**study.about(rater), "done": [], "trained": False})
             for job in {*study.order(rater), *study.content["training"]}:
                 shown = json.loads((study.folder / "jobs" / f"{job}.json").read_text(encoding="utf-8"))

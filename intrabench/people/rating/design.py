@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -15,9 +13,9 @@ import numpy as np
 from intrabench.datasets.cases import store as cases
 from intrabench.errors import IntraBenchError, several
 from intrabench.mask import Mask
+from intrabench.people.images import Slabs, packed
 from intrabench.people.rating import guideline
 from intrabench.people.rating.damage import KINDS, SEVERITIES, damaged
-from intrabench.people.rating.images import write_image
 from intrabench.people.rating.inputs import Input, chosen, inputs_of
 from intrabench.people.rating.orders import arranged, shared_out
 from intrabench.people.rating.study import Study, new_study
@@ -150,7 +148,7 @@ def _jobs(results: Path, study: Study, inputs: Sequence[Input], training: Sequen
     for number, (_, group) in enumerate(groupby(wanted, key=lambda each: _case(each[0])), start=1):
         here, code = list(group), f"c{number}"
         stored = cases.open_case(dataset_of(results, here[0][0].first), here[0][0].first["case"])
-        study.write_case(code, write_image(stored.volume, study.image_folder(code)))
+        study.write_case(code, Slabs(stored.volume))
         for one, place in here:
             target = stored.targets([one.first["target"]])[0]
             shown = _Shown(code, target, _marks(results, one, stored.volume))
@@ -235,12 +233,11 @@ class _Shown:
     def job(self, masks: Sequence[Mask], key: dict[str, Any], **more: Any) -> _Job:
         extents = [(mask.box[0], mask.box[3]) for mask in (self.target.mask, *masks) if mask.any()]
         see = [min(first for first, _ in extents), max(last for _, last in extents)]
-        packed = [{"box": list(mask.box), "bits": _bits(mask)} for mask in masks]
         shown = {
             "case": self.case,
             "label": self.target.label,
             "see": see,
-            "masks": packed,
+            "masks": [*map(packed, masks)],
             "marks": self.marks,
             **more,
         }
@@ -282,10 +279,6 @@ def _about(one: Input) -> dict[str, Any]:
 def _finite(value: Any) -> Any:
     """The value, but None for the infinite distance of an empty mask, which JSON does not know."""
     return None if isinstance(value, float) and not np.isfinite(value) else value
-
-
-def _bits(mask: Mask) -> str:
-    return base64.b64encode(zlib.compress(mask.pack().tobytes(), 9)).decode()
 
 
 def _dice(a: Mask, b: Mask) -> float:

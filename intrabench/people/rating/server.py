@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from importlib.resources import files
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StringConstraints, ValidationError
@@ -16,6 +15,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from intrabench.people.guard import Guard, Rates
+from intrabench.people.pages import page
 from intrabench.people.rating import guideline
 from intrabench.people.rating.answers import Answer, Answers, Taken
 from intrabench.people.rating.study import Study
@@ -92,26 +92,10 @@ def _complete(study: Study, posted: Posted) -> None:
         raise Refused(f"look at all slices of the structure first; slice {left[0]} was not shown yet")
 
 
-def page(bundle: bool = False) -> str:
-    """The page, with its style and code inside."""
-    here = files("intrabench.people.page")
-    text = here.joinpath("rate.html").read_text(encoding="utf-8")
-    plane = files("intrabench.reporting.page").joinpath("plane.js")  # of the report's viewer
-    own = [here.joinpath(name) for name in ("load.js", "planes.js", "rate.js")]
-    code = "\n".join(file.read_text(encoding="utf-8") for file in (plane, *own))
-    for name, content in (
-        ("css", here.joinpath("people.css").read_text(encoding="utf-8")),
-        ("boot", f"window.BUNDLE = {str(bundle).lower()};"),
-        ("js", code),
-    ):
-        text = text.replace(f"{{{{ {name} }}}}", content)
-    return text
-
-
 def make_app(study: Study, hosts: frozenset[str], rates: Rates | None = None) -> ASGIApp:
     """The app of a study; hosts: names by which it may be called."""
     answers = Answers(study.answers_file)
-    html = page()
+    html = page("rate")
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

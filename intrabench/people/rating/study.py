@@ -19,6 +19,7 @@ from typing import Any
 from intrabench.atomic import unique, writing
 from intrabench.documents import read_json
 from intrabench.errors import IntraBenchError
+from intrabench.people.images import Slabs
 from intrabench.people.rating import guideline
 
 FORMAT = 1
@@ -127,9 +128,13 @@ class Study:
         """The slabs of an image."""
         return self.folder / "images" / case
 
-    def write_case(self, code: str, about: Mapping[str, Any]) -> None:
-        """Keep what pages must know of an image."""
-        self._cases[code] = about
+    def write_case(self, code: str, slabs: Slabs) -> None:
+        """Write an image."""
+        folder = self.image_folder(code)
+        folder.mkdir(parents=True)
+        for number in range(len(slabs)):
+            (folder / f"{number}.gz").write_bytes(slabs[number])
+        self._cases[code] = slabs.about
 
     def write_job(self, id: str, shown: Mapping[str, Any], key: Mapping[str, Any]) -> None:
         """Write a job, and keep its key."""

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +11,7 @@ import pytest
 import intrabench
 from intrabench.people.rating.design import Plan, design
 from intrabench.people.rating.study import Study
+from tests.people.served import Running, running
 
 PHANTOM = "phantom:shape=12x40x44,instances=2,scans=3"
 PLAN = Plan(title="A study", inputs=4, raters=("r1", "r2"), anchors=0.5, repeats=0.25, training=2, seed=3)
@@ -59,57 +54,9 @@ def study(designed: Path, tmp_path: Path) -> Study:
     return Study.open(tmp_path / "study")
 
 
-class Client:
-    """Asks a server as the page does."""
-
-    def __init__(self, address: str, token: str = "") -> None:
-        self.address, self.token = address, token
-
-    def ask(self, path: str, posted: Any = None, **headers: str) -> tuple[int, Any]:
-        """The status, and the parsed answer (bytes if it is no JSON)."""
-        sent = {"Authorization": f"Bearer {self.token}"} if self.token else {}
-        body = None if posted is None else posted if isinstance(posted, bytes) else json.dumps(posted).encode()
-        request = urllib.request.Request(self.address + path, body, {**sent, **headers})
-        try:
-            with urllib.request.urlopen(request, timeout=20) as answer:
-                status, content, kind = answer.status, answer.read(), answer.headers["Content-Type"]
-        except urllib.error.HTTPError as error:
-            status, content, kind = error.code, error.read(), error.headers["Content-Type"]
-        return status, json.loads(content) if "json" in kind else content
-
-
-class Running:
-    """`intrabench rate serve` as a process of its own."""
-
-    def __init__(self, folder: Path, port: int = 0) -> None:
-        command = [sys.executable, "-m", "intrabench", "rate", "serve", str(folder), "--port", str(port)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.links: dict[str, str] = {}
-        assert self.process.stdout is not None
-        for rater in Study.open(folder).raters:
-            name, _, link = self.process.stdout.readline().strip().partition(": ")
-            assert name == rater
-            self.links[rater] = link
-
-    def client(self, rater: str) -> Client:
-        """As a rater."""
-        address, _, token = self.links[rater].partition("#")
-        return Client(address, token)
-
-    @property
-    def port(self) -> int:
-        return int(self.links["r1"].split(":")[2].split("/")[0])
-
-
-@contextmanager
-def running(folder: Path, port: int = 0) -> Iterator[Running]:
-    """A server while the context lasts."""
-    server = Running(folder, port)
-    try:
-        yield server
-    finally:
-        server.process.kill()
-        server.process.communicate()
+def rating(folder: Path, port: int = 0) -> AbstractContextManager[Running]:
+    """`intrabench rate serve` while the context lasts."""
+    return running(["rate", "serve", str(folder)], Study.open(folder).raters, port)
 
 
 def answer(study: Study, rater: str, at: int, **more: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 from intrabench.people.rating.answers import Answers
 from intrabench.people.rating.study import Study
 from tests.conftest import Said
-from tests.people.rating.conftest import running
+from tests.people.rating.conftest import rating
 
 
 class Rater:
@@ -94,7 +94,7 @@ def short(study: Study) -> Study:
 
 
 def test_two_raters_rate_a_whole_study(chromium: Any, short: Study, axe: Any) -> None:
-    with running(short.folder) as server:
+    with rating(short.folder) as server:
         one = Rater(chromium, server.links["r1"], "light")
         other = Rater(chromium, server.links["r2"], "dark", (820, 1180))
         assert "#" not in one.page.url  # the secret does not stay in the address bar
@@ -189,7 +189,7 @@ def _rate_by_pointer(rater: Rater, place: int) -> None:
 
 
 def test_the_keyboard_alone_reaches_everything(chromium: Any, short: Study) -> None:
-    with running(short.folder) as server:
+    with rating(short.folder) as server:
         rater = Rater(chromium, server.links["r1"], "light")
         rater.press("Enter")
         rater.until("window.rating.state().loaded")
@@ -226,7 +226,7 @@ def test_the_keyboard_alone_reaches_everything(chromium: Any, short: Study) -> N
 def test_answers_survive_a_killed_server_and_a_closed_browser(chromium: Any, short: Study) -> None:
     import signal
 
-    with running(short.folder) as server:
+    with rating(short.folder) as server:
         port = server.port
         context_link = server.links["r1"]
         rater = Rater(chromium, context_link, "light")
@@ -245,7 +245,7 @@ def test_answers_survive_a_killed_server_and_a_closed_browser(chromium: Any, sho
         rater.until("window.rating.state().waiting === 1")
         tab = rater.context.new_page()  # of the same browser: what is kept is there
         rater.page.close()
-    with running(short.folder, port) as server:
+    with rating(short.folder, port) as server:
         tab.goto(server.links["r1"])
         rater.page = tab
         rater.until("window.rating && window.rating.state().job")
@@ -258,7 +258,7 @@ def test_answers_survive_a_killed_server_and_a_closed_browser(chromium: Any, sho
 
 
 def test_two_tabs_of_one_rater_do_not_answer_twice(chromium: Any, short: Study) -> None:
-    with running(short.folder) as server:
+    with rating(short.folder) as server:
         one = Rater(chromium, server.links["r1"], "light")
         one.press("Enter")
         one.until("window.rating.state().loaded")

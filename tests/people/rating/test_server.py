@@ -13,7 +13,8 @@ import pytest
 from intrabench.people.guard import BURST, LARGEST, Rates
 from intrabench.people.rating.answers import Answers
 from intrabench.people.rating.study import Study
-from tests.people.rating.conftest import Client, Running, answer, running
+from tests.people.rating.conftest import answer, rating
+from tests.people.served import Client, Running
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +24,7 @@ def shared(designed: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
     folder = tmp_path_factory.mktemp("served") / "study"
     shutil.copytree(designed, folder)
-    with running(folder) as server:
+    with rating(folder) as server:
         yield server, Study.open(folder)
 
 
@@ -133,7 +134,7 @@ def test_a_killed_server_loses_and_doubles_nothing(study: Study) -> None:
     """It is killed while answers come in; what it confirmed is there, and what is sent again is stored once."""
     places = range(len(study.order("r1")))
     confirmed: set[tuple[str, int]] = set()
-    with running(study.folder) as server, ThreadPoolExecutor(4) as pool:
+    with rating(study.folder) as server, ThreadPoolExecutor(4) as pool:
         clients = {rater: server.client(rater) for rater in study.raters}
 
         def send(rater: str, place: int) -> None:
@@ -152,7 +153,7 @@ def test_a_killed_server_loses_and_doubles_nothing(study: Study) -> None:
     known = {(row["rater"], row["place"]) for row in stored.all()}
     stored.close()
     assert confirmed <= known
-    with running(study.folder, port) as server:  # the same link goes on
+    with rating(study.folder, port) as server:  # the same link goes on
         for rater in study.raters:
             client = server.client(rater)
             for place in places:
@@ -164,19 +165,14 @@ def test_a_killed_server_loses_and_doubles_nothing(study: Study) -> None:
 
 
 def test_a_server_ends_by_an_interrupt(study: Study) -> None:
-    with running(study.folder) as server:
+    with rating(study.folder) as server:
         assert server.client("r1").ask("api/answers", answer(study, "r1", 0))[0] == 200
         server.process.send_signal(signal.SIGINT)
         assert server.process.wait(20) == 0
         assert server.process.stderr is not None
         assert "Traceback" not in server.process.stderr.read()
-    taken = Running(study.folder)
-    try:
-        with pytest.raises(AssertionError):  # it prints no link
-            Running(study.folder, taken.port)
-    finally:
-        taken.process.kill()
-        taken.process.communicate()
+    with rating(study.folder) as server, pytest.raises(AssertionError, match="give another --port"):
+        rating(study.folder, server.port).__enter__()
 
 
 def test_a_full_disk_is_told_and_the_answer_can_be_sent_again(study: Study) -> None:

@@ -1,0 +1,72 @@
+"""Scans and masks as pages take them: scans whole, in slabs of slices, as whole numbers of 8 or 16 bits."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from intrabench.mask import Mask
+from intrabench.reporting.page.views import windows
+from intrabench.volume import Volume
+
+SLAB = 16
+"""Slices of a slab."""
+
+
+class Slabs:
+    """The slabs of a scan, and `about`, what a page must know of it.
+
+    That is `shape` and `spacing` ``(z, y, x)``, and how numbers become values, ``slope * number + intercept``.
+    """
+
+    def __init__(self, volume: Volume) -> None:
+        colour = volume.is_photo and volume.array.shape[3:] == (3,)
+        array = volume.array if colour or volume.array.ndim == 3 else volume.array[..., 0]
+        self._stored, slope, intercept = _numbers(array, colour)
+        presets, start = [{"name": "all", "low": 0.0, "high": 255.0}], 0
+        if not colour:
+            _, found, start = windows(array, volume.is_ct)
+            presets = [{"name": name, "low": round(low, 4), "high": round(high, 4)} for name, low, high in found]
+        self.about: Mapping[str, Any] = {
+            "shape": list(volume.shape),
+            "spacing": [round(float(mm), 4) for mm in volume.spacing_mm],
+            "photo": volume.is_photo,
+            "channels": 3 if colour else 1,
+            "dtype": self._stored.dtype.name,
+            "slope": slope,
+            "intercept": intercept,
+            "slab": SLAB,
+            "presets": presets,
+            "preset": start,
+        }
+
+    def __len__(self) -> int:
+        return (len(self._stored) + SLAB - 1) // SLAB
+
+    def __getitem__(self, number: int) -> bytes:
+        """A slab, compressed with gzip."""
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        return gzip.compress(self._stored[number * SLAB : (number + 1) * SLAB].tobytes(), 1, mtime=0)
+
+
+def packed(mask: Mask) -> dict[str, Any]:
+    """The box of a mask and its bits, compressed."""
+    return {"box": list(mask.box), "bits": base64.b64encode(zlib.compress(mask.pack().tobytes())).decode()}
+
+
+def _numbers(array: np.ndarray[Any, Any], colour: bool) -> tuple[np.ndarray[Any, Any], float, float]:
+    """The stored numbers, and slope and intercept to get values back; floats are kept to 16 bits of their range."""
+    if array.dtype == np.uint8 or colour:
+        return np.ascontiguousarray(array, np.uint8), 1.0, 0.0
+    low, high = float(array.min()), float(array.max())
+    if array.dtype.kind in "iu" and low >= -32768 and high <= 32767:
+        return np.ascontiguousarray(array, "<i2"), 1.0, 0.0
+    slope = (high - low) / 65535 or 1.0
+    intercept = low + 32768 * slope
+    return np.rint((array.astype(np.float64) - intercept) / slope).clip(-32768, 32767).astype("<i2"), slope, intercept
