@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +14,8 @@ from intrabench.cli.results import Out, tell_damage
 from intrabench.cli.shared import Plugins, add_plugins, flag
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from intrabench.reporting.make_table import Table
 
 Metric = Annotated[
@@ -129,6 +131,9 @@ def report(
     aggregation: How = "protocol",
     failed: Failed = "worst",
     empty: Empty = "worst",
+    ratings: Annotated[
+        Path | None, typer.Option("--ratings", metavar="STUDY", help="Also show what people said in this rating study.")
+    ] = None,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Write one HTML file: tables, curves, ranking, failures, and a viewer of the worst, median and best targets."""
@@ -138,9 +143,19 @@ def report(
 
     add_plugins(plugin)
     folder, layout = results_folder(out), layout_of("dice", "", "dataset", None, aggregation, failed, empty)
-    unread = write_report(folder, file, targets=targets, how=layout.how, policy=layout.policy)
+    said = list(_said(ratings)) if ratings else []
+    unread = write_report(folder, file, targets=targets, how=layout.how, policy=layout.policy, ratings=said)
     echo(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
     _tell_lacking(folder, unread=unread)
+
+
+def _said(study: Path) -> Iterator[tuple[str, pl.DataFrame]]:
+    """The tables of a rating study."""
+    from intrabench.people.rating.analysis import Analysis, long
+    from intrabench.people.rating.sections import sections
+    from intrabench.people.rating.study import Study
+
+    yield from sections(Analysis(long(Study.open(study))))
 
 
 def figures(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.resources import files
@@ -17,6 +17,7 @@ from intrabench.datasets.base import Dataset
 from intrabench.errors import IntraBenchError
 from intrabench.names import one_line
 from intrabench.reporting.figures import as_svg, style, sweep_figures, swept_dice
+from intrabench.reporting.formats import formatted
 from intrabench.reporting.page import credits, facts, tables
 from intrabench.reporting.page.chosen import chosen
 from intrabench.reporting.page.clicking import click_grid
@@ -55,6 +56,7 @@ _CONTENTS = {
     "sizes-section": "Sizes",
     "perturbed-section": "Perturbed images",
     "clicking-section": "Where people click",
+    "ratings-section": "What people say",
     "viewer": "Targets",
     "failures-section": "Failures",
     "sources": "Licences and citations",
@@ -69,10 +71,12 @@ def write_report(
     targets: int = 3,
     how: Aggregation = AGGREGATIONS["protocol"],
     policy: FailurePolicy | None = None,
+    ratings: Sequence[tuple[str, pl.DataFrame]] = (),
 ) -> list[str]:
     """Write the report of a results folder.
 
-    targets: number of targets per data set in the viewer, from the worst to the best by final Dice; 0: none.
+    targets: number of targets per data set in the viewer, from the worst to the best by final Dice; 0: none. ratings:
+    tables of what people said of its masks, with their headings.
 
     Returns:
         A sentence for each file of masks that the viewer lacks because it cannot be read.
@@ -87,6 +91,9 @@ def write_report(
     if targets < 0:
         raise IntraBenchError(f"--targets {targets} is not a number of targets; give 0 for none, or more")
     content = _content(results, rows, targets, how, policy or FailurePolicy())
+    content["ratings"] = [(heading, formatted(table, "html")) for heading, table in ratings if not table.is_empty()]
+    if not content["ratings"]:
+        del content["contents"]["ratings-section"]
     text = _render(content | {"warnings": [*content["warnings"], *(f"{sentence}." for sentence in left_out)]})
     with writing(path), atomically(path, durable=False) as part:
         part.write_text(text, encoding="utf-8")

@@ -124,6 +124,20 @@ def test_pairs(study: Study) -> None:
     assert one["strength"] == pytest.approx(2.5 / 4)
 
 
+def test_the_report_shows_a_study(say: Callable[..., Said], study: Study, results: Path, tmp_path: Path) -> None:
+    rate(study)
+    words = ("report", str(tmp_path / "page.html"), "--out", str(results), "--targets", "0")
+    assert say(*words).code == 0
+    assert "What people say" not in (tmp_path / "page.html").read_text()
+    said = say(*words, "--ratings", str(study.folder))
+    assert said.code == 0, said.err
+    page = (tmp_path / "page.html").read_text()
+    for text in ("What people say", "differences on the same inputs", "damaged to 0.9", "8.500"):
+        assert text in page
+    wrong = say(*words, "--ratings", str(tmp_path))
+    assert (wrong.code, "is no rating study" in wrong.err) == (2, True)
+
+
 def test_the_commands(say: Callable[..., Said], study: Study, tmp_path: Path) -> None:
     nobody = say("rate", "table", str(study.folder))
     assert (nobody.code, "nobody has rated anything" in nobody.err) == (2, True)
