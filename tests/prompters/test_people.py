@@ -65,7 +65,8 @@ def test_another_model_gets_what_still_fits_and_the_rest_is_counted() -> None:
     with annotating(model="random_walker") as people:
         for task in people.tasks("cd"):
             truth = _truth(task.target)
-            first = people.give(task.code, "cd", new_id(), [_click(truth.coordinates()[0])])
+            begun = [_click(truth.coordinates()[0]), *(_click(voxel, 0) for voxel in truth.coordinates()[-9:])]
+            first = people.give(task.code, "cd", new_id(), begun)
             missed, wrong = truth.without(first.mask).coordinates(), first.mask.without(truth).coordinates()
             people.give(task.code, "cd", new_id(), [_click(missed[0])])
             second = people.give(task.code, "cd", new_id(), [_click((0, 0, 0), 0), *(_click(v, 0) for v in wrong[:1])])
