@@ -119,6 +119,12 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
+@pytest.fixture(scope="module")
+def axe() -> Any:
+    """Finds what keeps people from using a page."""
+    return pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+
+
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The pauses asked for; none of them is really made."""

@@ -1,0 +1,368 @@
+"use strict";
+// The page of a person who prompts a model: tools, prompts that are not sent yet, turns, the time.
+
+(() => {
+  const $ = (id) => document.getElementById(id);
+  const strip = new Strip($("strip")), view = new View($("viewer"), drawn);
+  const TOOLS = [
+    { id: "target", name: "click on the target", takes: "point" }, { id: "background", name: "click on background", takes: "point" },
+    { id: "box2d", name: "box in this slice", takes: "box2d" }, { id: "box3d", name: "box through slices", takes: "box3d" },
+    { id: "scribble", name: "scribble on the target", takes: "scribble" }, { id: "erase", name: "scribble on background", takes: "scribble" },
+    { id: "lasso", name: "lasso around the target", takes: "lasso" }, { id: "move", name: "nothing: move the cross" },
+  ];
+  const NAMES = { click: "click", box2d: "box", box3d: "box through slices", scribble: "scribble", lasso: "lasso" };
+  let about, key, task = null, shown = null, tool = "target", pending = [], open = null, since = performance.now(), spent = 0, total = 0, busy = false, opened = 0, firstDraw = null;
+
+  const make = (tag, properties = {}, ...children) => {
+    const node = Object.assign(document.createElement(tag), properties);
+    node.append(...children);
+    return node;
+  };
+  const put = (id, text) => $(id).textContent === text || ($(id).textContent = text);
+  const say = (text) => put("message", text);
+  const trouble = (error) => put("trouble", !error ? "" : passing(error) && !error.status ? "The server does not answer. Trying again." : error.message);
+  const looking = () => !document.hidden && !busy && !document.querySelector("dialog[open]");
+
+  function fail(error) {
+    if (error.name === "AbortError") return;
+    if (error.status === 401 || error.status === 403) error.message = "The server does not know this link. Open the link that it printed when it was started.";
+    if (about) put("trouble", error.message);
+    else note("This cannot start", [error.message], null);
+    if (!(error instanceof Refused)) throw error;
+  }
+
+  function note(title, paragraphs, button) {
+    put("note-title", title);
+    $("note-text").replaceChildren(...paragraphs.map((text) => make("p", {}, text)));
+    put("go", button ?? "");
+    $("go").hidden = !button;
+    if (!$("note").open) $("note").showModal();
+  }
+
+  // Only what lies before the eyes counts as time, and not while the model works.
+  let on = false;
+  function tick() {
+    const moment = performance.now();
+    if (on && task) (spent += moment - since), (total += moment - since);
+    (since = moment), (on = looking());
+    const seconds = Math.floor(total / 1000);
+    put("time", `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`);
+  }
+  function took() {
+    tick();
+    const seconds = Math.round(spent) / 1000;
+    spent = 0;
+    return { seconds, at: Date.now() / 1000 };
+  }
+
+  // ---- What is drawn but not sent.
+  const stroke = (kind) => kind === "scribble" || kind === "erase" || kind === "lasso";
+  const label = () => (tool === "background" || tool === "erase" ? 0 : 1);
+  const kindOf = (name) => ({ target: "click", background: "click", erase: "scribble" })[name] ?? name;
+  const floor = (spot) => [1, 2].map((axis) => Math.min(Math.max(Math.floor(spot[axis]), 0), view.volume.info.shape[axis] - 1));
+  const rectangle = ([y0, x0], [y1, x1]) => [Math.min(y0, y1), Math.min(x0, x1), Math.max(y0, y1) + 1, Math.max(x0, x1) + 1];
+
+  function add(kind, place, way = label()) {
+    pending.push({ kind: kindOf(kind), place, label: way, ...took() });
+    open = null;
+    say("");
+    changed();
+  }
+
+  // At a voxel of the axial slice: a click, a corner, or the next point of a stroke.
+  function place(spot) {
+    if (!ready() || tool === "move") return;
+    const z = view.at[0], here = floor(spot);
+    if (tool === "target" || tool === "background") return add(tool, [z, ...here]);
+    if (open && open.tool !== tool) open = null;
+    if (stroke(tool)) {
+      if (open && open.z !== z) open = null;
+      open ??= { tool, z, points: [] };
+      const last = open.points.at(-1);
+      if (!last || last[1] !== here[0] || last[2] !== here[1]) open.points.push([z, ...here]);
+    } else if (!open?.from || open.whole) open = { tool, z, from: here, to: here };
+    else corner(here);
+    changed();
+  }
+
+  function corner(here) {
+    open.to = here;
+    if (tool === "box2d") return add("box2d", [open.z, ...rectangle(open.from, here)], 1);
+    open.whole = true;
+    say("Go to the other end of the target, and press J or End here.");
+    changed();
+  }
+
+  // Ends a stroke; sets the other end of a box through slices.
+  function end() {
+    if (!open || !ready()) return say("There is nothing to end.");
+    if (stroke(open.tool)) {
+      if (open.tool === "lasso" && open.points.length < 3) return say("A lasso needs three points.");
+      return add(open.tool, open.points);
+    }
+    if (!open.whole) return say("Set the other corner first.");
+    const [y0, x0, y1, x1] = rectangle(open.from, open.to), z = [open.z, view.at[0]];
+    pending = pending.filter(({ kind }) => kind !== "box3d"); // there is one at most
+    add("box3d", [Math.min(...z), y0, x0, Math.max(...z) + 1, y1, x1], 1);
+  }
+
+  function remove() {
+    if (open) open = null;
+    else pending.pop();
+    changed();
+  }
+
+  function changed() {
+    const marks = structuredClone(shown.marks), { z, points, from, to } = open ?? {};
+    for (const { kind, place, label } of pending) {
+      if (kind === "click") marks.points.push([...place, label, true]);
+      if (kind === "box2d") marks.boxes.push([place[0], place[1], place[2], place[0] + 1, place[3], place[4], true]);
+      if (kind === "box3d") marks.boxes.push([...place, true]);
+      if (kind === "scribble" || kind === "lasso") marks.strokes.push({ points: place, label, closed: kind === "lasso" });
+    }
+    if (points) marks.strokes.push({ points, label: open.tool === "erase" ? 0 : 1, closed: false });
+    if (from) marks.boxes.push([z, ...rectangle(from, to).slice(0, 2), z + 1, ...rectangle(from, to).slice(2), true]);
+    view.marks = marks;
+    const names = pending.map(({ kind, label }) => (label ? NAMES[kind] : `${NAMES[kind]} on background`)).concat(open ? [`${NAMES[kindOf(open.tool)]} …`] : []);
+    put("pending", names.join(", ") || "nothing");
+    status();
+    view.render();
+  }
+
+  const ready = () => task && shown && !busy && !shown.finished;
+
+  // By pointer: in the axial plane the tool draws instead of moving the cross.
+  function draw() {
+    const [pane] = view.panes, area = pane.canvas.parentElement;
+    let down = null;
+    const ours = (event) => ready() && tool !== "move" && event.isPrimary && event.button <= 0 && !event.shiftKey && !event.altKey && !event.ctrlKey;
+    const on = (name, does) => area.addEventListener(name, (event) => { if (name === "pointerdown" ? ours(event) : down !== null) event.stopPropagation(), does(event); }, true);
+    on("pointerdown", (event) => {
+      down = event.pointerId;
+      area.setPointerCapture(down);
+      if (open && !stroke(tool) && !open.whole) open = null; // begun by keys
+      if (stroke(tool)) open = null;
+      place(pane.under(event));
+    });
+    on("pointermove", (event) => {
+      if (stroke(tool)) for (const one of event.getCoalescedEvents?.() ?? [event]) place(pane.under(one));
+      else if (open && !open.whole) (open.to = floor(pane.under(event))), changed();
+    });
+    on("pointerup", (event) => {
+      down = null;
+      if (stroke(tool)) end();
+      else if (open && !open.whole) corner(floor(pane.under(event)));
+    });
+    area.addEventListener("pointercancel", () => ((down = null), remove()), true);
+  }
+
+  // ---- Turns. A change is kept until it is answered, each by itself because there may be other tabs; sent again it has the same id.
+  const kept = () => Object.keys(localStorage).filter((name) => name.startsWith(key)).map((name) => JSON.parse(localStorage.getItem(name))).sort((one, other) => one.at - other.at);
+
+  function send(name, body) {
+    tick();
+    const change = { name, body, at: Date.now() };
+    try {
+      localStorage.setItem(key + body.id, JSON.stringify(change));
+    } catch {
+      // no room, or forbidden: then it is kept until this page is closed
+    }
+    return deliver(change);
+  }
+
+  async function deliver({ name, body }) {
+    busy = true;
+    status();
+    say("The model works …");
+    try {
+      const got = await patiently(name, { body, signal: new AbortController().signal }, trouble);
+      localStorage.removeItem(key + body.id);
+      if (task?.code === got.code) await show(got, true);
+      say(got.problem || (got.finished ? "Finished." : name === "undo" ? "The last turn is taken back." : `The model answered in ${got.model_s.toFixed(1)} s.`));
+    } catch (error) {
+      localStorage.removeItem(key + body.id);
+      trouble(error);
+      say("");
+      if (error.status !== 422) throw error;
+    } finally {
+      busy = false;
+      tick();
+      status();
+    }
+  }
+
+  function askModel() {
+    if (!ready()) return;
+    if (open && stroke(open.tool)) end();
+    if (!pending.length) return say("Click or draw something first.");
+    send("turn", { code: task.code, id: uuid(), gestures: pending }).catch(fail);
+  }
+
+  function undo() {
+    if (!ready() || !shown.turns) return say("There is no turn to take back.");
+    send("undo", { code: task.code, id: uuid(), ...took() }).catch(fail);
+  }
+
+  function finish() {
+    if (!ready() || !shown.turns) return say("Ask the model first.");
+    if (pending.length || open) return say("Some prompts are not sent yet: ask the model, or remove them.");
+    $("finishing").returnValue = "";
+    $("finishing").showModal();
+  }
+
+  async function finished() {
+    await send("finish", { code: task.code, id: uuid(), ...took() });
+    await reload();
+    const next = about.tasks.find(({ state }) => state !== "finished");
+    if (next) await begin(next);
+    else note("All targets are finished. Thank you.", ["You may close this page."], null);
+  }
+
+  // ---- Tasks.
+  async function reload() {
+    about = await patiently("annotation", {}, trouble);
+    $("tasks").replaceChildren(...about.tasks.map(({ code, label, state }, n) => new Option(`${n + 1}. ${label}${state === "new" ? "" : ` (${state})`}`, code, false, code === task?.code)));
+  }
+
+  async function begin(next) {
+    const turn = ++opened;
+    (task = next), (shown = null), (pending = []), (open = null), (total = spent = 0);
+    $("tasks").value = next.code;
+    put("label", next.label);
+    say("Opening the scan …");
+    const info = view.volume?.code === next.case ? view.volume.info : await patiently(`case/${next.case}`, {}, trouble);
+    const got = await patiently(`task/${next.code}`, {}, trouble);
+    if (turn !== opened) return;
+    if (view.volume?.code !== next.case) view.volume?.stop();
+    const volume = view.volume?.code === next.case ? view.volume : new Volume(next.case, info, trouble);
+    const middle = next.middle ?? info.shape.map((count) => Math.floor(count / 2));
+    put("where", next.middle ? `the one at the cross, around slice ${next.middle[0] + 1}` : "");
+    const masks = [await unpackMask(got.mask)];
+    if (turn !== opened) return;
+    view.show(volume, { masks, marks: got.marks }, view.volume === volume && !next.middle ? [...view.at] : [...middle]);
+    await show(got, false);
+    say(got.finished ? "This target is finished." : got.problem || "Draw, then ask the model with Enter.");
+    volume.load(view.at[0]).catch(fail);
+  }
+
+  async function show(got, sent) {
+    const [mask, outline] = await Promise.all([unpackMask(got.mask), got.outline && unpackMask(got.outline)]);
+    if (task.code !== got.code) return;
+    shown = got;
+    if (sent && !got.problem) (pending = []), (open = null);
+    view.masks = [mask];
+    view.reference = outline;
+    put("model", got.turns ? `${got.model_s.toFixed(1)} s` : "–");
+    changed();
+  }
+
+  function status() {
+    const done = about.tasks.filter(({ state }) => state === "finished").length;
+    put("count", `${done} of ${about.tasks.length} finished`);
+    Object.assign($("bar"), { max: Math.max(1, about.tasks.length), value: done });
+    $("choices").disabled = $("send").disabled = $("finish").disabled = !ready();
+    $("undo").disabled = !ready() || !shown.turns;
+    put("unsent", busy && $("trouble").textContent ? "Your last prompt is kept and sent again." : "");
+  }
+
+  function drawn() {
+    if (view.volume.has(view.at[0])) firstDraw ??= performance.now();
+    const depth = view.volume.info.shape[0], mask = view.masks[0], slices = new Set();
+    for (let z = mask.low[0]; z < mask.low[0] + mask.size[0]; z++) slices.add(z);
+    strip.draw(depth, [0, depth], slices);
+    put("seen", `answer in ${slices.size} ${slices.size === 1 ? "slice" : "slices"}`);
+  }
+
+  function choose(name) {
+    tool = name;
+    open = null;
+    $("answer").querySelector(`[name=tool][value=${name}]`).checked = true;
+    if (shown) changed();
+  }
+
+  function shift(dy, dx) {
+    const way = view.volume.info.photo ? 1 : -1;
+    view.move({ 1: view.at[1] + way * dy, 2: view.at[2] + way * dx });
+  }
+
+  function build() {
+    document.title = about.title;
+    put("title", about.title);
+    put("who", about.rater);
+    $("strip").setAttribute("aria-label", "Slices with an answer");
+    for (const [n, { id, name, takes }] of TOOLS.entries()) {
+      const converted = takes && !about.takes.includes(takes) ? " (converted for this model)" : "";
+      $("drawing").append(make("label", { className: "choice" }, make("input", { type: "radio", name: "tool", value: id, checked: id === tool }), make("kbd", {}, String(n + 1)), make("span", {}, name, make("span", { className: "muted" }, converted))));
+    }
+    $("drawing").addEventListener("input", ({ target }) => choose(target.value));
+    $("tasks").addEventListener("change", ({ target }) => (begin(about.tasks.find(({ code }) => code === target.value)).catch(fail), target.blur()));
+    const turn = (by) => () => view.turn(view.active, by), keys = [
+      ["1 … 8", "tools", Object.fromEntries(TOOLS.map(({ id }, n) => [String(n + 1), () => choose(id)]))],
+      ["Shift + arrows", "move the cross by a voxel", { "shift ArrowUp": () => shift(-1, 0), "shift ArrowDown": () => shift(1, 0), "shift ArrowLeft": () => shift(0, -1), "shift ArrowRight": () => shift(0, 1) }],
+      ["K", "click, corner or point at the cross", { k: () => place(view.at.map((index) => index + 0.5)) }],
+      ["J", "end a stroke, or a box through slices", { j: end }],
+      ["Esc", "remove what was drawn last", { Escape: remove }],
+      ["Enter", "ask the model", { Enter: askModel }],
+      ["Backspace", "take the last turn back", { Backspace: undo }],
+      ["F", "finish this target", { f: finish }],
+      ["↑ ↓", "next slice; Page keys: ten slices", { ArrowUp: turn(1), ArrowDown: turn(-1), PageUp: turn(10), PageDown: turn(-10) }],
+      ["← →", "other plane", { ArrowLeft: () => view.activate(view.active - 1), ArrowRight: () => view.activate(view.active + 1) }],
+      ["[ ]", "window", { "[": () => view.nextPreset(-1), "]": () => view.nextPreset(1) }],
+      [", .", "level", { ",": () => view.level(-0.05, 1), ".": () => view.level(0.05, 1) }],
+      ["- =", "width", { "-": () => view.level(0, 1 / 1.1), "=": () => view.level(0, 1.1) }],
+      ["Z X", "zoom out, in", { z: () => view.enlarge(1 / 1.25), x: () => view.enlarge(1.25) }],
+      ["C V", "to the mask, whole slice", { c: () => view.closer(), v: () => view.whole() }],
+      ["M", "mask: outline, fill, off", { m: () => view.setMode({ outline: "fill", fill: "off", off: "outline" }[view.mode]) }],
+      ["P L", "prompts, cross", { p: () => view.toggle("prompts"), l: () => view.toggle("cross") }],
+      ["Space", "pause", { " ": () => note("Pause", ["The time stands still."], "Go on") }],
+      ["H", "this help", { h: () => $("helping").showModal() }],
+    ];
+    $("keys").append(...keys.flatMap(([names, text]) => [make("dt", {}, names), make("dd", {}, text)]));
+    const keymap = new Map(keys.flatMap(([, , map]) => Object.entries(map)));
+    document.addEventListener("keydown", (event) => {
+      const { target } = event, plain = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+      if (document.querySelector("dialog[open]") || event.ctrlKey || event.altKey || event.metaKey || target.matches("select")) return;
+      if (target.matches("[type=range], [type=radio]") && /^(Arrow|Page|Home|End)/.test(event.key)) return;
+      if ((event.key === " " && target.matches("button, input:not([type=range])")) || (event.key === "Enter" && target.matches("button"))) return;
+      const does = keymap.get(event.shiftKey && event.key.startsWith("Arrow") ? `shift ${event.key}` : plain);
+      if (!does || !view.volume) return;
+      event.preventDefault();
+      does();
+    });
+    document.addEventListener("click", ({ target }) => !target.closest("dialog, select") && document.activeElement.closest("button, input") && document.activeElement.blur());
+    $("answer").addEventListener("submit", (event) => (event.preventDefault(), askModel()));
+    $("tools").addEventListener("submit", (event) => event.preventDefault());
+    for (const [id, name] of [["undo", "Backspace"], ["pause", " "], ["help", "h"], ["place", "k"], ["end", "j"], ["remove", "Escape"], ["finish", "f"]]) $(id).addEventListener("click", keymap.get(name));
+    for (const dialog of document.querySelectorAll("dialog")) dialog.addEventListener("close", tick);
+    $("finishing").addEventListener("close", ({ target }) => target.returnValue === "yes" && finished().catch(fail));
+    document.addEventListener("visibilitychange", tick);
+    setInterval(tick, 500);
+    draw();
+  }
+
+  async function start() {
+    if (!token) return note("This cannot start", ["This page needs the whole link that the server printed when it was started."], null);
+    await reload();
+    key = `intrabench annotate: ${about.rater}: ${about.id}: `;
+    build();
+    for (const change of kept()) await deliver(change); // of an earlier visit
+    await reload();
+    const next = about.tasks.find(({ state }) => state !== "finished") ?? about.tasks[0];
+    if (!next) return note("There is nothing to do", ["No target is in this run."], null);
+    await begin(next);
+  }
+
+  // For tests, and whoever looks into a problem. where: of a place in the axial plane, in pixels of the page.
+  window.annotating = {
+    state: () => ({
+      task: task?.code ?? null, label: task?.label ?? null, pending: pending.length, open: Boolean(open), turns: shown?.turns ?? 0, finished: shown?.finished ?? false, busy, shown: Boolean(shown), waiting: key ? kept().length : 0,
+      at: view.at && [...view.at], tool, loaded: view.volume ? view.volume.count / view.volume.have.length : 0, modelSeconds: shown?.model_s ?? null, firstDraw,
+      shape: view.volume?.info.shape, area: view.masks?.[0]?.cut(0, view.at[0])?.area ?? 0, outline: view.reference?.cut(0, view.at[0])?.area ?? 0,
+    }),
+    where: (y, x) => {
+      const [pane] = view.panes, { left, top } = pane.canvas.getBoundingClientRect();
+      return [left + pane.x(x), top + pane.y(y)];
+    },
+  };
+  start().catch(fail);
+})();

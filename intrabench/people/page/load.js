@@ -190,9 +190,11 @@ class Mask {
   }
 }
 
+const unpackMask = async ({ box, bits }) => new Mask(box, new Uint8Array(bits ? await inflate(unbase(bits), "deflate") : 0));
+
 async function loadJob(id, trouble) {
   const job = await patiently(`job/${id}`, {}, trouble);
-  job.masks = await Promise.all(job.masks.map(async ({ box, bits }) => new Mask(box, new Uint8Array(bits ? await inflate(unbase(bits), "deflate") : 0))));
+  job.masks = await Promise.all(job.masks.map(unpackMask));
   return job;
 }
 

@@ -1,10 +1,10 @@
 "use strict";
-// The three linked planes of a scan, their tools, and the strip of slices. Builds on Plane of reporting/page/plane.js, which comes
+// The three linked planes of a scan, and their tools. Builds on Plane of reporting/page/plane.js, which comes
 // before; knows nothing of questions.
 
 const LOOK = "#3ec6ff"; // of every mask
+const REFERENCE = "#8ee04e"; // of a target that may be shown
 const OPPOSITE = { A: "P", R: "L", S: "I" };
-const KNOB = 18; // pixels: the length of the knob of the slider beside the strip, as in people.css
 
 class Pane extends Plane {
   constructor(figure, axis) {
@@ -53,6 +53,8 @@ class Pane extends Plane {
     this.scan(volume, scene.table);
     const cut = scene.mode === "off" ? null : mask.cut(this.axis, this.index);
     if (cut) this.mask(cut, scene.mode, scene.opacity[scene.mode]);
+    const truth = scene.reference?.cut(this.axis, this.index);
+    if (truth) this.stroke(this.border(truth), REFERENCE, 1.5, [5, 4]);
     if (scene.prompts) this.prompts(scene.marks, true);
     if (scene.cross && !this.view.photo) this.cross(at);
     if (!this.view.photo) this.ends(), this.bar();
@@ -217,28 +219,6 @@ class Pane extends Plane {
       if (finger?.task === "touch" && finger.far <= 8) cross(event);
     });
     for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, (event) => down.delete(event.pointerId));
-  }
-}
-
-// Beside the slider of the slices: those to be seen, and of them those seen.
-class Strip {
-  constructor(canvas) { this.canvas = canvas; }
-
-  draw(count, [low, high], seen) {
-    const { clientWidth: wide, clientHeight: high_, canvas = this.canvas } = this.canvas;
-    const sharp = window.devicePixelRatio || 1, pen = canvas.getContext("2d"), style = getComputedStyle(canvas);
-    const edge = (slice) => KNOB / 2 + (count > 1 ? 1 - (slice - 0.5) / (count - 1) : 0.5) * (high_ - KNOB);
-    (canvas.width = wide * sharp), (canvas.height = high_ * sharp);
-    pen.scale(sharp, sharp);
-    pen.fillStyle = style.getPropertyValue("--rule");
-    pen.fillRect(wide / 2 - 0.5, 0, 1, high_);
-    const [top, bottom] = [Math.max(0, edge(high)), Math.min(high_, edge(low))];
-    pen.fillStyle = style.getPropertyValue("--ground");
-    pen.fillRect(0, top, wide, bottom - top);
-    pen.fillStyle = style.getPropertyValue("--link");
-    for (let z = low; z < high; z++) if (seen.has(z)) pen.fillRect(0, edge(z + 1), wide, Math.max(1, edge(z) - edge(z + 1) + 0.2));
-    pen.strokeStyle = style.getPropertyValue("--muted");
-    pen.strokeRect(0.5, top + 0.5, wide - 1, Math.max(2, bottom - top - 1));
   }
 }
 

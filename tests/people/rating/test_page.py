@@ -11,44 +11,16 @@ import pytest
 from intrabench.people.rating.answers import Answers
 from intrabench.people.rating.study import Study
 from tests.conftest import Said
+from tests.people.browsing import Person, serious
 from tests.people.rating.conftest import rating
 
 
-class Rater:
-    """A person before the page."""
+class Rater(Person):
+    """A person who rates."""
 
     def __init__(self, browser: Any, link: str, scheme: str, size: tuple[int, int] = (1280, 800)) -> None:
-        self.context = browser.new_context(
-            color_scheme=scheme, viewport={"width": size[0], "height": size[1]}, accept_downloads=True
-        )
-        self.page = self.context.new_page()
-        self.problems: list[str] = []
-        home = link.split("#")[0]
-        kinds = ("error", "warning")
-        self.page.on("console", lambda said: self.problems.append(said.text) if said.type in kinds else None)
-        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
-        self.page.on("request", lambda asked: None if self._own(asked.url, home) else self.problems.append(asked.url))
-        self.page.goto(link)
-        self.until("window.rating && document.querySelector('dialog[open]')")
-
-    @staticmethod
-    def _own(url: str, home: str) -> bool:
-        return url.startswith((home.removesuffix("index.html"), "data:", "blob:"))
-
-    def state(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.page.evaluate("window.rating.state()")
-        return found
-
-    def until(self, expression: str) -> None:
-        for _ in range(300):
-            if self.page.evaluate(expression):
-                return
-            self.page.wait_for_timeout(30)
-        raise AssertionError(f"{expression} did not come true: {self.page.evaluate('document.body.innerText')[:600]}")
-
-    def press(self, *keys: str) -> None:
-        for key in keys:
-            self.page.keyboard.press(key)
+        super().__init__(browser, link, scheme, size)
+        self.until("document.querySelector('dialog[open]')")
 
     def see_all(self) -> None:
         """By the key for the next unseen slice."""
@@ -59,21 +31,6 @@ class Rater:
             self.press("n")
             self.until(f"window.rating.state().left < {before} || !window.rating.state().left")
         raise AssertionError("slices are left")
-
-    def closed(self) -> None:
-        self.context.close()
-        assert self.problems == []
-
-
-@pytest.fixture(scope="module")
-def axe() -> Any:
-    return pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-
-
-def serious(axe: Any, page: Any) -> list[str]:
-    """What axe finds that is serious or worse."""
-    found = axe.run(page).response["violations"]
-    return [f"{one['id']}: {one['nodes'][0]['html']}" for one in found if one["impact"] in ("serious", "critical")]
 
 
 def answers_of(study: Study) -> list[dict[str, Any]]:
