@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
+
+PATIENCE_S = 60
+"""Longer than anything takes on a busy machine."""
 
 
 class Person:
@@ -21,6 +25,7 @@ class Person:
         self.page.on("console", lambda said: self.problems.append(said.text) if said.type in kinds else None)
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))
         self.page.on("request", lambda asked: None if self._own(asked.url, home) else self.problems.append(asked.url))
+        self.page.on("response", lambda got: None if got.ok else self.problems.append(f"{got.url}: {got.text()}"))
         self.page.goto(link)
         self.until(f"window.{name}")
 
@@ -33,7 +38,8 @@ class Person:
         return found
 
     def until(self, expression: str) -> None:
-        for _ in range(300):
+        start = time.monotonic()
+        while time.monotonic() < start + PATIENCE_S:
             if self.page.evaluate(expression):
                 return
             self.page.wait_for_timeout(30)
@@ -45,7 +51,7 @@ class Person:
 
     def closed(self) -> None:
         self.context.close()
-        assert self.problems == []
+        assert not self.problems, self.problems
 
 
 def serious(axe: Any, page: Any) -> list[str]:

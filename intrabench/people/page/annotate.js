@@ -2,7 +2,6 @@
 // The page of a person who prompts a model: tools, prompts that are not sent yet, turns, the time.
 
 (() => {
-  const $ = (id) => document.getElementById(id);
   const strip = new Strip($("strip")), view = new View($("viewer"), drawn);
   const TOOLS = [
     { id: "target", name: "click on the target", takes: "point" }, { id: "background", name: "click on background", takes: "point" },
@@ -13,15 +12,7 @@
   const NAMES = { click: "click", box2d: "box", box3d: "box through slices", scribble: "scribble", lasso: "lasso" };
   let about, key, task = null, shown = null, tool = "target", pending = [], open = null, since = performance.now(), spent = 0, total = 0, busy = false, opened = 0, firstDraw = null;
 
-  const make = (tag, properties = {}, ...children) => {
-    const node = Object.assign(document.createElement(tag), properties);
-    node.append(...children);
-    return node;
-  };
-  const put = (id, text) => $(id).textContent === text || ($(id).textContent = text);
-  const say = (text) => put("message", text);
   const trouble = (error) => put("trouble", !error ? "" : passing(error) && !error.status ? "The server does not answer. Trying again." : error.message);
-  const looking = () => !document.hidden && !busy && !document.querySelector("dialog[open]");
 
   function fail(error) {
     if (error.name === "AbortError") return;
@@ -31,22 +22,13 @@
     if (!(error instanceof Refused)) throw error;
   }
 
-  function note(title, paragraphs, button) {
-    put("note-title", title);
-    $("note-text").replaceChildren(...paragraphs.map((text) => make("p", {}, text)));
-    put("go", button ?? "");
-    $("go").hidden = !button;
-    if (!$("note").open) $("note").showModal();
-  }
-
   // Only what lies before the eyes counts as time, and not while the model works.
   let on = false;
   function tick() {
     const moment = performance.now();
     if (on && task) (spent += moment - since), (total += moment - since);
-    (since = moment), (on = looking());
-    const seconds = Math.floor(total / 1000);
-    put("time", `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`);
+    (since = moment), (on = looking() && !busy);
+    put("time", clock(total / 1000));
   }
   function took() {
     tick();
@@ -177,7 +159,7 @@
     try {
       const got = await patiently(name, { body, signal: new AbortController().signal }, trouble);
       localStorage.removeItem(key + body.id);
-      if (task?.code === got.code) await show(got, true);
+      if (task?.code === got.code) await show(got, name === "turn");
       say(got.problem || (got.finished ? "Finished." : name === "undo" ? "The last turn is taken back." : `The model answered in ${got.model_s.toFixed(1)} s.`));
     } catch (error) {
       localStorage.removeItem(key + body.id);
@@ -208,6 +190,7 @@
     if (pending.length || open) return say("Some prompts are not sent yet: ask the model, or remove them.");
     $("finishing").returnValue = "";
     $("finishing").showModal();
+    tick();
   }
 
   async function finished() {
@@ -227,6 +210,7 @@
   async function begin(next) {
     const turn = ++opened;
     (task = next), (shown = null), (pending = []), (open = null), (total = spent = 0);
+    choose({ background: "target", erase: "scribble" }[tool] ?? tool); // nobody begins with what it is not
     $("tasks").value = next.code;
     put("label", next.label);
     say("Opening the scan …");
@@ -249,7 +233,7 @@
     const [mask, outline] = await Promise.all([unpackMask(got.mask), got.outline && unpackMask(got.outline)]);
     if (task.code !== got.code) return;
     shown = got;
-    if (sent && !got.problem) (pending = []), (open = null);
+    if (sent) (pending = []), (open = null);
     view.masks = [mask];
     view.reference = outline;
     put("model", got.turns ? `${got.model_s.toFixed(1)} s` : "–");
@@ -296,7 +280,7 @@
     }
     $("drawing").addEventListener("input", ({ target }) => choose(target.value));
     $("tasks").addEventListener("change", ({ target }) => (begin(about.tasks.find(({ code }) => code === target.value)).catch(fail), target.blur()));
-    const turn = (by) => () => view.turn(view.active, by), keys = [
+    const keymap = bindKeys([
       ["1 … 8", "tools", Object.fromEntries(TOOLS.map(({ id }, n) => [String(n + 1), () => choose(id)]))],
       ["Shift + arrows", "move the cross by a voxel", { "shift ArrowUp": () => shift(-1, 0), "shift ArrowDown": () => shift(1, 0), "shift ArrowLeft": () => shift(0, -1), "shift ArrowRight": () => shift(0, 1) }],
       ["K", "click, corner or point at the cross", { k: () => place(view.at.map((index) => index + 0.5)) }],
@@ -305,31 +289,11 @@
       ["Enter", "ask the model", { Enter: askModel }],
       ["Backspace", "take the last turn back", { Backspace: undo }],
       ["F", "finish this target", { f: finish }],
-      ["↑ ↓", "next slice; Page keys: ten slices", { ArrowUp: turn(1), ArrowDown: turn(-1), PageUp: turn(10), PageDown: turn(-10) }],
-      ["← →", "other plane", { ArrowLeft: () => view.activate(view.active - 1), ArrowRight: () => view.activate(view.active + 1) }],
-      ["[ ]", "window", { "[": () => view.nextPreset(-1), "]": () => view.nextPreset(1) }],
-      [", .", "level", { ",": () => view.level(-0.05, 1), ".": () => view.level(0.05, 1) }],
-      ["- =", "width", { "-": () => view.level(0, 1 / 1.1), "=": () => view.level(0, 1.1) }],
-      ["Z X", "zoom out, in", { z: () => view.enlarge(1 / 1.25), x: () => view.enlarge(1.25) }],
-      ["C V", "to the mask, whole slice", { c: () => view.closer(), v: () => view.whole() }],
-      ["M", "mask: outline, fill, off", { m: () => view.setMode({ outline: "fill", fill: "off", off: "outline" }[view.mode]) }],
-      ["P L", "prompts, cross", { p: () => view.toggle("prompts"), l: () => view.toggle("cross") }],
-      ["Space", "pause", { " ": () => note("Pause", ["The time stands still."], "Go on") }],
-      ["H", "this help", { h: () => $("helping").showModal() }],
-    ];
-    $("keys").append(...keys.flatMap(([names, text]) => [make("dt", {}, names), make("dd", {}, text)]));
-    const keymap = new Map(keys.flatMap(([, , map]) => Object.entries(map)));
-    document.addEventListener("keydown", (event) => {
-      const { target } = event, plain = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-      if (document.querySelector("dialog[open]") || event.ctrlKey || event.altKey || event.metaKey || target.matches("select")) return;
-      if (target.matches("[type=range], [type=radio]") && /^(Arrow|Page|Home|End)/.test(event.key)) return;
-      if ((event.key === " " && target.matches("button, input:not([type=range])")) || (event.key === "Enter" && target.matches("button"))) return;
-      const does = keymap.get(event.shiftKey && event.key.startsWith("Arrow") ? `shift ${event.key}` : plain);
-      if (!does || !view.volume) return;
-      event.preventDefault();
-      does();
-    });
-    document.addEventListener("click", ({ target }) => !target.closest("dialog, select") && document.activeElement.closest("button, input") && document.activeElement.blur());
+      ...keysOf(view),
+      ["Space", "pause", { " ": () => (note("Pause", ["The time stands still."], "Go on"), tick()) }],
+      ["H", "this help", { h: () => ($("helping").showModal(), tick()) }],
+    ], (key) => shown || /^[1-8h ]$/.test(key));
+    releaseFocus();
     $("answer").addEventListener("submit", (event) => (event.preventDefault(), askModel()));
     $("tools").addEventListener("submit", (event) => event.preventDefault());
     for (const [id, name] of [["undo", "Backspace"], ["pause", " "], ["help", "h"], ["place", "k"], ["end", "j"], ["remove", "Escape"], ["finish", "f"]]) $(id).addEventListener("click", keymap.get(name));

@@ -2,21 +2,12 @@
 // The page of a rater: which mask comes next, the form, the keys, the time.
 
 (() => {
-  const $ = (id) => document.getElementById(id);
   const form = $("answer"), strip = new Strip($("strip")), view = new View($("viewer"), drawn);
   const times = { first: null, slice: null, job: null };
   let study, stock, outbox, openings = 0, now = null; // now: the mask that is rated
 
-  const make = (tag, properties = {}, ...children) => {
-    const node = Object.assign(document.createElement(tag), properties);
-    node.append(...children);
-    return node;
-  };
   const asks = (question) => study.questions.includes(question);
-  const put = (id, text) => $(id).textContent === text || ($(id).textContent = text); // a live region says again what is set again
-  const say = (text) => put("message", text);
   const trouble = (error) => put("trouble", !error ? "" : passing(error) ? "The server does not answer. Trying again." : error.message);
-  const looking = () => !document.hidden && !document.querySelector("dialog[open]");
 
   function fail(error) {
     if (error.name === "AbortError") return;
@@ -26,24 +17,13 @@
     if (!(error instanceof Refused)) throw error;
   }
 
-  // A message over the whole page; the time stands still meanwhile. Without a button where nothing can go on.
-  function note(title, paragraphs, button) {
-    put("note-title", title);
-    $("note-text").replaceChildren(...paragraphs.map((text) => make("p", {}, text)));
-    put("go", button ?? "");
-    $("go").hidden = !button;
-    if (!$("note").open) $("note").showModal();
-    tick();
-  }
-
   // Only what lies before the eyes counts as time.
   function tick() {
     if (!now) return;
     const moment = performance.now();
     if (now.since !== null && !now.teaching) now[now.on ? "active" : "paused"] += moment - now.since;
     if (now.since !== null) Object.assign(now, { since: moment, on: looking() });
-    const seconds = Math.floor(now.active / 1000);
-    put("time", `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`);
+    put("time", clock(now.active / 1000));
   }
 
   // ---- Which mask is next.
@@ -236,7 +216,7 @@
   function endPractice() {
     if (window.BUNDLE) outbox.change((kept) => (kept.trained = true));
     else outbox.send("trained", {}, (kept) => (kept.trained = true));
-    if (study.training.length) note("Practice is over", [`Now ${remaining().length} masks follow, without feedback.`], "Start");
+    if (study.training.length) note("Practice is over", [`Now ${remaining().length} masks follow, without feedback.`], "Start"), tick();
   }
 
   function undo() {
@@ -290,7 +270,7 @@
     status();
   }
 
-  const pause = () => note("Pause", ["The time stands still."], "Go on");
+  const pause = () => (note("Pause", ["The time stands still."], "Go on"), tick());
   function showDialog(id) {
     if (id === "skipping" && (!now || now.teaching || !study.skips.length)) return;
     $(id).returnValue = "";
@@ -304,7 +284,7 @@
     const letters = (list) => list.map(({ id, key: letter }) => [letter, id]), shown = (list) => list.map(({ key: letter }) => letter.toUpperCase()).join(" ");
     const errors = $("errors").hidden ? [] : study.errors, clinical = asks("clinical") ? study.clinical : [];
     const scores = asks("score") ? study.scale.flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, n) => from + n)) : [];
-    const turn = (by) => () => view.turn(view.active, by), shift = (dx, dy) => () => view.pan(view.panes[view.active], dx, dy);
+    const shift = (dx, dy) => () => view.pan(view.panes[view.active], dx, dy);
     return [
       scores.length && ["1 … 9, 0", "score 1 to 9, 10", pick("score", scores.map((score) => [String(score % 10), String(score)]))],
       errors.length && [shown(errors), "what is wrong, on and off", pick("errors", letters(errors))],
@@ -314,52 +294,19 @@
       ["Enter", "send", { Enter: () => send() }],
       ["Backspace", "take back the last answer, once", { Backspace: undo }],
       study.skips.length && ["S", "skip, with a reason", { s: () => showDialog("skipping") }],
-      ["↑ ↓", "next slice; Page keys: ten slices", { ArrowUp: turn(1), ArrowDown: turn(-1), PageUp: turn(10), PageDown: turn(-10) }],
-      ["← →", "other plane", { ArrowLeft: () => view.activate(view.active - 1), ArrowRight: () => view.activate(view.active + 1) }],
       ["N", "next slice not seen yet", { n: nextUnseen }],
       ["Home End", "top and bottom of what must be seen", { Home: () => view.move({ 0: now.job.see[1] - 1 }), End: () => view.move({ 0: now.job.see[0] }) }],
-      ["[ ]", "window", { "[": () => view.nextPreset(-1), "]": () => view.nextPreset(1) }],
-      [", .", "level", { ",": () => view.level(-0.05, 1), ".": () => view.level(0.05, 1) }],
-      ["- =", "width", { "-": () => view.level(0, 1 / 1.1), "=": () => view.level(0, 1.1), "+": () => view.level(0, 1.1) }],
-      ["Z X", "zoom out, in", { z: () => view.enlarge(1 / 1.25), x: () => view.enlarge(1.25) }],
-      ["C V", "to the mask, whole slice", { c: () => view.closer(), v: () => view.whole() }],
+      ...keysOf(view),
       ["Shift + arrows", "move the picture", { "shift ArrowUp": shift(0, 40), "shift ArrowDown": shift(0, -40), "shift ArrowLeft": shift(40, 0), "shift ArrowRight": shift(-40, 0) }],
-      ["M", "mask: outline, fill, off", { m: () => view.setMode({ outline: "fill", fill: "off", off: "outline" }[view.mode]) }],
-      ["O", "opacity", { o: () => view.setOpacity(view.opacity[view.mode] > 0.25 ? view.opacity[view.mode] - 0.2 : 1) }],
-      ["P L", "prompts, cross", { p: () => view.toggle("prompts"), l: () => view.toggle("cross") }],
       ["Space", "pause", { " ": pause }],
       ["H", "this help", { h: () => showDialog("helping"), "?": () => showDialog("helping") }],
     ].filter(Boolean);
   }
 
   function bind() {
-    const keymap = new Map(), rows = table();
-    for (const [, , keys] of rows) for (const [name, does] of Object.entries(keys)) if (!keymap.has(name)) keymap.set(name, does);
-    $("keys").append(...rows.filter(([, , keys]) => Object.entries(keys).some(([name, does]) => keymap.get(name) === does)).flatMap(([shown, text]) => [make("dt", {}, shown), make("dd", {}, text)]));
-    document.addEventListener("keydown", (event) => {
-      const open = document.querySelector("dialog[open]"), { target } = event;
-      const plain = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-      if ((event.ctrlKey || event.altKey || event.metaKey) && !event.getModifierState("AltGraph")) return;
-      if (open) {
-        if (open.id === "skipping" && /^[1-9]$/.test(plain)) $("reasons").children[plain - 1]?.click();
-        if (open.id === "helping" && plain === "h" && !event.repeat) open.close();
-        return;
-      }
-      if (target.matches("select") || (target.matches("[type=range], [type=radio]") && /^(Arrow|Page|Home|End)/.test(event.key))) return;
-      if ((event.key === " " && target.matches("button, input:not([type=range])")) || (event.key === "Enter" && target.matches("button"))) return;
-      const digit = /^Digit(\d)$/.exec(event.code)?.[1]; // where digits need Shift
-      const does = keymap.get(event.shiftKey && event.key.startsWith("Arrow") ? `shift ${event.key}` : plain) ?? keymap.get(digit);
-      if (!does) return;
-      event.preventDefault();
-      if ((now || ["Backspace", " ", "h", "?"].includes(plain)) && !(event.repeat && !/^(Arrow|Page)|^[nzx,.=+-]$/.test(plain))) does();
-    });
-    // After a click the keys are those of the page again, not those of what was clicked.
-    let pressed = -Infinity;
-    document.addEventListener("pointerdown", () => (pressed = performance.now()), true);
-    const release = ({ target }) => performance.now() - pressed < 5000 && !target.closest("dialog, select") && document.activeElement.closest("button, input") && document.activeElement.blur();
-    document.addEventListener("click", release);
-    document.addEventListener("pointerup", ({ target }) => target.matches("[type=range]") && setTimeout(() => target.blur()));
-    document.addEventListener("change", ({ target }) => target.matches("select") && target.blur());
+    const inside = ({ id }, key) => id === "skipping" && /^[1-9]$/.test(key) && $("reasons").children[key - 1]?.click();
+    bindKeys(table(), (key) => now || ["Backspace", " ", "h", "?"].includes(key), inside);
+    releaseFocus();
     form.addEventListener("submit", (event) => (event.preventDefault(), send()));
     $("tools").addEventListener("submit", (event) => event.preventDefault());
     for (const [id, does] of [["undo", undo], ["pause", pause], ["save", save], ["unseen", () => now && nextUnseen()], ["help", () => showDialog("helping")], ["skip", () => showDialog("skipping")]]) $(id).addEventListener("click", does);

@@ -48,7 +48,7 @@ def ask(one: Person) -> None:
 def finish(one: Person) -> None:
     task = one.state()["task"]
     one.press("f", "Enter")
-    one.until(f"(s => s.task !== '{task}' || s.finished)(window.annotating.state()) && {IDLE}")
+    one.until(f"(window.annotating.state().task !== '{task}' && {IDLE}) || document.querySelector('#note[open]')")
 
 
 def go(one: Person, voxel: Sequence[int]) -> None:
@@ -188,7 +188,7 @@ def test_a_whole_annotation_with_corrections(chromium: Any, axe: Any, data: Path
         assert not one.state()["finished"]
         finish(one)
         assert one.state()["label"] == "blob.2"
-        one.press("1")
+        assert one.state()["tool"] == "target"  # not the background, as before
         go(one, second)
         one.press("k")
         ask(one)
