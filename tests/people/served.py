@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
 import urllib.error
@@ -50,6 +51,11 @@ class Running:
         """As one of them."""
         address, _, token = self.links[who].partition("#")
         return Client(address, token)
+
+    def fill_disk(self, full: bool) -> None:
+        """Let no write to any file of the process succeed, as on a full disk, or let them succeed again."""
+        _, most = resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (0 if full else most, most))
 
     def kill(self) -> None:
         """End it at once."""

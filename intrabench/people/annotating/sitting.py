@@ -24,7 +24,7 @@ class Sitting:
     """
 
     def __init__(self, begin: Callable[[], Session], image: Predictor, scorer: Scorer) -> None:
-        self.session, self._begin, self._image, self._scorer = begin(), begin, image, scorer
+        self.session, self._image, self._scorer = begin(), image, scorer
         self.model_s = 0.0
         """Seconds that the model took for the last answer, with all that the session does for it."""
 
@@ -83,13 +83,6 @@ class Sitting:
             session.take(answer)
             session.see(session.claim.mask)
         self.model_s = time.perf_counter() - started
-
-    def begin_again(self, turns: Sequence[Turn]) -> None:
-        """Play these turns from the beginning."""
-        self.session = self._begin()
-        for turn in turns:
-            if not self.session.ended:
-                self.give(turn)
 
     def finish(self) -> None:
         """End the session after its last answer."""

@@ -138,6 +138,27 @@ def test_a_killed_server_goes_on_where_it_was(inside: dict[str, tuple[int, int, 
     assert len(read_rows(Path("out"))) == 1
 
 
+def test_a_full_disk_loses_and_doubles_nothing(inside: dict[str, tuple[int, int, int]]) -> None:
+    """Really full: no write of the server succeeds. The page sends again what was not confirmed."""
+    with served() as server:
+        client = server.client("r1")
+        code = next(task["code"] for task in client.ask("api/annotation")[1]["tasks"] if task["label"] == "blob.1")
+        view = turn(client, code, 1, click(*inside["blob.1"]))[1]
+        server.fill_disk(True)
+        for _ in range(2):
+            status, said = turn(client, code, 2, click(0, 0, 0, 0))
+            assert (status, "annotating.sqlite" in said["error"]) == (503, True)
+        assert client.ask(f"api/task/{code}")[1] == view
+        server.fill_disk(False)
+        assert turn(client, code, 2, click(0, 0, 0, 0))[1]["turns"] == 2
+        server.fill_disk(True)
+        finish = {"code": code, "id": "finish-0001"}
+        assert client.ask("api/finish", finish)[0] == 503
+        server.fill_disk(False)
+        assert client.ask("api/finish", finish)[1]["finished"]
+    assert read_rows(Path("out"))["interactions"].to_list() == [1, 2]
+
+
 def test_the_reference_is_shown_only_where_it_was_asked_for(inside: dict[str, tuple[int, int, int]]) -> None:
     with served(0, "--outline") as server:
         client = server.client("r1")

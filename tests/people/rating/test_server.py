@@ -191,3 +191,22 @@ def test_a_full_disk_is_told_and_the_answer_can_be_sent_again(study: Study) -> N
     request = Request({"type": "http", "method": "POST", "headers": [], "path": "/"}, body)  # type: ignore[arg-type]
     found = asyncio.run(_posted(request, Posted, full, list))
     assert (found.status_code, b"kept in this browser and sent again" in bytes(found.body)) == (507, True)
+
+
+def test_answers_are_kept_by_the_page_while_the_disk_is_full(study: Study) -> None:
+    """Really full: no write of the server succeeds. What is refused then is stored once when it is sent again."""
+    with rating(study.folder) as server:
+        client = server.client("r1")
+        assert client.ask("api/answers", answer(study, "r1", 0))[0] == 200
+        server.fill_disk(True)
+        for _ in range(2):
+            status, said = client.ask("api/answers", answer(study, "r1", 1))
+            assert (status, "kept in this browser and sent again" in said["error"]) == (507, True)
+        assert client.ask("api/study")[1]["done"] == [0]
+        server.fill_disk(False)
+        assert client.ask("api/answers", answer(study, "r1", 1))[0] == 200
+        assert client.ask("api/answers", answer(study, "r1", 1))[0] == 200
+        assert client.ask("api/study")[1]["done"] == [0, 1]
+    stored = Answers(study.answers_file)
+    assert [row["place"] for row in stored.all()] == [0, 1]
+    stored.close()
