@@ -29,6 +29,7 @@ NAMES = (
     "davis",
     "superpixels",
     "rating",
+    "pages",
 )
 
 

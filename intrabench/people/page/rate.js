@@ -338,7 +338,9 @@
     await open(first);
   }
 
+  // For tests and benchmarks; forget: measure the next slice and the next job anew.
   window.rating = {
+    forget: () => Object.assign(times, { slice: null, job: null }),
     state: () => ({
       place: now?.place ?? null, job: now?.id ?? null, training: now?.training ?? false, teaching: now?.teaching ?? false, at: [...(view.at ?? [])], seen: now?.seen.size ?? 0, left: now ? left().length : 0,
       loaded: view.volume ? view.volume.count / view.volume.have.length : 0, memory: [...(stock?.volumes.keys() ?? [])], whole: [...(stock?.volumes.values() ?? [])].every((volume) => volume.complete), side: view.side, mode: view.mode, waiting: outbox?.waiting ?? 0, finished: !$("finished").hidden, // milliseconds:
