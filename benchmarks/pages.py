@@ -1,8 +1,8 @@
 """The pages of people with a CT of 512 x 512 x 300, in Chromium on this machine.
 
-Run with `python -m benchmarks pages`. First page: from opening the link until the slice in the middle of the mask is on the screen.
-Next slice: from the key until the picture. Next job: the same for a sent score until the next mask is there. Then the
-wait for an answer of `random_walker` on a small phantom: in `intrabench annotate`, over HTTP, and in a run.
+Run with `python -m benchmarks pages`. First page: from opening the link until a slice of the scan is on the screen.
+Next slice: from the key until the picture. Next job: from a sent score until the next mask is there. And the wait for
+an answer of `random_walker` on a small phantom: in `intrabench annotate`, over HTTP, and in a run.
 """
 
 from __future__ import annotations
@@ -78,13 +78,13 @@ def _pages(folder: Path) -> None:
             page.keyboard.press("5")
             jobs.append(_timed(page, "Enter", "jobDraw"))
         _tell("next job", jobs)
-    with _serving("annotate", "--model", "box_fill", "-d", CT, "--out", str(folder / "ct")) as link:
-        with sync_playwright() as play:
-            page = play.chromium.launch(executable_path=found, args=["--no-sandbox"]).new_page()
-            page.goto(link)
-            _until(page, "window.annotating && window.annotating.state().firstDraw")
-            first = page.evaluate("window.annotating.state().firstDraw")
-            print(f"  first page of annotate: {first / 1e3:.2f} s")
+    words = ("annotate", "--model", "box_fill", "-d", CT, "--out", str(folder / "ct"))
+    with _serving(*words) as link, sync_playwright() as play:
+        page = play.chromium.launch(executable_path=found, args=["--no-sandbox"]).new_page()
+        page.goto(link)
+        _until(page, "window.annotating && window.annotating.state().firstDraw")
+        first = page.evaluate("window.annotating.state().firstDraw")
+        print(f"  first page of annotate: {first / 1e3:.2f} s")
 
 
 def _state(page: Any) -> dict[str, Any]:
