@@ -81,7 +81,7 @@ class Analysis:
         )
         apart = [pl.format("{}/{}", "dataset", name).alias(name) for name in ("patient", "case")]
         return means.with_columns(
-            *apart, of=pl.col("dataset"), dataset=pl.lit("all"), failed=False, not_applicable=False
+            *apart, own=pl.struct("dataset", "case"), dataset=pl.lit("all"), failed=False, not_applicable=False
         )
 
     def means(self) -> pl.DataFrame:
@@ -100,7 +100,7 @@ class Analysis:
     def differences(self) -> pl.DataFrame:
         """Every two models on the same inputs: mean difference with its interval, p of Wilcoxon, corrected by Holm."""
         masks = self.masks().filter(pl.col("kind") == "answer")
-        units = ["of", *INPUT[1:]]
+        units = list(INPUT[1:])  # of which a case names its data set
         found = []
         for a, b in combinations(sorted(masks["name"].unique()), 2):
             one, other = (masks.filter(pl.col("name") == name) for name in (a, b))
@@ -191,8 +191,7 @@ class Analysis:
             apart.sort(-pl.col("apart").abs(), "job")
             .head(MOST_APART)
             .select(
-                pl.col("of").alias("dataset"),
-                "case",
+                pl.col("own").struct.field("dataset", "case"),
                 "target",
                 "prompter",
                 "name",

@@ -19,23 +19,23 @@ def sections(found: Analysis) -> Iterator[Section]:
     """Headings with their tables; those without content are left out."""
     answers = found.answers
     if answers["score"].count():
-        yield "mean scores, with 95 % intervals over patients", found.means()
-        yield "differences on the same inputs (p: Wilcoxon, over patients; p_holm: corrected)", found.differences()
-        yield "how often each score was given", found.histogram()
+        yield "Mean scores, with 95 % intervals over patients", found.means()
+        yield "Differences on the same inputs (p: Wilcoxon, over patients; p_holm: corrected)", found.differences()
+        yield "How often each score was given", found.histogram()
         agreed = found.agreement()
         yield (
-            "agreement of raters",
+            "Agreement of raters",
             pl.DataFrame(
                 {"measure": list(agreed), "value": list(agreed.values())}, schema_overrides={"value": pl.Float64}
             ),
         )
-        yield "correlation of mean scores with metrics", found.correlations()
-        yield "masks whose score and Dice disagree most", found.disagreeing()
+        yield "Correlation of mean scores with metrics", found.correlations()
+        yield "Masks whose score and Dice disagree most", found.disagreeing()
     if answers["pair"].count():
-        yield "which mask is better", found.pairs()
+        yield "Which mask is better", found.pairs()
     if answers["clinical"].count():
-        yield "clinical question, shares of answers", found.clinical()
-    yield "raters: median seconds, mean scores of anchors, second looks", found.raters()
+        yield "Clinical question, shares of answers", found.clinical()
+    yield "Raters: median seconds, mean scores of anchors, second looks", found.raters()
 
 
 def export_answers(answers: pl.DataFrame, file: Path) -> None:
