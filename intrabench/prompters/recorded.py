@@ -41,7 +41,7 @@ class Recorded(Prompter):
     is positive, wherever it lies.
 
     folder: results in which people prompted. rater: takes only what that person gave; without, the seed chooses one of
-    those who did the target. clicks: a file of clicks, instead. device: takes only clicks with pc or mobile.
+    those who did the target. clicks: a file of clicks instead. device: takes only clicks with pc or mobile.
     A target that nobody did is not applicable, nor is one that has no click with the seed's number.
     """
 
