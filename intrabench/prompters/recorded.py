@@ -27,18 +27,17 @@ from intrabench.target import Target
 
 @dataclass(frozen=True)
 class Recorded(Prompter):
-    """Gives the prompts again that a person gave for the target, whatever model is run: `recorded:FOLDER` those of a
-    results folder, `recorded:FILE.csv` one real first click on a photograph.
+    """Gives the prompts again that a person gave for the target, `recorded:FOLDER` or `recorded:FILE.csv`.
 
-    From a folder, the first turn is always the same. The corrections follow as long as they still are ones: each click,
-    and most of each stroke, that then lay in what was missed (or wrongly included, if it was negative) must lie in such
-    an error of the new answer, and each box that contained missed voxels must contain some. At the first correction for
-    which that does not hold, the person would have done something else, so the session ends there. The row of the
-    answer to which it did not fit has the note ``diverged:N`` in `adapted`, where N is the number of recorded turns
-    that were left.
+    From a folder of results, whatever model is run, the first turn is always the same. The corrections follow as long
+    as they still are ones: each click, and most of each stroke, that then lay in what was missed (or wrongly included,
+    if it was negative) must lie in such an error of the new answer, and each box that contained missed voxels must
+    contain some. At the first correction for which that does not hold, the person would have done something else, so
+    the session ends there. The row of the answer to which it did not fit has the note ``diverged:N`` in `adapted`,
+    where N is the number of recorded turns that were left.
 
-    A file is as RClicks publishes it (clicks.csv). The seed is the number of the click, from 0 in the file's order. It
-    is positive, wherever it lies.
+    A file has clicks on photographs, as RClicks' clicks.csv. It gives one first click: that whose number is the seed,
+    from 0 in the file's order. The click is positive, wherever it lies.
 
     folder: results in which people prompted. rater: takes only what that person gave; without, the seed chooses one of
     those who did the target. clicks: a file of clicks instead. device: takes only clicks with pc or mobile.
