@@ -6,12 +6,11 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.clickability.first_clicks import FirstClicks, first_clicks
 from intrabench.errors import NotApplicable
 from intrabench.mask import Mask
 from intrabench.prompters.base import Prompter
@@ -23,6 +22,9 @@ from intrabench.randomness import stream
 from intrabench.registry import recorded_masks, recorded_sessions
 from intrabench.specs import switch
 from intrabench.target import Target
+
+if TYPE_CHECKING:
+    from intrabench.clickability.first_clicks import FirstClicks
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,8 @@ class Recorded(Prompter):
     @cached_property
     def first_clicks(self) -> FirstClicks:
         """The first clicks of the file."""
+        from intrabench.clickability.first_clicks import first_clicks
+
         return first_clicks(Path(self.clicks), self.device)
 
     @property
