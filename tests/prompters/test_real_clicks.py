@@ -92,6 +92,13 @@ def test_corrections_follow_and_a_device_is_chosen() -> None:
     assert rows["prompter"].to_list() == ["recorded:clicks=clicks.csv,device=mobile"]
 
 
+def test_one_of_several_objects_is_known_by_its_number_only() -> None:
+    path = Path("clicks.csv")
+    path.write_text(path.read_text().replace("two_______2", "two"))
+    rows = intrabench.run("grabcut", "recorded:clicks.csv", "set", cases="two", targets="object.2")
+    assert rows["error"].to_list() == ["clicks.csv has no first clicks on this target"]  # the other is not played
+
+
 def test_the_version_is_that_of_the_clicks() -> None:
     one = version_of(intrabench.prompter("recorded:clicks.csv"))
     assert one == version_of(intrabench.prompter("recorded:clicks=clicks.csv"))
