@@ -135,7 +135,7 @@ def make(room: Room, spec: str) -> Any:
     if room == "models":
         spec = full_spec(spec)
     if room == "prompters":
-        spec = _with_folder(spec)
+        spec = _with_source(spec)
     name, arguments = specs.parse(spec)
     return specs.build(find(room, name).load(), arguments, spec)
 
@@ -176,10 +176,13 @@ def _click_model(cls: type[Clickability], spec: str) -> Clickability:
     return specs.build(cls, specs.parse(spec)[1], spec)
 
 
-def _with_folder(spec: str) -> str:
-    """The spec of a prompter; ``recorded:FOLDER,rater=ab`` is written out."""
+def _with_source(spec: str) -> str:
+    """The spec of a prompter; ``recorded:FOLDER,rater=ab`` and ``recorded:FILE.csv`` are written out."""
     found = re.fullmatch(r"""\s*recorded\s*:\s*("[^"]*"|'[^']*'|[^,="']+)(,.*)?""", spec)
-    return f"recorded:folder={found[1]}{found[2] or ''}" if found else spec
+    if not found:
+        return spec
+    source = "clicks" if found[1].strip("\"' ").lower().endswith(".csv") else "folder"
+    return f"recorded:{source}={found[1]}{found[2] or ''}"
 
 
 def recorded_sessions(folder: str) -> list[dict[str, Any]]:

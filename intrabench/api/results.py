@@ -41,6 +41,7 @@ def table(
     empty: str = "worst",
     protocol: str = "",
     groups: bool = False,
+    users: bool = False,
     interval: bool = False,
     counts: bool = False,
     reference: str = "",

@@ -33,7 +33,7 @@ def run(
     hand: str = "",
     stop: str = "",
     joint: str = "",
-    seed: Several[int] = 0,
+    seed: Several[int] | None = None,
     cases: Several[str] | None = None,
     targets: Several[str] | None = None,
     rounds: int | None = None,
@@ -64,9 +64,10 @@ def run(
     model, prompter, dataset, refine, metric: specs, objects of your own, classes (made with their defaults), or a
     sequence that mixes them. A data set may be the path of a folder. perturb: changes of the images, such as
     ``noise:sigma=0.1``; each is run, and ``none`` stands for the images as they are. Without a prompter the rows of
-    the protocol are run, and without a model its models, ``protocol="intrabench@1"``. Sessions already in the results
-    folder `out` are not computed again. The other options are those of ``intrabench run``. progress: show progress;
-    None: only in notebooks and on terminals.
+    the protocol are run, and without a model its models, ``protocol="intrabench@1"``. Without a seed it is 0; under
+    ``protocol="rclicks-users@1:clicks=FILE"`` each real click is one. Sessions already in the results folder `out` are
+    not computed again. The other options are those of ``intrabench run``. progress: show progress; None: only in
+    notebooks and on terminals.
 
     The sessions are played in worker processes, as many as `workers` says, which may take `timeout` seconds for a wave.
     With ``workers=0`` they are played in this process, as a debugger needs, and always so if an object is given. With

@@ -113,7 +113,7 @@ def _scenes(clicks: Path, specs: list[str], masks: Path | None) -> tuple[Clicked
     """The source of clicked images, and the entries of the file that have an image."""
     from intrabench import registry
     from intrabench.clickability.clicked_images import ClickedImages
-    from intrabench.clickability.clicks_csv import read_clicks
+    from intrabench.clickability.clicks_csv import not_clicked, read_clicks
 
     if masks is not None and not masks.is_dir():
         raise IntraBenchError(f"--masks {masks} is not a folder; give the folder that holds STEM.png")
@@ -122,9 +122,6 @@ def _scenes(clicks: Path, specs: list[str], masks: Path | None) -> tuple[Clicked
     read = read_clicks(clicks)
     entries = scenes.wanted(read)
     if not entries:
-        known = sorted({entry.dataset for entry in read})
-        raise IntraBenchError(
-            f"{clicks} has no {'first clicks' if masks is None else 'clicks'} on {', '.join(scenes.datasets)}; "
-            f"its clicks are on {', '.join(known)}"
-        )
+        what = "first clicks" if masks is None else "clicks"
+        raise IntraBenchError(not_clicked(clicks, read, scenes.datasets, what))
     return scenes, entries

@@ -51,6 +51,7 @@ def table(
     empty: Empty = "worst",
     protocol: Annotated[str, typer.Option(help="Only sessions of this protocol, e.g. rclicks@1.")] = "",
     groups: Annotated[bool, flag("--groups", help="Robustness to the position of clicks.")] = False,
+    users: Annotated[bool, flag("--users", help="Real first clicks beside simulated ones.")] = False,
     interval: Annotated[bool, flag("--interval", help="Show the 95 % interval of every cell.")] = False,
     counts: Annotated[bool, flag("--counts", help="Show cases/targets of every cell, and !failures.")] = False,
     reference: Annotated[str, typer.Option(help="Compare with published numbers: paper.")] = "",

@@ -40,7 +40,7 @@ def run(
     joint: Annotated[
         str, typer.Option("--joint", help="Play the targets of a case together, e.g. others=negative,overlap=first.")
     ] = "",
-    seed: Annotated[list[int], o.seed] = [0],  # noqa: B006
+    seed: Annotated[list[int], o.seeds] = [],  # noqa: B006
     cases: Cases = [],  # noqa: B006
     targets: Targets = [],  # noqa: B006
     rounds: o.Rounds = None,

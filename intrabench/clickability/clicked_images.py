@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.clickability.clicks_csv import RealClicks
+from intrabench.clickability.clicks_csv import RealClicks, identity_of
 from intrabench.clickability.examples import Example
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases import store
@@ -96,10 +95,7 @@ class Examples(Sequence[Example]):
     @property
     def identity(self) -> str:
         """A hash of the entries and their clicks."""
-        digest = hashlib.sha256()
-        for entry in self._entries:
-            digest.update(f"{entry.dataset} {entry.full_stem} {entry.clicks.tolist()}".encode(errors="surrogateescape"))
-        return digest.hexdigest()[:16]
+        return identity_of(self._entries)
 
     def __len__(self) -> int:
         return len(self._entries)

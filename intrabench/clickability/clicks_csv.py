@@ -6,7 +6,9 @@ https://github.com/emb-ai/rclicks.
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,6 +72,21 @@ def read_clicks(path: Path) -> list[RealClicks]:
     rows = _checked(_rows(path), path).with_columns(pl.col("dataset").replace(DATASETS))
     entries = rows.group_by("dataset", "full_stem", maintain_order=True).agg(pl.exclude("dataset", "full_stem"))
     return [_entry(row, path) for row in entries.iter_rows(named=True)]
+
+
+def identity_of(entries: Iterable[RealClicks]) -> str:
+    """A hash of entries: what was clicked, and where."""
+    digest = hashlib.sha256()
+    for one in entries:
+        what = one.dataset, one.full_stem, one.image_stem, one.object_stem, one.shape, one.clicks.tolist()
+        digest.update(repr(what).encode())
+    return digest.hexdigest()[:16]
+
+
+def not_clicked(path: Path, entries: Iterable[RealClicks], datasets: Iterable[str], what: str = "first clicks") -> str:
+    """The sentence that a file has no clicks on some data sets."""
+    known = sorted({entry.dataset for entry in entries})
+    return f"{path} has no {what} on {', '.join(datasets)}; its clicks are on {', '.join(known)}"
 
 
 def stems(full_stem: str) -> dict[str, str]:

@@ -6,8 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from intrabench import registry
+from intrabench.clickability.first_clicks import first_clicks
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.perturb.perturbed import with_changes
 from intrabench.engine.job import Job
@@ -84,7 +86,7 @@ def _without_runners(
         (),
         prompters,
         datasets,
-        tuple(dict.fromkeys(options.seed)),
+        _seeds(options, preset, datasets),
         preset,
         rounds,
         tuple(options.cases),
@@ -117,6 +119,13 @@ def _datasets(options: Options) -> tuple[Dataset, ...]:
     made = once(make_dataset(given) for given in options.dataset).values()
     changes = [split(spec) for spec in dict.fromkeys(options.perturb)] or [[]]
     return tuple(with_changes(dataset, each) for dataset in made for each in changes)
+
+
+def _seeds(options: Options, preset: Protocol, datasets: Sequence[Dataset]) -> tuple[int, ...]:
+    """The given seeds; else one, or as many as an object has real clicks where each is a seed."""
+    if options.seed or preset.users is None:
+        return tuple(dict.fromkeys(options.seed)) or (0,)
+    return tuple(range(first_clicks(Path(preset.users.clicks)).most(dataset.short_spec for dataset in datasets)))
 
 
 def _own_models(preset: Protocol, rows: Mapping[str, Row]) -> list[str]:

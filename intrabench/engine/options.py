@@ -54,7 +54,7 @@ class Options:
     hand: str = _work("")
     stop: str = _work("")
     joint: str = _work("")
-    seed: Sequence[int] = _work((0,))
+    seed: Sequence[int] = _work(())
     cases: Sequence[str] = _work(())
     targets: Sequence[str] = _work(())
     rounds: int | None = _work(None)

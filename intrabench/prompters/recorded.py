@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,36 +14,57 @@ from numpy.typing import NDArray
 from intrabench.errors import NotApplicable
 from intrabench.mask import Mask
 from intrabench.prompters.base import Prompter
+from intrabench.prompters.click_deepest import click
 from intrabench.prompters.errors import Errors
 from intrabench.prompters.user import Turns, User
-from intrabench.prompts import Prompts, turns_by_round
+from intrabench.prompts import Prompts, Turn, turns_by_round
 from intrabench.randomness import stream
 from intrabench.registry import recorded_masks, recorded_sessions
 from intrabench.specs import switch
 from intrabench.target import Target
 
+if TYPE_CHECKING:
+    from intrabench.clickability.first_clicks import FirstClicks
+
 
 @dataclass(frozen=True)
 class Recorded(Prompter):
-    """Gives the prompts again that a person gave for the target, `recorded:FOLDER`, whatever model is run.
+    """Gives the prompts again that a person gave for the target, `recorded:FOLDER` or `recorded:FILE.csv`.
 
-    The first turn is always the same. The corrections follow as long as they still are ones: each click, and most of
-    each stroke, that then lay in what was missed (or wrongly included, if it was negative) must lie in such an error of
-    the new answer, and each box that contained missed voxels must contain some. At the first correction for which that
-    does not hold, the person would have done something else, so the session ends there. The row of the answer to which
-    it did not fit has the note ``diverged:N`` in `adapted`, where N is the number of recorded turns that were left.
+    From a folder of results, whatever model is run, the first turn is always the same. The corrections follow as long
+    as they still are ones: each click, and most of each stroke, that then lay in what was missed (or wrongly included,
+    if it was negative) must lie in such an error of the new answer, and each box that contained missed voxels must
+    contain some. At the first correction for which that does not hold, the person would have done something else, so
+    the session ends there. The row of the answer to which it did not fit has the note ``diverged:N`` in `adapted`,
+    where N is the number of recorded turns that were left.
 
-    folder: results in which people prompted. rater: takes only what that person gave; without,
-    the seed chooses one of those who did the target. A target that nobody did is not applicable.
+    A file has clicks on photographs, as RClicks' clicks.csv. It gives one first click: that whose number is the seed,
+    from 0 in the file's order. The click is positive, wherever it lies.
+
+    folder: results in which people prompted. rater: takes only what that person gave; without, the seed chooses one of
+    those who did the target. clicks: a file of clicks instead. device: takes only clicks with pc or mobile.
+    A target that nobody did is not applicable, nor is one that has no click with the seed's number.
     """
 
     name: ClassVar[str] = "recorded"
-    folder: str = ""
+    folder: str = switch("")
     rater: str = switch("")
+    clicks: str = switch("")
+    device: str = switch("")
 
     def __post_init__(self) -> None:
-        if not self.folder:
-            raise ValueError("it needs results in which people prompted; write recorded:FOLDER")
+        if bool(self.folder) == bool(self.clicks):
+            raise ValueError(
+                "it needs either results in which people prompted or a file of clicks; write recorded:FOLDER or "
+                "recorded:FILE.csv"
+            )
+        if self.clicks:
+            if self.rater:
+                raise ValueError("a file of clicks does not say who clicked; omit rater")
+            _ = self.first_clicks  # so that a wrong file is told at once
+            return
+        if self.device:
+            raise ValueError("device is of clicks in a file; omit it")
         people = {session["rater"] for session in self.sessions}
         if self.rater and self.rater not in people:
             raise ValueError(f"rater={self.rater} gave no prompts in {self.folder}; give {', '.join(sorted(people))}")
@@ -52,6 +74,13 @@ class Recorded(Prompter):
         """What people did: `session`, `rater`, `dataset`, `case`, `target`, `target_voxels`, `model` and `turns`."""
         return recorded_sessions(self.folder)
 
+    @cached_property
+    def first_clicks(self) -> FirstClicks:
+        """The first clicks of the file."""
+        from intrabench.clickability.first_clicks import first_clicks
+
+        return first_clicks(Path(self.clicks), self.device)
+
     @property
     def version(self) -> str:  # type: ignore[override]
         """Its own, and a hash of what people did."""
@@ -59,6 +88,8 @@ class Recorded(Prompter):
 
     @cached_property
     def _content(self) -> str:
+        if self.clicks:
+            return self.first_clicks.identity[:8]
         columns = ("session", "rater", "dataset", "case", "target", "target_voxels")
         each = [
             (*(one[name] for name in columns), *((turn["round"], turn["given"]) for turn in one["turns"]))
@@ -68,6 +99,9 @@ class Recorded(Prompter):
 
     def interact(self, user: User) -> Turns:
         """The turns of the person, as long as they fit."""
+        if self.clicks:
+            yield self._first_click(user)
+            return
         record = self._record(user)
         rounds = turns_by_round(record["turns"])
         turns = [turn for number in sorted(rounds) for turn in rounds[number]]
@@ -79,6 +113,13 @@ class Recorded(Prompter):
                 user.note(f"diverged:{len(turns) - number}")
                 return
             mask = yield turn
+
+    def _first_click(self, user: User) -> Turn:
+        """The click whose number is the seed."""
+        clicks = self.first_clicks.on(user.dataset, user.target)
+        if not 0 <= user.seed < len(clicks):
+            raise NotApplicable(f"{self.clicks} has no first click on this target with the number that is the seed")
+        return click(np.array([0, *clicks[user.seed]]), label=1)
 
     def _record(self, user: User) -> dict[str, Any]:
         """The session to give again."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import davis_paper, intrabench_paper, rclicks_paper, superpixels_paper
 from intrabench.protocols.joint import JointRules, joint_rules
+from intrabench.protocols.rclicks_paper import Users
 from intrabench.protocols.row import Row
 from intrabench.specs import arguments_of, build, nearest, parse, switch
 
@@ -52,7 +53,8 @@ class Protocol:
     None: `ROUNDS` if a prompter refines. stop: the rule that ends a session early. rows: the prompters of published
     tables, which are run unless ``--prompter`` is given. models: specs of those in the tables, which are run unless
     ``--model`` is given. joint: the targets of a case are played together, under these rules. partition: nobody
-    prompts; models divide the image, and the metrics compare their superpixels with each annotation.
+    prompts; models divide the image, and the metrics compare their superpixels with each annotation. users: each seed
+    is a real click of their file, and without ``--seed`` all are played.
     """
 
     id: str
@@ -65,6 +67,7 @@ class Protocol:
     models: tuple[str, ...] = ()
     joint: JointRules | None = None
     partition: bool = False
+    users: Users | None = None
 
 
 _OVERLAP = ("dice@1", "iou@1")
@@ -91,6 +94,14 @@ PROTOCOLS: dict[str, Protocol] = {
             (*_OVERLAP, "boundary_iou@1"),
             rounds=rclicks_paper.CLICKS - 1,
             rows=rclicks_paper.ROWS,
+        ),
+        Protocol(
+            Users.name,
+            "One click on photos: the first clicks of real users, :clicks=FILE.csv, and as many simulated ones.",
+            (*_OVERLAP, "boundary_iou@1"),
+            rounds=0,
+            rows=Users().rows,
+            users=Users(),
         ),
         Protocol(
             "davis@1",
@@ -122,12 +133,19 @@ PROTOCOLS: dict[str, Protocol] = {
 
 
 def protocol(name: str) -> Protocol:
-    """The protocol called `name`; an error suggests the nearest name."""
-    if name not in PROTOCOLS:
+    """The protocol called `name`, ``ID`` or ``ID:key=value``; an error suggests the nearest name."""
+    id, colon, words = name.partition(":")
+    if id not in PROTOCOLS:
         raise IntraBenchError(
-            f"there is no protocol {name!r}{nearest(name, PROTOCOLS)}; `intrabench list protocols` shows all"
+            f"there is no protocol {id!r}{nearest(id, PROTOCOLS)}; `intrabench list protocols` shows all"
         )
-    return PROTOCOLS[name]
+    preset = PROTOCOLS[id]
+    if not colon:
+        return preset
+    if preset.users is None:
+        raise IntraBenchError(f"protocol {id} takes no parameters; omit :{words}")
+    users = build(Users, parse(name)[1], name)
+    return replace(preset, users=users, rows=users.rows)
 
 
 def own_models(preset: Protocol) -> tuple[str, ...]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from intrabench.clickability import GROUPS
 from intrabench.protocols.row import Row
+from intrabench.specs import quoted
 
 _PERFECT = (
     "A perfect answer ends a session, which keeps its score; the published code goes on with background at (0, 0). "
@@ -24,6 +27,36 @@ ROWS = (
         for group in range(1, GROUPS + 1)
     ),
 )
+
+_REAL = (
+    "The first clicks of real users, one per seed, from 0 in the order of the file; always positive, even beside the "
+    "object. A seed that an object has no click for is not applicable."
+)
+_SIMULATED = (
+    "As many first clicks of the click model, one per seed. Objects with fewer real clicks are played with all seeds, "
+    "but `table --users` counts only as many. Each has random numbers of its own; those of the published code are the "
+    "same in each image."
+)
+
+
+@dataclass(frozen=True)
+class Users:
+    """The first clicks of real users, beside as many simulated ones: Table 12, NSR_User@1.
+
+    clicks: RClicks' clicks.csv, or a file like it.
+    """
+
+    name = "rclicks-users@1"
+    clicks: str = "clicks.csv"
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Their sessions of one click."""
+        return (
+            Row("Users", 12, f"recorded:clicks={quoted(self.clicks)}", None, note=_REAL),
+            Row("Simulated", 12, "clickability:model=rclicks,group=all", None, note=_SIMULATED),
+        )
+
 
 CLICKS = 20
 """Clicks per session, including the first."""

@@ -10,10 +10,9 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.reporting.annotated import annotated_table
-from intrabench.reporting.reference.rclicks import PUBLISHED_METRIC, beside_published
+from intrabench.reporting.click_tables import ClickTable, click_table
 from intrabench.reporting.table import Layout, effort_table, layout_of, referenced, round_table, stored_rows
 from intrabench.results.current import current
-from intrabench.statistics.click_groups import describe_groups, group_table
 from intrabench.statistics.resample import FEW
 from intrabench.statistics.superpixels import prompted
 
@@ -41,6 +40,7 @@ def make_table(
     empty: str,
     protocol: str,
     groups: bool,
+    users: bool,
     interval: bool,
     counts: bool,
     reference: str,
@@ -53,13 +53,15 @@ def make_table(
     layout = replace(layout_of(metric, by, columns, round, aggregation, failed, empty), root=folder)
     rows, left_out = current(prompted(stored_rows(folder, protocol), layout.metric), layout.by)
     heading = layout.heading()
-    published_clicks = reference == "paper" and protocol == "rclicks@1"
-    if groups or published_clicks:
+    paper = protocol if reference == "paper" else ""
+    if clicks := click_table(groups, users, paper):
+        published = paper == clicks.protocol
         ignored = {"--by": by, "--columns": columns != "dataset", "--aggregation": aggregation != "protocol"}
         ignored |= {"--per-round": per_round, "--interval": interval, "--counts": counts}
-        ignored |= {"--reference": bool(reference) and not published_clicks}
-        _refuse("--groups" if groups else "--reference of rclicks@1", ignored)
-        frame, heading, others = _group_table(rows, layout, published_clicks)
+        ignored |= {"--reference": reference and not published, "--users": groups and users}
+        ignored |= {"--round": round is not None and not clicks.rounds}
+        _refuse(clicks.option if groups or users else f"--reference of {paper}", ignored)
+        frame, heading, others = _click_table(rows, layout, clicks, published)
         left_out = [*left_out, *others]
     elif reference:
         frame, others = referenced(rows, layout, reference)
@@ -72,17 +74,19 @@ def make_table(
     return Table(frame, heading, rows, left_out)
 
 
-def _group_table(rows: pl.DataFrame, layout: Layout, published: bool) -> tuple[pl.DataFrame, str, list[str]]:
-    """What `--groups` shows, or the published table beside ours; its heading; and what is not compared."""
-    metric = PUBLISHED_METRIC if published else layout.metric
+def _click_table(
+    rows: pl.DataFrame, layout: Layout, clicks: ClickTable, published: bool
+) -> tuple[pl.DataFrame, str, list[str]]:
+    """A table of clicks, or the published one beside ours; its heading; and what is not compared."""
+    metric = clicks.published if published else layout.metric
     if published:
         _refuse(
-            "--reference of rclicks@1",
+            f"--reference of {clicks.protocol}",
             {"--metric": layout.metric not in ("dice", metric), "--round": layout.round is not None},
         )
-    table = group_table(rows, metric, layout.round, layout.policy)
-    table, others = beside_published(table) if published else (table, [])
-    return table, describe_groups(metric), others
+    table = clicks.table(rows, metric, layout.round, layout.policy)
+    table, others = clicks.beside(table) if published else (table, [])
+    return table, clicks.describe(metric), others
 
 
 def _refuse(option: str, others: Mapping[str, object]) -> None:

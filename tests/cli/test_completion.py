@@ -46,7 +46,7 @@ def completed(words: str) -> list[str]:
         ("table --per-r", ["--per-round"]),
         ("table --metric lesion", ["lesion_f1"]),
         ("info box_vol", ["box_volume"]),
-        ("info rclicks", ["rclicks@1", "rclicks"]),
+        ("info rclicks", ["rclicks@1", "rclicks-users@1", "rclicks"]),
         ("list me", ["metrics"]),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -11,6 +12,8 @@ from intrabench import registry
 from intrabench.models.weights import registry as weights
 from intrabench.protocols.rclicks_paper import MODELS
 from intrabench.reporting.reference.rclicks import DATASETS, TABLES, checkpoint_of, published
+
+DECODED = Path(__file__).parents[3] / "shared" / "golden" / "rclicks" / "paper_tables_9_12.csv"
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +51,22 @@ def test_numbers_are_those_of_the_paper() -> None:
     found = published("TETRIS", "sam_vit_h_4b8939")
     assert found is not None
     assert (found.noc.base, found.noc.sample, found.noc.dsb) == (2.66, 2.66, 5.95)
+
+
+@pytest.mark.skipif(not DECODED.exists(), reason="needs the tables as they were decoded from the paper's text")
+def test_first_clicks_are_those_of_table_12() -> None:
+    decoded = pl.read_csv(DECODED).filter(paper_table=12)
+    numbers = {(one["dataset"], one["checkpoint"], one["column"]): one for one in decoded.iter_rows(named=True)}
+    checked = 0
+    for dataset, checkpoint in decoded.select("dataset", "checkpoint").unique().iter_rows():
+        found = published(dataset, checkpoint)
+        assert found is not None
+        for users, column in ((found.real, "user1"), (found.simulated, "sample1")):
+            line = numbers[dataset, checkpoint, column]
+            assert [100 * users.mean, 100 * users.spread] == pytest.approx([line["value"], line["std"]])
+        assert found.real.nsr == numbers[dataset, checkpoint, "nsr_user1"]["value"]
+        checked += 1
+    assert checked == 33 * 5
 
 
 def test_scores_are_0_to_1_and_ratios_percent() -> None:

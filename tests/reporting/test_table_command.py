@@ -132,6 +132,40 @@ def test_options_that_would_be_ignored_are_refused(table: Callable[..., Said]) -
     )
 
 
+def test_options_that_the_table_of_users_would_ignore_are_refused(table: Callable[..., Said]) -> None:
+    for words, others in (
+        (("--round", "2"), "--round"),
+        (("--groups",), "--users"),
+        (("--reference", "paper"), "--reference"),
+        (("--reference", "paper", "--protocol", "intrabench@1", "--by", "model"), "--by, --reference"),
+    ):
+        said = table("--users", *words)
+        option = "--groups" if "--groups" in words else "--users"
+        assert (said.code, said.err) == (2, f"error: {option} cannot be combined with {others}; omit one of them\n")
+    assert "no model that was given real first clicks has dice" in table("--users").err
+
+
+def test_the_published_users_stand_beside_ours(say: Callable[..., Said]) -> None:
+    store = Store(Path("intrabench-results"), "run")
+    shared = {
+        "model": "sam:multimask=best",
+        "weights": "registered",
+        "dataset": "tetris",
+        "protocol": "rclicks-users@1",
+    }
+    given = rows({"iou": 0.25, "prompter": "recorded:clicks=clicks.csv"}, **shared)
+    store.write_part([{k: v for k, v in row.items() if v is not None} for row in given.to_dicts()], [])
+    asked = ("table", "--protocol", "rclicks-users@1", "--reference", "paper")
+    said = say(*asked, "--csv")
+    assert said.code == 0, said.err
+    lines = pl.read_csv(said.out.encode()).select("clicks", "mean", "source").rows()
+    assert lines[0] == ("real", 0.25, "ours")
+    assert [line[::2] for line in lines[1:]] == [("real", "published"), ("of the published network", "published")]
+    assert say(*asked, "--users", "--metric", "iou").out == say(*asked).out
+    said = say(*asked, "--metric", "boundary_iou")
+    assert said.err == "error: --reference of rclicks-users@1 cannot be combined with --metric; omit one of them\n"
+
+
 def test_the_published_clicks_take_no_metric_of_ones_own(say: Callable[..., Said]) -> None:
     store = Store(Path("intrabench-results"), "run")
     given = rows({"dice": 0.5}, protocol="rclicks@1", model="sam", dataset="tetris", prompter="click_deepest")

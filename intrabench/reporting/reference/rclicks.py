@@ -6,7 +6,7 @@ https://arxiv.org/abs/2410.11722), Tables 9 to 12.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -19,6 +19,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.models.weights.registry import REGISTERED
 from intrabench.protocols.rclicks_paper import MODELS
 from intrabench.specs import ordered, parse
+from intrabench.statistics.click_users import REAL
 from intrabench.statistics.robustness import Robustness, UserNoise
 
 TABLES = Path(__file__).parent / "rclicks.csv"
@@ -34,6 +35,11 @@ DATASETS = {
 
 PUBLISHED_METRIC = "noc:threshold=0.9,metric=iou"
 """The metric that `beside_published` compares."""
+
+FIRST_CLICK = "iou"
+"""The metric that `users_beside_published` compares."""
+
+_NETWORK = "of the published network"
 
 _CHECKPOINTS = {ordered(spec): checkpoint for checkpoint, spec in MODELS.items()}
 
@@ -79,19 +85,35 @@ def beside_published(table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     Raises:
         IntraBenchError: RClicks has none of them.
     """
+
+    def lines(known: Published) -> list[dict[str, Any]]:
+        return [{"clicks": _NETWORK, "groups": GROUPS, **asdict(known.noc)}]
+
+    both, others = _beside(table, lines)
+    return both.sort("model", "dataset", "source", "clicks"), others
+
+
+def users_beside_published(table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """`user_table` of `FIRST_CLICK` and, below, RClicks' Table 12; otherwise as `beside_published`."""
+
+    def lines(known: Published) -> list[dict[str, Any]]:
+        return [{"clicks": REAL, **asdict(known.real)}, {"clicks": _NETWORK, **asdict(known.simulated)}]
+
+    both, others = _beside(table, lines)
+    return both.sort("model", "dataset", pl.col("clicks") != REAL, "source", "clicks"), others
+
+
+def _beside(
+    table: pl.DataFrame, lines: Callable[[Published], Sequence[Mapping[str, Any]]]
+) -> tuple[pl.DataFrame, list[str]]:
+    """A table of ours and the published `lines` of its models and data sets; what is not compared."""
     printed, others = [], {}
     ours = table.filter(pl.col("weights") == REGISTERED).select("dataset", "model")
     for dataset, model in ours.unique().sort("dataset", "model").iter_rows():
         known = published(dataset, model)
         if known is not None:
-            line = {
-                "dataset": dataset,
-                "model": model,
-                "weights": REGISTERED,
-                "clicks": "of the published network",
-                "groups": GROUPS,
-            }
-            printed.append(dict.fromkeys(table.columns) | line | asdict(known.noc))
+            who = {"dataset": dataset, "model": model, "weights": REGISTERED}
+            printed += [dict.fromkeys(table.columns) | who | dict(line) for line in lines(known)]
         elif dataset in DATASETS and (near := _nearest(model)):
             others[model] = f"{model} is not compared, because RClicks ran {near}; give that to --model"
     if not printed:
@@ -101,8 +123,7 @@ def beside_published(table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
             f"{', '.join(DATASETS)}"
         )
     theirs = pl.DataFrame(printed, schema=table.schema).with_columns(source=pl.lit("published"))
-    both = pl.concat([table.with_columns(source=pl.lit("ours")), theirs])
-    return both.sort("model", "dataset", "source", "clicks"), list(others.values())
+    return pl.concat([table.with_columns(source=pl.lit("ours")), theirs]), list(others.values())
 
 
 def checkpoint_of(spec: str) -> str | None:

@@ -1,0 +1,75 @@
+"""How much a model depends on who makes the first click: sessions of real users, beside as many simulated ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import astuple, fields
+
+import polars as pl
+
+from intrabench.errors import IntraBenchError
+from intrabench.specs import parse, split
+from intrabench.statistics.click_groups import LINE
+from intrabench.statistics.measures import described, measured
+from intrabench.statistics.robustness import UserNoise, user_noise
+from intrabench.statistics.scores import FailurePolicy
+from intrabench.target import WHOLE_CASE
+
+REAL = "real"
+"""The value of ``clicks`` in lines of real users."""
+
+_CLICK = ["dataset", "case", "target", "seed"]
+
+
+def user_table(rows: pl.DataFrame, metric: str = "dice", policy: FailurePolicy | None = None) -> pl.DataFrame:
+    """A line per model, file of clicks, data set, and origin of the clicks: `LINE`, ``users`` (the prompter of real
+    clicks), ``dataset``, ``clicks`` (`REAL` or the prompter of simulated ones), the fields of `UserNoise`, and the
+    numbers of ``targets`` and ``sessions``.
+
+    The state after the first click counts, whatever follows. Of simulated clicks, only those count whose seed is the
+    number of a real click on the same target, so that both are equally many.
+
+    Raises:
+        IntraBenchError: no model was given real clicks.
+    """
+    scored = measured(rows, metric, 0, policy).filter(pl.col("target") != WHOLE_CASE).drop_nulls("value")
+    kinds = {name: _kind(name) for name in scored["prompter"].unique()}
+    of = {kind: [name for name, one in kinds.items() if one == kind] for kind in ("recorded", "clickability")}
+    lines = []
+    for users in sorted(of["recorded"]):
+        real = scored.filter(prompter=users)
+        played = {REAL: real}
+        for name in sorted(of["clickability"]):
+            played[name] = scored.filter(prompter=name).join(real, on=[*LINE, *_CLICK], how="semi", nulls_equal=True)
+        lines += [(*key, users, *found) for clicks, one in played.items() for key, found in _lines(clicks, one)]
+    if not lines:
+        raise IntraBenchError(
+            f"no model that was given real first clicks has {metric}; run one with --protocol "
+            "rclicks-users@1:clicks=clicks.csv, or choose a metric that was measured"
+        )
+    schema = [*LINE, "users", "dataset", "clicks", *(field.name for field in fields(UserNoise)), "targets", "sessions"]
+    table = pl.DataFrame(lines, schema=schema, orient="row")
+    real_first = pl.col("clicks") != REAL
+    return table.sort(*LINE, "users", "dataset", real_first, "clicks").fill_nan(None)
+
+
+def _lines(clicks: str, scored: pl.DataFrame) -> Iterator[tuple[tuple[str, ...], tuple[object, ...]]]:
+    """What `LINE` is, and the rest of each line."""
+    for key, one in scored.partition_by(*LINE, "dataset", as_dict=True).items():
+        each = one.group_by("case", "target").agg("value")["value"].to_list()
+        yield key[:-1], (key[-1], clicks, *astuple(user_noise(each)), len(each), len(one))
+
+
+def _kind(prompter: str) -> str:
+    """The first part of a prompter if its clicks are users' or drawn from all of a click model, else empty."""
+    name, given = parse(split(prompter)[0])
+    wanted = {"recorded": bool(given.get("clicks")), "clickability": given.get("group", "all") == "all"}
+    return name if wanted.get(name) else ""
+
+
+def describe_users(metric: str) -> str:
+    """A description of the columns of `user_table`."""
+    return (
+        f"{described(metric)} after the first click: mean over targets of the mean over clicks, of their standard "
+        "deviation (spread), and of spread over mean in percent (nsr); as many simulated clicks as real ones"
+    )
