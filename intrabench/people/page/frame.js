@@ -48,7 +48,8 @@ function bindKeys(rows, may, inside = () => {}) {
   const used = rows.filter(([, , keys]) => Object.entries(keys).some(([name, does]) => keymap.get(name) === does));
   $("keys").append(...used.flatMap(([shown, text]) => [make("dt", {}, shown), make("dd", {}, text)]));
   document.addEventListener("keydown", (event) => {
-    const open = document.querySelector("dialog[open]"), { target } = event;
+    const open = document.querySelector("dialog[open]");
+    const target = event.target.closest("dialog:not([open])") ? document.body : event.target; // the focus leaves a closed dialog a frame later
     const plain = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     if ((event.ctrlKey || event.altKey || event.metaKey) && !event.getModifierState("AltGraph")) return;
     if (open) return open.id === "helping" && plain === "h" && !event.repeat ? open.close() : inside(open, plain);
