@@ -30,7 +30,8 @@ def run(
     *,
     perturb: Several[str] | None = None,
     refine: Several[RefinementLike] | None = None,
-    hand: str = "",
+    hand: str | Path = "",
+    effort: str | Path | None = None,
     stop: str = "",
     joint: str = "",
     seed: Several[int] = 0,
@@ -65,8 +66,9 @@ def run(
     sequence that mixes them. A data set may be the path of a folder. perturb: changes of the images, such as
     ``noise:sigma=0.1``; each is run, and ``none`` stands for the images as they are. Without a prompter the rows of
     the protocol are run, and without a model its models, ``protocol="intrabench@1"``. Sessions already in the results
-    folder `out` are not computed again. The other options are those of ``intrabench run``. progress: show progress;
-    None: only in notebooks and on terminals.
+    folder `out` are not computed again. effort: a calibration file, whose seconds count; `hand` takes one, too
+    (``intrabench calibrate``). The other options are those of ``intrabench run``. progress: show progress; None: only
+    in notebooks and on terminals.
 
     The sessions are played in worker processes, as many as `workers` says, which may take `timeout` seconds for a wave.
     With ``workers=0`` they are played in this process, as a debugger needs, and always so if an object is given. With

@@ -269,7 +269,11 @@ class Session:
     @property
     def spent(self) -> Effort:
         """The effort so far, that of the next turn included."""
-        return self._state.effort + effort_of_round(self.turn.actions if self.asked and self.turn else ())
+        return self._state.effort + self.cost(self.turn if self.asked else None)
+
+    def cost(self, turn: Turn | None) -> Effort:
+        """The effort of a turn that begins a round."""
+        return effort_of_round(turn.actions if turn else (), self.protocol.effort)
 
     @property
     def model_s(self) -> float:

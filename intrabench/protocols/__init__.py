@@ -15,7 +15,7 @@ from intrabench.protocols.row import Row
 from intrabench.specs import arguments_of, build, nearest, parse, switch
 
 if TYPE_CHECKING:
-    from intrabench.effort import Effort
+    from intrabench.effort import Effort, EffortTable
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ class Protocol:
     None: `ROUNDS` if a prompter refines. stop: the rule that ends a session early. rows: the prompters of published
     tables, which are run unless ``--prompter`` is given. models: specs of those in the tables, which are run unless
     ``--model`` is given. joint: the targets of a case are played together, under these rules. partition: nobody
-    prompts; models divide the image, and the metrics compare their superpixels with each annotation.
+    prompts; models divide the image, and the metrics compare their superpixels with each annotation. effort: the table
+    of seconds, None for that which ships.
     """
 
     id: str
@@ -65,6 +66,7 @@ class Protocol:
     models: tuple[str, ...] = ()
     joint: JointRules | None = None
     partition: bool = False
+    effort: EffortTable | None = None
 
 
 _OVERLAP = ("dice@1", "iou@1")
