@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from intrabench import __version__
 from intrabench.cli import options
 from intrabench.cli.annotate import annotate
+from intrabench.cli.calibrate import calibrate
 from intrabench.cli.clickability import clickability_app
 from intrabench.cli.console import echo
 from intrabench.cli.data import data_app
@@ -120,6 +121,7 @@ def init(folder: Path) -> None:
 
 add_runs(app)
 app.command()(annotate)
+app.command()(calibrate)
 add_submit(app)
 add_reports(app)
 add_results(app)

@@ -25,7 +25,7 @@ PROTOCOL = pl.concat_str(
     pl.when(pl.col("effort") != SECONDS).then(pl.format(", effort {}", "effort")).otherwise(pl.lit("")),
     pl.format(", joint {}", "joint_rules").fill_null(""),
 ).alias("protocol")
-"""The protocol of rows, with its rules for stopping early, its table of seconds, and its rules for playing targets together."""
+"""The protocol of rows, with its rules for stopping early, table of seconds, and rules for playing targets together."""
 
 
 @lru_cache

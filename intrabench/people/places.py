@@ -1,0 +1,59 @@
+"""Where prompts lie: the distance of a voxel to the boundary of a mask, and the edges of drawn boxes beside the tight box."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.mask import Mask, intersection
+from intrabench.prompts import Prompts
+from intrabench.target import Target
+
+Array = NDArray[np.float64]
+
+
+def depth_mm(mask: Mask, voxels: NDArray[np.int64], spacing_mm: tuple[float, float, float]) -> Array:
+    """(n) How far each voxel lies inside a mask, in mm: to the nearest voxel outside; negative if it lies outside itself.
+
+    Then it is the distance to the nearest voxel of the mask, minus infinity if this is empty. In three dimensions,
+    between centres of voxels; the edge of the volume counts as outside.
+    """
+    import edt
+
+    if not mask.any():
+        return np.full(len(voxels), -np.inf)
+    within = mask.contains(voxels)
+    found = np.zeros(len(voxels))
+    if within.any():
+        bytes_ = np.ascontiguousarray(mask.array).view(np.uint8)
+        depth = np.asarray(edt.edt(bytes_, anisotropy=spacing_mm, black_border=True))
+        found[within] = depth[tuple((voxels[within] - np.array(mask.start)).T)]
+    if not within.all():
+        steps = np.array(spacing_mm)
+        surface = mask.coordinates() * steps
+        found[~within] = [-np.sqrt(((surface - one) ** 2).sum(axis=1).min()) for one in voxels[~within] * steps]
+    return found
+
+
+def edges(target: Target, prompts: Prompts) -> Iterator[Array]:
+    """For each drawn box its edges beside those of the tight box of the reference there: rows of four numbers in mm.
+
+    How far the edge lies outwards, the length of the tight box along this axis, the spacing of voxels there. A box on a slice
+    without the target, or beside it, is left out.
+    """
+    drawn = [(z, y0, x0, z + 1, y1, x1) for z, y0, x0, y1, x1 in prompts.drawn_boxes2d.tolist()]
+    spacing = np.array(target.spacing_mm)
+    for box in drawn:
+        part = target.mask.slice(box[0])
+        if part.any() and intersection(box, part.box):
+            yield _edges(np.array(box), np.array(part.box), spacing)[[1, 2, 4, 5]]
+    if prompts.box3d is not None and intersection(tuple(prompts.box3d.tolist()), target.mask.box):
+        yield _edges(np.array(prompts.box3d), np.array(target.mask.box), spacing)
+
+
+def _edges(box: NDArray[np.int64], tight: NDArray[np.int64], spacing: Array) -> Array:
+    outwards = np.concatenate([tight[:3] - box[:3], box[3:] - tight[3:]])
+    along = np.tile(spacing, 2)
+    return np.column_stack([outwards * along, np.tile(tight[3:] - tight[:3], 2) * along, along])
