@@ -1,4 +1,4 @@
-"""Where prompts lie: the distance of a voxel to the boundary of a mask, and the edges of drawn boxes beside the tight box."""
+"""Where prompts lie: how far voxels are from the boundary of a mask, and edges of boxes from those of the tight box."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 
 def depth_mm(mask: Mask, voxels: NDArray[np.int64], spacing_mm: tuple[float, float, float]) -> Array:
-    """(n) How far each voxel lies inside a mask, in mm: to the nearest voxel outside; negative if it lies outside itself.
+    """(n) How far each voxel lies inside a mask, in mm: to the nearest voxel outside; negative if it is outside.
 
     Then it is the distance to the nearest voxel of the mask, minus infinity if this is empty. In three dimensions,
     between centres of voxels; the edge of the volume counts as outside.
@@ -38,10 +38,10 @@ def depth_mm(mask: Mask, voxels: NDArray[np.int64], spacing_mm: tuple[float, flo
 
 
 def edges(target: Target, prompts: Prompts) -> Iterator[Array]:
-    """For each drawn box its edges beside those of the tight box of the reference there: rows of four numbers in mm.
+    """For each drawn box its edges beside those of the tight box of the reference there: rows of three numbers in mm.
 
-    How far the edge lies outwards, the length of the tight box along this axis, the spacing of voxels there. A box on a slice
-    without the target, or beside it, is left out.
+    How far the edge lies outwards, the length of the tight box along this axis, the spacing of voxels there. A box on a
+    slice without the target, or beside it, is left out.
     """
     drawn = [(z, y0, x0, z + 1, y1, x1) for z, y0, x0, y1, x1 in prompts.drawn_boxes2d.tolist()]
     spacing = np.array(target.spacing_mm)

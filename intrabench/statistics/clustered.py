@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from intrabench.statistics.bca import LEVEL, Array, Jackknife, bca
 from intrabench.statistics.resample import DRAWS, FEW, drawn_weights
@@ -26,8 +27,8 @@ def clustered(
     if count < FEW:
         return value, np.full_like(value, np.nan), np.full_like(value, np.nan)
     influence = np.nan_to_num((value - without) * (count - 1) / count)
-    drawn = estimate(sum(weights @ sums[members] for weights, members in _drawn(strata, draws)))
-    return value, *bca(drawn, [Jackknife(value, np.full(value.shape, count), influence)])
+    drawn = np.sum([weights @ sums[members] for weights, members in _drawn(strata, draws)], axis=0)
+    return value, *bca(estimate(drawn), [Jackknife(value, np.full(value.shape, count), influence)])
 
 
 def proportion_interval(hits: int, count: int) -> tuple[float, float]:
@@ -40,7 +41,7 @@ def proportion_interval(hits: int, count: int) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _drawn(strata: Sequence[str], draws: int) -> list[tuple[Array, Array]]:
+def _drawn(strata: Sequence[str], draws: int) -> list[tuple[Array, NDArray[np.intp]]]:
     """For each stratum (draws, members) how often each was drawn, and the places of its members."""
     sizes = Counter(strata)
     names = np.array([name if sizes[name] > 1 else "" for name in strata])

@@ -29,16 +29,21 @@ NO_ERROR = "no error"
 
 @dataclass(frozen=True)
 class Calibrated:
-    """A calibration, and what to know of it. seconds, errors: as measured, also those that do not count."""
+    """A calibration, and what to know of it. content: in the order of its file. seconds, errors: all that was measured."""
 
-    calibration: Calibration
+    content: Mapping[str, Any]
     seconds: Sequence[Seconds]
     errors: Mapping[str, Measured]
     notes: Sequence[str]
 
+    @property
+    def calibration(self) -> Calibration:
+        """As runs take it."""
+        return Calibration.of(self.content)
+
     def frame(self) -> pl.DataFrame:
-        """A line per number: what is `used`, what was `measured` with its interval, of how many, and where `used` is from."""
-        content = self.calibration.content
+        """A line per number: what is `used`, what was `measured` with its interval, and where `used` is from."""
+        content = self.content
         lines = []
         for one in self.seconds:
             entry, name = content["seconds"][one.kind], f"seconds of {one.kind}"
@@ -77,7 +82,8 @@ def calibrate(root: Path, name: str) -> Calibrated:
         "hand": {parameter: _error(errors[parameter]) for parameter in HAND},
     }
     notes = [*sorted(playback.problems), *_notes(facts, seconds, errors, seen.beside)]
-    return Calibrated(Calibration.of(content, name), seconds, errors, notes)
+    Calibration.of(content)  # refuses a name that none has
+    return Calibrated(content, seconds, errors, notes)
 
 
 def write(found: Calibrated, path: Path, force: bool = False) -> None:
@@ -89,7 +95,7 @@ def write(found: Calibrated, path: Path, force: bool = False) -> None:
     if path.exists() and not force:
         raise IntraBenchError(f"{path} exists; give another --out, or --force to replace it")
     with writing(path), atomically(path) as part:
-        part.write_text(_toml(found.calibration.content), "utf-8")
+        part.write_text(_toml(found.content), "utf-8")
 
 
 def _entry(one: Seconds) -> dict[str, Any]:
@@ -125,13 +131,17 @@ def _notes(
     mixed = [one.kind for one in seconds if one.each.enough and one.once is None]
     if mixed:
         notes.append(
-            f"{', '.join(mixed)}: what is once per round is in the seconds of each, because turns with one and turns with "
-            "several of them are needed to tell it"
+            f"{', '.join(mixed)}: what is once per round is in the seconds of each, because it takes turns with one of "
+            "them and turns with several to tell it"
         )
     few = [name for name, one in errors.items() if not one.enough]
     if few:
         notes.append(f"too few recordings for {', '.join(few)}: no such error; {LEAST} in {FEW} sessions are needed")
-    notes += [f"{several(beside, 'box')} beside the reference or on a slice without it: left out"] if beside else []
+    notes += (
+        [f"{several(beside, 'drawn rectangle')} beside the reference or on a slice without it: left out"]
+        if beside
+        else []
+    )
     notes += ["all is by one person: no interval says how people differ"] if facts["raters"] == 1 else []
     spent = facts["seconds_taken_back"] + facts["seconds_of_undo"] + facts["seconds_of_finish"]
     notes.append(
@@ -143,7 +153,7 @@ def _notes(
 
 def _source(facts: Mapping[str, Any]) -> str:
     return (
-        f"measured on {several(facts['raters'], 'person')} in {several(facts['sessions'], 'session')} of "
+        f"measured on {several(facts['raters'], 'rater')} in {several(facts['sessions'], 'session')} of "
         f"{', '.join(facts['datasets'])}"
     )
 

@@ -1,9 +1,9 @@
 """Parameters of the user error model (`intrabench.prompters.hand`), fitted to the prompts of people.
 
-Edges of drawn boxes lie outwards of the tight box of the reference by ``box_slack * size + N(0, jitter_mm)``, rounded to voxels,
-which adds a variance of a twelfth. A click has the wrong sign if it is positive beside the reference, or negative in it. Nobody
-knows where a click was meant to land, so clicks tell nothing about the jitter; those within two jitters of the boundary may
-have slipped over it, so they do not tell a wrong sign either, and are left out.
+Edges of drawn boxes lie outwards of the tight box of the reference by ``box_slack * size + N(0, jitter_mm)``, rounded
+to voxels, which adds a variance of a twelfth. A click has the wrong sign if it is positive beside the reference, or
+negative in it. Nobody knows where a click was meant to land, so clicks tell nothing about the jitter; those within two
+jitters of the boundary may have slipped over it, so they do not tell a wrong sign either, and are left out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SLIP = 2.0
 
 @dataclass
 class Hits:
-    """What people did, per session. edges: as of `places.edges`. clicks: (n, 2) depth in mm in the reference, and the label.
+    """What people did, per session. edges: as of `places.edges`. clicks: (n, 2) depth in the reference in mm, label.
 
     beside: boxes that do not overlap the reference in their slice.
     """

@@ -9,8 +9,8 @@ from intrabench.statistics.bca import Array
 from intrabench.statistics.resample import FEW
 
 LEAST = 30
-"""Actions of a kind from which its seconds are measured: times of people scatter about as much as their mean, so the mean of
-fewer is uncertain by more than a fifth, and no better than a published number. The same for edges and clicks."""
+"""Actions of a kind from which its seconds are measured: times of people scatter about as much as their mean, so that
+of fewer is uncertain by more than a fifth, and no better than a published number. The same for edges and clicks."""
 
 
 @dataclass(frozen=True)
@@ -31,4 +31,5 @@ class Measured:
 
 def measured(found: Sequence[Array], n: int, sessions: int) -> list[Measured]:
     """Of the values and both ends that `clustered` gives."""
-    return [Measured(*map(float, one), n, sessions) for one in zip(*found, strict=True)]
+    ends = zip(*(part.tolist() for part in found), strict=True)
+    return [Measured(value, low, high, n, sessions) for value, low, high in ends]

@@ -1,8 +1,8 @@
 """Seconds of actions, fitted to what people did.
 
-The time for all actions of a kind in a turn is ``each * n + once_per_round``, as effort tables have it. Each action scatters by
-itself, so least squares weigh a turn by 1 / n; neither number is negative. How much is once per round is only known if there are
-turns with one action of the kind and turns with several; else everything is `each`.
+The time for all actions of a kind in a turn is ``each * n + once_per_round``, as effort tables have it. Each action
+scatters by itself, so least squares weigh a turn by 1 / n; neither number is negative. How much is once per round is
+only known if there are turns with one action of the kind and turns with several; else everything is `each`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Seconds:
 
 
 def fitted(actions: pl.DataFrame) -> list[Seconds]:
-    """The seconds of every kind of action in the effort table. actions: of `read_actions`; what was taken back is left out."""
+    """The seconds of every kind of action. actions: of `read_actions`; what was taken back is left out."""
     counted = actions.filter(~pl.col("undone"))
     return [_of_kind(kind, counted.filter(kind=kind)) for kind in kinds()]
 
