@@ -16,6 +16,7 @@ from intrabench.cli.calibrate import calibrate
 from intrabench.cli.clickability import clickability_app
 from intrabench.cli.console import echo
 from intrabench.cli.data import data_app
+from intrabench.cli.gap import gap
 from intrabench.cli.output import Output
 from intrabench.cli.rate import rate_app
 from intrabench.cli.report import add_reports
@@ -122,6 +123,7 @@ def init(folder: Path) -> None:
 add_runs(app)
 app.command()(annotate)
 app.command()(calibrate)
+app.command()(gap)
 add_submit(app)
 add_reports(app)
 add_results(app)

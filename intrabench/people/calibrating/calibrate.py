@@ -29,7 +29,7 @@ NO_ERROR = "no error"
 
 @dataclass(frozen=True)
 class Calibrated:
-    """A calibration, and what to know of it. content: in the order of its file. seconds, errors: all that was measured."""
+    """A calibration, and what to know of it. content: that of its file. seconds, errors: all that was measured."""
 
     content: Mapping[str, Any]
     seconds: Sequence[Seconds]
