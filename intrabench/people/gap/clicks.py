@@ -40,8 +40,8 @@ def clicks(sessions: Iterable[Played]) -> pl.DataFrame:
 def distances(people: pl.DataFrame, robots: pl.DataFrame) -> pl.DataFrame:
     """How far the first clicks of people and of a robot are apart, for each target with clicks of two people or more.
 
-    Both have the columns of `CLICKS`, `model`, `robot` and those of `TARGET`. In the slice only: y and x. As many clicks
-    as those of people are drawn from those of the robot (its seeds), repeatedly. `measure` is one of `APART`.
+    Both have the columns of `CLICKS`, `model`, `robot` and those of `TARGET`. In the slice only: y and x. As many
+    clicks as those of people are drawn from those of the robot (its seeds), repeatedly. `measure` is one of `APART`.
     """
     lines = []
     firsts = [frame.filter(pl.col("positive"), stage="first clicks").sort("number") for frame in (people, robots)]

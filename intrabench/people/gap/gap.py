@@ -37,8 +37,8 @@ class Gap:
     """frame: a line per model, prompter and measure, with means over targets of `people` and of the `simulated` user.
 
     `difference` is paired (simulated minus people), with its interval of 95 % over patients, `low` to `high`, and the
-    numbers of targets and patients. Of what has no two sides, as distances between clicks, there is only this one. notes:
-    what to know of it.
+    numbers of targets and patients. Of what has no two sides, as distances between clicks, there is only this one.
+    notes: what to know of it.
     """
 
     frame: pl.DataFrame
