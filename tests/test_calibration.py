@@ -52,7 +52,8 @@ def test_it_covers_every_action_of_the_table_that_ships() -> None:
 
 def test_the_id_is_of_the_content() -> None:
     one = Calibration.read(written())
-    assert one.id.startswith("mine@") and len(one.id) == len("mine@") + 8
+    assert one.id.startswith("mine@")
+    assert len(one.id) == len("mine@") + 8
     comments = TEXT.replace("[hand]", "# measured on Monday\n\n[hand]").replace("value = 1.25, n", "value=1.25,   n")
     assert Calibration.read(written(comments)).id == one.id
     assert Calibration.read(written(TEXT.replace("2.5", "2.6"))).id != one.id
@@ -99,5 +100,5 @@ def test_what_is_wrong_is_said(old: str, new: str, sentence: str) -> None:
 
 @pytest.mark.parametrize("read", [given_effort, given_hand])
 def test_a_file_that_is_not_there_is_named(read: Any) -> None:
-    with pytest.raises(IntraBenchError, match="there is no file nowhere.toml; give a calibration"):
+    with pytest.raises(IntraBenchError, match=r"there is no file nowhere\.toml; give a calibration"):
         read("nowhere.toml")

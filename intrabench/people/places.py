@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,10 @@ from intrabench.prompts import Prompts
 from intrabench.target import Target
 
 Array = NDArray[np.float64]
+
+SMALLEST = 5
+"""Voxels of the shortest side of a tight box whose edges are compared: smaller ones may be missed altogether, and what
+still hits them would be a selection."""
 
 
 def depth_mm(mask: Mask, voxels: NDArray[np.int64], spacing_mm: tuple[float, float, float]) -> Array:
@@ -41,16 +46,20 @@ def edges(target: Target, prompts: Prompts) -> Iterator[Array]:
     """For each drawn box its edges beside those of the tight box of the reference there: rows of three numbers in mm.
 
     How far the edge lies outwards, the length of the tight box along this axis, the spacing of voxels there. A box on a
-    slice without the target, or beside it, is left out.
+    slice without the target, or beside it, is left out, and so is one around less than `SMALLEST` voxels.
     """
-    drawn = [(z, y0, x0, z + 1, y1, x1) for z, y0, x0, y1, x1 in prompts.drawn_boxes2d.tolist()]
     spacing = np.array(target.spacing_mm)
-    for box in drawn:
-        part = target.mask.slice(box[0])
-        if part.any() and intersection(box, part.box):
-            yield _edges(np.array(box), np.array(part.box), spacing)[[1, 2, 4, 5]]
-    if prompts.box3d is not None and intersection(tuple(prompts.box3d.tolist()), target.mask.box):
+    for z, y0, x0, y1, x1 in prompts.drawn_boxes2d.tolist():
+        box, tight = (z, y0, x0, z + 1, y1, x1), target.mask.slice(z).box
+        if _comparable(box, tight, slice(1, 3)):
+            yield _edges(np.array(box), np.array(tight), spacing)[[1, 2, 4, 5]]
+    if prompts.box3d is not None and _comparable(tuple(prompts.box3d.tolist()), target.mask.box, slice(0, 3)):
         yield _edges(np.array(prompts.box3d), np.array(target.mask.box), spacing)
+
+
+def _comparable(box: Any, tight: Any, axes: slice) -> bool:
+    sides = np.array(tight[3:]) - np.array(tight[:3])
+    return intersection(box, tight) is not None and bool((sides[axes] >= SMALLEST).all())
 
 
 def _edges(box: NDArray[np.int64], tight: NDArray[np.int64], spacing: Array) -> Array:

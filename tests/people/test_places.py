@@ -56,5 +56,10 @@ def test_edges_lie_outwards_of_the_tight_box() -> None:
 def test_boxes_that_miss_have_no_edges() -> None:
     assert list(edges(TARGET, boxes({0: (2, 6, 11, 12), 4: (20, 20, 25, 25)}))) == []
     assert list(edges(TARGET, box3d((10, 0, 0, 12, 9, 9)))) == []
+    thin = Target("case", "cube", 1, Mask.of(np.ones((9, 9, 4)), (0, 0, 0)), (20, 30, 40), SPACING)
+    assert list(edges(thin, boxes({4: (0, 0, 9, 4)}))) == []
+    flat = Target("case", "cube", 1, Mask.of(np.ones((4, 9, 9)), (0, 0, 0)), (20, 30, 40), SPACING)
+    assert len(list(edges(flat, boxes({3: (0, 0, 9, 9)})))) == 1
+    assert list(edges(flat, box3d((0, 0, 0, 4, 9, 9)))) == []
     derived = boxes({4: (2, 6, 11, 12), 5: (2, 6, 11, 12)}, drawn=[4])
     assert len(list(edges(TARGET, derived))) == 1

@@ -19,6 +19,7 @@ from intrabench.people.annotating.actions import read_actions
 from intrabench.people.calibrating import hand
 from intrabench.people.calibrating.measured import LEAST, Measured
 from intrabench.people.calibrating.seconds import Seconds, fitted, overhead
+from intrabench.people.places import SMALLEST
 from intrabench.people.playback import PEOPLE, Playback
 from intrabench.results.parts import read_rows
 from intrabench.statistics.resample import FEW
@@ -138,7 +139,7 @@ def _notes(
     if few:
         notes.append(f"too few recordings for {', '.join(few)}: no such error; {LEAST} in {FEW} sessions are needed")
     notes += (
-        [f"{several(beside, 'drawn rectangle')} beside the reference or on a slice without it: left out"]
+        [f"{several(beside, 'drawn rectangle')} beside the reference, or around less than {SMALLEST} voxels: left out"]
         if beside
         else []
     )

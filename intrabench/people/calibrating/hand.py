@@ -28,7 +28,7 @@ SLIP = 2.0
 class Hits:
     """What people did, per session. edges: as of `places.edges`. clicks: (n, 2) depth in the reference in mm, label.
 
-    beside: boxes that do not overlap the reference in their slice.
+    beside: boxes that do not overlap the reference in their slice, or enclose less than `places.SMALLEST` voxels.
     """
 
     rater: list[str] = field(default_factory=list)

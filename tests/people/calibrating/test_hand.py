@@ -38,10 +38,11 @@ def by(spec: str, sessions: int, seed: int = 0) -> Hits:
 
 
 def test_slack_and_jitter_are_recovered() -> None:
-    found = fitted(by("box_interp:n=5+hand:jitter_mm=1.5,box_slack=0.08", 40))
+    found = fitted(by("box_interp:n=5+hand:jitter_mm=1.5,box_slack=0.08", 40, seed=3))
     assert found["jitter_mm"].value == pytest.approx(1.5, abs=0.12)
     assert found["box_slack"].value == pytest.approx(0.08, abs=0.006)
-    assert (found["jitter_mm"].n, found["jitter_mm"].sessions) == (40 * 5 * 4, 40)
+    assert found["jitter_mm"].sessions == 40
+    assert found["jitter_mm"].n == 40 * 3 * 4  # two of five slices are the tips of the ball
     for name, truth in (("jitter_mm", 1.5), ("box_slack", 0.08)):
         assert found[name].low < truth < found[name].high
     assert (found["miss_rate"].n, found["miss_rate"].enough) == (0, False)
@@ -64,7 +65,7 @@ def test_a_steady_hand_has_no_errors() -> None:
 def test_intervals_hold_what_was_put_in() -> None:
     held = np.zeros(3)
     for seed in range(40):
-        found = fitted(by("box_interp:n=2+hand:jitter_mm=2,box_slack=0.1", 12, seed))
+        found = fitted(by("box_interp:n=4+hand:jitter_mm=2,box_slack=0.1", 12, seed))
         clicks = fitted(by("points_volume:n=3+hand:miss_rate=0.15", 16, seed))
         inside = [found["jitter_mm"], found["box_slack"], clicks["miss_rate"]]
         held += [one.low <= truth <= one.high for one, truth in zip(inside, (2, 0.1, 0.15), strict=True)]
