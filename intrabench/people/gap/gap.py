@@ -130,7 +130,7 @@ def _notes(found: Sides, clicked: pl.DataFrame, apart: pl.DataFrame, compared: p
     corrected = found.rows.filter(pl.col("robot").is_not_null(), pl.col("round") > 0)
     if corrected.height and robots.filter(stage="corrections").is_empty() and robots.height:
         notes.append(
-            "corrections of simulated users are not compared, because their answers lack; --save-masks stores them"
+            "corrections of simulated users are not compared: run them with --save-masks, which stores answers"
         )
     if robots.height and apart.is_empty():
         notes.append("first clicks are not compared as distributions (PL1, WD, KS): no target has those of two people")
