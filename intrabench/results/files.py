@@ -171,10 +171,6 @@ def _fitted(frame: pl.LazyFrame, schema: Mapping[str, Any], needed: Sequence[str
     if "contract" in schema and "contract" not in known:
         frame, known = upgraded(frame), known | UPGRADED.keys()
     kinds = dict(schema) if needed is None else {name: schema[name] for name in needed}
-    return frame.select(
-        *(
-            pl.col(name).cast(kind) if name in known else pl.lit(UNWRITTEN.get(name), kind).alias(name)
-            for name, kind in kinds.items()
-        ),
-        *metrics,
-    )
+    columns = {name: pl.col(name).cast(kind) if name in known else pl.lit(None, kind) for name, kind in kinds.items()}
+    columns |= {name: columns[name].fill_null(value) for name, value in UNWRITTEN.items() if name in columns}
+    return frame.select(*(column.alias(name) for name, column in columns.items()), *metrics)

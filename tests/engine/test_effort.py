@@ -16,9 +16,14 @@ from intrabench.engine.verify import verify
 from intrabench.errors import IntraBenchError
 from intrabench.people.annotating.annotation import Annotation
 from intrabench.people.annotating.gestures import Gesture
+from intrabench.reporting.page.commands import command
+from intrabench.reporting.page.facts import definitions
+from intrabench.reporting.page.lines import lines_of
 from intrabench.reporting.table import Layout, effort_table, round_table
 from intrabench.results.merge import merge
 from intrabench.results.parts import read_rows
+from intrabench.statistics.aggregate import AGGREGATIONS
+from intrabench.statistics.scores import FailurePolicy
 from intrabench.statistics.soundness import check_mixable
 from tests.conftest import Said
 from tests.people.annotating.playing import new_id
@@ -140,3 +145,15 @@ def test_people_may_have_it_too() -> None:
     rows = read_rows(OUT)
     assert (rows["seconds_human"].to_list(), rows["interactions"].to_list(), rows["dof"].to_list()) == ([6], [3], [7])
     assert [one.found for one in verify(OUT)] == ["equal"]
+
+
+def test_the_report_tells_the_lines_apart_and_how_to_run_them_again() -> None:
+    run()
+    run(effort=written())
+    lines = lines_of(read_rows(OUT))
+    name = next(one for one in lines["effort"] if one != "seconds@1")
+    assert sorted(lines["notes"]) == ["overlap@1", f"overlap@1, effort {name}"]
+    commands = [command(line, [DATA]) for line in lines.sort("effort").iter_rows(named=True)]
+    assert [" --effort mine.toml " in one for one in commands] == [True, False]
+    told = dict(definitions(read_rows(OUT), AGGREGATIONS["protocol"], FailurePolicy()))
+    assert "which the records of its runs hold" in told[name]
