@@ -55,6 +55,16 @@ def test_boxes_in_space_count_by_their_six_faces() -> None:
     assert found["box_slack"].low < 0.05 < found["box_slack"].high
 
 
+def test_rounding_to_large_voxels_is_no_jitter() -> None:
+    spacing, truth = (3.0, 2.0, 2.0), np.pad(np.ones((20, 30, 30), bool), 20)
+    target = Target("case", "block", 1, Mask.of(truth), truth.shape, spacing)  # type: ignore[arg-type]
+    prompter = intrabench.prompter("box_slice+hand:jitter_mm=1")
+    given = [prompter.preview(truth, spacing, seed) for seed in range(12)]
+    found = fitted(hits(Played(played().row, {0: [Turn(one, (Click(),))]}, target, Path()) for one in given))
+    assert found["jitter_mm"].value == pytest.approx(1, abs=0.06)  # with rounding it is 1.15
+    assert found["box_slack"].value < 0.005
+
+
 def test_a_steady_hand_has_no_errors() -> None:
     found = fitted(by("box_slice", 6))
     assert found["jitter_mm"].value == found["box_slack"].value == 0

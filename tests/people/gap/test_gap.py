@@ -47,6 +47,8 @@ def test_people_who_click_as_the_robot_do_not_differ_from_it_and_others_do(say: 
     assert (wrong["simulated"], wrong["people"]) == (0, -wrong["difference"])  # type: ignore[operator]
     assert 0.1 < wrong["people"] < 0.3  # type: ignore[operator]
     assert wrong["low"] <= wrong["difference"] <= wrong["high"] <= 0  # type: ignore[operator]
+    inside = line(one, "first clicks, mm inside what they should hit")
+    assert abs(inside["difference"]) < 0.5 < inside["people"]  # type: ignore[arg-type, operator]  # only the signs differ
     later = line(one, "corrections, mm from the centre")
     assert later["simulated"] == 0
     assert line(one, "dice after 1 interaction")["simulated"] == 0  # three clicks at once
@@ -146,6 +148,7 @@ def test_folders_may_overlap(data: Path) -> None:
     robots(cases="first:1")
     once, twice = gap([PEOPLE, ROBOTS]), gap([PEOPLE, ROBOTS, ROBOTS, PEOPLE])
     assert once.frame.equals(twice.frame)
+    assert sides([PEOPLE, ROBOTS, ROBOTS]).rows.height == sides([PEOPLE, ROBOTS]).rows.height
 
 
 def clicked(places: list[tuple[int, int]], robot: str | None) -> pl.DataFrame:
