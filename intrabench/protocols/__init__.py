@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from intrabench.specs import arguments_of, build, nearest, parse, switch
 
 if TYPE_CHECKING:
     from intrabench.effort import Effort, EffortTable
+    from intrabench.prompts import Action
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,12 @@ class Protocol:
     joint: JointRules | None = None
     partition: bool = False
     effort: EffortTable | None = None
+
+    def cost(self, actions: Iterable[Action]) -> Effort:
+        """The effort of the actions of one round."""
+        from intrabench.effort import effort_of_round
+
+        return effort_of_round(actions, self.effort)
 
 
 _OVERLAP = ("dice@1", "iou@1")
