@@ -1,18 +1,22 @@
-"""Human effort, computed from the actions of the hand and the named cost tables of ``effort.toml``."""
+"""Human effort, computed from the actions of the hand and cost tables: those of ``effort.toml``, or measured ones."""
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
 
 from intrabench.errors import IntraBenchError
 from intrabench.prompts import Action
 
-TABLES = ("interactions@1", "dof@1", "seconds@1")
+SECONDS = "seconds@1"
+"""The table of seconds, unless a run has another one."""
+
+TABLES = ("interactions@1", "dof@1", SECONDS)
 """The tables that every row carries, in the order of its columns."""
 
 
@@ -28,34 +32,62 @@ class Effort:
         return Effort(self.interactions + other.interactions, self.dof + other.dof, self.seconds + other.seconds)
 
 
+@dataclass(frozen=True)
+class EffortTable:
+    """A cost table. id: its name. text: JSON of its source and one entry per kind of action, as in ``effort.toml``."""
+
+    id: str
+    text: str
+
+    @cached_property
+    def costs(self) -> dict[str, Any]:
+        """What `text` says."""
+        found: dict[str, Any] = json.loads(self.text)
+        return found
+
+
 @cache
-def table(name: str) -> dict[str, Any]:
-    """The cost table ``name@version`` as data: its source and one entry per kind of action."""
+def shipped(name: str) -> EffortTable:
+    """The table ``name@version`` of ``effort.toml``.
+
+    Raises:
+        IntraBenchError: there is none.
+    """
     family, _, version = name.partition("@")
     tables = tomllib.loads(files("intrabench").joinpath("effort.toml").read_text(encoding="utf-8"))
     try:
-        found: dict[str, Any] = tables[family][version]
+        return EffortTable(name, json.dumps(tables[family][version]))
     except KeyError:
         raise IntraBenchError(f"there is no effort table {name!r}; choose from {', '.join(TABLES)}") from None
-    return found
 
 
-def cost(actions: Iterable[Action], name: str) -> float:
-    """Cost of the actions of one round according to the table `name`."""
-    costs = table(name)
+def table(name: str) -> dict[str, Any]:
+    """The cost table ``name@version`` as data: its source and one entry per kind of action."""
+    return shipped(name).costs
+
+
+def cost(actions: Iterable[Action], by: str | EffortTable) -> float:
+    """Cost of the actions of one round according to a table, or the one of that name.
+
+    Raises:
+        IntraBenchError: there is no such table, or an action has no cost.
+    """
+    found = shipped(by) if isinstance(by, str) else by
     total = 0.0
     once: dict[str, float] = {}
     for action in actions:
-        if action.kind not in costs:
-            raise IntraBenchError(f"the effort table {name} has no cost for the action {action.kind!r}; add it there")
-        entry = costs[action.kind]
+        if action.kind not in found.costs:
+            raise IntraBenchError(
+                f"the effort table {found.id} has no cost for the action {action.kind!r}; add it there"
+            )
+        entry = found.costs[action.kind]
         control_points = getattr(action, "control_points", 0)
         total += entry["each"] + entry.get("per_control_point", 0) * control_points
         once[action.kind] = entry.get("once_per_round", 0.0)
     return total + sum(once.values())
 
 
-def effort_of_round(actions: Iterable[Action]) -> Effort:
-    """Cost of the actions of one round according to all tables."""
+def effort_of_round(actions: Iterable[Action], seconds: EffortTable | None = None) -> Effort:
+    """Cost of the actions of one round according to all tables. seconds: another table of seconds than `SECONDS`."""
     made = tuple(actions)
-    return Effort(*(float(cost(made, name)) for name in TABLES))
+    return Effort(*(float(cost(made, one)) for one in (*TABLES[:2], seconds or SECONDS)))

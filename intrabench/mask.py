@@ -138,6 +138,13 @@ class Mask:
         """Foreground voxels, rows ``z, y, x`` in C order."""
         return np.argwhere(self.array) + np.asarray(self.start, dtype=np.intp)
 
+    def contains(self, voxels: NDArray[Any]) -> NDArray[np.bool_]:
+        """(n) Which voxels, rows ``z, y, x``, belong to the mask."""
+        places = voxels - np.array(self.start)
+        there: NDArray[np.bool_] = ((places >= 0) & (places < self.array.shape)).all(axis=1)
+        there[there] = self.array[tuple(places[there].T)]
+        return there
+
     def crop(self, box: Box) -> NDArray[np.bool_]:
         """The dense boolean array inside `box`, which may reach beyond the mask."""
         z0, y0, x0, z1, y1, x1 = box

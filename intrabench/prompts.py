@@ -231,6 +231,14 @@ class DrawScribble(Action):
 
 
 @dataclass(frozen=True)
+class DrawLasso(Action):
+    """A closed stroke with its number of control points."""
+
+    control_points: int = 3
+    kind: ClassVar[str] = "lasso"
+
+
+@dataclass(frozen=True)
 class MarkExtent(Action):
     """The first or the last slice of the target, marked."""
 

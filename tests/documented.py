@@ -107,7 +107,7 @@ def _check_values(command: str, values: dict[str, Any], results: Path) -> None:
         "prompter": intrabench.prompter,
         "dataset": intrabench.dataset,
         "refine": lambda spec: intrabench.prompter(f"box_slice+{spec}"),
-        "hand": lambda spec: intrabench.prompter(f"box_slice+hand:{spec}"),
+        "hand": lambda spec: spec.endswith(".toml") or intrabench.prompter(f"box_slice+hand:{spec}"),
         "protocol": protocol,
         "only": lambda glob: chosen_rows(protocol(values["protocol"]), [glob]),
         "stop": lambda words: stopping(protocol("basic@1"), words),

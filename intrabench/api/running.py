@@ -30,7 +30,8 @@ def run(
     *,
     perturb: Several[str] | None = None,
     refine: Several[RefinementLike] | None = None,
-    hand: str = "",
+    hand: str | Path = "",
+    effort: str | Path | None = None,
     stop: str = "",
     joint: str = "",
     seed: Several[int] | None = None,
@@ -66,8 +67,9 @@ def run(
     ``noise:sigma=0.1``; each is run, and ``none`` stands for the images as they are. Without a prompter the rows of
     the protocol are run, and without a model its models, ``protocol="intrabench@1"``. Without a seed it is 0; under
     ``protocol="rclicks-users@1:clicks=FILE"`` each real click is one. Sessions already in the results folder `out` are
-    not computed again. The other options are those of ``intrabench run``. progress: show progress; None: only in
-    notebooks and on terminals.
+    not computed again. effort: a calibration file, whose seconds count; `hand` takes one, too (``intrabench
+    calibrate``). The other options are those of ``intrabench run``. progress: show progress; None: only in notebooks
+    and on terminals.
 
     The sessions are played in worker processes, as many as `workers` says, which may take `timeout` seconds for a wave.
     With ``workers=0`` they are played in this process, as a debugger needs, and always so if an object is given. With

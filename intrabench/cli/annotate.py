@@ -22,6 +22,7 @@ def annotate(
     outline: Annotated[bool, flag("--outline", help="Show the outline of the reference.")] = False,
     title: Annotated[str, typer.Option("--title", help="What people see at the top.")] = "Annotation",
     rounds: o.Rounds = None,
+    effort: o.Effort = None,
     protocol: o.Protocol = "basic@1",
     metric: Annotated[list[str], o.metric] = [],  # noqa: B006
     out: Out = None,
@@ -47,7 +48,7 @@ def annotate(
     given = {
         **{"model": model, "dataset": dataset, "cases": cases, "targets": targets, "rounds": rounds},
         **{"protocol": protocol, "metric": metric, "device": device, "dtype": dtype, "weights": weights},
-        **{"strict": strict, "plugin": plugin},
+        **{"strict": strict, "plugin": plugin, "effort": effort},
     }
     with Annotation({name: value for name, value in given.items() if value != []}, folder, Quiet()) as annotation:
         serve(

@@ -12,9 +12,11 @@ from typer.core import TyperGroup
 from intrabench import __version__
 from intrabench.cli import options
 from intrabench.cli.annotate import annotate
+from intrabench.cli.calibrate import calibrate
 from intrabench.cli.clickability import clickability_app
 from intrabench.cli.console import echo
 from intrabench.cli.data import data_app
+from intrabench.cli.gap import gap
 from intrabench.cli.output import Output
 from intrabench.cli.rate import rate_app
 from intrabench.cli.report import add_reports
@@ -120,6 +122,8 @@ def init(folder: Path) -> None:
 
 add_runs(app)
 app.command()(annotate)
+app.command()(calibrate)
+app.command()(gap)
 add_submit(app)
 add_reports(app)
 add_results(app)

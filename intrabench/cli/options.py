@@ -80,7 +80,11 @@ Perturb = Annotated[
     list[str],
     typer.Option("--perturb", help="Change the images: noise:sigma=0.1, blur, gamma, ...; none: also as they are."),
 ]
-Hand = Annotated[str, typer.Option("--hand", help="User error model, e.g. jitter_mm=2,miss_rate=0.1.")]
+Hand = Annotated[str, typer.Option("--hand", help="User error model, e.g. jitter_mm=2,miss_rate=0.1; or FILE.toml.")]
+Effort = Annotated[
+    str | None,
+    typer.Option("--effort", metavar="FILE", help="Seconds of actions: a file of `intrabench calibrate`."),
+]
 Rounds = Annotated[int | None, typer.Option("--rounds", help=ROUNDS_HELP)]
 Protocol = Annotated[
     str, typer.Option("--protocol", help="Protocol; see `intrabench list protocols`.", autocompletion=_protocols)

@@ -36,6 +36,7 @@ def run(
     perturb: o.Perturb = [],  # noqa: B006
     refine: Annotated[list[str], o.refine] = [],  # noqa: B006
     hand: o.Hand = "",
+    effort: o.Effort = None,
     stop: Annotated[str, typer.Option("--stop", help="Stop rule, e.g. dice=0.9,interactions=30,seconds=60.")] = "",
     joint: Annotated[
         str, typer.Option("--joint", help="Play the targets of a case together, e.g. others=negative,overlap=first.")

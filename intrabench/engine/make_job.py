@@ -72,6 +72,8 @@ def _without_runners(
     """A job that has no runners yet; and its models, each once and with the text that it was given by."""
     registry.add_plugins(options.plugin)
     preset = jointly(stopping(protocol(options.protocol), options.stop), options.joint)
+    if options.effort is not None:
+        preset = replace(preset, effort=options.effort.table)
     prompters, rows = _prompters(options, preset)
     refined = any(isinstance(prompter, Combined) and prompter.refinement for prompter in prompters)
     rounds = preset.rounds if options.rounds is None else options.rounds

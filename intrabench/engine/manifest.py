@@ -43,7 +43,7 @@ class Manifest:
 
     def __init__(self, options: Options, job: Job) -> None:
         self._options, self._work = _shareable(options.words), _shareable(options.work)
-        self._job, self._started = job, _now()
+        self._job, self._started, self._effort = job, _now(), options.effort
         self.prepared: Mapping[tuple[Dataset, str], CaseIndex] | None = None
 
     def opening(self) -> dict[str, Any]:
@@ -56,6 +56,7 @@ class Manifest:
             "options": self._options,
             "work": self._work,
             "rounds": self._job.rounds,
+            **({"effort": self._effort.content} if self._effort else {}),
             "commit": commit(),
             "package_versions_hash": versions_hash(),
             "versions": versions(),

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from intrabench.calibration import Calibration, given_effort, given_hand
 from intrabench.engine.workers.places import asked
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights.registry import RANDOM
@@ -28,7 +29,7 @@ def given_weights(text: str | Path) -> Path:
     return Path(text).absolute() if Path(text) == Path(RANDOM) else Path(text)
 
 
-def _work(default: Any, read: Callable[[str | Path], Path] | None = None) -> Any:
+def _work(default: Any, read: Callable[[str | Path], Any] | None = None) -> Any:
     """An option that determines the sessions, not only where and how they are computed."""
     return field(default=default, metadata={"work": True, "read": read})
 
@@ -51,7 +52,8 @@ class Options:
     dataset: Sequence[DatasetLike] = _work(("spine_ct",))
     perturb: Sequence[str] = _work(())
     refine: Sequence[RefinementLike] = _work(())
-    hand: str = _work("")
+    hand: str = _work("", read=given_hand)
+    effort: Calibration | None = _work(None, read=given_effort)  # noqa: RUF009
     stop: str = _work("")
     joint: str = _work("")
     seed: Sequence[int] = _work(())
@@ -204,6 +206,8 @@ def _kinds(hint: Any) -> list[Any]:
 
 
 def _words(value: Any) -> Any:
+    if isinstance(value, Calibration):
+        return value.id
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_words(one) for one in value]
     return (

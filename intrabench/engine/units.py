@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from intrabench.effort import SECONDS
 from intrabench.errors import foreign
 from intrabench.models.parts.allocator import return_freed_memory
 from intrabench.models.parts.batching import release_memory
@@ -138,6 +139,7 @@ class Runner:
         if key not in self._begun:  # what is shared is kept, too, so that nothing else gets its id
             parts: list[object] = [CONTRACT, protocol.id, protocol.stop.spec, self.identity, prompter.spec]
             parts += [version_of(prompter), dataset.spec, version_of(dataset)]
+            parts += [protocol.effort.id] if protocol.effort else []
             self._begun[key] = hashlib.sha256(json.dumps(parts).removesuffix("]").encode()), shared
         return self._begun[key][0].copy()
 
@@ -206,6 +208,7 @@ class Unit:
             "contract": CONTRACT,
             "protocol": self.protocol.id,
             "stop": self.protocol.stop.spec,
+            "effort": self.protocol.effort.id if self.protocol.effort else SECONDS,
             "joint": self.key if self.joint else None,
             "joint_rules": rules.spec if rules and self.joint else None,
             "metrics": " ".join(self.metrics),

@@ -11,7 +11,9 @@ from typing import Any, Literal
 import polars as pl
 
 from intrabench import registry, specs
+from intrabench.calibration import Calibration
 from intrabench.datasets.cases import store as cases
+from intrabench.effort import SECONDS
 from intrabench.engine.environment import versions, versions_hash
 from intrabench.engine.local import execute
 from intrabench.engine.options import Options
@@ -137,6 +139,7 @@ def _options(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequen
         metric=[id.rpartition("@")[0] for id in (row["metrics"] or "").split()],
         rounds=max(row["round"], *asked),
         stop=row["stop"],
+        effort=_effort(results, row),
         joint=row["joint_rules"] or "",
         cases=[row["case"]],
         targets=given.get("targets", []) if protocol(row["protocol"]).partition else together or [row["target"]],
@@ -150,6 +153,22 @@ def _options(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequen
         python=python,
         plugin=plugins,
     )
+
+
+def _effort(results: Path, row: Mapping[str, Any]) -> Calibration | None:
+    """The table of seconds of a row, from the record of its run.
+
+    Raises:
+        IntraBenchError: it is not there.
+    """
+    if row["effort"] == SECONDS:
+        return None
+    content = read_record(results, row["run_id"]).get("effort")
+    if content is None or (found := Calibration.of(content)).id != row["effort"]:
+        raise IntraBenchError(
+            f"its effort table {row['effort']} is not in runs/{row['run_id']}.json, the record of its run"
+        )
+    return found
 
 
 def _prompter(results: Path, row: Mapping[str, Any]) -> Prompter | str:

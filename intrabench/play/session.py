@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from functools import cached_property
 from typing import Any
 
-from intrabench.effort import Effort, effort_of_round
+from intrabench.effort import Effort
 from intrabench.errors import NotApplicable, WrongType, foreign, in_words, legible
 from intrabench.mask import Mask
 from intrabench.metrics.base import Metric
@@ -269,7 +269,7 @@ class Session:
     @property
     def spent(self) -> Effort:
         """The effort so far, that of the next turn included."""
-        return self._state.effort + effort_of_round(self.turn.actions if self.asked and self.turn else ())
+        return self._state.effort + self.protocol.cost(self.turn.actions if self.asked and self.turn else ())
 
     @property
     def model_s(self) -> float:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from intrabench.errors import NotApplicable
 from intrabench.mask import Mask
@@ -152,17 +151,9 @@ def _corrects(prompts: Prompts, errors: Errors) -> list[bool]:
     def wrong(label: int) -> Mask:
         return errors.negatives if label else errors.positives
 
-    found = [bool(_inside(wrong(label), np.array([voxel])).all()) for *voxel, label in prompts.points.tolist()]
+    found = [bool(wrong(label).contains(np.array([voxel])).all()) for *voxel, label in prompts.points.tolist()]
     for stroke in (*prompts.scribbles, *prompts.lassos):
-        found.append(bool(_inside(wrong(stroke.label), stroke.points).mean() >= 0.5))
+        found.append(bool(wrong(stroke.label).contains(stroke.points).mean() >= 0.5))
     boxes = [(z, y0, x0, z + 1, y1, x1) for z, y0, x0, y1, x1 in prompts.boxes2d.tolist()]
     boxes += [] if prompts.box3d is None else [tuple(prompts.box3d.tolist())]
     return found + [bool(errors.negatives.crop(box).any()) for box in boxes]
-
-
-def _inside(mask: Mask, voxels: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which voxels, rows ``z, y, x``, are in a mask."""
-    places = voxels - np.array(mask.start)
-    there = ((places >= 0) & (places < mask.array.shape)).all(axis=1)
-    there[there] = mask.array[tuple(places[there].T)]
-    return there

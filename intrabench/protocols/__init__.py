@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
@@ -16,7 +16,8 @@ from intrabench.protocols.row import Row
 from intrabench.specs import arguments_of, build, nearest, parse, switch
 
 if TYPE_CHECKING:
-    from intrabench.effort import Effort
+    from intrabench.effort import Effort, EffortTable
+    from intrabench.prompts import Action
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ class Protocol:
     tables, which are run unless ``--prompter`` is given. models: specs of those in the tables, which are run unless
     ``--model`` is given. joint: the targets of a case are played together, under these rules. partition: nobody
     prompts; models divide the image, and the metrics compare their superpixels with each annotation. users: each seed
-    is a real click of their file, and without ``--seed`` all are played.
+    is a real click of their file, and without ``--seed`` all are played. effort: the table of seconds, None for that
+    which ships.
     """
 
     id: str
@@ -68,6 +70,13 @@ class Protocol:
     joint: JointRules | None = None
     partition: bool = False
     users: Users | None = None
+    effort: EffortTable | None = None
+
+    def cost(self, actions: Iterable[Action]) -> Effort:
+        """The effort of the actions of one round."""
+        from intrabench.effort import effort_of_round
+
+        return effort_of_round(actions, self.effort)
 
 
 _OVERLAP = ("dice@1", "iou@1")

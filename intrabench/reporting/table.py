@@ -44,7 +44,8 @@ _TAKEN = {*SCHEMA, *COUNTS, "sessions", "failed", "not_applicable", "average", "
 class Layout:
     """What a table shows and how its numbers are computed.
 
-    by: the columns whose values make lines; weights go with models, and stop rules with protocols. columns: the column
+    by: the columns whose values make lines; weights go with models, and stop rules with protocols;
+    rows of several effort tables have a line for each. columns: the column
     whose values make columns of numbers. round: the state after so many corrections; None: the last. root: the results
     folder, for aggregations that need its masks.
     """
@@ -103,7 +104,7 @@ def effort_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFra
     `average` is the mean of the columns and empty if one of them is. Effort is the mean over sessions that did not
     fail; `failed` and `not_applicable` are counted.
     """
-    layout = layout or Layout()
+    layout = _apart(rows, layout or Layout())
     check_columns(rows, [*layout.by, layout.columns])
     if "protocol" not in layout.by:
         check_mixable(rows, scored_by(layout.metric))
@@ -126,7 +127,7 @@ def effort_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFra
 
 def round_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFrame:
     """The lines of `effort_table` after every round that was played, up to its round, with a column `round`."""
-    layout = layout or Layout()
+    layout = _apart(rows, layout or Layout())
     last = layout.round
     keys = list(layout.by)
     check_columns(rows, keys)
@@ -140,6 +141,12 @@ def round_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFram
     if not tables:
         raise IntraBenchError(f"there are no rows up to round {last}; give --round 0 or more")
     return pl.concat(tables, how="diagonal_relaxed").sort([*keys, "round"])
+
+
+def _apart(rows: pl.DataFrame, layout: Layout) -> Layout:
+    """The layout with a line for each table of seconds, if rows have several: seconds of two tables have no mean."""
+    several = "effort" not in layout.by and "effort" in rows.columns and rows["effort"].n_unique() > 1
+    return replace(layout, by=(*layout.by, "effort")) if several else layout
 
 
 def stored_rows(root: Path, protocol: str = "") -> pl.DataFrame:

@@ -13,7 +13,7 @@ from intrabench.specs import split
 VERSIONS = {"model": "model_version", "prompter": "prompter_version", "dataset": "dataset_version"}
 """Columns of names, with their columns of versions."""
 
-PROTOCOL, MODEL = ("protocol", "stop", "joint_rules"), ("model", "weights", "weights_sha256")
+PROTOCOL, MODEL = ("protocol", "stop", "joint_rules", "effort"), ("model", "weights", "weights_sha256")
 """The columns of the protocol and of the model; `intrabench.results.labels` makes one text of each."""
 
 IDENTITY = (*PROTOCOL, "prompter", *MODEL, "dtype", "strict")

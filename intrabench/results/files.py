@@ -13,7 +13,7 @@ import polars as pl
 from intrabench.bounded import most
 from intrabench.errors import IntraBenchError
 from intrabench.results.damage import is_sound
-from intrabench.results.schema import metric_columns
+from intrabench.results.schema import UNWRITTEN, metric_columns
 from intrabench.results.upgrade import UPGRADED, upgraded
 
 State = tuple[int, ...]
@@ -163,7 +163,7 @@ def _collected(
 def _fitted(frame: pl.LazyFrame, schema: Mapping[str, Any], needed: Sequence[str] | None = None) -> pl.LazyFrame:
     """The columns of `schema`, or those `needed`, and all other columns of floats: metrics, known here or not.
 
-    Columns that older versions did not write are null; all versions wrote `session`.
+    Columns that older versions did not write are null, or `UNWRITTEN`; all versions wrote `session`.
     """
     given = frame.collect_schema()
     known = {*given.names(), "session"}
@@ -171,7 +171,6 @@ def _fitted(frame: pl.LazyFrame, schema: Mapping[str, Any], needed: Sequence[str
     if "contract" in schema and "contract" not in known:
         frame, known = upgraded(frame), known | UPGRADED.keys()
     kinds = dict(schema) if needed is None else {name: schema[name] for name in needed}
-    return frame.select(
-        *(pl.col(name).cast(kind) if name in known else pl.lit(None, kind).alias(name) for name, kind in kinds.items()),
-        *metrics,
-    )
+    columns = {name: pl.col(name).cast(kind) if name in known else pl.lit(None, kind) for name, kind in kinds.items()}
+    columns |= {name: columns[name].fill_null(value) for name, value in UNWRITTEN.items() if name in columns}
+    return frame.select(*(column.alias(name) for name, column in columns.items()), *metrics)

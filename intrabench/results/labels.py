@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import polars as pl
 
+from intrabench.effort import SECONDS
 from intrabench.models.weights.registry import BY_HAND, RANDOM
 
 MODEL = (
@@ -21,9 +22,10 @@ MODEL = (
 PROTOCOL = pl.concat_str(
     "protocol",
     pl.when(pl.col("stop") != "").then(pl.format(", stop {}", "stop")).otherwise(pl.lit("")),
+    pl.when(pl.col("effort") != SECONDS).then(pl.format(", effort {}", "effort")).otherwise(pl.lit("")),
     pl.format(", joint {}", "joint_rules").fill_null(""),
 ).alias("protocol")
-"""The protocol of rows, with its rules for stopping early and for targets that are played together."""
+"""The protocol of rows, with its rules for stopping early, table of seconds, and rules for playing targets together."""
 
 
 @lru_cache

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from intrabench.effort import SECONDS
 from intrabench.errors import IntraBenchError
 
 SCHEMA: dict[str, Any] = {
@@ -15,6 +16,7 @@ SCHEMA: dict[str, Any] = {
     "contract": pl.Int64,
     "protocol": pl.String,
     "stop": pl.String,
+    "effort": pl.String,
     "joint": pl.String,
     "joint_rules": pl.String,
     "metrics": pl.String,
@@ -65,10 +67,13 @@ SCHEMA: dict[str, Any] = {
 
 `contract` is the version of the meaning of rows; `weights` is the kind of the model's weights (registered, random, or a
 file of the user's); `written_at` (nanoseconds, `Store.stamp`) decides which of two rows of a session is newer.
-`joint` is what the targets of a joint session have in common, under `joint_rules`; null for targets on their own.
-`patient` changes no answer, so it may be corrected later: the newest row of a case decides for all its rows, also for
-those without one.
+`effort` names the table of `seconds_human`. `joint` is what the targets of a joint session have in common, under
+`joint_rules`; null for targets on their own. `patient` changes no answer, so it may be corrected later: the newest row
+of a case decides for all its rows, also for those without one.
 """
+
+UNWRITTEN = {"effort": SECONDS}
+"""What older versions did not write, because it was always the same."""
 
 ALWAYS = ("dice", "iou")
 """Metrics that all rows have."""

@@ -91,7 +91,7 @@ def resample(scored: pl.DataFrame, by: Sequence[str], how: Aggregation, draws: i
     for (name,), part in cells.sort(*groups, "_patient", "_line").partition_by("dataset", as_dict=True).items():
         patients, key = part["patient"].n_unique(), str(name)
         sums = [_matrices(group, patients, lines.height) for group in part.partition_by(groups)]
-        values[key] = np.concatenate([_means(weights, sums) for weights in _weights(key, patients, draws)])
+        values[key] = np.concatenate([_means(weights, sums) for weights in drawn_weights(key, patients, draws)])
         parts[key] = jackknife(sums)
         values[key][:, parts[key].patients < FEW] = np.nan
     return Drawn(lines.select(by), values, parts)
@@ -125,7 +125,7 @@ def _matrices(group: pl.DataFrame, patients: int, lines: int) -> tuple[Array, Ar
     return sums, counts
 
 
-def _weights(dataset: str, patients: int, draws: int) -> Iterator[Array]:
+def drawn_weights(dataset: str, patients: int, draws: int) -> Iterator[Array]:
     """Blocks of (draws, patients): how often each patient was drawn."""
     random = stream("bootstrap", dataset)
     block = max(1, _BLOCK // patients)

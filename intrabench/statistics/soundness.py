@@ -50,6 +50,7 @@ def check_mixable(rows: pl.DataFrame, name: str = "dice") -> None:
 
     This is for averages and pairs of rows across protocols; a line of a table has only one protocol. Protocols may be
     mixed if they have the same version of the metric, the same averages and the same stop rule.
+    Effort tables do not matter, unless the rule counts seconds.
 
     Raises:
         IntraBenchError: two protocols differ; the message names both and their definitions.
@@ -68,7 +69,8 @@ def check_mixable(rows: pl.DataFrame, name: str = "dice") -> None:
 
 def _meaning(rows: pl.DataFrame, column: str) -> str:
     """How a protocol defines a column of its rows, in words."""
-    id, stop, joint = rows.select("protocol", "stop", "joint_rules").row(0)
+    id, stop, joint, effort = rows.select("protocol", "stop", "joint_rules", "effort").row(0)
+    by = f" by {effort}" if "seconds=" in (stop or "") else ""
     preset = PROTOCOLS.get(id)
     if preset is None:
         return f"{id}, which is unknown to this version"
@@ -79,7 +81,7 @@ def _meaning(rows: pl.DataFrame, column: str) -> str:
         (
             *measured,
             preset.aggregation,
-            f"stop {stop}" if stop else "no early stop",
+            f"stop {stop}{by}" if stop else "no early stop",
             *([f"joint {joint}"] if joint else []),
         )
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from intrabench.effort import SECONDS
 from intrabench.engine.units import CONTRACT
 from intrabench.results.schema import SCHEMA
 
@@ -17,6 +18,7 @@ SHARED = {
     "contract": CONTRACT,
     "protocol": "basic@1",
     "stop": "",
+    "effort": SECONDS,
     "metrics": "dice@1 iou@1 nsd_2mm@1 hd95_mm@1",
     "prompter": "p",
     "prompter_version": "1",

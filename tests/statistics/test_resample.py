@@ -113,7 +113,7 @@ def test_without_chance_a_draw_is_the_aggregate(
     assert both.height == expected.height
     np.testing.assert_allclose(both["value"].to_numpy(), both["value_right"].to_numpy(), atol=1e-12)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_weights", lambda dataset, patients, draws: [np.ones((draws, patients))])
+        patch.setattr(module, "drawn_weights", lambda dataset, patients, draws: [np.ones((draws, patients))])
         patch.setattr(module, "FEW", 2)
         drawn = resample(scored, by, AGGREGATIONS[how], draws=1)
     for dataset, values in drawn.values.items():

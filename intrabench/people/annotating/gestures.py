@@ -16,6 +16,7 @@ from intrabench.prompts import (
     Click,
     DrawBox2D,
     DrawBox3D,
+    DrawLasso,
     DrawScribble,
     Lasso,
     PromptKind,
@@ -32,9 +33,8 @@ MOST, LONGEST = 500, 20_000
 
 _ACTIONS: Mapping[str, Action] = {
     **{"click": Click(), "box2d": DrawBox2D(), "box3d": DrawBox3D()},
-    **dict.fromkeys(("scribble", "lasso"), DrawScribble()),
+    **{"scribble": DrawScribble(), "lasso": DrawLasso()},
 }
-"""Effort tables know no lasso; a stroke that is closed costs what a stroke costs, as that of a simulated user."""
 
 PROMPTS: Mapping[str, PromptKind] = {"click": "point"}
 """The kinds of prompts that gestures make, where these have another name."""

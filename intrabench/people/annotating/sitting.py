@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from intrabench.effort import effort_of_round
 from intrabench.errors import NotApplicable, in_words
 from intrabench.mask import Mask
 from intrabench.models.base import Predictor
@@ -65,7 +64,7 @@ class Sitting:
             raise Refused(f"there are no more than {session.rounds} corrections here; finish, or take one back")
         if session.measure() >= stop.dice:
             raise Refused("the answer is good enough for the stop rule; finish, or take the last prompts back")
-        if stop.exceeded(session.spent + effort_of_round(turn.actions), session.model_s):
+        if stop.exceeded(session.spent + session.protocol.cost(turn.actions), session.model_s):
             raise Refused("this would be more than the budget of the stop rule; finish, or take something back")
 
     def give(self, turn: Turn) -> None:

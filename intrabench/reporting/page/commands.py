@@ -6,14 +6,19 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from intrabench.effort import SECONDS
 from intrabench.models.weights.registry import BY_HAND, RANDOM
 
 
 def command(line: Mapping[str, Any], datasets: Sequence[str]) -> str:
-    """The command that reproduces a line of `lines_of`; `datasets` are arguments for ``--dataset``."""
+    """The command that reproduces a line of `lines_of`; `datasets` are arguments for ``--dataset``.
+
+    An effort table stands as the file that it was named after.
+    """
     words = ["intrabench", "run", "--model", line["model"], *_weights(line)]
     words += ["--prompter", line["prompter"], *(word for dataset in datasets for word in ("--dataset", dataset))]
     words += ["--protocol", line["protocol"], *(["--stop", line["stop"]] if line["stop"] else [])]
+    words += ["--effort", f"{line['effort'].partition('@')[0]}.toml"] if line["effort"] != SECONDS else []
     words += ["--joint", line["joint_rules"]] if line["joint_rules"] else []
     words += ["--rounds", str(line["rounds"])]
     words += [word for seed in line["seeds"] if line["seeds"] != [0] for word in ("--seed", str(seed))]

@@ -139,7 +139,13 @@ def definitions(rows: pl.DataFrame, how: Aggregation, policy: FailurePolicy) -> 
         ("Metrics", ", ".join(metrics) or "those of a protocol that is unknown to this version"),
         *((one.head, _first_paragraph(one)) for one in measured_metrics(rows)),
         *((name, effort_table(name)["source"]) for name in TABLES),
+        *((name, "Seconds of a calibration, which the records of its runs hold.") for name in _measured(rows)),
     ]
+
+
+def _measured(rows: pl.DataFrame) -> list[str]:
+    """The effort tables that do not ship."""
+    return [name for name in rows["effort"].unique().drop_nulls().sort() if name not in TABLES]
 
 
 def _first_paragraph(metric: Metric) -> str:

@@ -1,0 +1,175 @@
+"""`intrabench gap`: what it compares, with whom, and what it says when there is little."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import intrabench
+from intrabench.errors import IntraBenchError
+from intrabench.people.gap.clicks import APART, CLICKS, distances
+from intrabench.people.gap.gap import gap
+from intrabench.people.gap.sides import TARGET, sides
+from intrabench.results.parts import read_rows
+from tests.conftest import Said
+from tests.people.annotating.playing import annotating, gestures, new_id, simulated, turns_of
+from tests.people.calibrating.recorded import DATA, PEOPLE, record
+
+CLICKER = "points_volume:n=3,placement=center+click_center"
+ROBOTS = Path("robots")
+
+
+def robots(*prompters: str, seed: int = 0, rounds: int = 2, **options: object) -> pl.DataFrame:
+    given = {"dataset": DATA, "protocol": "overlap@1", "rounds": rounds, "save_masks": True, **options}
+    return intrabench.run("random_walker", prompters or CLICKER, out=ROBOTS, seed=seed, **given)  # type: ignore[arg-type]
+
+
+def line(frame: pl.DataFrame, measure: str) -> dict[str, object]:
+    return frame.row(by_predicate=pl.col("measure") == measure, named=True)
+
+
+def test_people_who_click_as_the_robot_do_not_differ_from_it_and_others_do(say: Callable[..., Said]) -> None:
+    record((CLICKER, CLICKER + "+hand:miss_rate=0.4"), each=2.0, once=1.5, seed=1)
+    robots(CLICKER, "box_slice")
+    said = say("gap", str(PEOPLE), str(ROBOTS), "--csv", "gap.csv")
+    assert said.code == 0, said.err
+    frame = pl.read_csv("gap.csv")
+    assert set(frame["prompter"]) == {CLICKER, "box_slice"}
+    one = frame.filter(prompter=CLICKER)
+    scored = one.filter(pl.col("measure").str.starts_with("dice"))
+    assert set(scored["targets"]) == {12}
+    assert set(scored["patients"]) == {6}
+    wrong = line(one, "first clicks, share beside what they should hit")
+    assert (wrong["simulated"], wrong["people"]) == (0, -wrong["difference"])  # type: ignore[operator]
+    assert 0.1 < wrong["people"] < 0.3  # type: ignore[operator]
+    assert wrong["low"] <= wrong["difference"] <= wrong["high"] <= 0  # type: ignore[operator]
+    inside = line(one, "first clicks, mm inside what they should hit")
+    assert abs(inside["difference"]) < 0.5 < inside["people"]  # type: ignore[arg-type, operator]  # only the signs differ
+    later = line(one, "corrections, mm from the centre")
+    assert later["simulated"] == 0
+    assert line(one, "dice after 1 interaction")["simulated"] == 0  # three clicks at once
+    assert line(one, "dice after 3 interactions")["difference"] > 0  # type: ignore[operator]
+    boxes = frame.filter(prompter="box_slice")
+    assert not boxes["measure"].str.contains("click").any()
+    assert line(boxes, "dice after 10 s")["simulated"] == 0
+    for sentence in (
+        "seconds of people are measured in 24 of 24 sessions, with what they took back",
+        "PL1, WD and KS see y and x only",
+        f"{CLICKER}, random_walker: simulated minus people, 95 % intervals over patients",
+        "wrote gap.csv",
+    ):
+        assert sentence in said.out + said.err
+
+    estimates = read_rows(PEOPLE).filter(pl.col("round") == 0)["seconds_human"]
+    timed = sides([PEOPLE, ROBOTS]).people.filter(pl.col("round") == 0)["seconds_human"]
+    assert len(timed) == len(estimates) == 24
+    assert not set(timed) & set(estimates)
+    assert 3 < timed.min() < timed.max() < 13  # type: ignore[operator]  # up to three clicks of two seconds, and 1.5
+
+
+def test_the_same_clicks_differ_by_nothing(data: Path) -> None:
+    record((CLICKER,), ("ab",))
+    robots()
+    found = gap([PEOPLE, ROBOTS])
+    scored = found.frame.filter(pl.col("measure").str.contains("interaction|clicks|corrections"))
+    assert scored["difference"].abs().max() == 0
+    assert scored["low"].drop_nulls().abs().max() == 0
+    assert any("no target has those of two people" in note for note in found.notes)
+    assert not found.frame["measure"].is_in(APART).any()
+
+
+def test_few_patients_have_differences_without_intervals(data: Path) -> None:
+    record((CLICKER,), ("ab",), "first:2")
+    robots(f"{CLICKER}+hand:jitter_mm=3", save_masks=False)
+    found = gap([PEOPLE, ROBOTS])
+    assert found.frame["low"].is_null().all()
+    assert set(found.frame["patients"]) == {2}
+    notes = " ".join(found.notes)
+    assert "2 patients are too few for intervals, which need 6" in notes
+    assert "run them with --save-masks" in notes
+    assert not found.frame["measure"].str.contains("corrections").any()
+
+
+def test_what_was_taken_back_takes_time_too(data: Path) -> None:
+    simulated(Path("simulated"), prompter=CLICKER)
+    took = []
+    with annotating() as people:
+        for task in people.tasks("ab"):
+            rows = read_rows(Path("simulated")).filter(target=task.target)
+            first, *_ = turns_of(Path("simulated"), rows["session"][0])
+            people.give(task.code, "ab", new_id(), gestures(first, 1.0))
+            people.undo(task.code, "ab", new_id(), 0.5)
+            people.give(task.code, "ab", new_id(), gestures(first, 2.0))
+            people.finish(task.code, "ab", new_id(), 9.0)
+            took.append(len(first.prompts.points) * (1.0 + 2.0) + 0.5)
+    found = sides([Path("out"), Path("simulated")])
+    assert found.people.sort("target")["seconds_human"].to_list() == took
+    assert read_rows(Path("out")).sort("target")["seconds_human"].to_list() == [(one - 0.5) / 2 + 1 for one in took]
+
+
+def test_another_model_is_compared_by_what_people_gave_it(data: Path) -> None:
+    record((CLICKER,), ("ab",), "first:1")
+    given = {"dataset": DATA, "protocol": "overlap@1", "rounds": 2, "cases": "first:1", "out": ROBOTS}
+    intrabench.run(["random_walker:reach_mm=5", "random_walker"], [f"recorded:{PEOPLE}", CLICKER], **given)  # type: ignore[arg-type]
+    found = sides([PEOPLE, ROBOTS])
+    persons = found.people.select("spec", "prompter").unique().sort("spec").rows()
+    other = next(spec for spec in found.rows["spec"].unique() if spec != "random_walker")
+    assert sorted(persons) == sorted([("random_walker", "human:rater=ab"), (other, f"recorded:folder={PEOPLE}")])
+    only = gap([PEOPLE, ROBOTS], model=other).frame
+    assert set(only["model"]) == {other}
+    assert set(gap([PEOPLE, ROBOTS]).frame["model"]) == {other, "random_walker"}
+    with pytest.raises(IntraBenchError, match="nobody prompted --model 'random_waker', did you mean 'random_walker'"):
+        gap([PEOPLE, ROBOTS], model="random_waker")
+
+
+def test_what_lacks_is_said_in_one_sentence(say: Callable[..., Said], data: Path) -> None:
+    simulated(ROBOTS)
+    said = say("gap", str(ROBOTS))
+    assert (said.code, said.err.startswith(f"error: {ROBOTS} has no sessions of people; `intrabench annotate`")) == (
+        2,
+        True,
+    )
+    record((CLICKER,), ("ab",), "first:1")
+    said = say("gap", str(PEOPLE), str(ROBOTS))  # other targets
+    assert said.code == 2
+    assert said.err.startswith(f"error: no simulated user did what people did in {PEOPLE}, {ROBOTS} with random_walker")
+    robots(cases="first:1")
+    said = say("gap", str(PEOPLE), str(ROBOTS), "--metric", "dcie")
+    assert said.code == 2
+    assert "dcie" in said.err
+
+
+def test_folders_may_overlap(data: Path) -> None:
+    record((CLICKER,), ("ab",), "first:1")
+    robots(cases="first:1")
+    once, twice = gap([PEOPLE, ROBOTS]), gap([PEOPLE, ROBOTS, ROBOTS, PEOPLE])
+    assert once.frame.equals(twice.frame)
+    assert sides([PEOPLE, ROBOTS, ROBOTS]).rows.height == sides([PEOPLE, ROBOTS]).rows.height
+
+
+def clicked(places: list[tuple[int, int]], robot: str | None) -> pl.DataFrame:
+    about = {"model": "m", "robot": robot, **dict(zip(TARGET, ("d", "c", "l", "l.1", 9), strict=True)), "patient": "p"}
+    lines = [
+        {"session": f"{robot}{n}", "stage": "first clicks", "number": 0, "positive": True, "y": y, "x": x, **about}
+        | {"height": 10, "width": 20, "depth": 1.0, "centre": 1.0, "wrong": 0.0}
+        for n, (y, x) in enumerate(places)
+    ]
+    return pl.DataFrame(
+        lines,
+        schema={**CLICKS, "model": pl.String, "robot": pl.String}
+        | {name: pl.Int64 if name == "target_voxels" else pl.String for name in (*TARGET, "patient")},
+    )
+
+
+def test_distances_between_first_clicks() -> None:
+    people = [(10, 10), (10, 30), (20, 10)]
+    same = dict(distances(clicked(people, None), clicked([(13, 10)], "r")).select("measure", "value").iter_rows())
+    y, x = np.abs(np.array(people) - (13, 10)).mean(axis=0)
+    assert same[APART[0]] == pytest.approx(y / 10 + x / 20)
+    assert same[APART[1]] == pytest.approx(np.hypot(*(np.array(people) - (13, 10)).T).mean() / np.hypot(10, 20))
+    assert same[APART[2]] == 0
+    assert distances(clicked(people[:1], None), clicked(people, "r")).is_empty()

@@ -1,0 +1,104 @@
+"""Calibration files: what they say, their names, and what is wrong with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from intrabench.calibration import Calibration, given_effort, given_hand, kinds
+from intrabench.effort import SECONDS, cost, effort_of_round, table
+from intrabench.errors import IntraBenchError
+from intrabench.prompts import Click, DrawBox2D, DrawLasso, DrawScribble
+
+TEXT = """
+[seconds]
+source = "a stopwatch"
+click = { each = 2.5, once_per_round = 0.5, interval = [2.0, 3.0], n = 40 }
+box2d = { each = 5 }
+box3d = { each = 20 }
+scribble = { each = 4, per_control_point = 0.25 }
+lasso = { each = 6 }
+extent = { each = 1 }
+
+[hand]
+jitter_mm = { value = 1.25, n = 60 }
+miss_rate = { value = 0.0 }
+box_slack = { value = 0.1 }
+"""
+
+
+def written(text: str = TEXT, name: str = "mine.toml") -> Path:
+    Path(name).write_text(text)
+    return Path(name)
+
+
+def test_seconds_are_those_of_the_file() -> None:
+    found = Calibration.read(written())
+    assert cost([Click(), Click(), DrawBox2D()], found.table) == 0.5 + 2 * 2.5 + 5
+    assert cost([DrawScribble(control_points=8), DrawLasso()], found.table) == 4 + 2 + 6
+    effort = effort_of_round([Click(), Click()], found.table)
+    assert (effort.interactions, effort.dof, effort.seconds) == (2, 6, 5.5)
+    assert effort_of_round([Click(), Click()]).seconds == 4
+
+
+def test_it_covers_every_action_of_the_table_that_ships() -> None:
+    assert (
+        set(kinds()) == {"click", "box2d", "box3d", "scribble", "lasso", "extent"} == table(SECONDS).keys() - {"source"}
+    )
+    assert cost([DrawLasso()], SECONDS) == cost([DrawScribble()], SECONDS)  # as before lassos had entries of their own
+
+
+def test_the_id_is_of_the_content() -> None:
+    one = Calibration.read(written())
+    assert one.id.startswith("mine@")
+    assert len(one.id) == len("mine@") + 8
+    comments = TEXT.replace("[hand]", "# measured on Monday\n\n[hand]").replace("value = 1.25, n", "value=1.25,   n")
+    assert Calibration.read(written(comments)).id == one.id
+    assert Calibration.read(written(TEXT.replace("2.5", "2.6"))).id != one.id
+    assert Calibration.read(written(name="other.toml")).id.startswith("other@")
+    assert Calibration.read(written(f'name = "mine"\n{TEXT}', "other.toml")).id == one.id
+    assert Calibration.of(one.content).id == one.id
+
+
+def test_the_hand_is_written_as_an_option() -> None:
+    written()
+    assert given_hand("mine.toml") == given_hand(Path("mine.toml")) == "jitter_mm=1.25,box_slack=0.1"
+    assert given_hand("jitter_mm=2") == "jitter_mm=2"
+    assert given_hand("") == ""
+    assert given_effort("") is None
+    written(TEXT[: TEXT.index("[hand]")])
+    with pytest.raises(IntraBenchError, match=r"mine@\w+ has no \[hand\]; add jitter_mm"):
+        given_hand("mine.toml")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("[seconds]", 'name = "a b"\n[seconds]', "has the name 'a b'; give letters"),
+        ('source = "a stopwatch"', "", r"has no \[seconds\] with a source"),
+        ("box2d = { each = 5 }", "", r"mine.toml, \[seconds\] box2d is missing or has no `each`"),
+        ("box2d = { each = 5 }", "box2d = 5", r"mine.toml, \[seconds\] box2d is missing or has no `each`"),
+        ("each = 2.5", "each = -1", "has each = -1; give seconds, 0 or more"),
+        ("each = 2.5", "each = inf", "has each = inf; give seconds, 0 or more"),
+        ("each = 2.5", 'each = "2.5"', "has each = '2.5'; give seconds"),
+        ("once_per_round = 0.5", "once_per_round = true", "has once_per_round = True"),
+        ("n = 40", "n = nan", "has a value that is not finite"),
+        ("extent =", "wink = { each = 1 }\nextent =", r"\[seconds\] has 'wink'; give click"),
+        ("jitter_mm", "jitter", r"\[hand\] must have jitter_mm, miss_rate, box_slack"),
+        ("value = 1.25", "value = -1.25", r"\[hand\] jitter_mm needs \{ value = \.\.\. \}, a number of 0 or more"),
+        ("miss_rate = { value = 0.0 }", "miss_rate = { value = 1.1 }", "a number from 0 to 1"),
+        ("[seconds]", "[seconds", "is not valid TOML"),
+    ],
+)
+def test_what_is_wrong_is_said(old: str, new: str, sentence: str) -> None:
+    assert old in TEXT
+    with pytest.raises(IntraBenchError, match=sentence):
+        Calibration.read(written(TEXT.replace(old, new)))
+
+
+@pytest.mark.parametrize("read", [given_effort, given_hand])
+def test_a_file_that_is_not_there_is_named(read: Any) -> None:
+    with pytest.raises(IntraBenchError, match=r"there is no file nowhere\.toml; give a calibration"):
+        read("nowhere.toml")
