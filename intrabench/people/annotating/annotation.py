@@ -230,6 +230,16 @@ class Annotation:
                 self._store(unit, code, rater)
             return self.view(code, rater)
 
+    def rest(self, idle_s: float) -> None:
+        """Close the images for which nobody asked in so many seconds, so that runs may play there.
+
+        They are opened again for whoever comes back.
+        """
+        with self._lock:
+            for group, opened in list(self._opened.items()):
+                if time.monotonic() - opened.used >= idle_s:
+                    self._opened.pop(group).close()
+
     def _begin(self, stack: ExitStack, options: Options) -> RowWriter:
         """Hold the folder, and begin the record of the run."""
         run_id = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + secrets.token_hex(3)
@@ -284,6 +294,7 @@ class Annotation:
                 self._opened.pop(next(iter(self._opened))).close()
             opened = Opened(group, self.folder, self._scorer)
         self._opened[group] = opened
+        opened.used = time.monotonic()
         return opened
 
     def _sitting(self, unit: Unit, code: str, events: Sequence[Event]) -> Sitting:

@@ -22,7 +22,7 @@ from intrabench.target import Target
 
 
 class Opened:
-    """A case, encoded once for all people. sittings: their sessions, by key."""
+    """A case, encoded once for all people. sittings: their sessions, by key. used: when, by the monotonic clock."""
 
     def __init__(self, group: Group, root: Path, scorer: Scorer) -> None:
         """Take the lease, read the scan and open it.
@@ -31,7 +31,7 @@ class Opened:
             IntraBenchError: a run plays this case, or the scan or the model cannot be opened.
         """
         self.group, self.sittings, self._scorer = group, dict[str, Sitting](), scorer
-        self._stack = ExitStack()
+        self.used, self._stack = 0.0, ExitStack()
         try:
             self._stack.enter_context(held(root / "locks" / group.lock_name))
             self._open(group)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -31,6 +32,8 @@ from intrabench.reporting.page.views import marks
 
 SCANS = 2
 """Scans whose slabs are kept."""
+IDLE_S = 120.0
+"""A scan for which nobody asked for so long is given free for runs."""
 Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -110,7 +113,9 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        resting = asyncio.create_task(_rest(annotation))
         yield
+        resting.cancel()
 
     async def index(request: Request) -> Response:
         return HTMLResponse(html)
@@ -188,6 +193,12 @@ def make_app(
         Route("/api/finish", finish, methods=["POST"]),
     ]
     return Guard(Starlette(routes=routes, lifespan=lifespan), tokens, hosts, rates or Rates())
+
+
+async def _rest(annotation: Annotation) -> None:
+    while True:
+        await asyncio.sleep(IDLE_S / 10)
+        await run_in_threadpool(annotation.rest, IDLE_S)
 
 
 async def _answered(call: Callable[[], Any]) -> Response:

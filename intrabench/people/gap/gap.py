@@ -125,7 +125,7 @@ def _notes(found: Sides, clicked: pl.DataFrame, apart: pl.DataFrame, compared: p
     if few.height:
         least, most = int(few["patients"].min()), int(few["patients"].max())  # type: ignore[arg-type]
         count = several(most, "patient") if least == most else f"{least} to {most} patients"
-        notes.append(f"{count} are too few for intervals, which need {FEW}; so take differences as anecdotes")
+        notes.append(f"intervals need {FEW} patients or more, not {count}; take differences as anecdotes")
     robots = clicked.filter(pl.col("robot").is_not_null())
     corrected = found.rows.filter(pl.col("robot").is_not_null(), pl.col("round") > 0)
     if corrected.height and robots.filter(stage="corrections").is_empty() and robots.height:

@@ -328,6 +328,20 @@ def test_a_run_beside_does_no_harm() -> None:
     assert {record["state"] for record in read_records(OUT)} == {"finished"}
 
 
+def test_what_nobody_looks_at_is_free_for_runs() -> None:
+    with annotating() as people:
+        code, first = middle(people)
+        people.give(code, "ab", new_id(), [first])
+        lock = OUT / "locks" / people._tasks.group(code).lock_name
+        people.rest(60)
+        assert lock.exists()
+        people.rest(0)
+        assert not lock.exists()
+        intrabench.run("random_walker", "box_slice", DATA, out=OUT)
+        assert len(people.view(code, "ab").turns) == 1  # and goes on
+        assert people.finish(code, "ab", new_id()).finished
+
+
 def test_what_is_not_played_target_by_target_is_refused() -> None:
     for options, sentence in (
         ({"prompter": "box_slice"}, "people prompt here"),

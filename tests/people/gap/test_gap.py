@@ -89,7 +89,7 @@ def test_few_patients_have_differences_without_intervals(data: Path) -> None:
     assert found.frame["low"].is_null().all()
     assert set(found.frame["patients"]) == {2}
     notes = " ".join(found.notes)
-    assert "2 patients are too few for intervals, which need 6" in notes
+    assert "intervals need 6 patients or more, not 2 patients" in notes
     assert "run them with --save-masks" in notes
     assert not found.frame["measure"].str.contains("corrections").any()
 
