@@ -158,8 +158,8 @@ class Model(ABC):
     named `extra`. `grey_only`: images with channels are not applicable. `devices` and `dtypes` are those it can compute
     on and in. `threads`: with so many cores it is worth computing alone; with more, ``--workers auto`` starts another
     worker. `encodes`: opening an image costs more than reading it, so that only one worker plays it. `joint`: in joint
-    sessions it answers for all targets at once, by `Predictor.segment_jointly`. `unprompted`: it answers without prompts,
-    too, when the user has given none yet (`Turn.waits`); others then are not asked. `divides_images`: it gives the
+    sessions it answers for all targets at once, by `Predictor.segment_jointly`. `unprompted`: it also answers
+    when the user has given no prompts yet (`Turn.waits`); others are not asked then. `divides_images`: it gives the
     superpixels of an image when it is asked for them (`Request.partition`).
     """
 

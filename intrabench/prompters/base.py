@@ -20,7 +20,7 @@ from intrabench.target import Target
 
 
 class CannotCorrect(IntraBenchError):
-    """A correction fails as its rule wants it. The round before stays valid, also if no more corrections are allowed."""
+    """A correction fails as its rule wants it. The round before stays valid, also if it is the last one."""
 
 
 class Prompter(ABC):

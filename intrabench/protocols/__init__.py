@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from intrabench.errors import IntraBenchError
-from intrabench.protocols import davis_paper, intrabench_paper, rclicks_paper, superpixels_paper
+from intrabench.protocols import autopet_paper, davis_paper, intrabench_paper, rclicks_paper, superpixels_paper
 from intrabench.protocols.joint import JointRules, joint_rules
 from intrabench.protocols.rclicks_paper import Users
 from intrabench.protocols.row import Row
@@ -54,7 +54,8 @@ class Protocol:
     tables, which are run unless ``--prompter`` is given. models: specs of those in the tables, which are run unless
     ``--model`` is given. joint: the targets of a case are played together, under these rules. partition: nobody
     prompts; models divide the image, and the metrics compare their superpixels with each annotation. users: each seed
-    is a real click of their file, and without ``--seed`` all are played.
+    is a real click of their file, and without ``--seed`` all are played. whole: all instances of a label in a case are
+    one target.
     """
 
     id: str
@@ -68,6 +69,7 @@ class Protocol:
     joint: JointRules | None = None
     partition: bool = False
     users: Users | None = None
+    whole: bool = False
 
 
 _OVERLAP = ("dice@1", "iou@1")
@@ -111,6 +113,15 @@ PROTOCOLS: dict[str, Protocol] = {
             stop=Stop(model_s=davis_paper.SECONDS),
             rows=davis_paper.ROWS,
             joint=davis_paper.JOINT,
+        ),
+        Protocol(
+            "autopet5@1",
+            "autoPET V: no prompts, then 5 scribbles of three kinds for all lesions of a case at once.",
+            ("dice@1", "iou@1", "dmm@1", "fpv@1", "fnv@1"),
+            rounds=autopet_paper.SCRIBBLES,
+            stop=Stop(dice=math.inf),
+            rows=autopet_paper.ROWS,
+            whole=True,
         ),
         Protocol(
             "superpixels@1",

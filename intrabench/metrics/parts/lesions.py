@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Mask, box_slices, intersection
+from intrabench.mask import Box, Mask, intersection
 
 CONNECTIVITIES = (6, 18, 26)
 """Voxels that share a face, an edge or a corner."""
@@ -25,7 +25,7 @@ def check_matching(connectivity: int, iou: float = 0.0) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Lesions:
-    """The voxels of n lesions and of m parts of an answer, and rows ``lesion, part, common voxels`` of those that touch.
+    """The voxels of n lesions and of m parts of an answer; rows ``lesion, part, common voxels`` of those that touch.
 
     Lesions and parts are numbered from 0.
     """
@@ -41,9 +41,8 @@ class Lesions:
         common = intersection(truth.box, answer.box)
         if common is None:
             return cls(_sizes(lesions), _sizes(parts), np.zeros((0, 3), np.int64))
-        shift = [(np.array(common).reshape(2, 3) - mask.start).ravel() for mask in (truth, answer)]
         here, there = (
-            labels[box_slices(tuple(box.tolist()))] for labels, box in zip((lesions, parts), shift, strict=True)
+            labels[_within(common, mask)] for labels, mask in zip((lesions, parts), (truth, answer), strict=True)
         )
         return cls(_sizes(lesions), _sizes(parts), _touching(here, there))
 
@@ -82,6 +81,11 @@ def _components(mask: Mask, connectivity: int) -> NDArray[Any]:
     kind: Any = connectivity
     # without a rim of zeros, cc3d 4.1 fails on some arrays with two axes of length 1
     return connected_components(np.pad(mask.array, 1), connectivity=kind)[1:-1, 1:-1, 1:-1]
+
+
+def _within(box: Box, mask: Mask) -> tuple[slice, ...]:
+    """Where `box` is in the array of a mask."""
+    return tuple(slice(box[axis] - mask.start[axis], box[axis + 3] - mask.start[axis]) for axis in range(3))
 
 
 def _sizes(labels: NDArray[Any]) -> NDArray[np.int64]:
