@@ -25,7 +25,7 @@ class FalseNegativeVolume(Metric):
     unit = "ml"
     best: ClassVar[Best] = "low"
     worst = math.inf
-    needs: ClassVar[frozenset[Need]] = frozenset({"mask", "spacing"})
+    needs: ClassVar[frozenset[Need]] = frozenset({"spacing"})
 
     connectivity: int = 18
 

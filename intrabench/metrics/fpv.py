@@ -24,7 +24,7 @@ class FalsePositiveVolume(Metric):
     unit = "ml"
     best: ClassVar[Best] = "low"
     worst = math.inf
-    needs: ClassVar[frozenset[Need]] = frozenset({"mask", "spacing"})
+    needs: ClassVar[frozenset[Need]] = frozenset({"spacing"})
 
     connectivity: int = 18
 
