@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar, get_type_hints
 from intrabench import registry, specs
 from intrabench.contract import Room, room_of
 from intrabench.datasets.base import Dataset
-from intrabench.datasets.view import View
+from intrabench.datasets.views.view import View
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import Metric
 from intrabench.metrics.known import metric

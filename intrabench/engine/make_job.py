@@ -12,7 +12,7 @@ from intrabench import registry
 from intrabench.clickability.first_clicks import first_clicks
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.perturb.perturbed import with_changes
-from intrabench.datasets.whole import of_whole_labels
+from intrabench.datasets.views.whole import of_whole_labels
 from intrabench.engine.job import Job
 from intrabench.engine.options import Options, check
 from intrabench.engine.runners import make_runners, model_of

@@ -14,12 +14,15 @@ _NOTE = (
 )
 _FAILS = (
     "As published: once there are no missed or no wrongly included voxels, the loop fails, and all later iterations "
-    "score 0; so it goes with a model that finds nothing without a prompt. Such a row has the status error."
+    "score 0. Such a row has the status error. Models that need prompts would fail at once, so they do not get these."
 )
 _COUNTS = "A side without errors counts as a scribble without voxels, so nothing fails."
 
 ROWS = (
-    *(Row(name, 1, f"nothing+autopet:style={style}", None, note=f"{_FAILS} {_NOTE}") for name, style in STYLES.items()),
+    *(
+        Row(name, 1, f"nothing+autopet:style={style}", None, note=f"{_FAILS} {_NOTE}", unprompted=True)
+        for name, style in STYLES.items()
+    ),
     *(
         Row(f"{name}, mended", 2, f"nothing+autopet:style={style},empty=counts_zero", None, note=f"{_COUNTS} {_NOTE}")
         for name, style in STYLES.items()

@@ -85,6 +85,6 @@ def test_lesions_are_matched_anywhere_along_the_interactions(say: Callable[..., 
     assert rows["round"].max() == 2
     assert rows.select(pl.col("dmm", "fpv", "fnv").null_count()).row(0) == (0, 0, 0)
     assert rows["dmm"].is_between(0, 1).all()
-    assert "DMM" in say("table", "--out", out, "--metric", "dmm").out
+    assert "dmm: mean over" in say("table", "--out", out, "--metric", "dmm").out
     with pytest.raises(IntraBenchError, match=r"run again with --metric dmm:iou=0\.5"):
         scores(rows, "dmm:iou=0.5")

@@ -12,8 +12,8 @@ from intrabench.datasets.base import Dataset
 from intrabench.datasets.perturb.base import Perturbation
 from intrabench.datasets.perturb.geometry import GEOMETRIES
 from intrabench.datasets.perturb.kinds import INTENSITIES
-from intrabench.datasets.view import View
-from intrabench.datasets.whole import Whole, WholeLabels, whole_labels
+from intrabench.datasets.views.view import View
+from intrabench.datasets.views.whole import Whole, WholeLabels, whole_labels
 from intrabench.errors import IntraBenchError
 from intrabench.randomness import stream
 from intrabench.specs import build, nearest, parse

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from intrabench.datasets.base import Dataset, DatasetCard, Gathered
-from intrabench.datasets.view import View
+from intrabench.datasets.views.view import View
 from intrabench.specs import build, parse, switch
 from intrabench.target import TargetInfo, union_info
 

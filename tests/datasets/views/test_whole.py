@@ -14,7 +14,7 @@ import pytest
 import intrabench
 from intrabench import Dataset, DatasetCard, Mask, Volume, registry
 from intrabench.datasets.cases import store
-from intrabench.datasets.whole import Whole, of_whole_labels
+from intrabench.datasets.views.whole import Whole, of_whole_labels
 from intrabench.errors import IntraBenchError
 from intrabench.prompts import Scribble
 from intrabench.results.origin import dataset_of
