@@ -8,9 +8,10 @@ from typing import Literal
 
 import numpy as np
 
-from intrabench.mask import Mask, grow
+from intrabench.mask import Index, Mask, grow
 from intrabench.prompters.base import CannotCorrect, Refinement
 from intrabench.prompters.errors import Errors
+from intrabench.prompters.file_axes import FileAxes
 from intrabench.prompters.part_in_slice import Memory, Ties, largest_part
 from intrabench.prompters.strokes import STROKES, Ints, Style, centerline
 from intrabench.prompters.user import User
@@ -26,18 +27,24 @@ class AutoPet(Refinement):
 
     Each lies in the largest part of its error that is connected within an axial slice. Where nothing is to be drawn,
     because the target has no voxels or the answer is perfect, the user waits for another answer. Defaults do what the
-    published code does.
+    published code does, but for the axes.
 
     style: centerline is the skeleton between its farthest pixels, without a tenth at either end; random a straight line
-    between two pixels of the part; boundary a walk along a fifth of its edge. seed: fixed draws the same random numbers
-    for every scribble, so that the same error gives the same scribble; session draws new ones. sign: voxels compares
-    the two scribbles, error the two errors, as its README says; equal ones are missed. empty: if only missed or only
-    wrongly included voxels are left, or none, the published loop fails, and this round and all later ones score 0
-    (fails); counts_zero takes a scribble without voxels instead. where: slice looks for the part in the slice with most
-    wrong voxels. thin: a part whose skeleton is a pixel, such as a small disc, is painted all over (fills), or only
-    that pixel is (keeps). connectivity: of a part, 8 or 4. ties, memory: of equally large parts in a slice it is the
-    one with the first block of 2 x 2 pixels, as in cc3d from 3.27 on, or with the first pixel; first along x then y
-    (fortran, as NIfTI files are read), or along y then x (c).
+    between two pixels of the part; boundary a walk along a fifth of its edge.
+
+    seed: fixed draws the same random numbers for every scribble, so the same error gives the same one; session draws
+    new ones. sign: voxels compares the two scribbles, error the two errors, as its README says; equal ones are missed.
+    empty: when missed or wrongly included voxels are lacking, the published loop fails, and this round and all later
+    ones score 0 (fails); counts_zero takes a scribble without voxels instead. where: slice looks for the part in the
+    slice with most wrong voxels. thin: a part whose skeleton is a pixel, such as a small disc, is painted all over
+    (fills), or only that pixel is (keeps). connectivity: of a part, 8 or 4.
+
+    ties, memory: of equally large parts in a slice it is the one with the first block of 2 x 2 pixels, as in cc3d from
+    3.27 on, or with the first pixel, as before; first along x then y (fortran, as NIfTI files are read), or along y
+    then x (c). axes: file indexes voxels as the file of the scan does, as published, so slices are along its third
+    axis, and another order of axes may give other scribbles.
+
+    Source: the code of autoPET V (2026), written from its rules.
     """
 
     name = "autopet"
@@ -52,6 +59,7 @@ class AutoPet(Refinement):
     connectivity: int = switch(8)
     ties: Ties = switch("block")
     memory: Memory = switch("fortran")
+    axes: Literal["canonical", "file"] = switch("canonical")
 
     def __post_init__(self) -> None:
         if self.connectivity not in (4, 8):
@@ -74,7 +82,8 @@ class AutoPet(Refinement):
                 f"the answer has no {lacking} voxels, with which the published loop fails; this round and all later "
                 "ones score 0, unless you give empty=counts_zero"
             )
-        positive, negative = self._stroke(user, missed), self._stroke(user, excess)
+        in_file = FileAxes(user.image.grid) if self.axes == "file" and user.image is not None else None
+        positive, negative = (self._stroke(user, error, in_file) for error in (missed, excess))
         more = (excess.voxels, missed.voxels) if self.sign == "error" else (len(negative), len(positive))
         stroke, label = (negative, 0) if more[0] > more[1] else (positive, 1)
         if len(stroke) == 0:
@@ -82,12 +91,17 @@ class AutoPet(Refinement):
         action: Action = DrawScribble() if len(stroke) > 1 else Click()
         return Turn(Prompts(scribbles=(Scribble(stroke, label),)), (action,))
 
-    def _stroke(self, user: User, error: Mask) -> Ints:
+    def _stroke(self, user: User, error: Mask, in_file: FileAxes | None) -> Ints:
         """Rows ``z, y, x`` of the scribble into an error, by x, then y; none if it is empty."""
         if not error.any():
             return np.zeros((0, 3), np.int64)
+        if in_file is not None:
+            return in_file.canonical(self._drawn(user, in_file.mask(error), in_file.shape))
+        return self._drawn(user, error, user.target.shape)
+
+    def _drawn(self, user: User, error: Mask, shape: Index) -> Ints:
         part = largest_part(error, self.connectivity, self.where, self.ties, self.memory)
-        z, y, x, *_ = box = grow(part.box, (0, 1, 1), user.target.shape)
+        z, y, x, *_ = box = grow(part.box, (0, 1, 1), shape)
         seed = PUBLISHED_SEED if self.seed == "fixed" else int(user.rng("stroke").integers(2**32))
         pixels = part.crop(box)[0].T  # x, y, as in the published code
         if self.style == "centerline":

@@ -14,6 +14,8 @@ class Nothing(Prompter):
     """Gives no prompts in round 0, which costs nothing: `nothing+scribble` corrects what the model finds by itself.
 
     A model that needs prompts is not asked, and its answer is empty.
+
+    Source: autoPET V, whose first iteration has no scribbles.
     """
 
     name = "nothing"

@@ -10,21 +10,26 @@ STYLES = {"Centerline": "centerline", "Random": "random", "Boundary": "boundary"
 
 _NOTE = (
     "All lesions of a case are one target. In the challenge each kind of scribble has a third of the cases, but which "
-    "is not published; here each has all. Voxels are indexed in RAS; the published loop indexes them as the file does."
+    "is not published; here each has all."
 )
-_FAILS = (
+_PUBLISHED = (
     "As published: once there are no missed or no wrongly included voxels, the loop fails, and all later iterations "
-    "score 0. Such a row has the status error. Models that need prompts would fail at once, so they do not get these."
+    "score 0. Such a row has the status error. Models that need prompts would fail at once, so they do not get these. "
+    f"Voxels are indexed as in the file. {_NOTE}"
 )
-_COUNTS = "A side without errors counts as a scribble without voxels, so nothing fails."
+_MENDED = (
+    "A side without errors counts as a scribble without voxels, so nothing fails, and voxels are indexed in RAS, so "
+    f"the order of a file's axes does not matter. {_NOTE}"
+)
+_BEGIN = "nothing+autopet:style"
 
 ROWS = (
     *(
-        Row(name, 1, f"nothing+autopet:style={style}", None, note=f"{_FAILS} {_NOTE}", unprompted=True)
+        Row(name, 1, f"{_BEGIN}={style},axes=file", None, note=_PUBLISHED, unprompted=True)
         for name, style in STYLES.items()
     ),
     *(
-        Row(f"{name}, mended", 2, f"nothing+autopet:style={style},empty=counts_zero", None, note=f"{_COUNTS} {_NOTE}")
+        Row(f"{name} (mended)", 1, f"{_BEGIN}={style},empty=counts_zero", None, note=_MENDED)
         for name, style in STYLES.items()
     ),
 )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+import nibabel as nib
 import numpy as np
 import polars as pl
 import pytest
@@ -18,25 +18,38 @@ from scipy import ndimage
 
 import intrabench
 from intrabench import Answer, Dataset, DatasetCard, Mask, Request, Volume, VolumeModel, targets_of
-from intrabench.errors import FailedSessions
+from intrabench.errors import FailedSessions, IntraBenchError
 from intrabench.prompts import turns_by_round
+from intrabench.protocols.autopet_paper import STYLES
 from intrabench.results.parts import read_turns
-from intrabench.statistics.measures import measured
+from intrabench.statistics.measures import measured, summary
+from tests.conftest import Said
 
 pytest.importorskip("skimage")
 GOLDEN = Path(__file__).parents[1] / "golden" / "autopet5"
 TRACES = json.loads((GOLDEN / "traces.json").read_text())["runs"]
 CASES = sorted(path.stem for path in (GOLDEN / "cases").iterdir())
-ROWS = {"official": "nothing+autopet:style={}", "empty_side_counts_zero": "nothing+autopet:style={},empty=counts_zero"}
+ROWS = {
+    "official": "nothing+autopet:style={},axes=file",
+    "empty_side_counts_zero": "nothing+autopet:style={},empty=counts_zero",
+}
 EXACT = {"rel": 0, "abs": 1e-12}
 
 
 @cache
 def stored(case: str) -> dict[str, np.ndarray]:
-    """Arrays ``(z, y, x)`` and the spacing in that order."""
+    """Arrays and spacing in the order of the file, ``(x, y, z)``."""
     with np.load(GOLDEN / "cases" / f"{case}.npz") as found:
-        arrays = {name: np.ascontiguousarray(found[name].T) for name in ("label", "pet")}
-        return {**arrays, "spacing": found["spacing"][::-1].astype(float)}
+        return {name: found[name] for name in ("label", "pet", "spacing")}
+
+
+def affine_of(codes: str, spacing: np.ndarray) -> np.ndarray:
+    """The affine of a file whose axes are named by `codes`, such as LPS."""
+    affine = np.eye(4)
+    affine[:3, :3] = nib.orientations.inv_ornt_aff(nib.orientations.axcodes2ornt(tuple(codes)), (1, 1, 1))[:3, :3].T
+    affine[:3, :3] *= spacing
+    assert "".join(nib.aff2axcodes(affine)) == codes
+    return affine
 
 
 @dataclass(frozen=True)
@@ -44,26 +57,34 @@ class Pet(Dataset):
     name = "golden_pet"
     version = "1"
     card = DatasetCard("Synthetic PET", "PET")
+    codes: str = "RAS"
 
     def cases(self) -> tuple[str, ...]:
         return tuple(CASES)
 
     def load(self, case: str, files: Any) -> tuple[Volume, Sequence[Any]]:
         found = stored(case)
-        volume = Volume.from_canonical(found["pet"], found["spacing"])
-        lesions, count = ndimage.label(found["label"] > 0, np.ones((3, 3, 3)))
+        volume = Volume.from_file_order(found["pet"], affine_of(self.codes, found["spacing"]))
+        label = volume.grid.to_canonical(found["label"])
+        lesions, count = ndimage.label(label > 0, np.ones((3, 3, 3)))
         names = {number: ("lesion", number) for number in range(1, count + 1)}
         return volume, targets_of(lesions, names, case, volume.spacing_mm)
 
 
+def in_file(volume: Volume, points: np.ndarray) -> np.ndarray:
+    """Rows ``z, y, x`` as rows ``x, y, z`` of the file, by nibabel."""
+    matrix = np.linalg.inv(volume.grid.affine) @ volume.affine
+    return np.rint(nib.affines.apply_affine(matrix, points)).astype(int)
+
+
 class Automatic(VolumeModel):
-    """Base of the stub models, each of which also answers without prompts."""
+    """Base of the stub models, each of which also answers without prompts; they work on the axes of the file."""
 
     accepts = frozenset({"scribble", "point"})
     unprompted = True
 
     def segment_one(self, volume: Volume, request: Request) -> Answer:
-        return Answer(Mask.of(self.predicted(volume, request)))
+        return Answer(Mask.of(volume.grid.to_canonical(self.predicted(volume, request))))
 
     def predicted(self, volume: Volume, request: Request) -> np.ndarray:
         raise NotImplementedError
@@ -76,11 +97,13 @@ class PetBall(Automatic):
     name = "petball"
 
     def predicted(self, volume: Volume, request: Request) -> np.ndarray:
-        found, places = volume.array >= 3.5, np.indices(volume.shape)
+        found = volume.grid.from_canonical(volume.array) >= 3.5
+        places = np.indices(found.shape)
         strokes = [stroke for turn in request.turns for stroke in turn.prompts.scribbles]
         for label in (1, 0):
-            for point in [point for stroke in strokes if stroke.label == label for point in stroke.points]:
-                found[((places - point.reshape(3, 1, 1, 1)) ** 2).sum(axis=0) <= 4] = bool(label)
+            for stroke in (stroke for stroke in strokes if stroke.label == label):
+                for point in in_file(volume, stroke.points):
+                    found[((places - point.reshape(3, 1, 1, 1)) ** 2).sum(axis=0) <= 4] = bool(label)
         return found
 
 
@@ -92,7 +115,7 @@ class TruthFrom3(Automatic):
 
     def predicted(self, volume: Volume, request: Request) -> np.ndarray:
         label = stored(volume.case)["label"] > 0
-        return label if len(request.turns) > 3 else np.roll(label, 2, axis=2)
+        return label if len(request.turns) > 3 else np.roll(label, 2, axis=0)
 
 
 @dataclass(eq=False)
@@ -117,26 +140,28 @@ class Over(Automatic):
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The rows and turns of all models, kinds of scribbles and both variants on all cases."""
+    """The rows and turns of all models, kinds of scribbles and both variants on all cases, and with other axes."""
     root = tmp_path_factory.mktemp("autopet")
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         patch.setenv("INTRABENCH_DATA", str(root / "data"))
         patch.chdir(root)
         warnings.simplefilter("ignore", FailedSessions)
-        models = [PetBall(), TruthFrom3(), Under(), Over()]
+        shared = {"protocol": "autopet5@1", "out": root / "out"}
         whole = intrabench.dataset(Pet(), "whole:label=lesion")
-        rows = intrabench.run(models, dataset=whole, protocol="autopet5@1", out=root / "out")
-        return rows, read_turns(root / "out")
+        rows = intrabench.run([PetBall(), TruthFrom3(), Under(), Over()], dataset=whole, **shared)
+        others = [intrabench.dataset(Pet(codes), "whole:label=lesion") for codes in ("LPS", "PIR")]
+        more = intrabench.run([PetBall(), TruthFrom3()], dataset=others, only=list(STYLES), **shared)
+        return pl.concat([rows, more], how="diagonal"), read_turns(root / "out")
 
 
-def key(trace: dict[str, Any]) -> tuple[str, str, str]:
-    return trace["case"], trace["predictor"], ROWS[trace["variant"]].format(trace["strategy"])
-
-
-def of(rows: pl.DataFrame, trace: dict[str, Any]) -> pl.DataFrame:
-    case, model, prompter = key(trace)
-    found = rows.filter(pl.col("case") == case, pl.col("model") == model, pl.col("prompter") == prompter)
-    return found.sort("round")
+def of(rows: pl.DataFrame, trace: dict[str, Any], codes: str = "RAS") -> pl.DataFrame:
+    """The session of a trace."""
+    name = "golden_pet" if codes == "RAS" else f"golden_pet:codes={codes}"
+    chosen = {
+        **{"case": trace["case"], "model": trace["predictor"], "dataset": f"{name}+whole:label=lesion"},
+        "prompter": ROWS[trace["variant"]].format(trace["strategy"]),
+    }
+    return rows.filter(*(pl.col(column) == value for column, value in chosen.items())).sort("round")
 
 
 IDS = ["-".join((t["case"], t["predictor"], t["strategy"], t["variant"])) for t in TRACES]
@@ -144,19 +169,32 @@ IDS = ["-".join((t["case"], t["predictor"], t["strategy"], t["variant"])) for t 
 
 @pytest.mark.parametrize("trace", TRACES, ids=IDS)
 def test_sessions_are_those_of_the_published_loop(played: Any, trace: dict[str, Any]) -> None:
-    rows, turns = played
-    session = of(rows, trace)
+    check(*played, trace, "RAS")
+
+
+@pytest.mark.parametrize("codes", ["LPS", "PIR"])
+def test_so_are_those_of_files_with_other_axes(played: Any, codes: str) -> None:
+    traces = [
+        trace for trace in TRACES if trace["variant"] == "official" and trace["predictor"] in ("petball", "gtfrom3")
+    ]
+    assert len(traces) == 24
+    for trace in traces:
+        check(*played, trace, codes)
+
+
+def check(rows: pl.DataFrame, turns: pl.DataFrame, trace: dict[str, Any], codes: str) -> None:
+    """Compare a session with its trace."""
+    session = of(rows, trace, codes)
+    volume, _ = Pet(codes).load(trace["case"], None)
     assert session["target"].unique().to_list() == ["lesion.0"]
-    stored_turns = turns.filter(pl.col("session") == session["session"][0]).sort("turn").to_dicts()
-    given = turns_by_round(stored_turns)
+    given = turns_by_round(turns.filter(pl.col("session") == session["session"][0]).sort("turn").to_dicts())
     failed = next((n for n, step in enumerate(trace["iterations"]) if step.get("failed")), 6)
     assert session.height == min(failed + 1, 6)
-    points: list[int] = []
+    points = 0
     for row, step in zip(session.to_dicts(), trace["iterations"], strict=False):
         if step.get("failed"):
-            assert row["status"] == "error"
+            assert (row["status"], row["dice"]) == ("error", step["dice"])
             assert "the published loop fails" in row["error"]
-            assert row["dice"] == step["dice"] == 0
             break
         assert row["dice"] == pytest.approx(step["dice"], **EXACT)
         for column, name in (("dmm", "dmm"), ("fpv", "fpv_ml"), ("fnv", "fnv_ml")):
@@ -164,11 +202,11 @@ def test_sessions_are_those_of_the_published_loop(played: Any, trace: dict[str, 
             assert row[column] is None if wanted is None else row[column] == pytest.approx(wanted, **EXACT)
         assert row["pred_voxels"] == step["voxels"]
         (turn,) = given[row["round"]]
-        strokes = [(stroke.label, stroke.points[:, ::-1].tolist()) for stroke in turn.prompts.scribbles]
+        strokes = [(stroke.label, in_file(volume, stroke.points).tolist()) for stroke in turn.prompts.scribbles]
         added = step.get("added")
         assert strokes == ([(int(added["sign"] == "tumor"), added["points"])] if added else [])
-        points.append(sum(len(stroke) for _, stroke in strokes))
-        assert list(accumulate(points))[-1] == sum(step["accumulated"].values())
+        points += sum(len(stroke) for _, stroke in strokes)
+        assert points == sum(step["accumulated"].values())
     assert len(given) == trace["model_calls"], "a model is asked once per iteration, and not where the loop failed"
 
 
@@ -182,7 +220,7 @@ def test_areas_are_the_published_ones(played: Any, last: int, name: str) -> None
         for metric in ("dice", "dmm"):
             found = measured(of(rows, trace), f"autopet5_auc:metric={metric},last={last}")["value"].to_list()
             wanted = expected[f"auc_{metric}"]
-            assert found == [None if wanted is None else pytest.approx(wanted, **EXACT)], (key(trace), metric)
+            assert found == [None if wanted is None else pytest.approx(wanted, **EXACT)], (trace["case"], metric)
 
 
 def test_waiting_costs_nothing(played: Any) -> None:
@@ -200,6 +238,23 @@ def test_both_variants_are_equal_where_no_side_is_ever_empty(played: Any) -> Non
     for trace in (trace for trace in TRACES if trace["predictor"] == "petball"):
         one, other = (of(rows, {**trace, "variant": variant}) for variant in ROWS)
         assert one["prompts_hash"].to_list() == other["prompts_hash"].to_list()
+
+
+def test_a_model_that_needs_prompts_gets_only_the_mended_rows(say: Callable[..., Said]) -> None:
+    words = ("run", "--protocol", "autopet5@1", "-m", "box_fill", "-m", "random_walker", "-d", "phantom:shape=24x48x48")
+    said = say(*words, "--cases", "first:1", "--rounds", "1", "--only", "Centerline*", "--out", "out", "--strict")
+    assert said.code == 2
+    assert "no selected row of autopet5@1 suits model box_fill" in said.err
+    said = say(*words[:3], *words[5:], "--cases", "first:1", "--rounds", "1", "--only", "C*", "--out", "out")
+    assert said.code == 0, said.err
+    assert "Centerline (mended)" in said.out
+    assert "Centerline " not in said.out.replace("Centerline (mended)", "")
+    assert "phantom:shape=24x48x48+whole" in said.out
+    shown = say("table", "--out", "out", "--protocol", "autopet5@1", "--metric", "autopet5_auc:metric=dmm")
+    assert "area under dmm of rounds 0 to 5, 0 to 5, as in autoPET V" in " ".join(shown.out.split())
+    assert "autopet5@1" in say("info", "autopet5@1").out
+    with pytest.raises(IntraBenchError, match="last=1 or more"):
+        summary("autopet5_auc:last=0")
 
 
 def test_the_last_round_stands_although_the_loop_would_fail_in_the_next(data: Path) -> None:
