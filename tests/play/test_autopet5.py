@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import warnings
 from collections.abc import Callable, Sequence
@@ -34,6 +35,7 @@ ROWS = {
     "empty_side_counts_zero": "nothing+autopet:style={},empty=counts_zero",
 }
 EXACT = {"rel": 0, "abs": 1e-12}
+BALL = np.array([step for step in itertools.product(range(-2, 3), repeat=3) if np.square(step).sum() <= 4])
 
 
 @cache
@@ -98,12 +100,12 @@ class PetBall(Automatic):
 
     def predicted(self, volume: Volume, request: Request) -> np.ndarray:
         found = volume.grid.from_canonical(volume.array) >= 3.5
-        places = np.indices(found.shape)
         strokes = [stroke for turn in request.turns for stroke in turn.prompts.scribbles]
         for label in (1, 0):
             for stroke in (stroke for stroke in strokes if stroke.label == label):
-                for point in in_file(volume, stroke.points):
-                    found[((places - point.reshape(3, 1, 1, 1)) ** 2).sum(axis=0) <= 4] = bool(label)
+                voxels = (in_file(volume, stroke.points)[:, None] + BALL).reshape(-1, 3)
+                voxels = voxels[((voxels >= 0) & (voxels < found.shape)).all(axis=1)]
+                found[tuple(voxels.T)] = bool(label)
         return found
 
 
