@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from random import Random
 from typing import Literal
 
 import numpy as np
 
-from intrabench.mask import Index, Mask, grow
+from intrabench.mask import Index, Mask
 from intrabench.prompters.base import CannotCorrect, Refinement
 from intrabench.prompters.errors import Errors
 from intrabench.prompters.file_axes import FileAxes
 from intrabench.prompters.part_in_slice import Memory, Ties, largest_part
-from intrabench.prompters.strokes import STROKES, Ints, Style, centerline
+from intrabench.prompters.strokes import PUBLISHED_SEED, Ints, Style, Thin, drawn, stroke_on
 from intrabench.prompters.user import User
-from intrabench.prompts import Action, Click, DrawScribble, Prompts, Scribble, Turn
+from intrabench.prompts import Prompts, Scribble, Turn
 from intrabench.specs import switch
-
-PUBLISHED_SEED = 42
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,7 @@ class AutoPet(Refinement):
     sign: Literal["voxels", "error"] = switch("voxels")
     empty: Literal["fails", "counts_zero"] = switch("fails")
     where: Literal["part", "slice"] = switch("part")
-    thin: Literal["fills", "keeps"] = switch("fills")
+    thin: Thin = switch("fills")
     connectivity: int = switch(8)
     ties: Ties = switch("block")
     memory: Memory = switch("fortran")
@@ -88,8 +85,7 @@ class AutoPet(Refinement):
         stroke, label = (negative, 0) if more[0] > more[1] else (positive, 1)
         if len(stroke) == 0:
             return Turn(Prompts())
-        action: Action = DrawScribble() if len(stroke) > 1 else Click()
-        return Turn(Prompts(scribbles=(Scribble(stroke, label),)), (action,))
+        return drawn([Scribble(stroke, label)])
 
     def _stroke(self, user: User, error: Mask, in_file: FileAxes | None) -> Ints:
         """Rows ``z, y, x`` of the scribble into an error, by x, then y; none if it is empty."""
@@ -101,11 +97,5 @@ class AutoPet(Refinement):
 
     def _drawn(self, user: User, error: Mask, shape: Index) -> Ints:
         part = largest_part(error, self.connectivity, self.where, self.ties, self.memory)
-        z, y, x, *_ = box = grow(part.box, (0, 1, 1), shape)
         seed = PUBLISHED_SEED if self.seed == "fixed" else int(user.rng("stroke").integers(2**32))
-        pixels = part.crop(box)[0].T  # x, y, as in the published code
-        if self.style == "centerline":
-            drawn = centerline(pixels, thin=self.thin)
-        else:
-            drawn = STROKES[self.style](pixels, Random(seed))
-        return np.column_stack([np.full(len(drawn), z), drawn[:, ::-1] + (y, x)])
+        return stroke_on(part, shape, self.style, seed, self.thin)

@@ -1,12 +1,12 @@
-"""Strokes that are drawn on one connected part of a slice, as the simulated user of the autoPET V challenge draws them.
+"""Strokes on one connected part of a slice, as the simulated user of the autoPET V challenge draws them.
 
-All work on a boolean array ``(x, y)`` whose rim of one pixel, where it is not the edge of the slice, is background, and
-give rows ``x, y`` sorted by x, then y, which are indices into it. Written from the rules of autoPET V.
+They work on a boolean array ``(x, y)`` whose rim of one pixel, where it is not the edge of the slice, is background.
+They give rows ``x, y`` sorted by x, then y, which are indices into it. Written from the rules of autoPET V.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, Literal
 
@@ -14,12 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
+from intrabench.mask import Index, Mask, grow
+from intrabench.prompts import Action, Click, DrawScribble, Prompts, Scribble, Turn
 from intrabench.scribble_file import joined
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 Style = Literal["centerline", "random", "boundary"]
+Thin = Literal["fills", "keeps"]
 
+PUBLISHED_SEED = 42
+"""Set anew for every stroke."""
 LONG = 10
 """A centre line of more pixels is cut."""
 CUT = (0.1, 0.9)
@@ -29,7 +34,7 @@ WALK = 0.2
 _AROUND = tuple((x, y) for x in (-1, 0, 1) for y in (-1, 0, 1) if (x, y) != (0, 0))
 
 
-def centerline(part: Bools, random: Random | None = None, thin: Literal["fills", "keeps"] = "fills") -> Ints:
+def centerline(part: Bools, random: Random | None = None, thin: Thin = "fills") -> Ints:
     """The longest straight distance along the skeleton of the part, without a tenth at either end if it is long.
 
     thin: what a skeleton of one pixel gives, as of a small disc: fills gives all of the part, as published.
@@ -77,6 +82,20 @@ STROKES: dict[Style, Callable[[Bools, Random], Ints]] = {
     "random": random_line,
     "boundary": boundary,
 }
+
+
+def stroke_on(part: Mask, shape: Index, style: Style, seed: int, thin: Thin = "fills") -> Ints:
+    """The stroke on what lies in one slice of a scan of `shape`, rows ``z, y, x``; as published, by x, then y."""
+    z, y, x, *_ = box = grow(part.box, (0, 1, 1), shape)
+    pixels = part.crop(box)[0].T
+    stroke = centerline(pixels, thin=thin) if style == "centerline" else STROKES[style](pixels, Random(seed))
+    return np.column_stack([np.full(len(stroke), z), stroke[:, ::-1] + (y, x)])
+
+
+def drawn(strokes: Sequence[Scribble]) -> Turn:
+    """The turn of these strokes; one of a single voxel costs a click."""
+    actions: list[Action] = [DrawScribble() if len(stroke.points) > 1 else Click() for stroke in strokes]
+    return Turn(Prompts(scribbles=tuple(strokes)), tuple(actions))
 
 
 def _skeleton(part: Bools) -> Bools:

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 class Stop:
     """The rule that ends a session early: ``dice=0.9,interactions=30``.
 
-    dice: stop once it is reached. interactions, seconds: no correction may bring the total cost above this. The initial
-    prompting is always allowed. model_s: no correction once the model has computed for so many seconds per target. In a
-    joint session the budget is for all targets, and all must reach the Dice.
+    dice: stop once it is reached; with inf not even a perfect answer ends it. interactions, seconds: no correction may
+    bring the total cost above this. The initial prompting is always allowed. model_s: no correction once the model has
+    computed for so many seconds per target. In a joint session the budget is for all targets, and all must reach the
+    Dice.
     """
 
     name = "stop"
@@ -204,8 +205,10 @@ def stopping(preset: Protocol, words: str) -> Protocol:
         return preset
     _, arguments = parse(f"stop:{words}")
     stop = build(Stop, arguments, f"--stop {words}")
-    if not 0 <= stop.dice <= 1 or min(stop.interactions, stop.seconds, stop.model_s) < 0:
-        raise IntraBenchError(f"--stop {words}: dice must be from 0 to 1, interactions, seconds and model_s 0 or more")
+    if not (0 <= stop.dice <= 1 or stop.dice == math.inf) or min(stop.interactions, stop.seconds, stop.model_s) < 0:
+        raise IntraBenchError(
+            f"--stop {words}: dice must be from 0 to 1, or inf, interactions, seconds and model_s 0 or more"
+        )
     return replace(preset, stop=stop)
 
 

@@ -255,6 +255,7 @@ def test_a_model_that_needs_prompts_gets_only_the_mended_rows(say: Callable[...,
     shown = say("table", "--out", "out", "--protocol", "autopet5@1", "--metric", "autopet5_auc:metric=dmm")
     assert "area under dmm of rounds 0 to 5, 0 to 5, as in autoPET V" in " ".join(shown.out.split())
     assert "autopet5@1" in say("info", "autopet5@1").out
+    assert say("verify", "out", "--sample", "2").out.startswith("ok  ")
     with pytest.raises(IntraBenchError, match="last=1 or more"):
         summary("autopet5_auc:last=0")
 

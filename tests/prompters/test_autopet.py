@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import ndimage
 
 import intrabench
 from intrabench.errors import IntraBenchError
@@ -23,6 +24,7 @@ from intrabench.prompters.user import User
 from intrabench.prompts import Turn
 from intrabench.target import Target
 from intrabench.versions import version_of
+from tests.prompters import masks
 
 pytest.importorskip("skimage")
 GOLDEN = Path(__file__).parents[1] / "golden" / "autopet5"
@@ -139,6 +141,51 @@ def test_scribbles_lie_in_one_part_of_one_error(seed: int, style: Any, dense: bo
     assert part.crop(box)[0].T[tuple(stroke.T)].all()
     assert stroke.tolist() == sorted(stroke.tolist())
     assert len(np.unique(stroke, axis=0)) == len(stroke)
+
+
+SIMULATED = json.loads((GOLDEN / "presimulated.json").read_text())["cases"]
+
+
+@pytest.mark.parametrize("style", STROKES)
+@pytest.mark.parametrize("case", [case for case in SIMULATED if case != "p4_no_lesion"])
+def test_first_scribbles_are_those_that_are_published_for_training(case: str, style: str) -> None:
+    label = np.load(GOLDEN / "cases" / f"{case}.npz")["label"].T > 0
+    turn = first(f"autopet_start:style={style}", label)
+    for name, sign in (("tumor", 1), ("background", 0)):
+        strokes = [stroke.points[:, ::-1] for stroke in turn.prompts.scribbles if stroke.label == sign]
+        assert np.vstack(strokes).tolist() == SIMULATED[case][style][name]
+    assert len(turn.actions) == len(turn.prompts.scribbles)
+
+
+def first(spec: str, array: np.ndarray, seed: int = 0) -> Turn:
+    prompter = intrabench.prompter(spec)
+    return next(prompter.interact(User(target_of(array), seed=seed, component=prompter.spec)))
+
+
+@given(masks.targets, st.sampled_from(sorted(STROKES)))
+def test_first_scribbles_lie_in_the_target_and_beside_it(mask: np.ndarray, style: str) -> None:
+    strokes = first(f"autopet_start:style={style}", mask).prompts.scribbles
+    near = ndimage.binary_dilation(mask, ndimage.generate_binary_structure(3, 1), 2)
+    for stroke in strokes:
+        assert len(np.unique(stroke.points[:, 0])) == 1
+        assert (mask if stroke.label else near & ~mask)[tuple(stroke.points.T)].all()
+    signs = {stroke.label for stroke in strokes}
+    assert signs == ({1} if near.sum() == mask.sum() else {0, 1})
+
+
+def test_parts_beyond_a_number_are_drawn_by_lot() -> None:
+    array = np.zeros((3, 60, 60), bool)
+    array[1, 3::8, 3::8] = True  # 64 single voxels
+    chosen = [
+        str([stroke.points.tolist() for stroke in first("autopet_start", array, seed).prompts.scribbles])
+        for seed in (0, 1, 0)
+    ]
+    assert chosen[0] == chosen[2] != chosen[1]
+    turn = first("autopet_start:parts=3", array)
+    assert [stroke.label for stroke in turn.prompts.scribbles] == [1] * 3 + [0] * 3
+    assert [action.kind for action in turn.actions[:3]] == ["click"] * 3
+    with pytest.raises(IntraBenchError, match="parts=0 draws nothing; give 1 or more"):
+        intrabench.prompter("autopet_start:parts=0")
 
 
 def test_wrong_parameters_are_told() -> None:
