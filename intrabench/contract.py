@@ -252,6 +252,11 @@ def _feeds_back(value: Any) -> Iterator[str]:
         yield f"has feeds_back = {_short(value)}; write feeds_back = True if it takes its own last answer, else False"
 
 
+def _unprompted(value: Any) -> Iterator[str]:
+    if not isinstance(value, bool):
+        yield f"has unprompted = {_short(value)}; write unprompted = True if it answers without prompts, too, else False"
+
+
 def _encodes(value: Any) -> Iterator[str]:
     if not isinstance(value, bool):
         yield f"has encodes = {_short(value)}; write encodes = True if opening an image costs much, else False"
@@ -314,6 +319,7 @@ _ATTRIBUTES: dict[str, Callable[[Any], Iterator[str]]] = {
     "accepts": _accepts,
     "derived": _derived,
     "feeds_back": _feeds_back,
+    "unprompted": _unprompted,
     "threads": _threads,
     "encodes": _encodes,
     "card": _card,
