@@ -254,7 +254,7 @@ def _feeds_back(value: Any) -> Iterator[str]:
 
 def _unprompted(value: Any) -> Iterator[str]:
     if not isinstance(value, bool):
-        yield f"has unprompted = {_short(value)}; write unprompted = True if it answers without prompts, too, else False"
+        yield f"has unprompted = {_short(value)}; write unprompted = True if it needs no prompts, else False"
 
 
 def _encodes(value: Any) -> Iterator[str]:

@@ -83,7 +83,7 @@ WRONG = [
         "model",
         'name = "mine"',
         'name = "mine"\n    unprompted = 1',
-        "has unprompted = 1; write unprompted = True if it answers without prompts, too, else False",
+        "has unprompted = 1; write unprompted = True if it needs no prompts, else False",
     ),
     (
         "model",
