@@ -187,6 +187,9 @@ def _check_rows(models: Sequence[Model], rows: Mapping[str, Row], preset: Protoc
     for model in models:
         if not _suited(model, rows):
             own = "" if model.abilities.builds_on_mask else ", but not its own last answer (feeds_back)"
+            own += (
+                ", and needs prompts" if any(row.unprompted for row in rows.values()) and not model.unprompted else ""
+            )
             raise IntraBenchError(
                 f"no selected row of {preset.id} suits model {model.short_spec}, which works in {model.dims}D "
                 f"and takes {', '.join(sorted(model.accepts))}{own}; select others with --only, or give --prompter"

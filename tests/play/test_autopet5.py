@@ -247,6 +247,9 @@ def test_a_model_that_needs_prompts_gets_only_the_mended_rows(say: Callable[...,
     said = say(*words, "--cases", "first:1", "--rounds", "1", "--only", "Centerline*", "--out", "out", "--strict")
     assert said.code == 2
     assert "no selected row of autopet5@1 suits model box_fill" in said.err
+    said = say(*words[:3], *words[5:], "--only", "Random")
+    assert said.code == 2
+    assert "and needs prompts; select others with --only" in " ".join(said.err.split())
     said = say(*words[:3], *words[5:], "--cases", "first:1", "--rounds", "1", "--only", "C*", "--out", "out")
     assert said.code == 0, said.err
     assert "Centerline (mended)" in said.out
