@@ -81,9 +81,8 @@ class Session:
         self._asked_s = 0.0
         self.claim = Claim.none()
         self.turn: Turn | None = None
-        self.asked = False
+        self.asked = self.ended = False
         self._scoring: tuple[Mask, Scoring, Future[None] | None] | None = None  # the newest, and of what
-        self.ended = False
         self._hash = hashlib.sha256()
         self._prompter = prompter
         self.user = User(target, dataset, seed, image, prompter.spec, self._clock, self._state.given)
@@ -295,12 +294,9 @@ class Session:
             self._log(self.turn)
 
     def make_request(self, others: Prompts | None = None, scores: bool = False) -> None:
-        """Make the request of the turn that was begun. others: what the prompts for other targets mean for this one.
-
-        There is none if the user only waits for an answer, which a model that needs prompts does not give.
-        """
+        """Make the request of the turn that was begun. others: what the prompts for other targets mean for this one."""
         if self.ended or self.turn is None or (self.turn.waits and not self.abilities.unprompted):
-            return
+            return  # a model that needs prompts has no answer for a user who waits
         assert self._round is not None
         state, turn = self._state, self.turn
         if others is not None:
