@@ -37,7 +37,17 @@ FROZEN = {"Metric", "PartitionMetric", "Refinement", "Modifier", "Superpixels", 
 """Bases that are frozen dataclasses; Python lets no class that is not frozen inherit from them."""
 
 TAKEN = {
-    "a summary of sessions": ("auc", "cvpr25_auc", "rclicks_auc", "davis_auc", "davis_at", "noc", "nof", "regressions"),
+    "a summary of sessions": (
+        "auc",
+        "cvpr25_auc",
+        "autopet5_auc",
+        "rclicks_auc",
+        "davis_auc",
+        "davis_at",
+        "noc",
+        "nof",
+        "regressions",
+    ),
     "machine time": ("seconds", "machine_s"),
     "a column of tables": ("value", "failed", "not_applicable"),
     "the column of a built-in metric": ("nsd_2mm", "hd95_mm"),
@@ -242,6 +252,11 @@ def _feeds_back(value: Any) -> Iterator[str]:
         yield f"has feeds_back = {_short(value)}; write feeds_back = True if it takes its own last answer, else False"
 
 
+def _unprompted(value: Any) -> Iterator[str]:
+    if not isinstance(value, bool):
+        yield f"has unprompted = {_short(value)}; write unprompted = True if it needs no prompts, else False"
+
+
 def _encodes(value: Any) -> Iterator[str]:
     if not isinstance(value, bool):
         yield f"has encodes = {_short(value)}; write encodes = True if opening an image costs much, else False"
@@ -304,6 +319,7 @@ _ATTRIBUTES: dict[str, Callable[[Any], Iterator[str]]] = {
     "accepts": _accepts,
     "derived": _derived,
     "feeds_back": _feeds_back,
+    "unprompted": _unprompted,
     "threads": _threads,
     "encodes": _encodes,
     "card": _card,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import fields, replace
 from enum import Enum
 from numbers import Number
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, TypeVar, get_type_hints
 from intrabench import registry, specs
 from intrabench.contract import Room, room_of
 from intrabench.datasets.base import Dataset
+from intrabench.datasets.views.view import View
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import Metric
 from intrabench.metrics.known import metric
@@ -40,8 +41,12 @@ def make_model(given: ModelLike) -> Model:
     return _object("models", given)
 
 
-def make_dataset(given: DatasetLike) -> Dataset:
-    """The data set of a spec, a path, a class or an object; see `make_model`."""
+def make_dataset(given: DatasetLike, *changes: str) -> Dataset:
+    """The data set of a spec, a path, a class or an object, with changes such as ``whole``; see `make_model`."""
+    if changes:
+        from intrabench.datasets.perturb.perturbed import with_changes
+
+        return with_changes(make_dataset(given), changes)
     if isinstance(given, Path):
         path = str(given)
         return registry.make("datasets", path if "/" in path else f"./{path}")
@@ -120,6 +125,8 @@ def _object(room: Room, given: Any) -> Any:
     """The object. Its class is registered, so that its results can be read and played again."""
     if isinstance(given, str):
         return registry.make(room, given)
+    if isinstance(given, View):
+        return replace(given, base=_object(room, given.base))
     cls = given if isinstance(given, type) else type(given)
     registry.introduce(room, cls)
     made = specs.build(cls, {}, cls.__name__) if isinstance(given, type) else given

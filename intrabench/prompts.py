@@ -27,13 +27,14 @@ class Abilities:
     """What a model takes: its dimension (2: slice by slice, 3: the volume), and the kinds of prompts.
 
     derived: which derived prompts it gets if its dimension is 3; slice by slice it gets all. feeds_back: whether it
-    takes its own last answer together with new prompts.
+    takes its own last answer together with new prompts. unprompted: whether it answers without any prompts.
     """
 
     dims: int
     accepts: frozenset[PromptKind]
     derived: Derived = "none"
     feeds_back: bool = False
+    unprompted: bool = False
 
     @property
     def builds_on_mask(self) -> bool:
@@ -249,12 +250,23 @@ class MarkExtent(Action):
 class Turn:
     """What the user gives at once. A turn without actions is derived from the model's own answer and costs nothing.
 
+    One that has no prompts either, ``Turn(Prompts())``, is a round in which the user only waits for an answer.
     afresh: the model must use only this turn, later turns and its own last answer.
     """
 
     prompts: Prompts
     actions: tuple[Action, ...] = ()
     afresh: bool = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether the user gives nothing."""
+        return not self.actions and not self.prompts.kinds
+
+    @property
+    def opens(self) -> bool:
+        """Whether a round begins with it."""
+        return bool(self.actions) or self.waits
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for storing; `from_json` is the inverse."""

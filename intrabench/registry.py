@@ -116,7 +116,7 @@ def make(room: Room, spec: str) -> Any: ...
 def make(room: Room, spec: str) -> Any:
     """Make the object of a spec, ``name:key=value,...``; a data set may also be a path, ``PATH:key=value,...``.
 
-    Behind it perturbations may follow, ``spine_ct+noise:sigma=0.1``.
+    Behind it changes may follow: perturbations, ``spine_ct+noise:sigma=0.1``; ``+whole``, for targets of whole labels.
 
     A model may also be one of a paper, ``paper:sam``; see `intrabench.protocols.presets`.
     """

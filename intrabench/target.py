@@ -102,13 +102,20 @@ def by_person(infos: Iterable[TargetInfo]) -> list[tuple[TargetInfo, ...]]:
 
 def annotation_info(infos: Sequence[TargetInfo]) -> TargetInfo:
     """The entry of an annotation: of all targets of a person together."""
-    corners = np.array([info.box for info in infos])
-    (z0, y0, x0), (z1, y1, x1) = corners[:, :3].min(axis=0).tolist(), corners[:, 3:].max(axis=0).tolist()
+    person = infos[0].person
+    return union_info(infos, person or ANNOTATION, 0, person)
+
+
+def union_info(infos: Sequence[TargetInfo], label: str, instance: int, person: str = "") -> TargetInfo:
+    """The entry of several targets together, which have no voxels in common; its slices are those from end to end."""
+    corners = np.array([info.box for info in infos], int).reshape(-1, 6)
+    (z0, y0, x0), (z1, y1, x1) = [
+        ends.tolist() if len(infos) else [0, 0, 0]
+        for ends in (corners[:, :3].min(axis=0, initial=2**62), corners[:, 3:].max(axis=0, initial=0))
+    ]
     content = hashlib.sha256(repr([info.content_hash for info in infos]).encode())
-    voxels, person = sum(info.voxels for info in infos), infos[0].person
-    return TargetInfo(
-        person or ANNOTATION, 0, (z0, y0, x0, z1, y1, x1), voxels, z1 - z0, content.hexdigest()[:16], person
-    )
+    voxels = sum(info.voxels for info in infos)
+    return TargetInfo(label, instance, (z0, y0, x0, z1, y1, x1), voxels, z1 - z0, content.hexdigest()[:16], person)
 
 
 def targets_of(

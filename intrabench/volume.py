@@ -84,6 +84,11 @@ class Grid:
         return np.ascontiguousarray(apply_orientation(array, back))
 
     @cached_property
+    def from_canonical_index(self) -> NDArray[np.int64]:
+        """(4, 4) The matrix that takes a canonical index ``(z, y, x, 1)`` to that of the file."""
+        return frozen(np.rint(np.linalg.inv(self.affine) @ self.canonical_affine).astype(np.int64))
+
+    @cached_property
     def canonical_affine(self) -> NDArray[np.float64]:
         """Affine of the canonical array: index ``(z, y, x)`` to RAS millimetres."""
         from nibabel.orientations import inv_ornt_aff

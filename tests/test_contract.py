@@ -82,6 +82,12 @@ WRONG = [
     (
         "model",
         'name = "mine"',
+        'name = "mine"\n    unprompted = 1',
+        "has unprompted = 1; write unprompted = True if it needs no prompts, else False",
+    ),
+    (
+        "model",
+        'name = "mine"',
         'name = "mine"\n    threads = 0',
         "has threads = 0, expected a whole number; write threads = 1, or more cores",
     ),

@@ -165,7 +165,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INTRABENCH_DATA", str(folder.parent / "data"))
         made, out = "phantom:shape=16x32x32,instances=1", folder / "results"
-        intrabench.run("box_fill", "box_slice", made, out=out, rounds=0, metric="j_and_f")
+        intrabench.run("box_fill", "box_slice", made, out=out, rounds=0, metric=["j_and_f", "dmm"])
     return folder / "results"
 
 

@@ -49,7 +49,11 @@ MODELS = ("box_fill", "random_walker", "grabcut", f"supervoxels:{GRID}")
 METHODS = ("grid", "random", "slic", "slico", "sitk_slic", "watershed", "compact_watershed")
 """Methods of superpixels; those of OpenCV may round otherwise on other machines."""
 HAND = "hand:jitter_mm=2,miss_rate=0.3,box_slack=0.1"
-VARIANTS = ("box_interp:jitter_px=2", "points_volume:n=3,placement=random", "clickability:model=uniform,group=3")
+TELLING = {"hand": HAND, "oracle": f"oracle:{GRID}", "autopet": "autopet:empty=counts_zero"}
+VARIANTS = (
+    *("box_interp:jitter_px=2", "points_volume:n=3,placement=random", "clickability:model=uniform,group=3"),
+    *("autopet:style=random,empty=counts_zero", "autopet:style=boundary,empty=counts_zero,seed=session"),
+)
 """Prompters whose defaults leave a part of them out."""
 
 
@@ -78,7 +82,7 @@ def problems(then: dict[str, dict[str, str]], now: dict[str, dict[str, str]]) ->
 def _components() -> Iterator[tuple[registry.Room, str]]:
     for name, entry in registry.entries("prompters").items():
         if entry.origin == "intrabench" and name not in ("partition", "human", "recorded"):  # which give nothing
-            yield "prompters", HAND if name == "hand" else f"oracle:{GRID}" if name == "oracle" else name
+            yield "prompters", TELLING.get(name, name)
     for spec in VARIANTS:
         yield "prompters", spec
     for name, entry in registry.entries("clickability").items():

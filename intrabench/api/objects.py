@@ -36,15 +36,17 @@ def prompter(spec: PrompterLike, *more: PrompterLike) -> Prompter:
     return make_prompter(spec, *more)
 
 
-def dataset(spec: DatasetLike) -> Dataset:
+def dataset(spec: DatasetLike, *changes: str) -> Dataset:
     """The data set that a spec names, for example ``brain_mni:structures=subcortical``, or that lies in a folder.
+
+    changes: what is different about it, such as ``whole`` or ``noise:sigma=0.1``; results call it ``SPEC+CHANGE``.
 
     Raises:
         IntraBenchError: the name or a parameter is unknown, or the folder is not laid out as expected.
     """
     from intrabench.objects import make_dataset
 
-    return make_dataset(spec)
+    return make_dataset(spec, *changes)
 
 
 def metric(spec: MetricLike) -> Metric:

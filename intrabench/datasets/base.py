@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from intrabench import specs
 from intrabench.datasets.fitted import fitted
@@ -18,10 +18,11 @@ from intrabench.fetch.remote import RemoteFile
 from intrabench.fetch.source import Source
 from intrabench.fetch.transfer import DownloadError, Progress
 from intrabench.names import check_utf8
-from intrabench.target import Target
+from intrabench.target import Target, TargetInfo
 from intrabench.volume import Volume
 from intrabench.workspace import data_root
 
+Gathered: TypeAlias = Sequence[tuple[TargetInfo, Sequence[int]]]
 Watch = Callable[[str], AbstractContextManager[Progress]]
 """Shows the progress of the named download while the context lasts."""
 
@@ -197,6 +198,13 @@ class Dataset(ABC):
     def stored_as(self) -> Dataset:
         """The data set whose stored cases it uses: its own, unless it only changes what is seen of another one."""
         return self
+
+    def gathered(self, infos: tuple[TargetInfo, ...]) -> Gathered | None:
+        """The targets of a case, each with the places of the stored ones, `infos`, that it consists of; None: the same.
+
+        Must be quick, as it is asked when a run is planned.
+        """
+        return None
 
     def seen(self, volume: Volume) -> Volume:
         """What models and prompters see of a stored image; nothing of a change is stored."""

@@ -12,6 +12,7 @@ from intrabench import registry
 from intrabench.clickability.first_clicks import first_clicks
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.perturb.perturbed import with_changes
+from intrabench.datasets.views.whole import of_whole_labels
 from intrabench.engine.job import Job
 from intrabench.engine.options import Options, check
 from intrabench.engine.runners import make_runners, model_of
@@ -47,7 +48,8 @@ def make_job(options: Options, here: bool = True) -> Job:
 def make_preparation(options: Options) -> Job:
     """A job that only prepares cases: it has data sets, and neither models nor prompters."""
     registry.add_plugins(options.plugin)
-    return Job((), (), _datasets(options), (), protocol(options.protocol), 0, tuple(options.cases))
+    preset = protocol(options.protocol)
+    return Job((), (), _datasets(options, preset), (), preset, 0, tuple(options.cases))
 
 
 def check_names(options: Options) -> None:
@@ -79,7 +81,7 @@ def _without_runners(
     rounds = preset.rounds if options.rounds is None else options.rounds
     if rounds is None:
         rounds = ROUNDS if refined else 0
-    datasets = _datasets(options)
+    datasets = _datasets(options, preset)
     made = [(given, make(given)) for given in options.model or _own_models(preset, rows)]
     models = once(model for _, model in made)
     _check_partitions(models.values(), prompters, preset)
@@ -117,8 +119,9 @@ def _check_partitions(models: Iterable[Model], prompters: Sequence[Prompter], pr
         raise IntraBenchError(f"protocol {preset.id} measures superpixels, so nobody prompts; omit --prompter")
 
 
-def _datasets(options: Options) -> tuple[Dataset, ...]:
-    made = once(make_dataset(given) for given in options.dataset).values()
+def _datasets(options: Options, preset: Protocol) -> tuple[Dataset, ...]:
+    made: Iterable[Dataset] = once(make_dataset(given) for given in options.dataset).values()
+    made = [of_whole_labels(dataset) if preset.whole else dataset for dataset in made]
     changes = [split(spec) for spec in dict.fromkeys(options.perturb)] or [[]]
     return tuple(with_changes(dataset, each) for dataset in made for each in changes)
 
@@ -186,6 +189,9 @@ def _check_rows(models: Sequence[Model], rows: Mapping[str, Row], preset: Protoc
     for model in models:
         if not _suited(model, rows):
             own = "" if model.abilities.builds_on_mask else ", but not its own last answer (feeds_back)"
+            own += (
+                ", and needs prompts" if any(row.unprompted for row in rows.values()) and not model.unprompted else ""
+            )
             raise IntraBenchError(
                 f"no selected row of {preset.id} suits model {model.short_spec}, which works in {model.dims}D "
                 f"and takes {', '.join(sorted(model.accepts))}{own}; select others with --only, or give --prompter"

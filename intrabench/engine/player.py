@@ -116,7 +116,8 @@ class Player:
         """The units but those with a target that left the image when that was moved, which have nothing to segment."""
 
         def gone(unit: Unit) -> bool:
-            return not unit.protocol.partition and not all(targets[info.id].mask.any() for info in unit.targets)
+            here = (targets[info.id].mask.any() or not info.voxels for info in unit.targets)
+            return not unit.protocol.partition and not all(here)
 
         left = [unit for unit in chain(units, *suspects) if gone(unit)]
         if not left:

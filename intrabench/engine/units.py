@@ -129,7 +129,8 @@ class Runner:
     def identity(self) -> tuple[str | int, ...]:
         """Everything that decides its answers, and which prompts it gets."""
         model, taken = self.model, self.model.abilities
-        abilities = taken.dims, *sorted(taken.accepts), taken.derived, taken.feeds_back
+        alone = ("unprompted",) if taken.unprompted else ()
+        abilities = taken.dims, *sorted(taken.accepts), taken.derived, taken.feeds_back, *alone
         return model.spec, version_of(model), self.weights_sha256, model.runtime.dtype, *abilities
 
     def begun(self, protocol: Protocol, prompter: Prompter, dataset: Dataset) -> hashlib._Hash:

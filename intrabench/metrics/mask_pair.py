@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from intrabench.frozen import frozen
 from intrabench.mask import Box, Mask, box_slices, joint_box
+from intrabench.metrics.parts.lesions import Lesions
 from intrabench.metrics.parts.overlap import Overlap
 from intrabench.target import Target
 from intrabench.volume import Volume
@@ -73,6 +74,16 @@ class MaskPair:
     def overlap(self) -> Overlap:
         """Voxels of the target, of the answer and of both."""
         return Overlap.of(self.truth, self.answer)
+
+    def lesions(self, connectivity: int) -> Lesions:
+        """The connected components of both masks, and which of them overlap."""
+        if connectivity not in self._lesions:
+            self._lesions[connectivity] = Lesions.of(self.truth, self.answer, connectivity)
+        return self._lesions[connectivity]
+
+    @cached_property
+    def _lesions(self) -> dict[int, Lesions]:
+        return {}
 
     @cached_property
     def surface_distances(self) -> SurfaceDistances:

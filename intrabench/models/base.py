@@ -158,7 +158,8 @@ class Model(ABC):
     named `extra`. `grey_only`: images with channels are not applicable. `devices` and `dtypes` are those it can compute
     on and in. `threads`: with so many cores it is worth computing alone; with more, ``--workers auto`` starts another
     worker. `encodes`: opening an image costs more than reading it, so that only one worker plays it. `joint`: in joint
-    sessions it answers for all targets at once, by `Predictor.segment_jointly`. `divides_images`: it gives the
+    sessions it answers for all targets at once, by `Predictor.segment_jointly`. `unprompted`: it also answers
+    when the user has given no prompts yet (`Turn.waits`); others are not asked then. `divides_images`: it gives the
     superpixels of an image when it is asked for them (`Request.partition`).
     """
 
@@ -174,6 +175,7 @@ class Model(ABC):
     threads: ClassVar[int] = 1
     encodes: ClassVar[bool] = True
     joint: ClassVar[bool] = False
+    unprompted: ClassVar[bool] = False
     divides_images: ClassVar[bool] = False
     runtime: Runtime = Runtime()
 
@@ -195,7 +197,7 @@ class Model(ABC):
     @property
     def abilities(self) -> Abilities:
         """What the adaptation has to know."""
-        return Abilities(self.dims, self.accepts, self.derived, self.feeds_back)
+        return Abilities(self.dims, self.accepts, self.derived, self.feeds_back, self.unprompted)
 
     @property
     def covers(self) -> str:

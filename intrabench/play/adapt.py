@@ -33,6 +33,8 @@ def adapt(
         NotApplicable: there is no fair conversion, or `strict` forbids every conversion.
     """
     accepts = abilities.accepts
+    if turn.waits:
+        return turn, []
     if abilities.dims == 3 and not turn.actions:
         raise NotApplicable(PROPAGATION)
     if turn.afresh and not first and not abilities.builds_on_mask:

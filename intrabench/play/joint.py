@@ -127,7 +127,7 @@ class Joint:
                     if turn is not None:
                         session.check(turn)
                     session.offer(turn, seconds)
-        opens = not any(turns) or any(turn.actions for turn in turns if turn)
+        opens = not any(turns) or any(turn.opens for turn in turns if turn)
         return [] if opens else [session for session in self._playing if session.turn]
 
     def _given(self, dialogue: JointTurns) -> JointTurn:
@@ -140,7 +140,7 @@ class Joint:
                 turns = next(dialogue) if first else dialogue.send([session.shown for session in self.sessions])
         except StopIteration:
             turns = [None] * len(self.sessions)
-        if first and not any(turn.actions for turn in turns if turn):
+        if first and not any(turn.opens for turn in turns if turn):
             raise NotApplicable("the prompter gave no prompts")
         return turns
 

@@ -24,7 +24,7 @@ from intrabench.play.door import check_actions, check_failure, check_free, check
 from intrabench.play.others import on_slices, together
 from intrabench.play.scorer import Scorer
 from intrabench.play.state import Round, State
-from intrabench.prompters.base import Prompter, dialogue
+from intrabench.prompters.base import CannotCorrect, Prompter, dialogue
 from intrabench.prompters.user import Clock, Turns, User
 from intrabench.prompts import Abilities, Prompts, Turn, counting
 from intrabench.protocols import Protocol
@@ -81,14 +81,13 @@ class Session:
         self._asked_s = 0.0
         self.claim = Claim.none()
         self.turn: Turn | None = None
-        self.asked = False
+        self.asked = self.ended = False
         self._scoring: tuple[Mask, Scoring, Future[None] | None] | None = None  # the newest, and of what
-        self.ended = False
         self._hash = hashlib.sha256()
         self._prompter = prompter
         self.user = User(target, dataset, seed, image, prompter.spec, self._clock, self._state.given)
         self._dialogue: Turns | None = None
-        if not target.mask.any():
+        if not (target.mask.any() or prompter.empty_targets):
             self._end("not_applicable", "the target has no voxels, so it cannot be prompted; check its label map")
         elif prompter.propagates and abilities.dims == 3:
             self._end("not_applicable", PROPAGATION)
@@ -180,14 +179,15 @@ class Session:
             self._state.mask, self._state.shown = mask, mask.copy()
 
     def _advance(self) -> None:
-        """Ask the user, and go on with the turn."""
-        with self.guarded():
-            self.ask()
-            if self.closes:
-                stop, dice = self.protocol.stop, self.measure()
-                self.close_round(self.turn is None, dice >= stop.dice or stop.exceeded(self.spent, self.model_s))
-            self.begin_turn()
-            self.make_request()
+        """Ask the user and go on with the turn, until there is something to ask the model."""
+        while not self.ended and self.request is None:
+            with self.guarded():
+                self.ask()
+                if self.closes:
+                    stop, dice = self.protocol.stop, self.measure()
+                    self.close_round(self.turn is None, dice >= stop.dice or stop.exceeded(self.spent, self.model_s))
+                self.begin_turn()
+                self.make_request()
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
@@ -211,7 +211,7 @@ class Session:
             turn = self._given()
             if not self.begun and turn is None:
                 raise NotApplicable("the prompter gave no prompts")
-            if not self.begun and turn is not None and not turn.actions:
+            if not self.begun and turn is not None and not turn.opens:
                 raise ValueError("the first turn has no actions, but prompting is never free; give its actions")
             self.offer(turn, time.perf_counter() - started)
 
@@ -221,8 +221,8 @@ class Session:
         with self.guarded():
             try:
                 yield
-            except Exception:
-                if self.begun and self._number < self.rounds:
+            except Exception as error:
+                if self.begun and (self._number < self.rounds or isinstance(error, CannotCorrect)):
                     self.close_round(False, self.measure() >= self.protocol.stop.dice)
                 raise
 
@@ -252,7 +252,7 @@ class Session:
         """Refuse a turn that nobody can give now."""
         check_prompts(turn.prompts, self.target.shape)
         check_actions(turn.actions)
-        if self._round is not None and not turn.actions:
+        if self._round is not None and not turn.opens:
             self._round.free += 1
             check_free(self._round.free, self.target.shape[0])
 
@@ -264,7 +264,7 @@ class Session:
     @property
     def closes(self) -> bool:
         """Whether the round is over, because the next turn begins another one, or because there is none."""
-        return not self.ended and self.begun and (self.turn is None or bool(self.turn.actions))
+        return not self.ended and self.begun and (self.turn is None or self.turn.opens)
 
     @property
     def spent(self) -> Effort:
@@ -295,8 +295,8 @@ class Session:
 
     def make_request(self, others: Prompts | None = None, scores: bool = False) -> None:
         """Make the request of the turn that was begun. others: what the prompts for other targets mean for this one."""
-        if self.ended or self.turn is None:
-            return
+        if self.ended or self.turn is None or (self.turn.waits and not self.abilities.unprompted):
+            return  # a model that needs prompts has no answer for a user who waits
         assert self._round is not None
         state, turn = self._state, self.turn
         if others is not None:

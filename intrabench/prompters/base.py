@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.errors import WrongType, kind
+from intrabench.errors import IntraBenchError, WrongType, kind
 from intrabench.mask import Mask
 from intrabench.prompters.user import JointTurn, JointTurns, Turns, User, Users
 from intrabench.prompts import Action, Prompts, Turn
@@ -19,17 +19,23 @@ from intrabench.specs import spec_of, switch
 from intrabench.target import Target
 
 
+class CannotCorrect(IntraBenchError):
+    """A correction fails as its rule wants it. The round before stays valid, also if it is the last one."""
+
+
 class Prompter(ABC):
     """Base of all strategies. A subclass is a frozen dataclass with a `name`, its parameters, and `interact`.
 
     `version` changes whenever the same mask could get other turns. `computes`: it runs a network. `propagates` says
-    that prompts follow from the answer on other slices, which takes a model of slices.
+    that prompts follow from the answer on other slices, which takes a model of slices. `empty_targets`: it also plays
+    targets without voxels, on which any answer is wrong.
     """
 
     name: ClassVar[str]
     version: ClassVar[str] = "1"
     computes: ClassVar[bool] = False
     propagates: bool = False
+    empty_targets: bool = False
 
     @abstractmethod
     def interact(self, user: User) -> Turns:
@@ -106,12 +112,14 @@ class Refinement(ABC):
     empty answer first; then it must not use earlier turns. previous: keep gives the model the earlier prompts again,
     with its last mask; drop gives it only the new prompts and that mask. reachable: looks at target and answer only
     where the model can answer. `version` changes whenever the same answers could get other corrections.
+    `empty_targets`: it also corrects answers for targets without voxels.
     """
 
     name: ClassVar[str]
     version: ClassVar[str] = "1"
     computes: ClassVar[bool] = False
     begins: ClassVar[bool] = False
+    empty_targets: ClassVar[bool] = False
     previous: Literal["keep", "drop"] = switch("keep")
     reachable: bool = switch(False)
 

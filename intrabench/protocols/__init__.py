@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from intrabench.errors import IntraBenchError
-from intrabench.protocols import davis_paper, intrabench_paper, rclicks_paper, superpixels_paper
+from intrabench.protocols import autopet_paper, davis_paper, intrabench_paper, rclicks_paper, superpixels_paper
 from intrabench.protocols.joint import JointRules, joint_rules
 from intrabench.protocols.rclicks_paper import Users
 from intrabench.protocols.row import Row
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 class Stop:
     """The rule that ends a session early: ``dice=0.9,interactions=30``.
 
-    dice: stop once it is reached. interactions, seconds: no correction may bring the total cost above this. The initial
-    prompting is always allowed. model_s: no correction once the model has computed for so many seconds per target. In a
-    joint session the budget is for all targets, and all must reach the Dice.
+    dice: stop once it is reached; with inf not even a perfect answer ends it. interactions, seconds: no correction may
+    bring the total cost above this. The initial prompting is always allowed. model_s: no correction once the model has
+    computed for so many seconds per target. In a joint session the budget is for all targets, and all must reach the
+    Dice.
     """
 
     name = "stop"
@@ -55,8 +56,8 @@ class Protocol:
     tables, which are run unless ``--prompter`` is given. models: specs of those in the tables, which are run unless
     ``--model`` is given. joint: the targets of a case are played together, under these rules. partition: nobody
     prompts; models divide the image, and the metrics compare their superpixels with each annotation. users: each seed
-    is a real click of their file, and without ``--seed`` all are played. effort: the table of seconds, None for that
-    which ships.
+    is a real click of their file, and without ``--seed`` all are played. whole: all instances of a label in a case are
+    one target. effort: the table of seconds, None for that which ships.
     """
 
     id: str
@@ -70,6 +71,7 @@ class Protocol:
     joint: JointRules | None = None
     partition: bool = False
     users: Users | None = None
+    whole: bool = False
     effort: EffortTable | None = None
 
     def cost(self, actions: Iterable[Action]) -> Effort:
@@ -120,6 +122,15 @@ PROTOCOLS: dict[str, Protocol] = {
             stop=Stop(model_s=davis_paper.SECONDS),
             rows=davis_paper.ROWS,
             joint=davis_paper.JOINT,
+        ),
+        Protocol(
+            "autopet5@1",
+            "autoPET V: no prompts, then 5 scribbles of three kinds for all lesions of a case at once.",
+            ("dice@1", "iou@1", "dmm@1", "fpv@1", "fnv@1"),
+            rounds=autopet_paper.SCRIBBLES,
+            stop=Stop(dice=math.inf),
+            rows=autopet_paper.ROWS,
+            whole=True,
         ),
         Protocol(
             "superpixels@1",
@@ -202,8 +213,10 @@ def stopping(preset: Protocol, words: str) -> Protocol:
         return preset
     _, arguments = parse(f"stop:{words}")
     stop = build(Stop, arguments, f"--stop {words}")
-    if not 0 <= stop.dice <= 1 or min(stop.interactions, stop.seconds, stop.model_s) < 0:
-        raise IntraBenchError(f"--stop {words}: dice must be from 0 to 1, interactions, seconds and model_s 0 or more")
+    if not (0 <= stop.dice <= 1 or stop.dice == math.inf) or min(stop.interactions, stop.seconds, stop.model_s) < 0:
+        raise IntraBenchError(
+            f"--stop {words}: dice must be from 0 to 1, or inf, interactions, seconds and model_s 0 or more"
+        )
     return replace(preset, stop=stop)
 
 

@@ -17,7 +17,8 @@ class Row:
 
     name: as printed. table: its number. prompter: the full spec that it means. dims: 2 for models that answer slice by
     slice, 3 for those that answer the volume, None for both. kind: the kind of prompts of the first turn. note: our
-    decisions, and differences from how the published numbers were made.
+    decisions, and differences from how the published numbers were made. unprompted: it is only for models that also
+    answer without prompts.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Row:
     dims: Literal[2, 3] | None
     kind: PromptKind = "point"
     note: str = ""
+    unprompted: bool = False
 
     @property
     def needs(self) -> frozenset[PromptKind]:
@@ -40,6 +42,6 @@ class Row:
 
     def suits(self, abilities: Abilities) -> bool:
         """Whether a model with these abilities belongs in the row."""
-        if self.drops and not abilities.builds_on_mask:
+        if (self.drops and not abilities.builds_on_mask) or (self.unprompted and not abilities.unprompted):
             return False
         return self.dims in (None, abilities.dims) and self.needs <= abilities.accepts

@@ -87,6 +87,15 @@ def cvpr25_auc(played: Steps) -> pl.DataFrame:
     return played.scored(_trapezoids(played, 1, 5))
 
 
+def autopet5_auc(played: Steps, last: int = 5) -> pl.DataFrame:
+    """The area of the autoPET V challenge, 0 to `last`, of each session: trapezoids of width 1 over rounds 0 to `last`.
+
+    Round 0 has no prompts; a session that ended keeps its score, and one that failed has 0. With its default of five
+    iterations, the published loop ends at round 4. interactive_loop.py of lab-midas/autoPETV (2026-07-01).
+    """
+    return played.scored(_trapezoids(played, 0, last))
+
+
 def rclicks_auc(played: Steps) -> pl.DataFrame:
     """The mean of each session's score over clicks 1 to 20 by trapezoids, 0 to 1: with IoU, the "IoU-AuC" of RClicks.
 

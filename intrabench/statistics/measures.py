@@ -66,6 +66,26 @@ class ChallengeArea:
 
 
 @dataclass(frozen=True)
+class ScribblesArea:
+    """`curves.autopet5_auc`; last: the last of the rounds."""
+
+    best: ClassVar[Best] = "high"
+    metric: str = "dice"
+    last: int = 5
+
+    def __post_init__(self) -> None:
+        if self.last < 1:
+            raise ValueError("give last=1 or more")
+
+    @property
+    def description(self) -> str:
+        return f"area under {self.metric} of rounds 0 to {self.last}, 0 to {self.last}, as in autoPET V"
+
+    def of(self, played: Steps) -> pl.DataFrame:
+        return curves.autopet5_auc(played, self.last)
+
+
+@dataclass(frozen=True)
 class ClicksArea:
     """`curves.rclicks_auc`."""
 
@@ -178,6 +198,7 @@ class Regressions:
 SUMMARIES: dict[str, type[Measure]] = {
     "auc": Area,
     "cvpr25_auc": ChallengeArea,
+    "autopet5_auc": ScribblesArea,
     "rclicks_auc": ClicksArea,
     "davis_auc": DavisArea,
     "davis_at": DavisAt,

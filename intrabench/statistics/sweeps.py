@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 
 from intrabench.datasets.perturb.base import Perturbation
-from intrabench.datasets.perturb.perturbed import parted, perturbation
+from intrabench.datasets.perturb.perturbed import is_whole, parted, perturbation
 
 
 def sweeps(values: pl.DataFrame) -> pl.DataFrame:
@@ -36,6 +36,8 @@ def _points(specs: list[str]) -> Iterator[tuple[str, str, str, str, float]]:
     changed: dict[tuple[str, str], dict[str, Perturbation]] = {}
     for spec in specs:
         base, changes = parted(spec)
+        if changes and is_whole(changes[0]):
+            base = f"{base}+{changes.pop(0)}"
         if not changes:
             plain[base] = spec
         elif len(changes) == 1:

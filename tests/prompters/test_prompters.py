@@ -50,6 +50,7 @@ CORRECTIONS = (
     "click_deepest",
     "clickability",
     "davis_slices",
+    "autopet:style=boundary",
 )
 REFINED = [f"box_interp:n=3+{name}" for name in CORRECTIONS]
 HAND = "box_interp:n=3+hand:jitter_mm=1.5,box_slack=0.1"
@@ -62,8 +63,9 @@ def first_turn(spec: str, array: np.ndarray, **user: object):  # type: ignore[no
 
 def test_every_built_in_prompter_is_tested_here() -> None:
     parts = [part for spec in (*SPECS, *PROPAGATED, *REFINED, HAND) for part in spec.split("+")]
-    # they need an image, people, or give nothing: test_oracle.py, test_people.py, test_partition.py
-    others = {"oracle", "partition", "human", "recorded"}
+    # they need an image, people, give nothing, or draw around the target: test_oracle.py, test_people.py,
+    # test_partition.py, test_nothing.py, test_autopet.py
+    others = {"oracle", "partition", "human", "recorded", "nothing", "autopet_start"}
     assert {part.partition(":")[0] for part in parts} | others == set(registry.entries("prompters"))
 
 

@@ -34,8 +34,8 @@ def index(dataset: Dataset, case: str, root: Path | None = None) -> CaseIndex | 
     Raises:
         IntraBenchError: the index is damaged.
     """
-    dataset = dataset.stored_as
-    return _index(dataset, case, _folder(dataset, case, root))
+    found = _index(dataset.stored_as, case, _folder(dataset, case, root))
+    return found and found.gathered(dataset)
 
 
 def _index(dataset: Dataset, case: str, folder: Path) -> CaseIndex | None:
@@ -57,7 +57,11 @@ def prepare(dataset: Dataset, case: str, root: Path | None = None, watch: Watch 
     Raises:
         IntraBenchError: the case does not exist, a download fails, or the data cannot be used.
     """
-    dataset = dataset.stored_as
+    return _prepared(dataset.stored_as, case, root, watch).gathered(dataset)
+
+
+def _prepared(dataset: Dataset, case: str, root: Path | None, watch: Watch | None) -> CaseIndex:
+    """As stored."""
     if case not in _listed.get(dataset, ()):
         _listed[dataset] = dict.fromkeys(cases_of(dataset))
     if case not in (known := _listed[dataset]):
@@ -86,16 +90,15 @@ def look(dataset: Dataset, case: str, root: Path | None = None) -> tuple[CaseInd
 
     With None comes the name of the file that is damaged, if one is.
     """
-    dataset = dataset.stored_as
     folder = _folder(dataset, case, root)
     try:
-        found = _index(dataset, case, folder)
+        found = _index(dataset.stored_as, case, folder)
     except IntraBenchError:
         return None, str(folder / INDEX)
     for name, size in found.sizes.items() if found else ():
         if _size(folder / name) != size:
             return None, str(folder / name)
-    return found, ""
+    return found and found.gathered(dataset), ""
 
 
 def open_case(dataset: Dataset, case: str, root: Path | None = None) -> StoredCase:
@@ -104,10 +107,15 @@ def open_case(dataset: Dataset, case: str, root: Path | None = None) -> StoredCa
     Raises:
         IntraBenchError: the case was not prepared or is damaged.
     """
-    found = index(dataset, case, root)
+    found = index(dataset.stored_as, case, root)
     if found is None:
         raise IntraBenchError(f"case {case} of {dataset.short_spec} is not in the store; {_remedy(dataset)}")
-    return StoredCase(_folder(dataset, case, root), found, _remedy(dataset), dataset.seen, dataset.moved)
+    gathered = dataset.gathered(found.targets)
+    parts = (
+        None if gathered is None else [{place: found.targets[place].box for place in places} for _, places in gathered]
+    )
+    folder, shown = _folder(dataset, case, root), found.gathered(dataset)
+    return StoredCase(folder, shown, _remedy(dataset), dataset.seen, dataset.moved, parts)
 
 
 def to_download(dataset: Dataset, cases: Sequence[str] = (), root: Path | None = None) -> list[Source]:

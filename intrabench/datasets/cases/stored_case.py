@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -16,12 +16,15 @@ from intrabench.bounded import Arrays
 from intrabench.datasets.cases.image_file import IMAGE, OLD_IMAGE, read_image_file, write_image_file
 from intrabench.documents import read_json
 from intrabench.errors import IntraBenchError
-from intrabench.mask import Mask
+from intrabench.mask import Box, Mask
 from intrabench.prompts import Scribble
 from intrabench.specs import nearest
 from intrabench.target import Target, TargetInfo
 from intrabench.values import is_a
 from intrabench.volume import Array, Grid, Volume, check_intensities
+
+if TYPE_CHECKING:
+    from intrabench.datasets.base import Dataset
 
 FORMAT = 2
 """Of what is written. Format 1, which is read as well, has its image in `OLD_IMAGE`."""
@@ -56,6 +59,11 @@ class CaseIndex:
         """The grid of the original file, to which results are converted back."""
         return Grid(self.file_shape, np.array(self.affine, dtype=np.float64))
 
+    def gathered(self, dataset: Dataset) -> CaseIndex:
+        """The same with the targets that the data set makes of the stored ones."""
+        targets = dataset.gathered(self.targets)
+        return self if targets is None else replace(self, targets=tuple(info for info, _ in targets))
+
     @property
     def image(self) -> str:
         """The name of the file of the image."""
@@ -66,7 +74,8 @@ class CaseIndex:
 class StoredCase:
     """A prepared case: its index, and its image and targets, which are read on demand.
 
-    seen, moved: what becomes of the stored image, and of a target, before anybody sees it.
+    seen, moved: what becomes of the stored image, and of a target, before anybody sees it. parts: of each target in
+    the index, the stored ones that it consists of: numbers with boxes; None: targets are as stored.
     """
 
     folder: Path
@@ -74,6 +83,7 @@ class StoredCase:
     remedy: str
     seen: Callable[[Volume], Volume] = lambda volume: volume
     moved: Callable[[Target], Target] = lambda target: target
+    parts: Sequence[Mapping[int, Box]] | None = None
 
     @cached_property
     def volume(self) -> Volume:
@@ -115,15 +125,17 @@ class StoredCase:
     def _target(self, bits: Mapping[str, Array], number: int) -> Target:
         infos = self.index.targets
         info = infos[number]
-        ignored, drawn = f"{number}.ignore", f"{number}.scribbles"
+        parts = {number: info.box} if self.parts is None else self.parts[number]
+        ignored = [f"{place}.ignore" for place in parts if f"{place}.ignore" in bits]
+        drawn = "".join(f"{place}.scribbles" for place in parts)  # strokes for one of several are not for all
         return Target(
             self.index.case,
             info.label,
             info.instance,
-            _unpack(info.box, bits[str(number)]),
+            _together([_unpack(box, bits[str(place)]) for place, box in parts.items()]),
             self.index.shape,
             self.index.spacing_mm,
-            _unpack(bits[f"{ignored}.box"].tolist(), bits[ignored]) if ignored in bits else Mask.empty(),
+            _together([_unpack(bits[f"{one}.box"].tolist(), bits[one]) for one in ignored]),
             Others(infos, number),
             _scribbles(bits[drawn], int(bits[f"{drawn}.people"])) if drawn in bits else (),
             info.person,
@@ -297,6 +309,10 @@ def _scribbles(rows: Array, people: int) -> tuple[tuple[Scribble, ...], ...]:
     for stroke in np.split(rows, begins)[1:]:
         found[stroke[0, 0]].append(Scribble(stroke[:, 3:], int(stroke[0, 2])))
     return tuple(map(tuple, found))
+
+
+def _together(masks: Sequence[Mask]) -> Mask:
+    return masks[0] if len(masks) == 1 else Mask.union(masks)
 
 
 def _unpack(box: Sequence[int], bits: Array) -> Mask:

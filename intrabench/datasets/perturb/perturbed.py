@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
-from intrabench.datasets.base import Dataset, DatasetCard, Files
+from intrabench.datasets.base import Dataset
 from intrabench.datasets.perturb.base import Perturbation
 from intrabench.datasets.perturb.geometry import GEOMETRIES
 from intrabench.datasets.perturb.kinds import INTENSITIES
+from intrabench.datasets.views.view import View
+from intrabench.datasets.views.whole import Whole, WholeLabels, whole_labels
 from intrabench.errors import IntraBenchError
-from intrabench.fetch.source import Source
 from intrabench.randomness import stream
-from intrabench.specs import build, nearest, parse, short_spec_of
+from intrabench.specs import build, nearest, parse
 from intrabench.target import Target
-from intrabench.versions import version_of
 from intrabench.volume import Volume
 
 PERTURBATIONS = {one.name: one for one in (*INTENSITIES, *GEOMETRIES)}
@@ -27,49 +25,18 @@ NONE = "none"
 
 
 @dataclass(frozen=True)
-class Perturbed(Dataset):
+class Perturbed(View):
     """``base+noise:sigma=0.1``: the cases and targets of a data set, with changed images.
 
     Prompters see the same targets, which may be moved, with the same random numbers, so differences are the model's.
     """
 
-    base: Dataset
     change: Perturbation
 
     @property
-    def name(self) -> str:  # type: ignore[override]
-        """That of the data set."""
-        return self.base.name
-
-    @property
-    def version(self) -> str:  # type: ignore[override]
-        """That of the data set, and of the perturbation."""
-        return f"{version_of(self.base)}/{self.change.version}"
-
-    @property
-    def card(self) -> DatasetCard:  # type: ignore[override]
-        """That of the data set, without numbers that only it has."""
-        return replace(self.base.card, caveats=(*self.base.card.caveats, f"images are perturbed: {self.change.spec}"))
-
-    @cached_property
-    def spec(self) -> str:
-        """The spec of the data set, and that of the perturbation with every parameter."""
-        return f"{self.base.spec}+{self.change.spec}"
-
-    @cached_property
-    def short_spec(self) -> str:
-        """The same without parameters that have their defaults."""
-        return f"{self.base.short_spec}+{short_spec_of(self.change)}"
-
-    @property
-    def argument(self) -> str:
-        """The argument for the command line."""
-        return f"{self.base.argument}+{short_spec_of(self.change)}"
-
-    @property
-    def stored_as(self) -> Dataset:
-        """The data set, of which nothing is stored twice."""
-        return self.base.stored_as
+    def caveat(self) -> str:
+        """What is different."""
+        return f"images are perturbed: {self.change.spec}"
 
     def seen(self, volume: Volume) -> Volume:
         """The perturbed image."""
@@ -78,42 +45,6 @@ class Perturbed(Dataset):
     def moved(self, target: Target) -> Target:
         """Where the target is in the perturbed image; it may have left it."""
         return self.change.moved(self.base.moved(target))
-
-    def cases(self) -> tuple[str, ...]:
-        """Those of the data set."""
-        return self.base.cases()
-
-    def load(self, case: str, files: Files) -> tuple[Volume, Sequence[Target]]:
-        """As the data set loads it."""
-        return self.base.load(case, files)
-
-    def sources(self) -> tuple[Source, ...]:
-        """Those of the data set."""
-        return self.base.sources()
-
-    def case_sources(self, case: str) -> tuple[Source, ...]:
-        """Those of the data set."""
-        return self.base.case_sources(case)
-
-    def local_files(self, case: str) -> tuple[Path, ...]:
-        """Those of the data set."""
-        return self.base.local_files(case)
-
-    def patient(self, case: str) -> str:
-        """That of the data set."""
-        return self.base.patient(case)
-
-    def remarks(self) -> Sequence[str]:
-        """Those of the data set."""
-        return self.base.remarks()
-
-    def subsets(self) -> Mapping[str, Sequence[str]]:
-        """Those of the data set."""
-        return self.base.subsets()
-
-    def megabytes(self) -> float:
-        """As of the data set."""
-        return self.base.megabytes()
 
 
 def perturbed(volume: Volume, change: Perturbation, dataset: str) -> Volume:
@@ -141,19 +72,26 @@ def perturbation(spec: str) -> Perturbation:
 
 
 def parted(spec: str) -> tuple[str, list[str]]:
-    """The spec or path of a data set, and those of the perturbations behind it, ``spine_ct+noise:sigma=0.1+blur``."""
+    """The spec or path of a data set, and those of the changes behind it, ``spine_ct+whole+noise:sigma=0.1``."""
     changes: list[str] = []
     while not os.path.exists(spec):
         base, plus, last = spec.rpartition("+")
-        if not plus or last.partition(":")[0].strip() not in PERTURBATIONS:
+        if not plus or last.partition(":")[0].strip() not in (*PERTURBATIONS, WholeLabels.name):
             break
         spec, changes = base, [last, *changes]
     return spec, changes
 
 
 def with_changes(dataset: Dataset, changes: Sequence[str]) -> Dataset:
-    """The data set with perturbed images, one after the other; ``none`` changes nothing."""
+    """The data set with perturbed images or whole labels, one change after the other; ``none`` changes nothing."""
     for spec in changes:
-        if spec.strip() != NONE:
+        if is_whole(spec):
+            dataset = Whole(dataset, whole_labels(spec))
+        elif spec.strip() != NONE:
             dataset = Perturbed(dataset, perturbation(spec))
     return dataset
+
+
+def is_whole(spec: str) -> bool:
+    """Whether a change of a data set makes whole labels its targets, and no other images."""
+    return parse(spec)[0] == WholeLabels.name

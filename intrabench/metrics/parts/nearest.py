@@ -194,7 +194,8 @@ class _Rows:
 def _rows_around(a_mm: float, b_mm: float, depth: int, width: int) -> Sequence[Row]:
     """Steps along a, steps along b and squared distance (mm²) of the rows that may be looked at, the nearest first."""
     reach = _reach(a_mm, b_mm)
-    a, b = (np.square(np.arange(min(n, MOST_ROWS)) * mm) for n, mm in ((depth, a_mm), (width, b_mm)))
+    sides = ((min(n, int(math.sqrt(reach) / mm) + 2), mm) for n, mm in ((depth, a_mm), (width, b_mm)))
+    a, b = (np.square(np.arange(n) * mm) for n, mm in sides)
     squares = np.add.outer(a[a <= reach], b[b <= reach])
     order = np.argsort(squares, axis=None, kind="stable")[: np.count_nonzero(squares <= reach)]
     along, across = np.unravel_index(order, squares.shape)

@@ -60,6 +60,15 @@ def test_like_all_pairs(goals: NDArray[np.intp], asking: NDArray[np.intp], spaci
     np.testing.assert_allclose(found(goals, asking, spacing_mm), expected, rtol=1e-15)
 
 
+def test_slices_that_are_much_thicker_than_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then more rows than are looked at in all may be near in one direction."""
+    monkeypatch.setattr(nearest, "MOST_ROWS", 1)
+    nearest._rows_around.cache_clear()
+    goals, asking = np.array([[1], [1], [1]]), np.array([[1], [0], [0]])
+    assert found(goals, asking, (2.0, 0.125, 0.125)).tolist() == [np.hypot(0.125, 0.125)]
+    nearest._rows_around.cache_clear()
+
+
 @given(voxels(), voxels(), spacings)
 def test_rows_round_as_all_pairs_do(goals: NDArray[np.intp], asking: NDArray[np.intp], spacing_mm: Spacing) -> None:
     rows = nearest._Rows(*corners(np.concatenate([goals, asking], axis=1)), spacing_mm)

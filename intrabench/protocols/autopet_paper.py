@@ -1,0 +1,35 @@
+"""The interactive loop of the autoPET V challenge: no prompts, then one scribble in each of five iterations."""
+
+from __future__ import annotations
+
+from intrabench.protocols.row import Row
+
+SCRIBBLES = 5
+"""The README promises six predictions; the published loop's default is one less."""
+STYLES = {"Centerline": "centerline", "Random": "random", "Boundary": "boundary"}
+
+_NOTE = (
+    "All lesions of a case are one target. In the challenge each kind of scribble has a third of the cases, but which "
+    "is not published; here each has all."
+)
+_PUBLISHED = (
+    "As published: once there are no missed or no wrongly included voxels, the loop fails, and all later iterations "
+    "score 0. Such a row has the status error. Models that need prompts would fail at once, so they do not get these. "
+    f"Voxels are indexed as in the file. {_NOTE}"
+)
+_MENDED = (
+    "A side without errors counts as a scribble without voxels, so nothing fails, and voxels are indexed in RAS, so "
+    f"the order of a file's axes does not matter. {_NOTE}"
+)
+_BEGIN = "nothing+autopet:style"
+
+ROWS = (
+    *(
+        Row(name, 1, f"{_BEGIN}={style},axes=file", None, note=_PUBLISHED, unprompted=True)
+        for name, style in STYLES.items()
+    ),
+    *(
+        Row(f"{name} (mended)", 1, f"{_BEGIN}={style},empty=counts_zero", None, note=_MENDED)
+        for name, style in STYLES.items()
+    ),
+)

@@ -1,0 +1,72 @@
+"""Lesions and parts of an answer: equal to the published matching, and to counting whole label maps."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import ndimage
+
+from intrabench.mask import Mask
+from intrabench.metrics.parts.lesions import CONNECTIVITIES, Lesions, check_matching
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "autopet5"
+UNITS = json.loads((GOLDEN / "metric_units.json").read_text())["pairs"]
+PAIRS = np.load(GOLDEN / "metric_units.npz")
+
+
+def pair(name: str) -> tuple[np.ndarray, np.ndarray]:
+    truth, answer = (np.ascontiguousarray(PAIRS[f"{name}__{kind}"].T) for kind in ("truth", "prediction"))
+    return truth, answer
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_matches_are_the_published_ones(name: str) -> None:
+    truth, answer = pair(name)
+    lesions = Lesions.of(Mask.of(truth > 0), Mask.of(answer > 0), 18)
+    assert sorted(lesions.iou) == pytest.approx(sorted(iou for *_, iou in UNITS[name]["iou_pairs"]), rel=0, abs=1e-12)
+    found, right = lesions.found(0.1), lesions.right(0.1)
+    counts = found.sum(), (~right).sum(), (~found).sum()
+    assert counts == tuple(UNITS[name][count] for count in ("tp", "fp", "fn"))
+
+
+def test_numbers_of_instances_may_be_given_instead_of_components() -> None:
+    truth, answer = pair("truth_as_instances")
+    parts, _ = ndimage.label(answer, ndimage.generate_binary_structure(3, 2))
+    lesions = Lesions.labelled(truth, parts)
+    assert lesions.found(0.1).tolist() == [True] * 3
+    wanted = sorted(iou for *_, iou in UNITS["truth_as_instances"]["iou_pairs"])
+    assert sorted(lesions.iou) == pytest.approx(wanted, rel=0, abs=1e-12)
+
+
+@given(st.integers(0, 10**6), st.sampled_from(CONNECTIVITIES), st.sampled_from([0.0, 0.1, 0.5]))
+def test_boxes_give_what_whole_label_maps_give(seed: int, connectivity: int, iou: float) -> None:
+    rng = np.random.default_rng(seed)
+    shape = tuple(rng.integers(1, 9, 3))
+    truth, answer = (rng.random(shape) < rng.choice([0.02, 0.1, 0.4]) for _ in range(2))
+    structure = ndimage.generate_binary_structure(3, 1 + CONNECTIVITIES.index(connectivity))
+    lesions, parts = (ndimage.label(mask, structure)[0] for mask in (truth, answer))
+    matched, right = set(), set()
+    for one in range(1, lesions.max() + 1):
+        for other in range(1, parts.max() + 1):
+            common = ((lesions == one) & (parts == other)).sum()
+            if common and common / ((lesions == one) | (parts == other)).sum() >= iou:
+                matched.add(one)
+                right.add(other)
+    found = Lesions.of(Mask.of(truth), Mask.of(answer), connectivity)
+    assert found.found(iou).sum() == len(matched)
+    assert found.right(iou).sum() == len(right)
+    assert sorted(found.truth) == sorted(np.bincount(lesions.ravel())[1:])
+    total = len(matched) + lesions.max() + parts.max() - len(right)
+    assert found.f1(iou) == (2 * len(matched) / total if total else None)
+
+
+def test_parameters_that_mean_nothing_are_refused() -> None:
+    with pytest.raises(ValueError, match="connectivity=8 is unknown; give 6, 18 or 26"):
+        check_matching(8)
+    with pytest.raises(ValueError, match="iou=2 is no overlap; give 0 to 1"):
+        check_matching(6, 2)
