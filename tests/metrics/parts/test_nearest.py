@@ -64,7 +64,10 @@ def test_slices_that_are_much_thicker_than_pixels(monkeypatch: pytest.MonkeyPatc
     """Then more rows than are looked at in all may be near in one direction."""
     monkeypatch.setattr(nearest, "MOST_ROWS", 1)
     nearest._rows_around.cache_clear()
-    goals, asking = np.array([[1], [1], [1]]), np.array([[1], [0], [0]])
+    goals, asking = (
+        np.array([[1, 1], [2, 1], [0, 1]]),
+        np.array([[1], [0], [0]]),
+    )  # one in the row, a nearer one beside it
     assert found(goals, asking, (2.0, 0.125, 0.125)).tolist() == [np.hypot(0.125, 0.125)]
     nearest._rows_around.cache_clear()
 
