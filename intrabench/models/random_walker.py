@@ -49,6 +49,7 @@ class RandomWalker(VolumeModel):
     dims = 3
     accepts = frozenset({"point", "box2d", "box3d", "scribble"})
     feeds_back = True
+    takes_mask = True
     covers = "the neighbourhood of the prompts"
 
     beta: float = 200.0

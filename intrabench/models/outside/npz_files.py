@@ -1,0 +1,133 @@
+"""The npz files of the CVPR 2025 challenge: written for a program, once per case and round; answers are `segs`.
+
+The image is written once for each opened scan, into a file without compression. For a round that file is copied, which
+the system does at the speed of its memory, and only what is new is added at its end, for a zip file can grow.
+"""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.mask import Index
+from intrabench.models.base import Request
+from intrabench.models.outside.prompted import boxes_of, clicks_of
+
+Array = NDArray[Any]
+Axes = tuple[bool, bool, bool]
+"""Which of the axes z, y, x of our canonical arrays are turned around in the file."""
+
+
+def write_image(path: Path, imgs: Array, spacing_mm: Sequence[float]) -> None:
+    """Write what is the same in all rounds: `imgs` ``(z, y, x)`` and `spacing` in mm, as the challenge's x, y, z."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED, allowZip64=True) as file:
+        _add(file, "imgs", imgs)
+        _add(file, "spacing", np.array(spacing_mm[::-1], dtype=np.float64))
+
+
+def write_round(image: Path, path: Path, requests: Sequence[Request], shape: Index, axes: Axes) -> None:
+    """Write the file of a round: the image with the prompts and answers so far of each class, one request for each."""
+    shutil.copyfile(image, path)
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_STORED, allowZip64=True) as file:
+        for name, array in prompts_of(requests, shape, axes).items():
+            _add(file, name, array)
+
+
+def prompts_of(requests: Sequence[Request], shape: Index, axes: Axes) -> Mapping[str, Array]:
+    """`boxes`, `clicks`, `clicks_order` and `prev_pred`, as far as there are any.
+
+    All limits of boxes are inclusive, and all places ``[z, y, x]``. A class without a click in a round in which others
+    have one has None in `clicks_order` there.
+    """
+    found: dict[str, Array] = {}
+    boxes = boxes_of(requests)
+    if any(box is not None for box in boxes):
+        found["boxes"] = _objects([None if box is None else _box(box, shape, axes) for box in boxes])
+    rounds = [[_turned(clicks_of(turn.prompts), shape, axes) for turn in request.given] for request in requests]
+    if any(len(clicks) for of_class in rounds for clicks in of_class) or any(one.mask.any() for one in requests):
+        found["clicks"] = _objects([_clicks(of_class) for of_class in rounds])
+        found["clicks_order"] = _order(rounds)
+        found["prev_pred"] = previous(requests, shape, axes)
+    return found
+
+
+def previous(requests: Sequence[Request], shape: Index, axes: Axes) -> Array:
+    """The answers so far as a label map ``(z, y, x)``; where several claim a voxel, the later class has it."""
+    labels = np.zeros(shape, np.uint8 if len(requests) < 256 else np.uint16)
+    for label, request in enumerate(requests, start=1):
+        z0, y0, x0, z1, y1, x1 = request.mask.box
+        labels[z0:z1, y0:y1, x0:x1][request.mask.array] = label
+    return turned(labels, axes)
+
+
+def turned(array: Array, axes: Axes) -> Array:
+    """An array with some axes turned around; no copy."""
+    return array[tuple(slice(None, None, -1 if turn else 1) for turn in axes)]
+
+
+def _turned(rows: Array, shape: Index, axes: Axes) -> Array:
+    """Rows ``z, y, x, ...`` with some axes turned around."""
+    rows = np.array(rows)
+    for axis, turn in enumerate(axes):
+        if turn:
+            rows[:, axis] = shape[axis] - 1 - rows[:, axis]
+    return rows
+
+
+def _box(box: Array, shape: Index, axes: Axes) -> dict[str, int]:
+    """As the challenge has it: the extent in z, and the limits on a slice in its middle."""
+    corners = _turned(np.array([box[:3], box[3:] - 1]), shape, axes)
+    (z0, y0, x0), (z1, y1, x1) = corners.min(axis=0).tolist(), corners.max(axis=0).tolist()
+    return {
+        "z_min": z0,
+        "z_max": z1,
+        "z_mid": z0 + (z1 - z0 + 1) // 2,
+        "z_mid_x_min": x0,
+        "z_mid_y_min": y0,
+        "z_mid_x_max": x1,
+        "z_mid_y_max": y1,
+    }
+
+
+def _clicks(rounds: Sequence[Array]) -> dict[str, list[list[int]]]:
+    rows = np.vstack([*rounds, np.zeros((0, 4), int)])
+    return {"fg": rows[rows[:, 3] == 1, :3].tolist(), "bg": rows[rows[:, 3] == 0, :3].tolist()}
+
+
+def _order(rounds: Sequence[Sequence[Array]]) -> Array:
+    """For each class its clicks by kind; all classes have as many entries, round by round."""
+    turns = max((len(of_class) for of_class in rounds), default=0)
+    order: list[list[str | None]] = [[] for _ in rounds]
+    for turn in range(turns):
+        kinds = [
+            ["fg" if label else "bg" for label in of_class[turn][:, 3]] if turn < len(of_class) else []
+            for of_class in rounds
+        ]
+        most = max(map(len, kinds))
+        for of_class, given in zip(order, kinds, strict=True):
+            of_class += [*given, *([None] * (most - len(given)))]
+    return np.array(order, dtype=object if any(None in one for one in order) else None)
+
+
+def _objects(values: Sequence[Any]) -> Array:
+    """A list of dictionaries as numpy makes it: an array of objects."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _add(file: zipfile.ZipFile, name: str, array: Array) -> None:
+    """Add an array as numpy does; arrays of objects so that numpy 1 reads them, too, which knows no ``numpy._core``."""
+    with file.open(f"{name}.npy", "w", force_zip64=True) as stream:
+        if not array.dtype.hasobject:
+            np.lib.format.write_array(stream, np.ascontiguousarray(array), allow_pickle=False)
+            return
+        np.lib.format.write_array_header_1_0(stream, {"descr": "|O", "fortran_order": False, "shape": array.shape})
+        stream.write(pickle.dumps(array, protocol=2).replace(b"cnumpy._core.multiarray\n", b"cnumpy.core.multiarray\n"))
