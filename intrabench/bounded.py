@@ -219,6 +219,9 @@ class Arrays(Mapping[str, NDArray[Any]]):
     def __len__(self) -> int:
         return len(self._members)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._members  # as a mapping does it, the array would be read
+
     def announced(self, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
         """The shape and the type of an array, from its header; the array itself is not read."""
         _, shape, dtype = self._header(self._members[name])

@@ -12,13 +12,13 @@ from typing import Literal
 
 import numpy as np
 
-from intrabench.mask import Mask
+from intrabench.mask import Mask, occupied
 from intrabench.models.base import Answer, JointAnswer, JointRequest
 from intrabench.models.outside.answers import in_range, read_segs
 from intrabench.models.outside.launchers import Inside
-from intrabench.models.outside.npz_files import Axes, turned, write_image, write_round
+from intrabench.models.outside.npz_files import Axes, RoundFiles, turned
 from intrabench.models.outside.program_model import MOST_BYTES, Asked, ProgramImage, ProgramModel, requests_of
-from intrabench.models.outside.programs import Program, emptied
+from intrabench.models.outside.programs import Program
 from intrabench.models.parts.intensity import assumed, slice_images
 from intrabench.names import file_name
 from intrabench.specs import switch
@@ -70,22 +70,19 @@ class NpzImage(ProgramImage[str]):
         self.shape, self.notes = volume.shape, model.notes(volume)
         self.axes: Axes = (False, True, True) if model.axes == "SPL" else (False, False, False)
         self.case = file_name(volume.case or "case")
-        self.image = running.inputs.parent / "image.npz"
-        imgs = turned(_grey(volume, model), self.axes)
-        write_image(self.image, imgs, volume.spacing_mm)
+        imgs = _grey(volume, model)
+        self.files = RoundFiles(running.inputs.parent / "image.npz", imgs, volume.spacing_mm, self.axes)
         super().__init__(running, model.runtime.batch)
         self.spent = time.perf_counter() - began
         self.several = max(1, MOST_BYTES // (imgs.nbytes + imgs.size))
 
     def write(self, requests: Sequence[Asked]) -> list[str]:
         """A file for each request, or joint request."""
-        emptied(self.program.inputs)
         several = len(requests) > 1
         names = [
             f"{self.case}_{number}.npz" if several else f"{self.case}.npz" for number in range(1, len(requests) + 1)
         ]
-        for name, request in zip(names, requests, strict=True):
-            write_round(self.image, self.program.inputs / name, requests_of(request), self.shape, self.axes)
+        self.files.write(self.program.inputs, dict(zip(names, map(requests_of, requests), strict=True)))
         return names
 
     def read(self, request: Asked, name: str) -> Answer | JointAnswer:
@@ -93,7 +90,9 @@ class NpzImage(ProgramImage[str]):
         labels = read_segs(self.program.outputs, name, self.shape)
         labels = turned(in_range(labels, len(requests_of(request)), f"segs in {name}"), self.axes)
         if isinstance(request, JointRequest):
-            return JointAnswer((0, 0, 0), labels, notes=self.notes)
+            where = occupied(labels) or (slice(0, 0),) * 3
+            z, y, x = (bound.start for bound in where)
+            return JointAnswer((z, y, x), labels[where], notes=self.notes)
         return Answer(Mask.of(labels), notes=self.notes)
 
 

@@ -1,7 +1,7 @@
 """The npz files of the CVPR 2025 challenge: written for a program, once per case and round; answers are `segs`.
 
-The image is written once for each opened scan, into a file without compression. For a round that file is copied, which
-the system does at the speed of its memory, and only what is new is added at its end, for a zip file can grow.
+The image is written once for each opened scan, into a file without compression, and copied for each target, which the
+system does at the speed of its memory. For a round only what is new is written behind it, for a zip file can grow.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from intrabench.mask import Index
 from intrabench.models.base import Request
+from intrabench.models.outside.programs import deleted
 from intrabench.models.outside.prompted import boxes_of, clicks_of
 
 Array = NDArray[Any]
@@ -25,19 +26,47 @@ Axes = tuple[bool, bool, bool]
 """Which of the axes z, y, x of our canonical arrays are turned around in the file."""
 
 
-def write_image(path: Path, imgs: Array, spacing_mm: Sequence[float]) -> None:
-    """Write what is the same in all rounds: `imgs` ``(z, y, x)`` and `spacing` in mm, as the challenge's x, y, z."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED, allowZip64=True) as file:
-        _add(file, "imgs", imgs)
-        _add(file, "spacing", np.array(spacing_mm[::-1], dtype=np.float64))
+class RoundFiles:
+    """The files of one scan in a folder, each with the same image and other prompts.
+
+    Each is written anew as far as it differs from what it was in the last round, unless the program has touched it.
+    """
+
+    def __init__(self, image: Path, imgs: Array, spacing_mm: Sequence[float], axes: Axes) -> None:
+        """Write to `image` what is the same in all: `imgs` and `spacing` in mm, as the challenge's x, y, z."""
+        self.image, self.shape, self.axes = image, (imgs.shape[0], imgs.shape[1], imgs.shape[2]), axes
+        self._written: dict[str, tuple[int, ...]] = {}  # names, and how the files were left
+        with zipfile.ZipFile(image, "w", zipfile.ZIP_STORED, allowZip64=True) as file:
+            _add(file, "imgs", turned(imgs, axes))
+            _add(file, "spacing", np.array(spacing_mm[::-1], dtype=np.float64))
+        with zipfile.ZipFile(image) as file:
+            self._same, self._end = len(file.infolist()), file.start_dir
+
+    def write(self, folder: Path, requests: Mapping[str, Sequence[Request]]) -> None:
+        """Write one file of each name for its classes, one request for each, and delete all others."""
+        for entry in list(folder.iterdir()):
+            if entry.name not in requests or _state(entry) != self._written.get(entry.name):
+                deleted(entry)
+        self._written = {name: self._write(folder / name, classes) for name, classes in requests.items()}
+
+    def _write(self, path: Path, requests: Sequence[Request]) -> tuple[int, ...]:
+        if not path.exists():
+            shutil.copyfile(self.image, path)
+        with zipfile.ZipFile(path, "a", zipfile.ZIP_STORED, allowZip64=True) as file:
+            for old in file.filelist[self._same :]:  # a new member takes the place of what follows the image
+                del file.NameToInfo[old.filename]
+            del file.filelist[self._same :]
+            file.start_dir = self._end
+            file._didModify = True  # type: ignore[attr-defined]  # cut off what is left, also if nothing is added
+            for name, array in prompts_of(requests, self.shape, self.axes).items():
+                _add(file, name, array)
+        return _state(path)
 
 
-def write_round(image: Path, path: Path, requests: Sequence[Request], shape: Index, axes: Axes) -> None:
-    """Write the file of a round: the image with the prompts and answers so far of each class, one request for each."""
-    shutil.copyfile(image, path)
-    with zipfile.ZipFile(path, "a", zipfile.ZIP_STORED, allowZip64=True) as file:
-        for name, array in prompts_of(requests, shape, axes).items():
-            _add(file, name, array)
+def _state(path: Path) -> tuple[int, ...]:
+    """What changes when somebody writes a file."""
+    state = path.lstat()
+    return state.st_ino, state.st_size, state.st_mtime_ns, state.st_mode
 
 
 def prompts_of(requests: Sequence[Request], shape: Index, axes: Axes) -> Mapping[str, Array]:
@@ -52,9 +81,9 @@ def prompts_of(requests: Sequence[Request], shape: Index, axes: Axes) -> Mapping
         found["boxes"] = _objects([None if box is None else _box(box, shape, axes) for box in boxes])
     rounds = [[_turned(clicks_of(turn.prompts), shape, axes) for turn in request.given] for request in requests]
     if any(len(clicks) for of_class in rounds for clicks in of_class) or any(one.mask.any() for one in requests):
+        found["prev_pred"] = previous(requests, shape, axes)  # first: it has the same size each time
         found["clicks"] = _objects([_clicks(of_class) for of_class in rounds])
         found["clicks_order"] = _order(rounds)
-        found["prev_pred"] = previous(requests, shape, axes)
     return found
 
 

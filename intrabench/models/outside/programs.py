@@ -180,12 +180,17 @@ class Guard:
 
 def emptied(folder: Path) -> None:
     """Delete what is in a folder, as far as it may be deleted: others may have made it."""
-    for entry in list(os.scandir(folder)):
-        if entry.is_dir(follow_symlinks=False):
-            shutil.rmtree(entry.path, ignore_errors=True)
-        else:
-            with suppress(OSError):
-                os.unlink(entry.path)
+    for entry in list(folder.iterdir()):
+        deleted(entry)
+
+
+def deleted(entry: Path) -> None:
+    """Delete a file, a link or a folder, as far as possible."""
+    if entry.is_dir() and not entry.is_symlink():
+        shutil.rmtree(entry, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            entry.unlink()
 
 
 @contextmanager
