@@ -16,7 +16,7 @@ from intrabench.mask import Mask, occupied
 from intrabench.models.base import Answer, JointAnswer, JointRequest
 from intrabench.models.outside.answers import in_range, read_segs
 from intrabench.models.outside.launchers import Inside
-from intrabench.models.outside.npz_files import Axes, RoundFiles, turned
+from intrabench.models.outside.npz_files import Axes, RoundFiles, Steps, known_steps, turned
 from intrabench.models.outside.program_model import MOST_BYTES, Asked, ProgramImage, ProgramModel, requests_of
 from intrabench.models.outside.programs import Program
 from intrabench.models.parts.intensity import assumed, slice_images
@@ -82,7 +82,8 @@ class NpzImage(ProgramImage[str]):
         names = [
             f"{self.case}_{number}.npz" if several else f"{self.case}.npz" for number in range(1, len(requests) + 1)
         ]
-        self.files.write(self.program.inputs, dict(zip(names, map(requests_of, requests), strict=True)))
+        asked = [(requests_of(request), _steps(request)) for request in requests]
+        self.files.write(self.program.inputs, dict(zip(names, asked, strict=True)))
         return names
 
     def read(self, request: Asked, name: str) -> Answer | JointAnswer:
@@ -92,8 +93,12 @@ class NpzImage(ProgramImage[str]):
         if isinstance(request, JointRequest):
             where = occupied(labels) or (slice(0, 0),) * 3
             z, y, x = (bound.start for bound in where)
-            return JointAnswer((z, y, x), labels[where], notes=self.notes)
+            return JointAnswer((z, y, x), labels[where], memory=_steps(request), notes=self.notes)
         return Answer(Mask.of(labels), notes=self.notes)
+
+
+def _steps(request: Asked) -> Steps:
+    return known_steps(requests_of(request), request.memory or ())
 
 
 def _grey(volume: Volume, model: Npz) -> Array:

@@ -24,6 +24,8 @@ from intrabench.models.outside.prompted import boxes_of, clicks_of
 Array = NDArray[Any]
 Axes = tuple[bool, bool, bool]
 """Which of the axes z, y, x of our canonical arrays are turned around in the file."""
+Steps = tuple[tuple[int, ...], ...]
+"""How many turns each class had after each step of a joint session; in a step, a class may have no turn."""
 
 
 class RoundFiles:
@@ -42,14 +44,14 @@ class RoundFiles:
         with zipfile.ZipFile(image) as file:
             self._same, self._end = len(file.infolist()), file.start_dir
 
-    def write(self, folder: Path, requests: Mapping[str, Sequence[Request]]) -> None:
+    def write(self, folder: Path, requests: Mapping[str, tuple[Sequence[Request], Steps]]) -> None:
         """Write one file of each name for its classes, one request for each, and delete all others."""
         for entry in list(folder.iterdir()):
             if entry.name not in requests or _state(entry) != self._written.get(entry.name):
                 deleted(entry)
-        self._written = {name: self._write(folder / name, classes) for name, classes in requests.items()}
+        self._written = {name: self._write(folder / name, *asked) for name, asked in requests.items()}
 
-    def _write(self, path: Path, requests: Sequence[Request]) -> tuple[int, ...]:
+    def _write(self, path: Path, requests: Sequence[Request], steps: Steps) -> tuple[int, ...]:
         if not path.exists():
             shutil.copyfile(self.image, path)
         with zipfile.ZipFile(path, "a", zipfile.ZIP_STORED, allowZip64=True) as file:
@@ -58,7 +60,7 @@ class RoundFiles:
             del file.filelist[self._same :]
             file.start_dir = self._end
             file._didModify = True  # type: ignore[attr-defined]  # cut off what is left, also if nothing is added
-            for name, array in prompts_of(requests, self.shape, self.axes).items():
+            for name, array in prompts_of(requests, self.shape, self.axes, steps).items():
                 _add(file, name, array)
         return _state(path)
 
@@ -69,21 +71,45 @@ def _state(path: Path) -> tuple[int, ...]:
     return state.st_ino, state.st_size, state.st_mtime_ns, state.st_mode
 
 
-def prompts_of(requests: Sequence[Request], shape: Index, axes: Axes) -> Mapping[str, Array]:
+def prompts_of(requests: Sequence[Request], shape: Index, axes: Axes, steps: Steps = ()) -> Mapping[str, Array]:
     """`boxes`, `clicks`, `clicks_order` and `prev_pred`, as far as there are any.
 
-    All limits of boxes are inclusive, and all places ``[z, y, x]``. A class without a click in a round in which others
+    All limits of boxes are inclusive, and all places ``[z, y, x]``. A class without a click in a step in which others
     have one has None in `clicks_order` there.
     """
     found: dict[str, Array] = {}
     boxes = boxes_of(requests)
     if any(box is not None for box in boxes):
         found["boxes"] = _objects([None if box is None else _box(box, shape, axes) for box in boxes])
-    rounds = [[_turned(clicks_of(turn.prompts), shape, axes) for turn in request.given] for request in requests]
-    if any(len(clicks) for of_class in rounds for clicks in of_class) or any(one.mask.any() for one in requests):
+    clicks = [
+        [_turned(rows, shape, axes) for rows in of_class]
+        for of_class in _by_step(requests, steps or known_steps(requests))
+    ]
+    if any(len(rows) for of_class in clicks for rows in of_class) or any(one.mask.any() for one in requests):
         found["prev_pred"] = previous(requests, shape, axes)  # first: it has the same size each time
-        found["clicks"] = _objects([_clicks(of_class) for of_class in rounds])
-        found["clicks_order"] = _order(rounds)
+        found["clicks"] = _objects([_clicks(of_class) for of_class in clicks])
+        found["clicks_order"] = _order(clicks)
+    return found
+
+
+def known_steps(requests: Sequence[Request], earlier: Steps = ()) -> Steps:
+    """The steps so far, the newest last; earlier: those of the last answer, if somebody kept them."""
+    counts = [len(request.turns) for request in requests]
+    if earlier:
+        return (*earlier, tuple(counts))
+    return tuple(tuple(min(step, count) for count in counts) for step in range(1, max(counts) + 1))
+
+
+def _by_step(requests: Sequence[Request], steps: Steps) -> list[list[Array]]:
+    """The clicks of each class in each step, as far as they still count."""
+    found = []
+    for number, request in enumerate(requests):
+        first, of_class, before = len(request.turns) - len(request.given), [], 0
+        for step in steps:
+            turns = request.turns[max(before, first) : step[number]]
+            of_class.append(np.vstack([*(clicks_of(turn.prompts) for turn in turns), np.zeros((0, 4), int)]))
+            before = step[number]
+        found.append(of_class)
     return found
 
 
@@ -130,18 +156,14 @@ def _clicks(rounds: Sequence[Array]) -> dict[str, list[list[int]]]:
     return {"fg": rows[rows[:, 3] == 1, :3].tolist(), "bg": rows[rows[:, 3] == 0, :3].tolist()}
 
 
-def _order(rounds: Sequence[Sequence[Array]]) -> Array:
-    """For each class its clicks by kind; all classes have as many entries, round by round."""
-    turns = max((len(of_class) for of_class in rounds), default=0)
-    order: list[list[str | None]] = [[] for _ in rounds]
-    for turn in range(turns):
-        kinds = [
-            ["fg" if label else "bg" for label in of_class[turn][:, 3]] if turn < len(of_class) else []
-            for of_class in rounds
-        ]
-        most = max(map(len, kinds))
-        for of_class, given in zip(order, kinds, strict=True):
-            of_class += [*given, *([None] * (most - len(given)))]
+def _order(clicks: Sequence[Sequence[Array]]) -> Array:
+    """For each class its clicks by kind; all classes have as many entries, step by step."""
+    order: list[list[str | None]] = [[] for _ in clicks]
+    for step in zip(*clicks, strict=True):
+        most = max(map(len, step))
+        for of_class, rows in zip(order, step, strict=True):
+            kinds = ["fg" if label else "bg" for label in rows[:, 3]]
+            of_class += [*kinds, *([None] * (most - len(kinds)))]
     return np.array(order, dtype=object if any(None in one for one in order) else None)
 
 

@@ -102,7 +102,7 @@ class Program:
                 if code in (137, -signal.SIGKILL) and self.launcher.ran_out_of_memory(name):
                     raise MemoryError(f"{self.launcher.words} took more memory than it may; raise memory_gb")
                 raise ProgramFailed(f"{self.launcher.words} ended with {_how(code)}{_last_words(output)}")
-            known = self.launcher.begun(name, self.outputs)
+            known = None if self.stay else self.launcher.begun(name, self.outputs)
         inner = spawned if known is None else min(max(started + known - at, started), ended)
         return Took(inner - began, ended - inner)
 
