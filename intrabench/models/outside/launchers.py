@@ -76,8 +76,8 @@ class Launcher(ABC):
         """Run it in a container that is up."""
         raise NotImplementedError
 
-    def down(self, name: str) -> list[str]:
-        """End and remove a container, whatever its state; nothing: there is none."""
+    def down(self, name: str, stays: bool) -> list[str]:
+        """End and remove a container, whatever its state; nothing: there is none. stays: it was brought `up`."""
         return []
 
     def begun(self, name: str, outputs: Path) -> float | None:
@@ -174,7 +174,7 @@ class Docker(Launcher):
         command = self.inside.command or tuple(config.get("Cmd") or ())
         return [self.engine, "exec", name, *(config.get("Entrypoint") or ()), *command]
 
-    def down(self, name: str) -> list[str]:
+    def down(self, name: str, stays: bool) -> list[str]:
         """Remove it."""
         return [self.engine, "rm", "--force", "--volumes", name]
 
@@ -251,9 +251,9 @@ class Apptainer(Launcher):
         """In an instance."""
         return [self.engine, "exec", *self._pwd, f"instance://{name}", *self._marked]
 
-    def down(self, name: str) -> list[str]:
-        """Stop an instance; there is none unless it stays up."""
-        return [self.engine, "instance", "stop", "--force", name]
+    def down(self, name: str, stays: bool) -> list[str]:
+        """Stop an instance; else there is nothing but the program itself."""
+        return [self.engine, "instance", "stop", "--force", name] if stays else []
 
     def begun(self, name: str, outputs: Path) -> float | None:
         """When the mark was made."""

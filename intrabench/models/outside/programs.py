@@ -87,7 +87,7 @@ class Program:
 
     def _watched(self, words: Sequence[str], name: str, output: IO[bytes], began: float, limit_s: float) -> Took:
         started, at = time.perf_counter(), time.time()
-        down = [] if self.stay else self.launcher.down(name)
+        down = [] if self.stay else self.launcher.down(name, stays=False)
         environment = os.environ | {"INPUTS": str(self.inputs), "OUTPUTS": str(self.outputs)}
         with _started(words, self.launcher.words, output, environment) as process, Guard(process.pid, down):
             spawned = time.perf_counter()
@@ -112,7 +112,7 @@ class Program:
             return self._up
         name = _new_name()
         words = self.launcher.up(name, self.inputs, self.outputs)
-        self._guard = Guard(None, self.launcher.down(name))
+        self._guard = Guard(None, self.launcher.down(name, stays=True))
         with doing.loading(f"starting {self.launcher.words}"):
             try:
                 done = subprocess.run(words, capture_output=True, timeout=STARTING_SECONDS)
@@ -153,7 +153,7 @@ class Guard:
 
     def __init__(self, group: int | None, down: Sequence[str]) -> None:
         """group: processes to be killed, down: the command that removes the container."""
-        last = [f"kill -KILL -- -{group}"] if group is not None else []
+        last = [f"kill -s KILL -- -{group}"] if group is not None else []
         last += [shlex.join(down)] if down else []
         script = "; ".join(["read -r _", *last])
         self._process = subprocess.Popen(
