@@ -129,6 +129,20 @@ def test_verify_starts_what_the_user_names_or_trusts(
     assert said.out.startswith("ok ")
 
 
+@pytest.mark.parametrize("before", ["", "masks:folder=.,labels='blob=1'+"])
+def test_verify_runs_no_program_that_only_the_folder_names(say: Say, before: str) -> None:
+    Path("theirs.sh").write_text('printf "program " >> executed; exit 1')
+    data = "phantom:shape=16x32x32,instances=1"
+    words = ["--prompter", "box_volume", "--dataset", data, "--targets", "blob.1", "--out", "ran"]
+    say("run", "--model", f"{before}npz:command='sh theirs.sh'", *words)
+    executed()
+    said = say("verify", "ran")
+    assert (said.code, executed()) == (1, set())
+    assert "is a program that only ran names; --trust the folder" in said.out
+    say("verify", "ran", "--trust")
+    assert executed() == (set() if before else {"program"})
+
+
 @pytest.mark.parametrize(
     "words",
     [
