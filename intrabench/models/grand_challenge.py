@@ -33,7 +33,8 @@ class GrandChallenge(ProgramModel):
     indices x, y, z; strokes are given as their points.
 
     image: the folder of the image, or several for channels, `"ct,pet"`. prompts: the file of the points. answer: the
-    folder of the answer. foreground, background: what points are called there.
+    folder of the answer. foreground, background: what points are called there. The parameters of all programs (docker,
+    takes, stay, time_limit_s, ...) are in docs/your_model.md.
     """
 
     name = "gc"

@@ -37,7 +37,7 @@ class Npz(ProgramModel):
 
     intensity: how scans become the 8 bits of the challenge (modality: CT by the soft-tissue window, others by
     percentiles; raw: voxels as they are). axes: SAR is our own order, SPL turns rows and columns around, as files of a
-    scanner have them.
+    scanner have them. The parameters of all programs (docker, takes, stay, ...) are in docs/your_model.md.
     """
 
     name = "npz"

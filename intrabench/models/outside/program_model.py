@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar
 
 from intrabench.errors import IntraBenchError, foreign
 from intrabench.models.base import Answer, Failure, JointAnswer, JointRequest, Model, Predictor, Request, failure_of
@@ -60,12 +60,7 @@ class ProgramModel(Model):
         kinds = {kind.strip() for kind in self.takes.split(",") if kind.strip()}
         if wrong := sorted(kinds - self.possible):
             raise ValueError(f"takes has {wrong[0]!r}; {self.name} can give {', '.join(sorted(self.possible))}")
-        self._accepts = cast(frozenset[PromptKind], frozenset(kinds)) or type(self).accepts
-
-    @property
-    def abilities(self) -> Any:
-        """With the prompts that it is given."""
-        return replace(super().abilities, accepts=self._accepts)
+        vars(self)["accepts"] = frozenset(kinds) or type(self).accepts
 
     @cached_property
     def launcher(self) -> Launcher:
