@@ -18,7 +18,7 @@ def check_requirements(model: Model) -> None:
             f"model {model.name} needs {', '.join(missing)}, which is not installed; "
             f"run: pip install 'intrabench[{model.extra}]'"
         )
-    model.check()
+    model.check_runnable()
 
 
 def pick_device(wanted: str, devices: Sequence[str], here: bool = True) -> str:

@@ -228,7 +228,7 @@ class Model(ABC):
         """
         return ()
 
-    def check(self) -> None:  # noqa: B027
+    def check_runnable(self) -> None:  # noqa: B027
         """Refuse parameters with which it cannot run; called before a run is planned.
 
         Raises:

@@ -56,7 +56,7 @@ class Masks(Model):
         """With a hash of the files: their names, sizes and both ends."""
         return f"1/{_hash_of(Path(self.folder))}" if self.folder else "1"
 
-    def check(self) -> None:
+    def check_runnable(self) -> None:
         """Refuse a folder that is not there, and labels that cannot be read."""
         if not self.folder or not Path(self.folder).is_dir():
             raise IntraBenchError(f"masks: folder={self.folder or '...'} is no folder; give that of the predictions")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 import shutil
+import stat
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -68,7 +69,7 @@ class RoundFiles:
 def _state(path: Path) -> tuple[int, ...]:
     """What changes when somebody writes a file."""
     state = path.lstat()
-    return state.st_ino, state.st_size, state.st_mtime_ns, state.st_mode
+    return state.st_ino, state.st_size, state.st_mtime_ns, stat.S_IFMT(state.st_mode)
 
 
 def prompts_of(requests: Sequence[Request], shape: Index, axes: Axes, steps: Steps = ()) -> Mapping[str, Array]:

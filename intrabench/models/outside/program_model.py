@@ -84,7 +84,7 @@ class ProgramModel(Model):
 
     format_version: ClassVar[str] = "1"
 
-    def check(self) -> None:
+    def check_runnable(self) -> None:
         """Refuse parameters that name no program, or one that is not here."""
         if self.stay and not (self.docker or self.apptainer):
             raise IntraBenchError(f"{self.name}: only containers can stay up; omit stay, or give docker=IMAGE")

@@ -51,7 +51,7 @@ class Program:
         for folder in (root, self.inputs, self.outputs):
             folder.mkdir(exist_ok=True)
             folder.chmod(0o755)
-        self.outputs.chmod(0o777)  # whoever the program is in its container
+        self.outputs.chmod(0o777)
 
     def forget(self) -> None:
         """Delete earlier answers, so that none is taken for a new one.
@@ -76,6 +76,8 @@ class Program:
             MemoryError: it took more memory than it may.
         """
         began = time.perf_counter()
+        for path in self.inputs.rglob("*"):
+            path.chmod(0o755 if path.is_dir() else 0o644)  # whoever the program is in its container
         name = self._brought_up() if self.stay else _new_name()
         words = self.launcher.again(name) if self.stay else self.launcher.once(name, self.inputs, self.outputs)
         try:

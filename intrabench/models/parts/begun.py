@@ -77,10 +77,10 @@ class Begun(Model):
         """Those of the second, which looks at every scan that is corrected."""
         return self.second.notes(volume)
 
-    def check(self) -> None:
+    def check_runnable(self) -> None:
         """Both are checked."""
-        self.first.check()
-        self.second.check()
+        self.first.check_runnable()
+        self.second.check_runnable()
 
     def load(self) -> None:
         """Both are loaded."""

@@ -72,6 +72,27 @@ def test_one_at_a_time(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found[1][1].update.to_array(SHAPE), expected()[1][1])
 
 
+def test_as_many_at_once_as_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("intrabench.models.npz.MOST_BYTES", 2 * 2 * int(np.prod(SHAPE)))
+    with open_image(Npz(command=predictor(tmp_path)), scan()) as image:
+        found = image.segment([boxed(*BOXES[number % 2]) for number in range(5)])
+    assert [one.batch for one in found if isinstance(one, Answer)] == [2, 2, 2, 2, 1]
+    for number, one in enumerate(found):
+        assert isinstance(one, Answer)
+        np.testing.assert_array_equal(one.update.to_array(SHAPE), filled(*BOXES[number % 2]))
+
+
+def test_whoever_runs_in_a_container_may_read_and_write(tmp_path: Path) -> None:
+    modes = f'stat -c %a "$INPUTS" "$INPUTS"/* "$OUTPUTS" > {tmp_path}/modes'
+    before = os.umask(0o077)
+    try:
+        with open_image(Npz(command=shell(tmp_path, modes)), scan()) as image:
+            image.segment([boxed(*BOXES[0])])
+    finally:
+        os.umask(before)
+    assert (tmp_path / "modes").read_text().split() == ["755", "644", "777"]
+
+
 def test_a_joint_session(tmp_path: Path) -> None:
     with open_image(Npz(command=predictor(tmp_path)), scan()) as image:
         asked = JointRequest("j", tuple(boxed(*box) for box in BOXES), (True, True))
@@ -225,7 +246,7 @@ def test_what_cannot_be_run_is_refused_at_once(
 def test_without_docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(IntraBenchError, match=r"docker image mine .* needs docker, which is not installed here"):
-        Npz(docker="mine").check()
+        Npz(docker="mine").check_runnable()
     Npz(docker=f"mine@sha256:{'ab' * 32}").launcher.identity  # noqa: B018  # its digest is known
 
 
@@ -233,6 +254,36 @@ def test_without_docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def test_wrong_parameters(wrong: str) -> None:
     with pytest.raises(IntraBenchError):
         registry.make("models", f"npz:command=x,{wrong}")
+
+
+def test_starting_a_program_and_the_program_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Docker says when the program began; here it takes a while to start, and then a while to work."""
+    stand_in(tmp_path / "bin", "docker", [])
+    text = (tmp_path / "bin" / "docker").read_text()
+    slow = 'import time; time.sleep(0.5)\n        open(home + "/" + name + ".begun"'
+    (tmp_path / "bin" / "docker").write_text(text.replace('open(home + "/" + name + ".begun"', slow))
+    np.savez(tmp_path / "ready.npz", segs=np.zeros(SHAPE, np.uint8))
+    command = shell(tmp_path, f"sleep 0.2; cp {tmp_path}/ready.npz outputs/case.npz")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    with open_image(Npz(docker="mine", command=command), scan()) as image:
+        (found,) = image.segment([boxed(*BOXES[0])])
+    assert isinstance(found, Answer)
+    assert 0.2 <= found.seconds < 0.5 <= found.encode_seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("2026-11-25T08:49:22.888281298Z", 1795596562.888281),
+        ("2026-11-25 08:49:22.888281298 +0000 UTC", 1795596562.888281),
+        ("2026-11-25T09:49:22+01:00", 1795596562.0),
+        ("0", None),
+    ],
+)
+def test_times_as_docker_and_podman_write_them(text: str, seconds: float | None) -> None:
+    from intrabench.models.outside.launchers import _seconds
+
+    assert _seconds(text) == pytest.approx(seconds)
 
 
 def test_what_it_takes() -> None:
