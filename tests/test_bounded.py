@@ -256,14 +256,14 @@ def test_arrays_that_are_true() -> None:
 
 def test_what_an_array_is_without_reading_it(tmp_path: Path) -> None:
     """The shape and the type come from the header, and to ask for a name reads nothing."""
-    np.savez(tmp_path / "a.npz", segs=np.zeros((2, 3), np.uint16))
+    np.savez(tmp_path / "a.npz", segs=np.zeros((2, 10**6), np.uint16))
     content = bytearray((tmp_path / "a.npz").read_bytes())
-    content[content.index(b"NUMPY") + 122 + 6] ^= 1  # a damaged number
+    content[3 * 10**6] ^= 1  # a damaged number
     (tmp_path / "a.npz").write_bytes(content)
     with Arrays(tmp_path / "a.npz") as arrays:
         assert "segs" in arrays
         assert "other" not in arrays
-        assert arrays.announced("segs") == ((2, 3), np.dtype(np.uint16))
+        assert arrays.announced("segs") == ((2, 10**6), np.dtype(np.uint16))
         with pytest.raises(zipfile.BadZipFile):
             arrays["segs"]
 

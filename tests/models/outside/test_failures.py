@@ -223,6 +223,7 @@ def test_failures_are_rows(tmp_path: Path, say: Callable[..., Said]) -> None:
     assert "ended with exit code 1: broken" in row["error"]
 
 
+@pytest.mark.slow
 def test_a_wave_that_takes_longer_than_the_timeout_of_the_run(tmp_path: Path, say: Callable[..., Said]) -> None:
     slow = shell(tmp_path, f"sleep {SECONDS}.7")
     spec = f"npz:command='{slow}'"
