@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -110,7 +110,7 @@ class _Stored(Predictor):
         self.model, self.map = model, labels
         self._parts: dict[str, list[Mask]] = {}
 
-    def segment(self, requests: Any) -> list[Answer | Failure]:
+    def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
         return [self._guarded(request) for request in requests]
 
     def _guarded(self, request: Request) -> Answer | Failure:
@@ -131,13 +131,23 @@ class _Stored(Predictor):
         """What the file has of a label: all of it, its connected parts, or each value."""
         if label not in self._parts:
             if self.model.instances == "values":
-                self._parts[label] = [
-                    one for value in np.unique(self.map) if value if (one := Mask.of(self.map == value))
-                ]
+                self._parts[label] = _by_value(self.map)
             else:
                 whole = Mask.of(np.isin(self.map, self.model.of_label(label)))
                 self._parts[label] = [whole] if self.model.instances == "one" else Instances().split(whole)
         return self._parts[label]
+
+
+def _by_value(labels: Any) -> list[Mask]:
+    """The mask of each value above 0, from its own box."""
+    from scipy import ndimage
+
+    masks = []
+    for value, where in enumerate(ndimage.find_objects(labels), start=1):
+        if where is not None:
+            z, y, x = (bound.start for bound in where)
+            masks.append(Mask.of(labels[where] == value, (z, y, x)))
+    return masks
 
 
 def _under(mask: Mask, prompts: Prompts) -> int:
