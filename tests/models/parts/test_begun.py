@@ -66,6 +66,24 @@ def test_the_second_gets_the_mask_and_no_prompts_of_the_first_turn() -> None:
         assert request.turns[1] is click
 
 
+def test_a_correction_of_one_piece_leaves_the_others() -> None:
+    """The random walker, which else keeps only pieces with a click, begins from a mask of two."""
+    balls, grid = [(8, 8, 8), (8, 8, 24)], np.ogrid[:16, :16, :32]
+    inside = [sum((axis - at) ** 2 for axis, at in zip(grid, ball, strict=True)) <= 25 for ball in balls]
+    rng = np.random.default_rng(0)
+    volume = Volume.from_canonical(100.0 * (inside[0] | inside[1]) + rng.normal(0, 5, inside[0].shape))
+    wrong = inside[0] | inside[1]
+    wrong[:, :, :7] = False  # a part of the first ball is missed
+    click = Turn(points([(8, 8, 5)]), (Click(),))
+    for first in (Turn(points([(8, 8, 8)]), (Click(),)), Turn(points(np.zeros((0, 3), int)), (Click(),))):
+        with open_image(RandomWalker(), volume) as image:
+            (found,) = image.segment([Request("a", (first, click), Mask.of(wrong))])
+        assert isinstance(found, Answer)
+        answer = found.update.to_array(volume.shape)
+        assert answer[8, 8, 5]
+        assert answer[8, 8, 24] == (not first.prompts.kinds)
+
+
 def test_what_it_says_of_itself() -> None:
     model = begun([BoxFill(), RandomWalker(beta=90)], "box_fill+random_walker:beta=90")
     assert model.short_spec == "box_fill+random_walker:beta=90"
