@@ -25,6 +25,8 @@ DEFLATE = 1032
 ZSTANDARD = 1 << 15
 """The most that zstandard expands a byte to: a block of 128 KiB in which all bytes are equal takes 4 bytes."""
 LONGEST_HEADER = 1 << 20
+_NAMED = re.compile(rb"(?im)^[ \t]*(?:elementdatafile|data ?file)[ \t]*[:=]+[ \t]*(.*?)\s*$")
+"""Where headers of NRRD and MetaImage name the file with the voxels."""
 LARGEST_EXTENSIONS = 64 << 20
 """Bytes of what is between the header and the voxels of a NIfTI file."""
 
@@ -85,6 +87,22 @@ def nifti(path: Path) -> Any:
         announced = math.prod(map(int, image.shape)) * image.get_data_dtype().itemsize
         believe(content, announced, content.stat().st_size, content.name.lower().endswith((".gz", ".mgz")))
     return image
+
+
+def image_shape(path: Path) -> tuple[int, ...]:
+    """The size of an image ``(x, y, z)`` from its header, whose voxels must lie in the same file.
+
+    Raises:
+        IntraBenchError: its header announces what it cannot hold, or names another file, which may be anybody's.
+        Exception: of the readers, for damaged files.
+    """
+    if path.name.lower().endswith((".nii", ".nii.gz")):
+        return tuple(map(int, nifti(path).shape))
+    with path.open("rb") as file:
+        named = [name for name in _NAMED.findall(file.read(LONGEST_HEADER)) if name.upper() != b"LOCAL"]
+    if named:
+        raise IntraBenchError(f"{path} names another file, {named[0][:80]!r}, expected its voxels in itself")
+    return tuple(map(int, sitk_reader(path).GetSize()))
 
 
 def _check_extensions(path: Path) -> None:
@@ -201,15 +219,26 @@ class Arrays(Mapping[str, NDArray[Any]]):
     def __len__(self) -> int:
         return len(self._members)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._members  # as a mapping does it, the array would be read
+
+    def announced(self, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        """The shape and the type of an array, from its header; the array itself is not read."""
+        _, shape, dtype = self._header(self._members[name])
+        return shape, dtype
+
+    def _header(self, info: zipfile.ZipInfo) -> tuple[int, tuple[int, ...], np.dtype[Any]]:
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ValueError(f"{info.filename} is packed in another way than numpy packs")
+        with self._zip.open(info) as stream:
+            return _described(stream.read(LONGEST_HEADER))
+
     def __getitem__(self, name: str) -> NDArray[Any]:
         info = self._members[name]
-        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise ValueError(f"{name} is packed in another way than numpy packs")
+        begin, shape, dtype = self._header(info)
         stored = min(info.compress_size, self._path.stat().st_size)
         believe(self._path, info.file_size, stored, info.compress_type == zipfile.ZIP_DEFLATED)
-        with self._zip.open(info) as stream:
-            begin, announced = _announced(stream.read(LONGEST_HEADER))
-            believe(self._path, announced, info.file_size - begin, packed=False)
+        believe(self._path, math.prod(shape) * dtype.itemsize, info.file_size - begin, packed=False)
         with self._zip.open(info) as stream:
             array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
         return array
@@ -223,14 +252,14 @@ def npy(path: Path) -> NDArray[Any]:
         ValueError, EOFError, OSError: of numpy, for damaged files.
     """
     with path.open("rb") as file:
-        begin, announced = _announced(file.read(1 << 16))
-    believe(path, announced, path.stat().st_size - begin, packed=False)
+        begin, shape, dtype = _described(file.read(1 << 16))
+    believe(path, math.prod(shape) * dtype.itemsize, path.stat().st_size - begin, packed=False)
     array: NDArray[Any] = np.load(path, allow_pickle=False)
     return array
 
 
-def _announced(head: bytes) -> tuple[int, int]:
-    """Where the numbers of an ``.npy`` file begin, and how many bytes they have."""
+def _described(head: bytes) -> tuple[int, tuple[int, ...], np.dtype[Any]]:
+    """Where the numbers of an ``.npy`` file begin, their shape and their type."""
     file = io.BytesIO(head)
     version = np.lib.format.read_magic(file)
     known = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
@@ -239,7 +268,7 @@ def _announced(head: bytes) -> tuple[int, int]:
     shape, _, dtype = known[version](file)
     if any(extent < 0 for extent in shape):
         raise ValueError(f"the shape {shape} is none")
-    return file.tell(), math.prod(shape) * dtype.itemsize
+    return file.tell(), tuple(int(extent) for extent in shape), dtype
 
 
 def _told(count: int) -> str:

@@ -65,15 +65,11 @@ class Mask:
                 f"a mask starts at three whole numbers (z, y, x), but at {tuple(start)} this one; round it"
             )
         inside = array.astype(bool, copy=False)
-        planes = _any(inside, (1, 2))
-        if not planes.any():
+        where = occupied(inside)
+        if where is None:
             return cls.empty()
-        z0, z1 = _extent(planes)
-        shadow = _any(inside[z0:z1], 0)
-        (y0, y1), (x0, x1) = _extent(_any(shadow, 1)), _extent(_any(shadow, 0))
-        z, y, x = (int(value) for value in start)
-        kept = np.array(inside[z0:z1, y0:y1, x0:x1], order="C")  # a copy: never keep the whole volume alive
-        return cls((z + z0, y + y0, x + x0), kept)
+        z, y, x = (int(value) + bound.start for value, bound in zip(start, where, strict=True))
+        return cls((z, y, x), np.array(inside[where], order="C"))  # a copy: never keep the whole volume alive
 
     @classmethod
     def union(cls, masks: Sequence[Mask]) -> Mask:
@@ -222,6 +218,17 @@ def grow(box: Box, margin: Sequence[int], shape: Sequence[int]) -> Box:
 
 
 _any: Any = np.logical_or.reduce  # what the method `any` of arrays calls, without its detour
+
+
+def occupied(array: NDArray[Any]) -> tuple[slice, slice, slice] | None:
+    """The smallest box with all that is not zero in an array ``(z, y, x)``, as slices; None: all is zero."""
+    planes = _any(array, (1, 2))
+    if not planes.any():
+        return None
+    z0, z1 = _extent(planes)
+    shadow = _any(array[z0:z1], 0)
+    (y0, y1), (x0, x1) = _extent(_any(shadow, 1)), _extent(_any(shadow, 0))
+    return slice(z0, z1), slice(y0, y1), slice(x0, x1)
 
 
 def _extent(occupied: NDArray[np.bool_]) -> tuple[int, int]:

@@ -118,7 +118,8 @@ def make(room: Room, spec: str) -> Any:
 
     Behind it changes may follow: perturbations, ``spine_ct+noise:sigma=0.1``; ``+whole``, for targets of whole labels.
 
-    A model may also be one of a paper, ``paper:sam``; see `intrabench.protocols.presets`.
+    A model may also be one of a paper, ``paper:sam``; see `intrabench.protocols.presets`. Two models may share
+    the work, ``masks:folder=F+random_walker``.
     """
     if room == "datasets" and "://" in spec:
         raise IntraBenchError(
@@ -133,6 +134,10 @@ def make(room: Room, spec: str) -> Any:
     if room == "datasets" and _is_path(spec):
         return _folder(spec)
     if room == "models":
+        if len(parts := specs.split(spec)) > 1:
+            from intrabench.models.parts.begun import begun
+
+            return begun([make("models", part) for part in parts], spec)
         spec = full_spec(spec)
     if room == "prompters":
         spec = _with_source(spec)

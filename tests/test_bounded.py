@@ -25,7 +25,7 @@ from intrabench.datasets.convert.dicom_pixels import assembled
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.archive import member_names
 from intrabench.fetch.download import DownloadError
-from intrabench.mask import Mask
+from intrabench.mask import Mask, occupied
 from intrabench.models.parts.checkpoints import read
 from intrabench.volume import read_grid_array
 
@@ -252,6 +252,39 @@ def test_arrays_that_are_true() -> None:
             np.array_equal(arrays[name], expected) and arrays[name].dtype == expected.dtype
             for name, expected in np.load("a.npz").items()
         )
+
+
+def test_what_an_array_is_without_reading_it(tmp_path: Path) -> None:
+    """The shape and the type come from the header, and to ask for a name reads nothing."""
+    np.savez(tmp_path / "a.npz", segs=np.zeros((2, 10**6), np.uint16))
+    content = bytearray((tmp_path / "a.npz").read_bytes())
+    content[3 * 10**6] ^= 1  # a damaged number
+    (tmp_path / "a.npz").write_bytes(content)
+    with Arrays(tmp_path / "a.npz") as arrays:
+        assert "segs" in arrays
+        assert "other" not in arrays
+        assert arrays.announced("segs") == ((2, 10**6), np.dtype(np.uint16))
+        with pytest.raises(zipfile.BadZipFile):
+            arrays["segs"]
+
+
+def test_the_size_of_an_image_without_reading_it(tmp_path: Path) -> None:
+    (tmp_path / "a.nii").write_bytes(nifti((3, 4, 5), voxels=bytes(120)))
+    (tmp_path / "a.mha").write_bytes(mha("3 4 5", bytes(120), packed=False))
+    (tmp_path / "b.mha").write_bytes(mha("3 4 5", b"", packed=False, where="b.raw"))
+    (tmp_path / "b.raw").write_bytes(bytes(120))
+    assert bounded.image_shape(tmp_path / "a.nii") == bounded.image_shape(tmp_path / "a.mha") == (3, 4, 5)
+    with pytest.raises(IntraBenchError, match=r"names another file, b'b\.raw'"):
+        bounded.image_shape(tmp_path / "b.mha")
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 4), (2, 3, 4)])
+def test_the_box_of_what_is_not_zero(shape: tuple[int, int, int]) -> None:
+    array = np.zeros(shape, np.int32)
+    assert occupied(array) is None
+    if array.size:
+        array[1, 2, 0:2] = array[0, 1, 3] = -5
+        assert occupied(array) == (slice(0, 2), slice(1, 3), slice(0, 4))
 
 
 @pytest.mark.parametrize("shape", [(10**4, 10**4, 10**3), (2, 2, 2), (-2, -2, 2), (0, 2, 2)])

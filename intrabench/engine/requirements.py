@@ -11,13 +11,14 @@ from intrabench.models.base import Model
 
 
 def check_requirements(model: Model) -> None:
-    """Refuse a model whose extra is not installed, with the command that installs it."""
+    """Refuse a model whose extra is not installed, with the command that installs it, or that cannot run as it is."""
     missing = [module for module in model.requires if find_spec(module) is None]
     if missing:
         raise IntraBenchError(
             f"model {model.name} needs {', '.join(missing)}, which is not installed; "
             f"run: pip install 'intrabench[{model.extra}]'"
         )
+    model.check_runnable()
 
 
 def pick_device(wanted: str, devices: Sequence[str], here: bool = True) -> str:

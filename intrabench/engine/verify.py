@@ -130,6 +130,8 @@ def _options(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequen
             f"your class would read the weights {given.get('weights')}, which only {results} names and which may run "
             "code; --trust the folder"
         )
+    if not trust.folder and registry.make("models", row["model"]).runs_programs:
+        raise IntraBenchError(f"its model {row['model']} is a program that only {results} names; --trust the folder")
     return Options(
         model=[row["model"]],
         dataset=[dataset.argument],
@@ -183,7 +185,8 @@ def _prompter(results: Path, row: Mapping[str, Any]) -> Prompter | str:
 
 def _ships(model: str) -> bool:
     """Whether a model is IntraBench's own; these read weights without running code from them."""
-    return registry.find("models", specs.parse(model)[0]).origin == "intrabench"
+    names = [specs.parse(part)[0] for part in specs.split(model)]
+    return all(registry.find("models", name).origin == "intrabench" for name in names)
 
 
 def _not_loaded(results: Path, row: Mapping[str, Any], trust: Trust) -> str:

@@ -53,7 +53,7 @@ class Request:
     turns: the whole history, oldest first, the new one last, adapted to what the model takes, in canonical voxels.
     mask: the answer so far. memory: what the model's last answer left for this session (None at first; a model that
     gets None with a history rebuilds it from the turns). scores: whether the answer needs `Answer.scores`. partition:
-    nobody prompts; the answer needs `Answer.partition`.
+    nobody prompts; the answer needs `Answer.partition`. label: what is to be segmented, in the word of the data set.
     """
 
     session: str
@@ -62,6 +62,7 @@ class Request:
     memory: Any = None
     scores: bool = False
     partition: bool = False
+    label: str = ""
 
     @property
     def given(self) -> tuple[Turn, ...]:
@@ -160,7 +161,9 @@ class Model(ABC):
     worker. `encodes`: opening an image costs more than reading it, so that only one worker plays it. `joint`: in joint
     sessions it answers for all targets at once, by `Predictor.segment_jointly`. `unprompted`: it also answers
     when the user has given no prompts yet (`Turn.waits`); others are not asked then. `divides_images`: it gives the
-    superpixels of an image when it is asked for them (`Request.partition`).
+    superpixels of an image when it is asked for them (`Request.partition`). takes_mask: it starts from `Request.mask`
+    wherever that comes from, so that it can correct the answers of another model. runs_programs: its parameters name a
+    program, which no command runs only because a results folder says so.
     """
 
     name: ClassVar[str]
@@ -177,6 +180,8 @@ class Model(ABC):
     joint: ClassVar[bool] = False
     unprompted: ClassVar[bool] = False
     divides_images: ClassVar[bool] = False
+    takes_mask: ClassVar[bool] = False
+    runs_programs: ClassVar[bool] = False
     runtime: Runtime = Runtime()
 
     @property
@@ -224,6 +229,13 @@ class Model(ABC):
         Rows show what its answers note (`Answer.notes`), which `SliceModel` copies from here.
         """
         return ()
+
+    def check_runnable(self) -> None:  # noqa: B027
+        """Refuse parameters with which it cannot run; called before a run is planned.
+
+        Raises:
+            IntraBenchError: the sentence.
+        """
 
     def load(self) -> None:  # noqa: B027
         """Load the weights now instead of with the first image; refuses a file that does not fit."""

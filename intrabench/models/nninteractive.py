@@ -63,6 +63,7 @@ class NnInteractive(Model):
     devices = ("cpu", "cuda")
     threads = 4
     feeds_back = True
+    takes_mask = True
     version = "2"
 
     autozoom: bool = True

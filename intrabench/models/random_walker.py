@@ -49,6 +49,7 @@ class RandomWalker(VolumeModel):
     dims = 3
     accepts = frozenset({"point", "box2d", "box3d", "scribble"})
     feeds_back = True
+    takes_mask = True
     covers = "the neighbourhood of the prompts"
 
     beta: float = 200.0
@@ -79,7 +80,8 @@ class RandomWalker(VolumeModel):
         room, seeds = self._room(fine, hints), fine.seeds(hints.points, self.seed_mm)
         check()
         answer = np.where(seeds >= 0, seeds == 1, (chance > 0.5) & room)
-        found = Mask.of(_pieces(answer, seeds == 1, boxed=len(hints.blocks) > 0), box[:3])
+        begun = None if request.turns[0].prompts.kinds else hints.mask.crop(box)
+        found = Mask.of(_pieces(answer, seeds == 1, boxed=len(hints.blocks) > 0, begun=begun), box[:3])
         return Answer(found, scores=_inside(chance, box, found.box) if request.scores else None)
 
     def _room(self, frame: Frame, hints: Hints) -> Bools:
@@ -240,8 +242,11 @@ def _solve(system: Any, inflow: Array, prior: Array, reach_mm: float, guess: Arr
     return np.asarray(p, dtype=np.float64).clip(0, 1)
 
 
-def _pieces(answer: Bools, seeds: Bools, *, boxed: bool) -> NDArray[np.bool_]:
-    """Keep the pieces with a target seed and, in boxes or without seeds, the largest piece."""
+def _pieces(answer: Bools, seeds: Bools, *, boxed: bool, begun: Bools | None = None) -> NDArray[np.bool_]:
+    """Keep the pieces with a target seed and, in boxes or without seeds, the largest piece.
+
+    begun: a mask of another model, which may have any number of pieces; what is left of those without a seed is kept.
+    """
     from scipy import ndimage
 
     labels, count = ndimage.label(answer)
@@ -249,6 +254,10 @@ def _pieces(answer: Bools, seeds: Bools, *, boxed: bool) -> NDArray[np.bool_]:
         return answer
     keep = np.zeros(count + 1, dtype=bool)
     keep[np.unique(labels[seeds])] = True
+    if begun is not None:
+        before, number = ndimage.label(begun)
+        others = np.setdiff1d(np.arange(1, number + 1), before[seeds])
+        keep[np.unique(labels[np.isin(before, others)])] = True
     if boxed or not seeds.any():
         keep[1 + np.argmax(np.bincount(labels.ravel())[1:])] = True
     keep[0] = False

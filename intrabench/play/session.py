@@ -312,7 +312,7 @@ class Session:
     def as_request(self, scores: bool = False) -> Request:
         """The turns and the answer so far, as the model gets them."""
         state = self._state
-        return Request(self.key, tuple(state.taken), state.shown, state.memory, scores)
+        return Request(self.key, tuple(state.taken), state.shown, state.memory, scores, label=self.target.label)
 
     @property
     def _slices(self) -> frozenset[int]:

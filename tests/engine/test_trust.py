@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -127,6 +128,21 @@ def test_verify_starts_what_the_user_names_or_trusts(
     said = say("verify", "remote", *words)
     assert (said.code, executed()) == (0, started)
     assert said.out.startswith("ok ")
+
+
+def test_verify_runs_no_program_that_only_the_folder_names(say: Say) -> None:
+    np.savez("ready.npz", segs=np.ones((16, 32, 32), np.uint8))
+    Path("theirs.sh").write_text('printf "program " >> executed; cp ready.npz "$OUTPUTS/case-1.npz"')
+    data = "phantom:shape=16x32x32,instances=1"
+    said = say(
+        *("run", "--model", "npz:command='sh theirs.sh'", "--model", "box_fill+npz:command='sh theirs.sh'"),
+        *("--prompter", "box_volume+click_center", "--rounds", "1", "--dataset", data, "--out", "ran"),
+    )
+    assert (said.code, executed()) == (0, {"program"})
+    said = say("verify", "ran")
+    assert (said.code, executed()) == (1, set())
+    assert said.out.count("is a program that only ran names; --trust the folder") == 2
+    assert (say("verify", "ran", "--trust").code, executed()) == (0, {"program"})
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def nnunet(path: Path, label: Path | None, channel: int) -> Pairs | None:
     if not isinstance(listed, dict) and not (images.is_dir() and labels.is_dir()):
         return None
     channels = _channels(content, channel, described)
-    regions = _regions(content.get("labels"), described)
+    regions = regions_of(content.get("labels"), described)
     return Pairs(
         kind="nnU-Net",
         pairs=_listed(listed, path, channel) if isinstance(listed, dict) else _found(content, images, labels, channel),
@@ -55,7 +55,7 @@ def _channels(content: Mapping[str, Any], channel: int, path: Path) -> list[str]
     return names
 
 
-def _regions(labels: Any, path: Path) -> dict[str, tuple[int, ...]]:
+def regions_of(labels: Any, path: Path) -> dict[str, tuple[int, ...]]:
     """The values of each name, without background. Version 1 maps values to names, version 2 maps names to values."""
     try:
         if all(key.isdecimal() for key in labels):

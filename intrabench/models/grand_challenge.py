@@ -1,0 +1,97 @@
+"""Somebody's program as a model, by the files of grand-challenge, as autoPET IV and V use them.
+
+Format: https://github.com/lab-midas/autoPETCTIV and the containers of its successor autoPET V.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from intrabench.errors import IntraBenchError
+from intrabench.mask import Mask
+from intrabench.models.base import Answer, JointAnswer
+from intrabench.models.outside.answers import in_range, read_one_image
+from intrabench.models.outside.gc_files import write_images, write_points
+from intrabench.models.outside.launchers import Inside
+from intrabench.models.outside.program_model import Asked, ProgramImage, ProgramModel, requests_of
+from intrabench.models.outside.programs import Program
+from intrabench.names import file_name
+from intrabench.specs import switch
+from intrabench.volume import Volume
+
+
+@dataclass(eq=False)
+class GrandChallenge(ProgramModel):
+    """Any program with the files of grand-challenge, such as the containers of autoPET: a command, or a container.
+
+    It finds `/input/images/IMAGE/CASE.mha` on the scan's own grid and the points in `/input/lesion-clicks.json`, and
+    writes one image into `/output/images/ANSWER/`, with 0 and 1 on that grid. A container does what it does by itself;
+    a command gets the folders as INPUTS and OUTPUTS, or where it has `{inputs}` and `{outputs}`. Points are voxel
+    indices x, y, z; strokes are given as their points.
+
+    image: the folder of the image, or several for channels, `"ct,pet"`. prompts: the file of the points. answer: the
+    folder of the answer. foreground, background: what points are called there. The parameters of all programs (docker,
+    takes, stay, time_limit_s, ...) are in docs/your_model.md.
+    """
+
+    name = "gc"
+    dims = 3
+    accepts = frozenset({"point", "scribble"})
+    possible = frozenset({"point", "scribble"})
+    unprompted = True
+    inside = Inside("/input", "/output")
+
+    image: str = switch("ct")
+    prompts: str = switch("lesion-clicks.json")
+    answer: str = switch("tumor-lesion-segmentation")
+    foreground: str = switch("tumor")
+    background: str = switch("background")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in [*self.places, self.prompts, self.answer]:
+            if not re.fullmatch(r"\w[\w.-]*", name):
+                raise ValueError(f"{name!r} is no name of a folder or file; use letters, digits, hyphens and dots")
+
+    @property
+    def places(self) -> list[str]:
+        """The folder of each channel."""
+        return [place.strip() for place in self.image.split(",")]
+
+    def opened(self, volume: Volume, running: Program) -> GrandChallengeImage:
+        """Write the image once."""
+        channels = volume.array.shape[3] if volume.array.ndim == 4 else 1
+        if channels != len(self.places):
+            raise IntraBenchError(
+                f"the scan has {channels} channels, but gc:image={self.image} names {len(self.places)}; name each once"
+            )
+        return GrandChallengeImage(self, volume, running)
+
+
+class GrandChallengeImage(ProgramImage[None]):
+    """A scan in `/input/images`, which stays there; only the points change."""
+
+    def __init__(self, model: GrandChallenge, volume: Volume, running: Program) -> None:
+        began = time.perf_counter()
+        self.model, self.volume = model, volume
+        write_images(running.inputs, volume, model.places, file_name(volume.case or "case"))
+        super().__init__(running, model.runtime.batch)
+        self.spent = time.perf_counter() - began
+
+    def write(self, requests: Sequence[Asked]) -> list[None]:
+        """The points; there is one request."""
+        (request,) = requests
+        names = self.model.foreground, self.model.background
+        write_points(self.program.inputs / self.model.prompts, self.volume, requests_of(request)[0], names)
+        (self.program.outputs / "images" / self.model.answer).mkdir(parents=True, exist_ok=True)
+        for folder in (self.program.outputs / "images", self.program.outputs / "images" / self.model.answer):
+            folder.chmod(0o777)  # whoever the program is in its container
+        return [None]
+
+    def read(self, request: Asked, name: None) -> Answer | JointAnswer:
+        """The mask."""
+        labels = read_one_image(self.program.outputs, f"images/{self.model.answer}", self.volume.grid)
+        return Answer(Mask.of(in_range(labels, 1, f"the image in images/{self.model.answer}")))

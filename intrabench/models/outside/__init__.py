@@ -1,0 +1,1 @@
+"""Programs of others as models: how they are started, and the files that go in and come out."""

@@ -1,0 +1,234 @@
+"""Whatever a program does wrong is a failure with one sentence, and harms nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from intrabench.models.base import Answer, Failure, JointRequest, open_image
+from intrabench.models.npz import Npz
+from intrabench.play.shares import shares
+from tests.conftest import Said
+from tests.models.outside.made import SHAPE, boxed, predictor, processes, scan, shell, stand_in
+
+SECONDS = 10_000 + os.getpid()
+"""Nothing else sleeps so long."""
+
+
+def failure(model: Npz) -> Failure:
+    with open_image(model, scan()) as image:
+        (found,) = image.segment([boxed(0, 0, 0, 1, 1, 1)])
+    assert isinstance(found, Failure)
+    assert found.message.count("\n") == 0
+    return found
+
+
+def written(folder: Path, **arrays: Any) -> str:
+    """A program that writes these arrays."""
+    np.savez(folder / "ready.npz", **arrays)
+    return shell(folder, f'for one in "$INPUTS"/*; do cp {folder}/ready.npz "$OUTPUTS/$(basename "$one")"; done')
+
+
+@pytest.mark.parametrize(
+    ("script", "sentence"),
+    [
+        ("echo starting; echo no GPU here >&2; exit 3", "ended with exit code 3: no GPU here"),
+        ("kill -SEGV $$", "ended with signal 11"),
+        ("kill -KILL $$", "ended with signal 9, perhaps out of memory"),
+        ("true", "it wrote no case.npz"),
+        ('touch "$OUTPUTS/other.npz"', "it wrote no case.npz, only other.npz"),
+        ('echo nothing > "$OUTPUTS/case.npz"', "case.npz that it wrote cannot be read"),
+        ('ln -s /etc/hostname "$OUTPUTS/case.npz"', "case.npz that it wrote is a link, expected a file in its own"),
+        ('mkdir "$OUTPUTS/case.npz"', "case.npz that it wrote is a folder"),
+        ('mkfifo "$OUTPUTS/case.npz"', "case.npz that it wrote is no file"),
+    ],
+)
+def test_programs_that_fail(tmp_path: Path, script: str, sentence: str) -> None:
+    found = failure(Npz(command=shell(tmp_path, script)))
+    assert found.status == "error"
+    assert sentence in found.message
+    assert f"sh {tmp_path}/predict.sh" in found.message
+
+
+@pytest.mark.parametrize(
+    ("arrays", "sentence"),
+    [
+        ({"other": np.zeros(SHAPE, np.uint8)}, "case.npz has no array segs, only other"),
+        ({"segs": np.zeros((5, 6, 8), np.uint8)}, "segs in case.npz have the shape (5, 6, 8), expected (5, 6, 7)"),
+        ({"segs": np.zeros(SHAPE, np.float32)}, "segs in case.npz hold float32, expected whole numbers"),
+        ({"segs": np.full(SHAPE, 2, np.uint8)}, "segs in case.npz has the label 2, expected 0 to 1"),
+        ({"segs": np.full(SHAPE, -1, np.int8)}, "segs in case.npz has the label -1, expected 0 to 1"),
+    ],
+)
+def test_answers_that_cannot_be_right(tmp_path: Path, arrays: Any, sentence: str) -> None:
+    assert sentence in failure(Npz(command=written(tmp_path, **arrays))).message
+
+
+def test_nothing_in_an_answer_is_unpickled(tmp_path: Path) -> None:
+    class Evil:
+        def __reduce__(self) -> Any:
+            return os.mkdir, (str(tmp_path / "unpickled"),)
+
+    evil = np.empty(SHAPE, dtype=object)
+    evil[0, 0, 0] = Evil()
+    assert "segs in case.npz hold object" in failure(Npz(command=written(tmp_path, segs=evil))).message
+    assert not (tmp_path / "unpickled").exists()
+
+
+def test_sizes_are_checked_before_memory_is_taken(tmp_path: Path) -> None:
+    """A header that announces the right shape, of numbers that are not there."""
+    head = "{'descr': '<i8', 'fortran_order': False, 'shape': (%s, 6, 7), }"
+    program = (
+        "import os, struct, zipfile\n"
+        "for name in os.listdir(os.environ['INPUTS']):\n"
+        f"    head = {head!r} % EXTENT\n"
+        "    file = zipfile.ZipFile(os.environ['OUTPUTS'] + '/' + name, 'w')\n"
+        "    file.writestr('segs.npy', b'\\x93NUMPY\\1\\0' + struct.pack('<H', len(head)) + head.encode())\n"
+        "    file.close()\n"
+    )
+    for extent, sentence in (("5", "cannot hold"), ("50000000000", "have the shape (50000000000, 6, 7)")):
+        command = predictor(tmp_path, program.replace("EXTENT", extent))
+        assert sentence in failure(Npz(command=command)).message
+
+
+def test_boolean_and_large_whole_numbers_are_answers(tmp_path: Path) -> None:
+    for dtype in (bool, np.int64):
+        with open_image(Npz(command=written(tmp_path, segs=np.ones(SHAPE, dtype))), scan()) as image:
+            (found,) = image.segment([boxed(0, 0, 0, 1, 1, 1)])
+        assert isinstance(found, Answer)
+        assert found.update.voxels == np.prod(SHAPE)
+
+
+def test_extra_labels_fail_a_joint_session(tmp_path: Path) -> None:
+    with open_image(Npz(command=written(tmp_path, segs=np.full(SHAPE, 3, np.uint8))), scan()) as image:
+        asked = JointRequest("j", (boxed(0, 0, 0, 1, 1, 1),) * 2, (True, True))
+        (found,) = image.segment_jointly([asked])
+    one, _ = shares(found, [0, 1], 2)
+    assert isinstance(one, Failure)
+    assert "segs in case.npz has the label 3, expected 0 to 2" in one.message
+
+
+def test_a_crash_on_one_case_fails_that_one_alone(tmp_path: Path) -> None:
+    """The program crashes whenever it finds a certain box; the others are run without it."""
+    text = (
+        "import glob, os, sys\nimport numpy as np\n"
+        "for path in sorted(glob.glob(os.environ['INPUTS'] + '/*')):\n"
+        "    data = np.load(path, allow_pickle=True)\n"
+        "    if data['boxes'][0]['z_min'] == 2:\n"
+        "        sys.exit('cannot segment this')\n"
+        "    np.savez(os.environ['OUTPUTS'] + '/' + os.path.basename(path), segs=data['imgs'] * 0 + 1)\n"
+    )
+    with open_image(Npz(command=predictor(tmp_path, text)), scan()) as image:
+        found = image.segment([boxed(z, 0, 0, z + 1, 1, 1) for z in (0, 2, 3)])
+    assert [isinstance(one, Answer) for one in found] == [True, False, True]
+    assert isinstance(found[1], Failure)
+    assert "exit code 1: cannot segment this" in found[1].message
+
+
+def test_an_old_answer_is_never_taken_for_a_new_one(tmp_path: Path) -> None:
+    script = f"""
+        [ -e {tmp_path}/second ] && exit 0
+        touch {tmp_path}/second; cp {tmp_path}/ready.npz "$OUTPUTS/case.npz"
+    """
+    np.savez(tmp_path / "ready.npz", segs=np.ones(SHAPE, np.uint8))
+    with open_image(Npz(command=shell(tmp_path, script)), scan()) as image:
+        (first,) = image.segment([boxed(0, 0, 0, 1, 1, 1)])
+        (second,) = image.segment([boxed(0, 0, 0, 1, 1, 1)])
+    assert isinstance(first, Answer)
+    assert isinstance(second, Failure)
+    assert "it wrote no case.npz" in second.message
+
+
+def test_a_time_limit_ends_all_that_was_started(tmp_path: Path) -> None:
+    script = shell(tmp_path, f"sleep {SECONDS}.5 & sleep {SECONDS}.5")
+    started = time.perf_counter()
+    found = failure(Npz(command=script, time_limit_s=0.3))
+    assert time.perf_counter() - started < 5
+    assert found.status == "timeout"
+    assert "gave no answer within 0.3 s; raise time_limit_s" in found.message
+    assert not any(f"sleep {SECONDS}.5" in command for command in processes())
+
+
+def test_a_program_that_is_not_there(tmp_path: Path) -> None:
+    found = failure(Npz(command=f"{tmp_path}/nowhere x"))
+    assert f"cannot be started (No such file or directory: {tmp_path}/nowhere)" in found.message
+
+
+def test_a_container_that_takes_too_much_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(tmp_path / "bin", "docker", ["true"])
+    (tmp_path / "bin" / "kills").touch()
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    found = failure(Npz(docker="mine", command="true"))
+    assert found.status == "oom"
+    assert "docker image mine (true) took more memory than it may; raise memory_gb" in found.message
+    assert not [path for path in (tmp_path / "bin").iterdir() if path.is_dir()]  # it was removed
+
+
+def test_a_container_that_does_not_come_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(tmp_path / "bin", "docker", ["true"])
+    text = (tmp_path / "bin" / "docker").read_text()
+    (tmp_path / "bin" / "docker").write_text(text.replace('if "--detach" not in words:', 'if sys.exit("no such GPU"):'))
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    found = failure(Npz(docker="mine", stay=True))
+    assert "docker image mine (sh predict.sh) cannot be started (no such GPU)" in found.message
+
+
+KILLED = """
+import sys
+from intrabench.models.base import open_image
+from intrabench.models.npz import Npz
+from tests.models.outside.made import boxed, scan
+with open_image(Npz(command="sh " + sys.argv[1]), scan()) as image:
+    image.segment([boxed(0, 0, 0, 1, 1, 1)])
+"""
+
+
+def test_a_program_does_not_outlive_us(tmp_path: Path) -> None:
+    """As when ``--timeout`` ends a worker, or the system does."""
+    shell(tmp_path, f"sleep {SECONDS}.6; true")
+    root = Path(__file__).parents[3]
+    words = [sys.executable, "-c", KILLED, str(tmp_path / "predict.sh")]
+    worker = subprocess.Popen(words, env=os.environ | {"PYTHONPATH": str(root), "TMPDIR": str(tmp_path)})
+    _until(lambda: any(f"sleep {SECONDS}.6" in command for command in processes()))
+    worker.send_signal(signal.SIGKILL)
+    worker.wait()
+    _until(lambda: not any(f"sleep {SECONDS}.6" in command for command in processes()))
+
+
+def _until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_failures_are_rows(tmp_path: Path, say: Callable[..., Said]) -> None:
+    spec = f'npz:command="{shell(tmp_path, "echo broken; exit 1")}"'
+    words = ["--dataset", "phantom:shape=6x12x12,instances=1", "--prompter", "box_volume", "--out", str(tmp_path / "o")]
+    said = say("run", "--model", spec, *words)
+    assert said.code == 1
+    (row,) = pl.read_parquet(tmp_path / "o" / "rows" / "*.parquet").to_dicts()
+    assert (row["status"], row["dice"]) == ("error", 0.0)
+    assert "ended with exit code 1: broken" in row["error"]
+
+
+@pytest.mark.slow
+def test_a_wave_that_takes_longer_than_the_timeout_of_the_run(tmp_path: Path, say: Callable[..., Said]) -> None:
+    slow = shell(tmp_path, f"sleep {SECONDS}.7")
+    spec = f"npz:command='{slow}'"
+    words = ["--dataset", "phantom:shape=6x12x12,instances=1", "--prompter", "box_volume", "--out", str(tmp_path / "o")]
+    said = say("run", "--model", spec, *words, "--workers", "1", "--timeout", "1")
+    assert said.code == 1
+    (row,) = pl.read_parquet(tmp_path / "o" / "rows" / "*.parquet").to_dicts()
+    assert row["status"] == "timeout"
+    _until(lambda: not any(f"sleep {SECONDS}.7" in command for command in processes()))

@@ -1,0 +1,244 @@
+"""Stored predictions as a model, and as what another model begins from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nibabel as nib
+import numpy as np
+import polars as pl
+import pytest
+
+from intrabench import registry
+from intrabench.errors import IntraBenchError
+from intrabench.mask import Mask
+from intrabench.models.base import Answer, Failure, Request, open_image
+from intrabench.models.masks import Masks
+from intrabench.prompts import Lasso, Prompts, Scribble, Turn, box3d, boxes, points
+from intrabench.volume import Grid, Volume
+from tests.conftest import Said
+
+SHAPE = (4, 6, 8)
+AFFINE = np.diag([-1.0, -1.5, 3.0, 1.0])
+
+
+def scan(case: str = "anna") -> Volume:
+    array = np.arange(np.prod(SHAPE), dtype=np.int16).reshape(SHAPE[::-1])
+    volume = Volume.from_file_order(array, AFFINE)
+    return Volume(volume.array, volume.grid, case=case)
+
+
+def labels() -> np.ndarray:
+    """Canonical: two pieces of 1 and one of 2."""
+    found = np.zeros(SHAPE, np.uint8)
+    found[0:2, 0:2, 0:3] = 1
+    found[3, 4:6, 5:8] = 1
+    found[1:3, 3:5, 1] = 2
+    return found
+
+
+def store(folder: Path, array: np.ndarray, name: str = "anna.nii.gz", grid: Grid | None = None) -> Path:
+    """A prediction on the grid of the file, as nnU-Net writes it."""
+    folder.mkdir(exist_ok=True)
+    grid = grid or scan().grid
+    nib.save(nib.Nifti1Image(grid.from_canonical(array), grid.affine), folder / name)  # type: ignore[attr-defined]
+    return folder
+
+
+def answer(model: Masks, prompts: Prompts, label: str = "liver", **more: Any) -> np.ndarray:
+    with open_image(model, scan()) as image:
+        (found,) = image.segment([Request("s", (Turn(prompts),), label=label, **more)])
+    assert isinstance(found, Answer), found
+    return found.update.to_array(SHAPE)
+
+
+def test_labels_by_dataset_json_by_number_and_by_hand(tmp_path: Path) -> None:
+    folder = store(tmp_path / "predictions", labels())
+    (folder / "dataset.json").write_text(json.dumps({"labels": {"background": 0, "liver": 1, "both": [1, 2]}}))
+    click = points([(0, 5, 0)])  # prompts change nothing
+    np.testing.assert_array_equal(answer(Masks(str(folder)), click), labels() == 1)
+    np.testing.assert_array_equal(answer(Masks(str(folder)), click, "both"), labels() > 0)
+    np.testing.assert_array_equal(answer(Masks(str(folder)), Prompts(), "label_2"), labels() == 2)
+    by_hand = Masks(str(folder), labels="liver=2,spleen=1,spleen=2")
+    np.testing.assert_array_equal(answer(by_hand, click), labels() == 2)
+    np.testing.assert_array_equal(answer(by_hand, click, "spleen"), labels() > 0)
+
+
+@pytest.mark.parametrize(
+    ("prompts", "piece"),
+    [
+        (points([(0, 1, 2)]), 0),
+        (points([(3, 4, 5)]), 1),
+        (Prompts(np.array([[0, 0, 0, 0], [3, 5, 7, 1]])), 1),  # a click on the background chooses nothing
+        (points([(3, 0, 0)]), None),
+        (boxes({3: (3, 4, 6, 8)}), 1),
+        (box3d((0, 0, 0, 4, 5, 8)), 0),  # most of the voxels in it
+        (Prompts(scribbles=(Scribble(np.array([[1, 0, 0], [3, 4, 5], [3, 4, 6]])),)), 1),
+        (Prompts(lassos=(Lasso(np.array([[0, 0, 0], [0, 3, 0], [0, 3, 4]])),)), 0),
+        (Prompts(), None),
+    ],
+)
+def test_components_under_the_prompts(tmp_path: Path, prompts: Prompts, piece: int | None) -> None:
+    model = Masks(str(store(tmp_path / "p", labels())), labels="liver=1", instances="components")
+    pieces = np.zeros((2, *SHAPE), bool)
+    pieces[0, 0:2, 0:2, 0:3] = pieces[1, 3, 4:6, 5:8] = True
+    expected = np.zeros(SHAPE, bool) if piece is None else pieces[piece]
+    np.testing.assert_array_equal(answer(model, prompts), expected)
+
+
+def test_values_under_the_prompts(tmp_path: Path) -> None:
+    """Numbers of instances mean no labels."""
+    model = Masks(str(store(tmp_path / "p", labels())), instances="values")
+    np.testing.assert_array_equal(answer(model, points([(2, 4, 1)]), "lesion"), labels() == 2)
+    np.testing.assert_array_equal(answer(model, points([(3, 4, 5)]), "lesion"), labels() == 1)
+
+
+def test_corrections_change_nothing(tmp_path: Path) -> None:
+    model, so_far = Masks(str(store(tmp_path / "p", labels()))), Mask.of(np.ones((1, 1, 1)), (1, 1, 1))
+    with open_image(model, scan()) as image:
+        (found,) = image.segment([Request("s", (Turn(points([(0, 0, 0)])),) * 2, so_far, label="liver")])
+    assert isinstance(found, Answer)
+    assert found.update is so_far
+
+
+def test_other_kinds_of_files(tmp_path: Path) -> None:
+    import SimpleITK as sitk
+
+    folder = store(tmp_path / "nii", labels(), "anna.nii")
+    image = sitk.ReadImage(folder / "anna.nii")
+    for name in ("anna.mha", "anna.nrrd"):
+        (tmp_path / name).mkdir()
+        sitk.WriteImage(image, tmp_path / name / name)
+        np.testing.assert_array_equal(answer(Masks(str(tmp_path / name), labels="liver=1"), Prompts()), labels() == 1)
+    (tmp_path / "npz").mkdir()
+    np.savez(tmp_path / "npz" / "anna.npz", segs=labels())
+    np.testing.assert_array_equal(answer(Masks(str(tmp_path / "npz"), labels="liver=1"), Prompts()), labels() == 1)
+
+
+@pytest.mark.parametrize(
+    ("case", "sentence"),
+    [
+        ("berta", "has no prediction for the case berta; expected berta.nii.gz there"),
+        ("../p/anna", "has no prediction for the case ../p/anna"),
+        ("", "this scan has no name"),
+        ("small", "has the size (7, 6, 4) (x, y, z), expected (8, 6, 4) as of the scan"),
+        ("moved", "lies on a different grid"),
+        ("half", "holds values that are not whole numbers"),
+        ("cut", "cannot be read"),
+        ("flat", "segs in .*flat.npz have the shape"),
+    ],
+)
+def test_predictions_that_do_not_fit(tmp_path: Path, case: str, sentence: str) -> None:
+    folder, grid = store(tmp_path / "p", labels()), scan().grid
+    store(folder, labels()[:, :, 1:], "small.nii.gz", Grid((7, 6, 4), AFFINE))
+    store(folder, labels(), "moved.nii.gz", Grid(grid.shape, AFFINE + np.eye(4, k=3)))
+    store(folder, labels() / np.float32(2), "half.nii.gz")
+    (folder / "cut.nii.gz").write_bytes((folder / "anna.nii.gz").read_bytes()[:50])
+    np.savez(folder / "flat.npz", segs=labels()[0])
+    with (
+        pytest.raises(IntraBenchError, match=sentence.replace("(", r"\(").replace(")", r"\)")),
+        open_image(Masks(str(folder)), scan(case)),
+    ):
+        pass
+
+
+def test_a_label_that_nobody_knows(tmp_path: Path) -> None:
+    with open_image(Masks(str(store(tmp_path / "p", labels()))), scan()) as image:
+        (found,) = image.segment([Request("s", (Turn(points([(0, 0, 0)])),), label="liver")])
+    assert isinstance(found, Failure)
+    assert "is 'liver' is not known (there is no dataset.json); say it, labels=\"liver=1\"" in found.message
+
+
+def test_the_version_is_that_of_the_files(tmp_path: Path) -> None:
+    folder = store(tmp_path / "p", labels())
+    before = Masks(str(folder)).version
+    assert Masks(str(folder)).version == before
+    (folder / "log.txt").write_text("not a prediction")
+    assert Masks(str(folder)).version == before
+    store(folder, np.roll(labels(), 1))
+    assert Masks(str(folder)).version != before
+
+
+@pytest.mark.parametrize(
+    ("spec", "sentence"),
+    [
+        ("masks", "masks: folder=... is no folder"),
+        ("masks:folder=nowhere", "masks: folder=nowhere is no folder"),
+        ('masks:folder=.,labels="liver"', 'write labels="liver=1,lesion=2"'),
+        ("masks:folder=.+box_fill+box_fill", "names 3 models; write FIRST+SECOND"),
+        ("masks:folder=.+sam", "sam cannot start from a mask of another model; random_walker"),
+        ("masks:folder=.+nothing", "there is no model 'nothing'"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_at_once(say: Callable[..., Said], spec: str, sentence: str) -> None:
+    said = say("run", "--model", spec, "--prompter", "box_slice", "--dataset", "phantom")
+    assert said.code == 2
+    assert sentence in " ".join(said.err.split())
+
+
+def predictions(tmp_path: Path) -> Path:
+    """An nnU-Net-like folder of predictions for a phantom: its labels, moved by two voxels."""
+    from intrabench.datasets.cases import store as cases
+
+    phantom = registry.make("datasets", "phantom:shape=48x96x96,instances=2,orientation=LPS")
+    case = cases.prepare(phantom, "case-1") and cases.open_case(phantom, "case-1")
+    found = np.zeros(case.volume.shape, np.uint8)
+    for target in case.targets():
+        found[target.mask.to_array(found.shape)] = 1
+    folder = store(tmp_path / "nnunet", np.roll(found, 2, axis=2), "case-1.nii.gz", case.volume.grid)
+    (folder / "dataset.json").write_text(json.dumps({"labels": {"background": 0, "blob": 1}}))
+    return folder
+
+
+def test_a_folder_of_masks_corrected_by_clicks(tmp_path: Path, say: Callable[..., Said]) -> None:
+    """The stored answer and its corrections are rows of one table."""
+    folder = predictions(tmp_path)
+    alone = f"masks:folder={folder},instances=components"
+    words = [
+        "--prompter",
+        "center_slice+click_center",
+        "--dataset",
+        "phantom:shape=48x96x96,instances=2,orientation=LPS",
+    ]
+    models = [word for model in (alone, f"{alone}+random_walker", "random_walker") for word in ("--model", model)]
+    said = say("run", *models, *words, "--rounds", "3", "--out", str(tmp_path / "out"))
+    assert said.code == 0, said.err
+    rows = pl.read_parquet(tmp_path / "out" / "rows" / "*.parquet").sort("target", "round")
+    dice = {
+        model: part.group_by("round", maintain_order=True).agg(pl.col("dice").mean())["dice"].to_list()
+        for (model,), part in rows.group_by("model")
+    }
+    assert set(dice) == {alone, f"{alone}+random_walker", "random_walker"}
+    assert len(set(dice[alone])) == 1  # nobody corrects
+    assert 0.5 < dice[alone][0] < 0.95
+    assert dice[f"{alone}+random_walker"][0] == dice[alone][0]
+    assert dice[f"{alone}+random_walker"][-1] > dice[alone][0] + 0.02
+    assert dice[f"{alone}+random_walker"] != dice["random_walker"]
+    versions = dict(rows.select("model", "model_version").unique().iter_rows())
+    assert versions[f"{alone}+random_walker"] == f"{versions[alone]}+{versions['random_walker']}"
+    assert say("verify", str(tmp_path / "out")).code == 0
+
+
+def test_stored_masks_are_there_before_anybody_prompts(tmp_path: Path, say: Callable[..., Said]) -> None:
+    """nnU-Net first, then clicks: all instances of the label at once, and its answer costs nothing."""
+    folder = predictions(tmp_path)
+    said = say(
+        *("run", "--model", f"masks:folder={folder}+random_walker", "--model", f"masks:folder={folder}"),
+        *("--model", "random_walker", "--prompter", "nothing+click_center", "--rounds", "5"),
+        *("--dataset", "phantom:shape=48x96x96,instances=2,orientation=LPS+whole", "--out", str(tmp_path / "out")),
+    )
+    assert said.code == 0, said.err
+    rows = pl.read_parquet(tmp_path / "out" / "rows" / "*.parquet").sort("round")
+    corrected, stored, alone = (
+        rows.filter(model=model)
+        for model in (f"masks:folder={folder}+random_walker", f"masks:folder={folder}", "random_walker")
+    )
+    assert corrected["interactions"].to_list() == [0, 1, 2, 3, 4, 5]
+    assert corrected["dice"][0] == stored["dice"][0] > 0.5
+    assert corrected["dice"][5] > corrected["dice"][0] + 0.02
+    assert stored["dice"].n_unique() == 1
+    assert (alone["dice"][0], alone["status"][0]) == (0, "empty")  # it needs prompts
+    assert corrected["dice"][5] > alone["dice"][5]
