@@ -201,18 +201,35 @@ class Arrays(Mapping[str, NDArray[Any]]):
     def __len__(self) -> int:
         return len(self._members)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._members  # without reading it
+
     def __getitem__(self, name: str) -> NDArray[Any]:
-        info = self._members[name]
-        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise ValueError(f"{name} is packed in another way than numpy packs")
-        stored = min(info.compress_size, self._path.stat().st_size)
-        believe(self._path, info.file_size, stored, info.compress_type == zipfile.ZIP_DEFLATED)
-        with self._zip.open(info) as stream:
-            begin, announced = _announced(stream.read(LONGEST_HEADER))
-            believe(self._path, announced, info.file_size - begin, packed=False)
+        info = self._believed(name)
         with self._zip.open(info) as stream:
             array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
         return array
+
+    def stored(self, name: str) -> bytes:
+        """An array as it is stored, an ``.npy`` file, for whoever reads one of objects."""
+        info = self._members[name]
+        self._check_packed(info)
+        return self._zip.read(info)
+
+    def _check_packed(self, info: zipfile.ZipInfo) -> None:
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ValueError(f"{info.filename} is packed in another way than numpy packs")
+        stored = min(info.compress_size, self._path.stat().st_size)
+        believe(self._path, info.file_size, stored, info.compress_type == zipfile.ZIP_DEFLATED)
+
+    def _believed(self, name: str) -> zipfile.ZipInfo:
+        """An array of the file that can hold what it announces."""
+        info = self._members[name]
+        self._check_packed(info)
+        with self._zip.open(info) as stream:
+            begin, announced = _announced(stream.read(LONGEST_HEADER))
+            believe(self._path, announced, info.file_size - begin, packed=False)
+        return info
 
 
 def npy(path: Path) -> NDArray[Any]:

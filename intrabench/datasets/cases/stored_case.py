@@ -16,7 +16,7 @@ from intrabench.bounded import Arrays
 from intrabench.datasets.cases.image_file import IMAGE, OLD_IMAGE, read_image_file, write_image_file
 from intrabench.documents import read_json
 from intrabench.errors import IntraBenchError
-from intrabench.mask import Mask
+from intrabench.mask import Box, Mask
 from intrabench.prompts import Scribble
 from intrabench.specs import nearest
 from intrabench.target import Target, TargetInfo
@@ -115,7 +115,7 @@ class StoredCase:
     def _target(self, bits: Mapping[str, Array], number: int) -> Target:
         infos = self.index.targets
         info = infos[number]
-        ignored, drawn = f"{number}.ignore", f"{number}.scribbles"
+        ignored, drawn, boxes = (f"{number}.{what}" for what in ("ignore", "scribbles", "boxes"))
         return Target(
             self.index.case,
             info.label,
@@ -127,6 +127,7 @@ class StoredCase:
             Others(infos, number),
             _scribbles(bits[drawn], int(bits[f"{drawn}.people"])) if drawn in bits else (),
             info.person,
+            tuple(_box(row) for row in bits[boxes]) if boxes in bits else None,
         )
 
     def problems(self) -> list[str]:
@@ -280,6 +281,8 @@ def _bits(targets: Sequence[Target]) -> dict[str, Any]:
         if target.scribbles:
             bits[f"{number}.scribbles"] = np.vstack([np.zeros((0, 6), np.int64), *_rows(target)])
             bits[f"{number}.scribbles.people"] = np.array(len(target.scribbles))
+        if target.boxes is not None:
+            bits[f"{number}.boxes"] = np.array(target.boxes, dtype=np.int64).reshape(-1, 6)
     return bits
 
 
@@ -297,6 +300,11 @@ def _scribbles(rows: Array, people: int) -> tuple[tuple[Scribble, ...], ...]:
     for stroke in np.split(rows, begins)[1:]:
         found[stroke[0, 0]].append(Scribble(stroke[:, 3:], int(stroke[0, 2])))
     return tuple(map(tuple, found))
+
+
+def _box(row: Array) -> Box:
+    z0, y0, x0, z1, y1, x1 = (int(edge) for edge in row)
+    return z0, y0, x0, z1, y1, x1
 
 
 def _unpack(box: Sequence[int], bits: Array) -> Mask:

@@ -29,7 +29,7 @@ class Folder(Dataset):
     label: path of the labels, if the layout does not include them. channel: channel of the image to use, from 0.
     """
 
-    version = "2"
+    version = "3"
 
     path: Path
     label: str = ""
@@ -132,6 +132,7 @@ class Folder(Dataset):
                 one,
                 ignore=ignore,
                 scribbles=whole[one.mask].scribbles if one.mask in whole else (),
+                boxes=whole[one.mask].boxes if one.mask in whole else None,
                 person=people.get(one.label, ""),
             )
             for one in targets
