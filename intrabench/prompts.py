@@ -238,6 +238,13 @@ class MarkExtent(Action):
 
 
 @dataclass(frozen=True)
+class Wait(Action):
+    """Nothing, in a round in which the user gives nothing: the model is not asked, and its answer stays."""
+
+    kind: ClassVar[str] = "wait"
+
+
+@dataclass(frozen=True)
 class Turn:
     """What the user gives at once. A turn without actions is derived from the model's own answer and costs nothing.
 
@@ -247,6 +254,11 @@ class Turn:
     prompts: Prompts
     actions: tuple[Action, ...] = ()
     afresh: bool = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether it gives nothing at all, so that the model is not asked."""
+        return not self.prompts.kinds and any(isinstance(action, Wait) for action in self.actions)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for storing; `from_json` is the inverse."""
