@@ -120,7 +120,8 @@ class Session:
         for row, scoring, _ in self._unsettled:
             scores = scoring.scores()
             row |= scores.columns
-            row["error"] = "; ".join(f"metric {column}: {reason}" for column, reason in scores.problems.items())
+            problems = [f"metric {column}: {reason}" for column, reason in scores.problems.items()]
+            row["error"] = "; ".join([*filter(None, [row["error"]]), *problems])
             self._problems |= set(scores.problems.items())
         self._unsettled.clear()
 
@@ -154,7 +155,7 @@ class Session:
             if isinstance(answer, Failure):
                 check_failure(answer)
                 self._round.timings.add(answer)
-                self._end(answer.status, legible(answer.message))
+                self._miss(answer.status, legible(answer.message))
                 return
             update = checked_update(answer, self.target.shape)
             self._round.timings.add(answer)
@@ -167,7 +168,14 @@ class Session:
         except NotApplicable as reason:
             self._end("not_applicable", in_words(reason))
         except Exception as error:  # a model of the user's own may answer anything
-            self._end("error", f"model: {in_words(error)}")
+            self._miss("error", f"model: {in_words(error)}")
+
+    def _miss(self, status: str, message: str) -> None:
+        """An answer is missing: the session ends, or goes on with the last one and a failed row."""
+        if self.protocol.misses == "end" or self._round is None:
+            self._end(status, message)
+        else:
+            self._round.failure = self._round.failure or (status, message)
 
     @property
     def shown(self) -> Mask:
@@ -180,14 +188,15 @@ class Session:
             self._state.mask, self._state.shown = mask, mask.copy()
 
     def _advance(self) -> None:
-        """Ask the user, and go on with the turn."""
-        with self.guarded():
-            self.ask()
-            if self.closes:
-                stop, dice = self.protocol.stop, self.measure()
-                self.close_round(self.turn is None, dice >= stop.dice or stop.exceeded(self.spent, self.model_s))
-            self.begin_turn()
-            self.make_request()
+        """Ask the user, and go on with the turn, until there is a request."""
+        while self.request is None and not self.ended:
+            with self.guarded():
+                self.ask()
+                if self.closes:
+                    stop, dice = self.protocol.stop, self.measure()
+                    self.close_round(self.turn is None, dice >= stop.dice or stop.exceeded(self.spent, self.model_s))
+                self.begin_turn()
+                self.make_request()
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
@@ -295,7 +304,7 @@ class Session:
 
     def make_request(self, others: Prompts | None = None, scores: bool = False) -> None:
         """Make the request of the turn that was begun. others: what the prompts for other targets mean for this one."""
-        if self.ended or self.turn is None:
+        if self.ended or self.turn is None or self.turn.waits:
             return
         assert self._round is not None
         state, turn = self._state, self.turn
@@ -342,8 +351,10 @@ class Session:
         reached = more and enough
         if reached or not more:
             self._close_dialogue()  # what it raises is the failure of this round
-        status = "stopped" if reached else "ok" if self._state.mask.any() else "empty"
-        self._write_row(row, status, "", dict.fromkeys(scoring.columns), ended=last or reached)
+        status, error = "stopped" if reached else "ok" if self._state.mask.any() else "empty", ""
+        if self._round is not None and self._round.failure is not None:
+            status, error = self._round.failure
+        self._write_row(row, status, error, dict.fromkeys(scoring.columns), ended=last or reached)
         if more and not reached:
             self._number, self._round = self._number + 1, None
         else:

@@ -40,6 +40,7 @@ class Round:
     timings: Timings = field(default_factory=Timings)
     adapted: set[str] = field(default_factory=set)
     free: int = 0  # turns without actions
+    failure: tuple[str, str] | None = None  # status and message of an answer that is missing, where play goes on
 
 
 @dataclass

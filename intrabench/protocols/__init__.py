@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from intrabench.errors import IntraBenchError
-from intrabench.protocols import davis_paper, intrabench_paper, rclicks_paper, superpixels_paper
+from intrabench.protocols import cvpr25_challenge, davis_paper, intrabench_paper, rclicks_paper, superpixels_paper
 from intrabench.protocols.joint import JointRules, joint_rules
 from intrabench.protocols.rclicks_paper import Users
 from intrabench.protocols.row import Row
@@ -54,7 +54,9 @@ class Protocol:
     tables, which are run unless ``--prompter`` is given. models: specs of those in the tables, which are run unless
     ``--model`` is given. joint: the targets of a case are played together, under these rules. partition: nobody
     prompts; models divide the image, and the metrics compare their superpixels with each annotation. users: each seed
-    is a real click of their file, and without ``--seed`` all are played.
+    is a real click of their file, and without ``--seed`` all are played. misses: what a missing answer does: it ends
+    the session, or the round has a failed row, with the scores of the answer before, and the session goes on (keep).
+    numbers: what the protocol reports, each a heading and a summary; `aggregation` says how they are averaged.
     """
 
     id: str
@@ -68,9 +70,12 @@ class Protocol:
     joint: JointRules | None = None
     partition: bool = False
     users: Users | None = None
+    misses: Literal["end", "keep"] = "end"
+    numbers: tuple[tuple[str, str], ...] = ()
 
 
 _OVERLAP = ("dice@1", "iou@1")
+_CASES = "mean over the targets of a case, then over cases"
 
 ROUNDS = 5
 """Number of corrections of a prompter that refines, as in the IntRaBench paper."""
@@ -111,6 +116,28 @@ PROTOCOLS: dict[str, Protocol] = {
             stop=Stop(model_s=davis_paper.SECONDS),
             rows=davis_paper.ROWS,
             joint=davis_paper.JOINT,
+        ),
+        Protocol(
+            "cvpr25@1",
+            "The CVPR 2025 interactive challenge: a box and 5 clicks per class, all classes at once, as its script does.",
+            cvpr25_challenge.METRICS,
+            rounds=cvpr25_challenge.CLICKS,
+            aggregation=_CASES,
+            rows=cvpr25_challenge.ROWS,
+            joint=cvpr25_challenge.JOINT,
+            misses="keep",
+            numbers=cvpr25_challenge.NUMBERS,
+        ),
+        Protocol(
+            "cvpr25-fixed@1",
+            "The CVPR 2025 interactive challenge with what is odd about its script mended.",
+            cvpr25_challenge.FIXED_METRICS,
+            rounds=cvpr25_challenge.CLICKS,
+            aggregation=_CASES,
+            rows=cvpr25_challenge.FIXED_ROWS,
+            joint=cvpr25_challenge.JOINT,
+            misses="keep",
+            numbers=cvpr25_challenge.FIXED_NUMBERS,
         ),
         Protocol(
             "superpixels@1",

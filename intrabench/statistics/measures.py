@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Literal
 
 import numpy as np
 import polars as pl
 
 from intrabench.metrics.base import Best
 from intrabench.specs import build, parse, switch
-from intrabench.statistics import curves, davis_curves
+from intrabench.statistics import curves, cvpr25, davis_curves
 from intrabench.statistics.scores import FailurePolicy, metric, scores
 from intrabench.statistics.steps import Steps, steps
 
 
-class Measure(Protocol):
+class Measure(ABC):
     """A summary: one number per session. `metric` is the name of the metric of its rounds."""
 
     best: ClassVar[Best]
+    metric: str
 
     @property
-    def metric(self) -> str: ...
-
-    @property
+    @abstractmethod
     def description(self) -> str:
         """The summary in words, for the headings of tables."""
-        ...
 
+    @abstractmethod
     def of(self, played: Steps) -> pl.DataFrame:
         """`scores` with this number as `value`."""
-        ...
+
+    def measured(self, rows: pl.DataFrame, policy: FailurePolicy | None) -> pl.DataFrame:
+        """The same from rows."""
+        return self.of(steps(rows, self.metric, policy))
 
 
 @dataclass(frozen=True)
-class Area:
+class Area(Measure):
     """`curves.auc` over a budget."""
 
     best: ClassVar[Best] = "high"
@@ -51,22 +54,64 @@ class Area:
 
 
 @dataclass(frozen=True)
-class ChallengeArea:
-    """`curves.cvpr25_auc`."""
+class ChallengeFinal(Measure):
+    """The score after the last click of the challenge.
+
+    above: it is 0 unless the mean Dice of all targets of the case is above this in the round (0: no rule). missing:
+    what a step without an answer counts, the worst value or the answer before; then cases without any answer are left
+    out.
+    """
 
     best: ClassVar[Best] = "high"
     metric: str = "dice"
+    above: float = switch(0.0)
+    missing: Literal["worst", "previous"] = switch("worst")
 
     @property
     def description(self) -> str:
-        return f"area under {self.metric} of rounds 1 to 5, 0 to 4, as in the CVPR 2025 challenge"
+        return f"{self.metric} after click {cvpr25.STEPS}{self._rules}, as in the CVPR 2025 challenge"
+
+    @property
+    def _rules(self) -> str:
+        gate = f" where the case's Dice is above {self.above:g}, else 0" if self.above else ""
+        return gate + ("; a missing answer is the one before" if self.missing == "previous" else "")
 
     def of(self, played: Steps) -> pl.DataFrame:
-        return curves.cvpr25_auc(played)
+        return played.scored(played.at("round", cvpr25.STEPS))
+
+    def measured(self, rows: pl.DataFrame, policy: FailurePolicy | None) -> pl.DataFrame:
+        """By the rules of the challenge for missing answers, and for NSD."""
+        known = rows
+        if self.missing == "previous":
+            rows = cvpr25.with_answers_before(rows)
+        if self.above:
+            rows = cvpr25.above(rows, metric(self.metric).column, self.above, policy)
+        found = super().measured(rows, policy)
+        if self.missing == "worst":
+            return found
+        failed = found.select("session").join(cvpr25.failures(known), on="session", how="left", maintain_order="left")
+        value = pl.when(~failed["all"]).then("value")
+        return found.with_columns(value=value, failed=failed["any"] & ~found["not_applicable"])
 
 
 @dataclass(frozen=True)
-class ClicksArea:
+class ChallengeArea(ChallengeFinal):
+    """`curves.cvpr25_auc`, by the same rules."""
+
+    first: int = switch(1)
+
+    @property
+    def description(self) -> str:
+        last = cvpr25.STEPS
+        area = f"area under {self.metric} of rounds {self.first} to {last}, 0 to {last - self.first}"
+        return f"{area}{self._rules}, as in the CVPR 2025 challenge"
+
+    def of(self, played: Steps) -> pl.DataFrame:
+        return curves.cvpr25_auc(played, self.first)
+
+
+@dataclass(frozen=True)
+class ClicksArea(Measure):
     """`curves.rclicks_auc`."""
 
     best: ClassVar[Best] = "high"
@@ -81,7 +126,7 @@ class ClicksArea:
 
 
 @dataclass(frozen=True)
-class DavisArea:
+class DavisArea(Measure):
     """`davis_curves.davis_auc`; seconds: per object."""
 
     best: ClassVar[Best] = "high"
@@ -99,7 +144,7 @@ class DavisArea:
 
 
 @dataclass(frozen=True)
-class DavisAt:
+class DavisAt(Measure):
     """`davis_curves.davis_at`."""
 
     best: ClassVar[Best] = "high"
@@ -116,7 +161,7 @@ class DavisAt:
 
 
 @dataclass(frozen=True)
-class Clicks:
+class Clicks(Measure):
     """`curves.noc`."""
 
     best: ClassVar[Best] = "low"
@@ -154,7 +199,7 @@ class Failures(Clicks):
 
 
 @dataclass(frozen=True)
-class Regressions:
+class Regressions(Measure):
     """`curves.drops` of more than a margin; sessions without corrections are left out."""
 
     best: ClassVar[Best] = "low"
@@ -178,6 +223,7 @@ class Regressions:
 SUMMARIES: dict[str, type[Measure]] = {
     "auc": Area,
     "cvpr25_auc": ChallengeArea,
+    "cvpr25_final": ChallengeFinal,
     "rclicks_auc": ClicksArea,
     "davis_auc": DavisArea,
     "davis_at": DavisAt,
@@ -235,4 +281,4 @@ def measured(
     if found is None:
         return scores(rows, spec, round, policy)
     played = rows if round is None else rows.filter(pl.col("round") <= round)
-    return found.of(steps(played, found.metric, policy))
+    return found.measured(played, policy)
