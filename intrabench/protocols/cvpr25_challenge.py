@@ -46,8 +46,8 @@ ROWS = (
         "Box and 5 clicks",
         1,
         "box_middle:widen=5,start=file+click_component:error=any,depth=voxel",
-        None,
-        "box3d",
+        None,  # of both dimensions; "point": whoever takes clicks, for a box can be converted
+        "point",
         "What the script does oddly is done here, too. " + " ".join(ODD) + " Once all classes are right, nobody clicks and "
         "the last answer counts for the steps that are left; the script asks the model again, with nothing new. "
         "cvpr25-fixed@1 mends all but the choice among equally deep voxels.",
@@ -58,8 +58,8 @@ FIXED_ROWS = (
         "Box and 5 clicks, mended",
         1,
         "box_volume+click_component:error=one_sign,depth=mm",
-        None,
-        "box3d",
+        None,  # of both dimensions; "point": whoever takes clicks, for a box can be converted
+        "point",
         "As cvpr25@1, but: the box is that of the whole class, in every case; missed and surplus voxels are errors apart; "
         "depth is in mm; NSD takes the spacing of the scan and always counts; the areas include the box and go from 0 to "
         "5; a step without an answer counts as 0, and so does a case without any.",
