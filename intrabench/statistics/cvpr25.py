@@ -27,9 +27,12 @@ def with_answers_before(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def failures(rows: pl.DataFrame) -> pl.DataFrame:
-    """`session`, whether `any` of its steps failed, and whether `all` did: of such a case the script writes no line."""
-    failed = pl.col("status").is_in(FAILED)
-    return rows.group_by("session").agg(failed.any().alias("any"), failed.all().alias("all"))
+    """`session`, whether `any` of its steps failed, and whether `all` did: of such a case the script writes no line.
+
+    Steps in which the model was not asked, before the user had given anything, are none.
+    """
+    failed, asked = pl.col("status").is_in(FAILED), pl.col("interactions") > 0
+    return rows.group_by("session").agg(failed.any().alias("any"), (failed | ~asked).all().alias("all"))
 
 
 def above(rows: pl.DataFrame, column: str, least: float, policy: FailurePolicy | None = None) -> pl.DataFrame:

@@ -90,8 +90,8 @@ class ChallengeFinal(Measure):
         if self.missing == "worst":
             return found
         failed = found.select("session").join(cvpr25.failures(known), on="session", how="left", maintain_order="left")
-        value = pl.when(~failed["all"]).then("value")
-        return found.with_columns(value=value, failed=failed["any"] & ~found["not_applicable"])
+        value = pl.when(~(failed["all"] & failed["any"])).then("value")
+        return found.with_columns(value=value, failed=failed["any"])
 
 
 @dataclass(frozen=True)
