@@ -80,8 +80,8 @@ def _check_boxes(boxes: Any, name: str, volume: Volume) -> None:
     for box in boxes or ():
         if len(box) != 6 or intersection(box, whole) != box:
             raise IntraBenchError(
-                f"{name} has the box {box}, expected a half-open one (z0, y0, x0, z1, y1, x1) inside the image of shape "
-                f"{volume.shape}; put both on one grid"
+                f"{name} has the box {box}, expected a half-open one (z0, y0, x0, z1, y1, x1) inside the image "
+                f"of shape {volume.shape}; put both on one grid"
             )
 
 

@@ -77,7 +77,7 @@ def deepest_voxel(part: Mask, spacing_mm: tuple[float, float, float]) -> NDArray
     deepest = _on_blocks(part, margins, spacing_mm) if prod(sides) > LARGEST else _deepest(part, spacing_mm)
     voxels = np.flatnonzero(deepest)
     chosen = voxels[np.random.RandomState(SEED).choice(len(voxels))]
-    return np.array(np.unravel_index(chosen, deepest.shape)) + part.start
+    return np.array(np.unravel_index(chosen, deepest.shape), dtype=np.intp) + np.asarray(part.start, dtype=np.intp)
 
 
 def _deepest(part: Mask, spacing_mm: tuple[float, float, float]) -> NDArray[np.bool_]:

@@ -119,7 +119,7 @@ PROTOCOLS: dict[str, Protocol] = {
         ),
         Protocol(
             "cvpr25@1",
-            "The CVPR 2025 interactive challenge: a box and 5 clicks per class, all classes at once, as its script does.",
+            "The CVPR 2025 interactive challenge as its script plays it: a box and 5 clicks per class, all at once.",
             cvpr25_challenge.METRICS,
             rounds=cvpr25_challenge.CLICKS,
             aggregation=_CASES,

@@ -69,12 +69,12 @@ class ChallengeFinal(Measure):
 
     @property
     def description(self) -> str:
-        return f"{self.metric} after click {cvpr25.STEPS}{self._rules}, as in the CVPR 2025 challenge"
+        return f"{self.metric} after click {cvpr25.STEPS}{self._rules}"
 
     @property
     def _rules(self) -> str:
-        gate = f" where the case's Dice is above {self.above:g}, else 0" if self.above else ""
-        return gate + ("; a missing answer is the one before" if self.missing == "previous" else "")
+        gate = f", 0 unless the case's Dice is above {self.above:g}" if self.above else ""
+        return gate + (", a missing answer is the one before" if self.missing == "previous" else "")
 
     def of(self, played: Steps) -> pl.DataFrame:
         return played.scored(played.at("round", cvpr25.STEPS))
@@ -96,15 +96,17 @@ class ChallengeFinal(Measure):
 
 @dataclass(frozen=True)
 class ChallengeArea(ChallengeFinal):
-    """`curves.cvpr25_auc`, by the same rules."""
+    """`curves.cvpr25_auc`, by the same rules. first: the round with which it begins."""
 
     first: int = switch(1)
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.first < cvpr25.STEPS:
+            raise ValueError(f"first={self.first}, expected a round from 0 to {cvpr25.STEPS - 1}")
+
     @property
     def description(self) -> str:
-        last = cvpr25.STEPS
-        area = f"area under {self.metric} of rounds {self.first} to {last}, 0 to {last - self.first}"
-        return f"{area}{self._rules}, as in the CVPR 2025 challenge"
+        return f"area under {self.metric} of rounds {self.first} to {cvpr25.STEPS}, 0 to 4{self._rules}"
 
     def of(self, played: Steps) -> pl.DataFrame:
         return curves.cvpr25_auc(played, self.first)

@@ -1,4 +1,4 @@
-"""What is odd about the official script, and about its files: equal to the golden data, or as docs/challenges.md says."""
+"""What is odd about the official script and its files: equal to the golden data, or as docs/challenges.md says."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def reported(rows: pl.DataFrame, protocol: str = "cvpr25@1") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("case", "kind"), [("e3_dsc_exactly_0.2", "fixed"), ("e4c_c_order_twin", "empty"), ("e6_tolerance_inclusive", "fixed")]
+    ("case", "kind"),
+    [("e3_dsc_exactly_0.2", "fixed"), ("e4c_c_order_twin", "empty"), ("e6_tolerance_inclusive", "fixed")],
 )
 def test_equal_to_the_script(tmp_path: Path, data: Path, case: str, kind: str) -> None:
     rows, turns = run(tmp_path, case, kind)

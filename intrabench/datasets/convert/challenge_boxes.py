@@ -50,8 +50,8 @@ def first_boxes(rows: Sequence[Any], where: str) -> list[Box]:
 
 
 def _box(row: Any, where: str) -> Box:
-    values = [row.get(name) for name in FIELDS] if isinstance(row, Mapping) else list(row)
-    if len(values) != len(FIELDS) or any(value is None or value != int(value) for value in values):
+    values: list[Any] = [row.get(name) for name in FIELDS] if isinstance(row, Mapping) else list(row)
+    if len(values) != len(FIELDS) or not all(isinstance(value, int | float) and value % 1 == 0 for value in values):
         raise IntraBenchError(
             f"{where} has a box {str(row)[:80]}, expected the numbers {', '.join(FIELDS)}; export it again, or without "
             "boxes"

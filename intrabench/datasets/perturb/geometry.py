@@ -51,7 +51,10 @@ class Geometry(Perturbation):
         return found.reshape(volume.array.shape)
 
     def moved(self, target: Target) -> Target:
-        """The target, what it ignores, and strokes where they are then; parts may leave the image, boxes do not go along."""
+        """The target, what it ignores, and strokes of people where they are then; parts may leave the image.
+
+        First boxes do not go along.
+        """
         origin = _Origin.of(self, target.shape, target.spacing_mm)
         return replace(
             target,
