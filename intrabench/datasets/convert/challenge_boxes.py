@@ -30,11 +30,11 @@ def unpickled(npy: bytes) -> Sequence[Any]:
     file = io.BytesIO(npy)
     version = np.lib.format.read_magic(file)
     reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    reader(file)
+    shape = reader(file)[0]
     found = _Plain(file).load()
     entries = found.entries if isinstance(found, _Array) else found
-    if len(entries) == 1 and isinstance(entries[0], list):
-        entries = entries[0]  # a list in an array without axes
+    if shape == ():
+        (entries,) = entries
     return [_plain(entry) for entry in entries]
 
 
