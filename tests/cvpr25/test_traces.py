@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import shutil
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import intrabench
 from intrabench.protocols import PROTOCOLS
-from intrabench.results.parts import read_turns
+from intrabench.protocols.cvpr25_challenge import ODD
+from intrabench.results.parts import read_rows, read_turns
 from intrabench.statistics.measures import measured
+from tests.conftest import Said
 from tests.cvpr25.golden import CASES, Stub, clicks_of, traces
 
 PREDICTORS = ("boxballs", "empty", "gtfrom3", "refine")
@@ -70,3 +76,62 @@ def test_what_is_reported(played: Played, head: str, spec: str, predictor: str) 
     for case, value in found.iter_rows():
         assert value == pytest.approx(traces()[case, predictor]["final"][head], abs=EXACT)
     assert found.height == 5
+
+
+def test_the_table_has_what_the_challenge_reports(tmp_path: Path, data: Path) -> None:
+    for predictor in ("boxballs", "refine"):
+        intrabench.run(
+            Stub(kind=predictor),  # type: ignore[arg-type]
+            dataset=str(CASES),
+            cases="d*",
+            protocol="cvpr25@1",
+            out=tmp_path,
+            progress=False,
+        )
+    found = intrabench.table(tmp_path, protocol="cvpr25@1", by="model").sort("model")
+    assert found["sessions"].to_list() == [11, 11]
+    for predictor, row in zip(("boxballs", "refine"), found.to_dicts(), strict=True):
+        finals = [run["final"] for (_, who), run in traces().items() if who == predictor]
+        for head, _ in PROTOCOLS["cvpr25@1"].numbers:
+            assert row[head] == pytest.approx(np.mean([final[head] for final in finals]), abs=EXACT)
+
+
+def test_both_protocols_side_by_side(say: Callable[..., Said], tmp_path: Path) -> None:
+    for name in ("d1_thin_aniso", "d5_no_box"):
+        shutil.copy(CASES / f"{name}.npz", tmp_path)
+    for protocol in ("cvpr25@1", "cvpr25-fixed@1"):
+        said = say("run", "--protocol", protocol, "--model", "random_walker", "--dataset", str(tmp_path))
+        assert said.code == 0, said.err
+    said = say("table", "--protocol", "cvpr25@1,cvpr25-fixed@1", "--csv")
+    lines = {line["protocol"]: line for line in csv.DictReader(io.StringIO(said.out))}
+    assert lines.keys() == {"cvpr25@1", "cvpr25-fixed@1"}
+    assert [line["sessions"] for line in lines.values()] == ["3", "3"]
+    rows = read_rows(Path("intrabench-results"))
+    for protocol, line in lines.items():
+        one = rows.filter(protocol=protocol)
+        each = one.filter(pl.col("round") == pl.col("round").max().over("session"))
+        dice = each.group_by("case").agg(pl.col("dice").mean())["dice"].mean()
+        assert float(line["DSC_Final"]) == pytest.approx(dice, abs=1e-3)
+        assert 0 < float(line["NSD_AUC"]) <= 4
+    waited = rows.filter(pl.col("interactions") == 0).select("protocol", "case", "round").unique().rows()
+    assert waited == [("cvpr25@1", "d5_no_box", 0)]
+    assert "DSC_AUC" in say("table", "--protocol", "cvpr25-fixed@1").out
+    assert "DSC_AUC" not in say("table", "--protocol", "cvpr25@1", "--metric", "dice").out
+    assert "DSC_AUC" not in say("table", "--protocol", "cvpr25@1", "--per-round").out
+    refused = say("table", "--protocol", "cvpr25@1", "--aggregation", "pooled")
+    assert refused.code == 2
+    assert "cannot be combined with --aggregation" in refused.err
+    unknown = say("table", "--protocol", "cvpr25@1,cvpr25@2")
+    assert unknown.code == 2
+    assert "has no results of protocol 'cvpr25@2', did you mean 'cvpr25@1'?" in unknown.err
+
+
+def test_info_tells_what_is_odd(say: Callable[..., Said]) -> None:
+    said = say("info", "cvpr25@1")
+    told = " ".join(said.out.split())
+    for sentence in ODD:
+        assert sentence in told
+    assert "targets of a case: played together, others=ignore,overlap=score" in said.out
+    assert "NSD_Final cvpr25_final:metric='nsd:spacing=xyz',above=0.2,missing=previous (nsd:spacing=xyz after" in told
+    fixed = " ".join(say("info", "cvpr25-fixed@1").out.split())
+    assert "missed and surplus voxels are errors apart; depth is in mm" in fixed
