@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from intrabench.prompts import Prompts as Prompts
     from intrabench.prompts import Scribble as Scribble
     from intrabench.prompts import Turn as Turn
+    from intrabench.prompts import Wait as Wait
     from intrabench.prompts import box3d as box3d
     from intrabench.prompts import boxes as boxes
     from intrabench.prompts import points as points
@@ -110,7 +111,7 @@ _PLACES = {
     "prompters.slices": ("tight_box",),
     "prompters.user": ("JointTurns", "Turns", "User", "Users"),
     "prompts": (
-        *("Click", "Derived", "DrawBox2D", "DrawBox3D", "DrawScribble", "MarkExtent"),
+        *("Click", "Derived", "DrawBox2D", "DrawBox3D", "DrawScribble", "MarkExtent", "Wait"),
         *("Prompts", "Scribble", "Turn", "box3d", "boxes", "points"),
     ),
     "specs": ("switch",),
