@@ -74,16 +74,14 @@ class Session:
         self._scorer = scorer
         self._unsettled: list[tuple[dict[str, Any], Scoring, Future[None] | None]] = []  # with the row of each
         self.request: Request | None = None
-        self._state = State()
-        self._clock = Clock()
+        self._state, self._clock = State(), Clock()
         self._number = 0
         self._round: Round | None = None
         self._asked_s = 0.0
         self.claim = Claim.none()
         self.turn: Turn | None = None
-        self.asked = False
+        self.asked = self.ended = False
         self._scoring: tuple[Mask, Scoring, Future[None] | None] | None = None  # the newest, and of what
-        self.ended = False
         self._hash = hashlib.sha256()
         self._prompter = prompter
         self.user = User(target, dataset, seed, image, prompter.spec, self._clock, self._state.given)
@@ -120,8 +118,7 @@ class Session:
         for row, scoring, _ in self._unsettled:
             scores = scoring.scores()
             row |= scores.columns
-            problems = [f"metric {column}: {reason}" for column, reason in scores.problems.items()]
-            row["error"] = "; ".join([*filter(None, [row["error"]]), *problems])
+            row["error"] = "; ".join(filter(None, [row.get("error", ""), scores.told]))
             self._problems |= set(scores.problems.items())
         self._unsettled.clear()
 
@@ -172,10 +169,10 @@ class Session:
 
     def _miss(self, status: str, message: str) -> None:
         """An answer is missing: the session ends, or goes on with the last one and a failed row."""
-        if self.protocol.misses == "end" or self._round is None:
-            self._end(status, message)
-        else:
+        if self._round is not None and self.protocol.misses == "keep":
             self._round.failure = self._round.failure or (status, message)
+        else:
+            self._end(status, message)
 
     @property
     def shown(self) -> Mask:
@@ -309,7 +306,8 @@ class Session:
         assert self._round is not None
         state, turn = self._state, self.turn
         if others is not None:
-            turn = together(turn, others if self.abilities.dims == 3 else on_slices(others, self._slices))
+            prompted = frozenset(z for one in self.given for z in one.prompts.slices())
+            turn = together(turn, others if self.abilities.dims == 3 else on_slices(others, prompted))
         earlier = () if turn.afresh else counting(state.taken)
         taken, notes = adapt(
             turn, self.abilities, state.mask, first=len(state.taken) == 0, earlier=earlier, strict=self.strict
@@ -322,11 +320,6 @@ class Session:
         """The turns and the answer so far, as the model gets them."""
         state = self._state
         return Request(self.key, tuple(state.taken), state.shown, state.memory, scores)
-
-    @property
-    def _slices(self) -> frozenset[int]:
-        """The slices with a prompt for this target."""
-        return frozenset(z for turn in self.given for z in turn.prompts.slices())
 
     def _log(self, turn: Turn) -> None:
         self._state.given.append(turn)
@@ -344,6 +337,7 @@ class Session:
     def close_round(self, last: bool, enough: bool) -> None:
         """Write the row of the round that was measured; the session ends with the last one, or if it is enough."""
         assert self._scoring is not None
+        assert self._round is not None
         _, scoring, future = self._scoring
         row = dict[str, Any]()
         self._unsettled.append((row, scoring, future))
@@ -351,10 +345,8 @@ class Session:
         reached = more and enough
         if reached or not more:
             self._close_dialogue()  # what it raises is the failure of this round
-        status, error = "stopped" if reached else "ok" if self._state.mask.any() else "empty", ""
-        if self._round is not None and self._round.failure is not None:
-            status, error = self._round.failure
-        self._write_row(row, status, error, dict.fromkeys(scoring.columns), ended=last or reached)
+        outcome = self._round.outcome(self._state.mask, reached)
+        self._write_row(row, *outcome, dict.fromkeys(scoring.columns), ended=last or reached)
         if more and not reached:
             self._number, self._round = self._number + 1, None
         else:
@@ -382,7 +374,6 @@ class Session:
         assert self._round is not None
         if self.keep_masks:
             self.masks.append(self._state.mask)
-        effort = self._state.effort
         row |= {
             "session": self.key,
             "round": self._number,
@@ -391,9 +382,7 @@ class Session:
             "ended": ended,
             "prompts_hash": self._hash.hexdigest()[:16],
             "adapted": "" if status == "not_applicable" else ",".join(sorted(self._round.adapted | self.user.told())),
-            "interactions": effort.interactions,
-            "dof": effort.dof,
-            "seconds_human": effort.seconds,
+            **self._state.effort.columns,
             **scores,
             **vars(self._round.timings),
         }

@@ -13,6 +13,8 @@ from intrabench.statistics.scores import FailurePolicy, valued
 STEPS = 5
 """The rounds of clicks, after that of the box."""
 
+_MISSED = pl.col("status").is_in(FAILED) & pl.col("pred_voxels").is_not_null()
+"""A step without an answer, after which the session went on; its row has the scores of the answer before."""
 _TOGETHER = pl.coalesce("joint", "session")
 
 
@@ -21,18 +23,19 @@ def with_answers_before(rows: pl.DataFrame) -> pl.DataFrame:
 
     The official script scores the file that it finds, which is that of the step before; without any it scores zeros.
     """
-    missed = pl.col("status").is_in(FAILED) & pl.col("pred_voxels").is_not_null()
     again = pl.when(pl.col("pred_voxels") > 0).then(pl.lit("ok")).otherwise(pl.lit("empty"))
-    return rows.with_columns(status=pl.when(missed).then(again).otherwise("status"))
+    return rows.with_columns(status=pl.when(_MISSED).then(again).otherwise("status"))
 
 
 def failures(rows: pl.DataFrame) -> pl.DataFrame:
-    """`session`, whether `any` of its steps failed, and whether `all` did: of such a case the script writes no line.
+    """`session`, whether it has `failed` in any step, and whether it is `silent`: the model gave no answer at all.
 
-    Steps in which the model was not asked, before the user had given anything, are none.
+    Of a silent case the script writes no line. Steps in which nothing was asked, before the user had given anything,
+    do not matter; sessions that failed in other ways are not silent.
     """
-    failed, asked = pl.col("status").is_in(FAILED), pl.col("interactions") > 0
-    return rows.group_by("session").agg(failed.any().alias("any"), (failed | ~asked).all().alias("all"))
+    failed, unasked = pl.col("status").is_in(FAILED), pl.col("interactions") == 0
+    silent = (_MISSED | (unasked & ~failed)).all() & _MISSED.any()
+    return rows.group_by("session").agg(failed=failed.any(), silent=silent)
 
 
 def above(rows: pl.DataFrame, column: str, least: float, policy: FailurePolicy | None = None) -> pl.DataFrame:

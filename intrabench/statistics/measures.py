@@ -89,9 +89,8 @@ class ChallengeFinal(Measure):
         found = super().measured(rows, policy)
         if self.missing == "worst":
             return found
-        failed = found.select("session").join(cvpr25.failures(known), on="session", how="left", maintain_order="left")
-        value = pl.when(~(failed["all"] & failed["any"])).then("value")
-        return found.with_columns(value=value, failed=failed["any"])
+        found = found.drop("failed").join(cvpr25.failures(known), on="session", how="left", maintain_order="left")
+        return found.with_columns(value=pl.when(~pl.col("silent")).then("value")).drop("silent")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from intrabench.models.base import Answer, Failure, JointAnswer, JointRequest, P
 from intrabench.play.joint import Joint
 from intrabench.play.lockstep import play
 from intrabench.play.session import Session
+from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Abilities, Click, Prompts, Turn, Wait, points
 from intrabench.protocols import Protocol, protocol
 from intrabench.protocols.joint import JointRules
@@ -122,3 +123,19 @@ def test_joint_sessions_go_on_too(whole: bool) -> None:
         assert [request.memory for request in stub.asked if isinstance(request, JointRequest)] == [None, 2, 2]
     else:
         assert outcome(each[1]) == first
+
+
+def test_what_the_prompter_raises_at_the_end_is_told_beside_scores() -> None:
+    """The row of the round is then another one than that whose scores were begun."""
+
+    class Stubborn(Scripted):
+        def interact(self, user: User) -> Turns:
+            try:
+                yield CLICK
+                yield CLICK
+            except GeneratorExit as end:
+                raise RuntimeError("lost the mouse") from end
+
+    one = Session("s", make_target(TRUTH), Stubborn(), VOLUMES, KEEP, rounds=0)
+    play([one], Listed(HALF))
+    assert outcome(one) == [("error", 0, "prompter: RuntimeError: lost the mouse")]

@@ -100,6 +100,8 @@ def test_a_failure_that_ended_a_session_is_no_missing_step() -> None:
     ended = made.rows({"round": 1, "status": "error", "dice": 0.0, "pred_voxels": None, "interactions": 4.0})
     rows = pl.concat([made.rows({"round": 0, "dice": 0.5, "pred_voxels": 50, "ended": False}), ended])
     assert values(rows, "cvpr25_auc:missing=previous") == near(0)
+    alone = made.rows({"target": "*", "label": "", "status": "error", "dice": 0.0, "interactions": 0.0})
+    assert values(alone, "cvpr25_auc:missing=previous") == near(0), "a case that could not be prepared"
 
 
 def test_in_words() -> None:
