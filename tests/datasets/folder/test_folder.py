@@ -231,7 +231,7 @@ def test_two_folders_of_one_name_are_kept_apart(tmp_path: Path, data: Path) -> N
     assert len(found(first, "c1")) == 3
     assert len(found(second, "c1")) == 1
     assert len(found(first, "c1")) == 3
-    assert len(list(data.glob("cases/lab-3-*/c1"))) == 2
+    assert len(list(data.glob("cases/lab-2-*/c1"))) == 2
 
 
 def test_what_changes_is_converted_anew(tmp_path: Path) -> None:

@@ -225,6 +225,7 @@ def test_cvpr_npz(tmp_path: Path) -> None:
             assert np.array_equal(target.mask.to_array(target.shape), value == DRAWN.T)
         boxes = [target.boxes for target in scene.targets()]
         assert boxes == [((1, 1, 1, 2, 5, 2),), ((1, 1, 1, 3, 5, 2),), ((1, 1, 1, 4, 5, 2),)]
+        assert dataset.version == "3", "cases that were stored without their boxes are converted again"
         assert scene.problems() == []
 
 
