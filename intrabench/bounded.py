@@ -227,21 +227,34 @@ class Arrays(Mapping[str, NDArray[Any]]):
         _, shape, dtype = self._header(self._members[name])
         return shape, dtype
 
-    def _header(self, info: zipfile.ZipInfo) -> tuple[int, tuple[int, ...], np.dtype[Any]]:
-        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise ValueError(f"{info.filename} is packed in another way than numpy packs")
-        with self._zip.open(info) as stream:
-            return _described(stream.read(LONGEST_HEADER))
-
     def __getitem__(self, name: str) -> NDArray[Any]:
         info = self._members[name]
         begin, shape, dtype = self._header(info)
-        stored = min(info.compress_size, self._path.stat().st_size)
-        believe(self._path, info.file_size, stored, info.compress_type == zipfile.ZIP_DEFLATED)
+        self._check_packed(info)
         believe(self._path, math.prod(shape) * dtype.itemsize, info.file_size - begin, packed=False)
         with self._zip.open(info) as stream:
             array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
         return array
+
+    def stored(self, name: str) -> bytes:
+        """An array as it is stored, an ``.npy`` file, for whoever reads one of objects."""
+        info = self._members[name]
+        self._check_packed(info)
+        return self._zip.read(info)
+
+    def _check_packed(self, info: zipfile.ZipInfo) -> None:
+        self._check_kind(info)
+        stored = min(info.compress_size, self._path.stat().st_size)
+        believe(self._path, info.file_size, stored, info.compress_type == zipfile.ZIP_DEFLATED)
+
+    def _header(self, info: zipfile.ZipInfo) -> tuple[int, tuple[int, ...], np.dtype[Any]]:
+        self._check_kind(info)
+        with self._zip.open(info) as stream:
+            return _described(stream.read(LONGEST_HEADER))
+
+    def _check_kind(self, info: zipfile.ZipInfo) -> None:
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ValueError(f"{info.filename} is packed in another way than numpy packs")
 
 
 def npy(path: Path) -> NDArray[Any]:

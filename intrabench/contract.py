@@ -38,15 +38,8 @@ FROZEN = {"Metric", "PartitionMetric", "Refinement", "Modifier", "Superpixels", 
 
 TAKEN = {
     "a summary of sessions": (
-        "auc",
-        "cvpr25_auc",
-        "autopet5_auc",
-        "rclicks_auc",
-        "davis_auc",
-        "davis_at",
-        "noc",
-        "nof",
-        "regressions",
+        *("auc", "cvpr25_auc", "cvpr25_final", "autopet5_auc", "rclicks_auc", "davis_auc", "davis_at"),
+        *("noc", "nof", "regressions"),
     ),
     "machine time": ("seconds", "machine_s"),
     "a column of tables": ("value", "failed", "not_applicable"),

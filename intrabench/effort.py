@@ -28,6 +28,11 @@ class Effort:
     dof: float = 0.0
     seconds: float = 0.0
 
+    @property
+    def columns(self) -> dict[str, float]:
+        """The columns of a row, in the order of `TABLES`."""
+        return {"interactions": self.interactions, "dof": self.dof, "seconds_human": self.seconds}
+
     def __add__(self, other: Effort) -> Effort:
         return Effort(self.interactions + other.interactions, self.dof + other.dof, self.seconds + other.seconds)
 

@@ -40,7 +40,8 @@ class Target:
 
     `ignore` marks voxels that metrics do not count; `siblings` are the other targets of the case. scribbles: strokes
     with which people began to segment it, of one person after the other, where the data set has them. person: who drew
-    it, where each of several people drew the whole image.
+    it, where each of several people drew the whole image. boxes: the 3D boxes with which its segmentation is to begin,
+    where the data set says that; empty: with none.
     """
 
     case: str
@@ -53,6 +54,7 @@ class Target:
     siblings: Sequence[TargetInfo] = ()
     scribbles: tuple[tuple[Scribble, ...], ...] = ()
     person: str = ""
+    boxes: tuple[Box, ...] | None = None
 
     @property
     def id(self) -> str:
@@ -77,6 +79,8 @@ class Target:
         for person, strokes in enumerate(self.scribbles):
             for stroke in strokes:
                 content.update(repr((person, stroke.label, stroke.points.tolist())).encode())
+        if self.boxes is not None:
+            content.update(repr(("boxes", *self.boxes)).encode())
         return TargetInfo(
             self.label,
             self.instance,

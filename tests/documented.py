@@ -20,6 +20,7 @@ from intrabench.cli.main import app
 from intrabench.cli.weights import weights_id
 from intrabench.metrics.known import metric
 from intrabench.protocols import chosen_rows, protocol, stopping
+from intrabench.reporting.table import protocols_of
 from tests.conftest import get_command
 
 ROOT = Path(__file__).parents[1]
@@ -108,7 +109,7 @@ def _check_values(command: str, values: dict[str, Any], results: Path) -> None:
         "dataset": intrabench.dataset,
         "refine": lambda spec: intrabench.prompter(f"box_slice+{spec}"),
         "hand": lambda spec: spec.endswith(".toml") or intrabench.prompter(f"box_slice+hand:{spec}"),
-        "protocol": protocol,
+        "protocol": lambda words: [protocol(one) for one in protocols_of(words)],
         "only": lambda glob: chosen_rows(protocol(values["protocol"]), [glob]),
         "stop": lambda words: stopping(protocol("basic@1"), words),
         "metric": metric if command == "run" else lambda spec: intrabench.table(results, metric=spec),

@@ -31,7 +31,7 @@ Plugins: TypeAlias = str | Path | Iterable[str | Path]
 def table(
     out: Folder = None,
     *,
-    metric: MetricLike = "dice",
+    metric: MetricLike = "",
     round: int | None = None,
     per_round: bool = False,
     by: str | Sequence[str] = "",
@@ -49,7 +49,8 @@ def table(
 ) -> pl.DataFrame:
     """Effort against a metric: by default a line per prompter and model, and a column per data set.
 
-    round: number of corrections after which to read the state; None: the last. by, columns: columns whose values define
+    metric: empty is dice, or what the protocol reports that is asked for. round: number of corrections after which to
+    read the state; None: the last. by, columns: columns whose values define
     lines and columns. The others are those of ``intrabench table``. The frame has every column; `intrabench table`
     leaves out what is the same in all lines.
 
@@ -61,7 +62,7 @@ def table(
     from intrabench.reporting.make_table import make_table
 
     _add(plugin)
-    given["metric"] = made_spec(metric)
+    given["metric"] = made_spec(metric) if metric else ""
     given["by"] = by if isinstance(by, str) else ",".join(by)
     folder = _folder(out)
     found = make_table(folder, **given)

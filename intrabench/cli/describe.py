@@ -42,8 +42,22 @@ def _protocol(preset: Protocol) -> str:
     rounds = f"{ROUNDS}, if a prompter corrects" if preset.rounds is None else preset.rounds
     facts = {"id": preset.id, "summary": preset.summary, "metrics": ", ".join(preset.metrics)}
     facts |= {"rounds of corrections": str(rounds), "stop rule": preset.stop.spec or "a perfect answer"}
-    lines = [f"{key}: {value}" for key, value in {**facts, "aggregation": preset.aggregation}.items()]
-    return "\n".join([*lines, *_models(preset.models), *_rows(preset.rows)])
+    facts |= {"aggregation": preset.aggregation}
+    facts |= {"targets of a case": f"played together, {preset.joint.spec}"} if preset.joint else {}
+    facts |= {"missing answers": "a failed row each; the session goes on"} if preset.misses == "keep" else {}
+    lines = [f"{key}: {value}" for key, value in facts.items()]
+    return "\n".join([*lines, *_numbers(preset.numbers), *_models(preset.models), *_rows(preset.rows)])
+
+
+def _numbers(numbers: Sequence[tuple[str, str]]) -> list[str]:
+    """A line for each number that the protocol reports."""
+    if not numbers:
+        return []
+    from intrabench.statistics.measures import described
+
+    width = max(len(head) for head, _ in numbers)
+    lines = (f"  {head:<{width}}  {described(spec)}" for head, spec in numbers)
+    return ["", "numbers (intrabench table --protocol, without --metric):", *lines]
 
 
 def _models(models: Sequence[str]) -> list[str]:

@@ -23,7 +23,8 @@ Metric = Annotated[
     typer.Option(
         "--metric",
         help="A metric of `intrabench list metrics`; seconds (machine time); "
-        "auc, noc:threshold=0.9, nof, regressions, cvpr25_auc, rclicks_auc",
+        "auc, noc:threshold=0.9, nof, regressions, cvpr25_auc, rclicks_auc. Default: dice; "
+        "of tables of one protocol what that protocol reports",
         autocompletion=completes("metrics"),
     ),
 ]
@@ -41,7 +42,7 @@ def add_reports(app: typer.Typer) -> None:
 
 def table(
     out: Out = None,
-    metric: Metric = "dice",
+    metric: Metric = "",
     round: Round = None,
     per_round: Annotated[bool, flag("--per-round", help="A line per round, not only the last.")] = False,
     by: Annotated[str, typer.Option(help="Columns that define lines, e.g. model or model,prompter.")] = "",
@@ -49,7 +50,9 @@ def table(
     aggregation: How = "protocol",
     failed: Failed = "worst",
     empty: Empty = "worst",
-    protocol: Annotated[str, typer.Option(help="Only sessions of this protocol, e.g. rclicks@1.")] = "",
+    protocol: Annotated[
+        str, typer.Option(help="Only sessions of this protocol, e.g. rclicks@1, or of several, separated by commas.")
+    ] = "",
     groups: Annotated[bool, flag("--groups", help="Robustness to the position of clicks.")] = False,
     users: Annotated[bool, flag("--users", help="Real first clicks beside simulated ones.")] = False,
     interval: Annotated[bool, flag("--interval", help="Show the 95 % interval of every cell.")] = False,

@@ -55,6 +55,7 @@ def _fitted(volume: Volume, target: Target) -> Target:
             "put image and targets on one grid"
         )
     _check_scribbles(target.scribbles, name, volume)
+    _check_boxes(target.boxes, name, volume)
     return replace(target, mask=mask, ignore=ignore, shape=volume.shape, spacing_mm=volume.spacing_mm)
 
 
@@ -68,6 +69,19 @@ def _check_scribbles(scribbles: Any, name: str, volume: Volume) -> None:
         if not ((stroke.points >= 0) & (stroke.points < volume.shape)).all():
             raise IntraBenchError(
                 f"{name} has a scribble outside of the image of shape {volume.shape}; put both on one grid"
+            )
+
+
+def _check_boxes(boxes: Any, name: str, volume: Volume) -> None:
+    """Refuse first boxes that are none, or do not lie in the volume."""
+    if boxes is not None and not is_a(tuple[tuple[int, ...], ...], boxes):
+        raise WrongType(f"{name} has other boxes than a tuple of them: ((z0, y0, x0, z1, y1, x1), ...), or None")
+    whole: Box = (0, 0, 0, *volume.shape)
+    for box in boxes or ():
+        if len(box) != 6 or intersection(box, whole) != box:
+            raise IntraBenchError(
+                f"{name} has the box {box}, expected a half-open one (z0, y0, x0, z1, y1, x1) inside the image "
+                f"of shape {volume.shape}; put both on one grid"
             )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 KEPT = 8
 """For the distances to a target's surface this many times the memory of its mask is kept, until the target goes."""
 _TRUTHS: WeakKeyDictionary[Target, Surface] = WeakKeyDictionary()
+_SWAPPED: WeakKeyDictionary[Target, Target] = WeakKeyDictionary()
+"""The same targets with the spacing of z and x exchanged, whose surfaces are kept as well."""
 _ONE_AT_A_TIME = Lock()
 """Pairs of one target share its surface, and may be measured in several threads."""
 
@@ -96,6 +98,16 @@ class MaskPair:
                 kept = KEPT * self.target.mask.array.nbytes
                 truth = _TRUTHS[self.target] = Surface(self.truth, self.spacing_mm, kept)
             return surface_distances(truth, Surface(self.answer, self.spacing_mm))
+
+    @cached_property
+    def swapped(self) -> MaskPair:
+        """The same masks in a scan in which z has the spacing of x, and x that of z."""
+        with _ONE_AT_A_TIME:
+            target = _SWAPPED.get(self.target)
+            if target is None:
+                z, y, x = self.target.spacing_mm
+                target = _SWAPPED[self.target] = replace(self.target, spacing_mm=(x, y, z))
+        return MaskPair(target, self.given, self.image)
 
     @cached_property
     def image_array(self) -> NDArray[Any]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from intrabench.metrics.base import Metric
 from intrabench.metrics.mask_pair import MaskPair
+from intrabench.specs import switch
 
 
 @dataclass(frozen=True)
 class NormalisedSurfaceDice(Metric):
     """Normalised surface Dice: the share of both surfaces within a tolerance of the other, as DeepMind defines it.
 
-    Both empty: 1; one empty: 0.
+    Both empty: 1; one empty: 0. spacing: zyx is that of the scan; xyz takes the spacing of x for z and that of z for x,
+    as the CVPR 2025 challenge measures files that hold it as x, y, z.
     """
 
     name = "nsd"
@@ -20,6 +23,7 @@ class NormalisedSurfaceDice(Metric):
     default_column = "nsd_2mm"
 
     tolerance_mm: float = 2.0
+    spacing: Literal["zyx", "xyz"] = switch("zyx")
 
     def __post_init__(self) -> None:
         if not self.tolerance_mm >= 0:
@@ -29,9 +33,10 @@ class NormalisedSurfaceDice(Metric):
         """Share of both surfaces' area, 0 to 1."""
         from intrabench.metrics.parts.surface import surface_dice
 
-        return surface_dice(pair.surface_distances, self.tolerance_mm)
+        measured = pair if self.spacing == "zyx" else pair.swapped
+        return surface_dice(measured.surface_distances, self.tolerance_mm)
 
     @property
     def head(self) -> str:
         """What tables call it."""
-        return f"NSD, {self.tolerance_mm:g} mm"
+        return f"NSD, {self.tolerance_mm:g} mm" + (f", spacing as {self.spacing}" if self.spacing != "zyx" else "")

@@ -24,6 +24,11 @@ class Scores:
     columns: dict[str, float | int | None]
     problems: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def told(self) -> str:
+        """What went wrong, in one text; empty: nothing."""
+        return "; ".join(f"metric {column}: {reason}" for column, reason in self.problems.items())
+
 
 def score(target: Target, answer: Mask, metrics: Sequence[Metric], image: Volume | None = None) -> Scores:
     """Voxel counts, Dice and IoU, which every row has, and the columns of `metrics`, without the ignored voxels.

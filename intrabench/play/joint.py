@@ -67,7 +67,7 @@ class Joint:
         if self.whole:
             (answer,) = answers
             asked = [session for session in self.sessions if not session.ended]
-            self._memory = getattr(answer, "memory", None)
+            self._memory = getattr(answer, "memory", self._memory)
             places = [self.sessions.index(session) for session in asked]
             answers = tuple(shares(answer, places, len(self.sessions)))
         for session, answer in zip(asked, answers, strict=True):

@@ -74,8 +74,7 @@ class Session:
         self._scorer = scorer
         self._unsettled: list[tuple[dict[str, Any], Scoring, Future[None] | None]] = []  # with the row of each
         self.request: Request | None = None
-        self._state = State()
-        self._clock = Clock()
+        self._state, self._clock = State(), Clock()
         self._number = 0
         self._round: Round | None = None
         self._asked_s = 0.0
@@ -119,7 +118,7 @@ class Session:
         for row, scoring, _ in self._unsettled:
             scores = scoring.scores()
             row |= scores.columns
-            row["error"] = "; ".join(f"metric {column}: {reason}" for column, reason in scores.problems.items())
+            row["error"] = "; ".join(filter(None, [row.get("error", ""), scores.told]))
             self._problems |= set(scores.problems.items())
         self._unsettled.clear()
 
@@ -153,7 +152,7 @@ class Session:
             if isinstance(answer, Failure):
                 check_failure(answer)
                 self._round.timings.add(answer)
-                self._end(answer.status, legible(answer.message))
+                self._miss(answer.status, legible(answer.message))
                 return
             update = checked_update(answer, self.target.shape)
             self._round.timings.add(answer)
@@ -166,7 +165,14 @@ class Session:
         except NotApplicable as reason:
             self._end("not_applicable", in_words(reason))
         except Exception as error:  # a model of the user's own may answer anything
-            self._end("error", f"model: {in_words(error)}")
+            self._miss("error", f"model: {in_words(error)}")
+
+    def _miss(self, status: str, message: str) -> None:
+        """An answer is missing: the session ends, or goes on with the last one and a failed row."""
+        if self._round is not None and self.protocol.misses == "keep":
+            self._round.failure = self._round.failure or (status, message)
+        else:
+            self._end(status, message)
 
     @property
     def shown(self) -> Mask:
@@ -300,7 +306,8 @@ class Session:
         assert self._round is not None
         state, turn = self._state, self.turn
         if others is not None:
-            turn = together(turn, others if self.abilities.dims == 3 else on_slices(others, self._slices))
+            prompted = frozenset(z for one in self.given for z in one.prompts.slices())
+            turn = together(turn, others if self.abilities.dims == 3 else on_slices(others, prompted))
         earlier = () if turn.afresh else counting(state.taken)
         taken, notes = adapt(
             turn, self.abilities, state.mask, first=len(state.taken) == 0, earlier=earlier, strict=self.strict
@@ -313,11 +320,6 @@ class Session:
         """The turns and the answer so far, as the model gets them."""
         state = self._state
         return Request(self.key, tuple(state.taken), state.shown, state.memory, scores, label=self.target.label)
-
-    @property
-    def _slices(self) -> frozenset[int]:
-        """The slices with a prompt for this target."""
-        return frozenset(z for turn in self.given for z in turn.prompts.slices())
 
     def _log(self, turn: Turn) -> None:
         self._state.given.append(turn)
@@ -335,6 +337,7 @@ class Session:
     def close_round(self, last: bool, enough: bool) -> None:
         """Write the row of the round that was measured; the session ends with the last one, or if it is enough."""
         assert self._scoring is not None
+        assert self._round is not None
         _, scoring, future = self._scoring
         row = dict[str, Any]()
         self._unsettled.append((row, scoring, future))
@@ -342,8 +345,8 @@ class Session:
         reached = more and enough
         if reached or not more:
             self._close_dialogue()  # what it raises is the failure of this round
-        status = "stopped" if reached else "ok" if self._state.mask.any() else "empty"
-        self._write_row(row, status, "", dict.fromkeys(scoring.columns), ended=last or reached)
+        outcome = self._round.outcome(self._state.mask, reached)
+        self._write_row(row, *outcome, dict.fromkeys(scoring.columns), ended=last or reached)
         if more and not reached:
             self._number, self._round = self._number + 1, None
         else:
@@ -371,7 +374,6 @@ class Session:
         assert self._round is not None
         if self.keep_masks:
             self.masks.append(self._state.mask)
-        effort = self._state.effort
         row |= {
             "session": self.key,
             "round": self._number,
@@ -380,9 +382,7 @@ class Session:
             "ended": ended,
             "prompts_hash": self._hash.hexdigest()[:16],
             "adapted": "" if status == "not_applicable" else ",".join(sorted(self._round.adapted | self.user.told())),
-            "interactions": effort.interactions,
-            "dof": effort.dof,
-            "seconds_human": effort.seconds,
+            **self._state.effort.columns,
             **scores,
             **vars(self._round.timings),
         }

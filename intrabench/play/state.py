@@ -40,6 +40,11 @@ class Round:
     timings: Timings = field(default_factory=Timings)
     adapted: set[str] = field(default_factory=set)
     free: int = 0  # turns without actions
+    failure: tuple[str, str] | None = None  # status and message of an answer that is missing, where play goes on
+
+    def outcome(self, mask: Mask, reached: bool) -> tuple[str, str]:
+        """Status and message of its row, once it is over. reached: the answer was good enough to stop."""
+        return self.failure or ("stopped" if reached else "ok" if mask.any() else "empty", "")
 
 
 @dataclass

@@ -40,8 +40,8 @@ class Errors:
         return Errors(self.negatives.slice(z), self.positives.slice(z))
 
 
-def largest_component(mask: Mask) -> Mask:
-    """The largest 26-connected component; of equally large ones, the one that begins last in z, y, x order."""
+def largest_component(mask: Mask, tie: Literal["first", "last"] = "last") -> Mask:
+    """The largest 26-connected component; of equally large ones, the one that begins first or last in z, y, x order."""
     import cc3d
 
     if not mask.any():
@@ -53,14 +53,14 @@ def largest_component(mask: Mask) -> Mask:
     found = cc3d.statistics(labels, no_slice_conversion=True)
     sizes, boxes = found["voxel_counts"][1:], found["bounding_boxes"][1:]
     ties = 1 + np.flatnonzero(sizes == sizes.max())
-    first: tuple[int, ...] = (-1,)
+    found_at: tuple[int, ...] = ()
     best, where = 0, (slice(0),) * 3
     for label in ties:
         z0, z1, y0, y1, x0, x1 = (int(v) for v in boxes[label - 1])
         block = (slice(z0, z1 + 1), slice(y0, y1 + 1), slice(x0, x1 + 1))
         begins = tuple(int(v) for v in np.argwhere(labels[block] == label)[0] + (z0, y0, x0)) if len(ties) > 1 else (0,)
-        if begins > first:
-            best, where, first = int(label), block, begins
+        if not best or (begins < found_at if tie == "first" else begins > found_at):
+            best, where, found_at = int(label), block, begins
     start = [int(s) + w.start - 1 for s, w in zip(mask.start, where, strict=True)]
     return Mask((start[0], start[1], start[2]), labels[where] == best)
 

@@ -6,10 +6,17 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from intrabench.errors import IntraBenchError
-from intrabench.protocols import autopet_paper, davis_paper, intrabench_paper, rclicks_paper, superpixels_paper
+from intrabench.protocols import (
+    autopet_paper,
+    cvpr25_challenge,
+    davis_paper,
+    intrabench_paper,
+    rclicks_paper,
+    superpixels_paper,
+)
 from intrabench.protocols.joint import JointRules, joint_rules
 from intrabench.protocols.rclicks_paper import Users
 from intrabench.protocols.row import Row
@@ -57,7 +64,9 @@ class Protocol:
     ``--model`` is given. joint: the targets of a case are played together, under these rules. partition: nobody
     prompts; models divide the image, and the metrics compare their superpixels with each annotation. users: each seed
     is a real click of their file, and without ``--seed`` all are played. whole: all instances of a label in a case are
-    one target. effort: the table of seconds, None for that which ships.
+    one target. misses: what a missing answer does: it ends the session, or the round has a failed row, with the scores
+    of the answer before, and the session goes on (keep). numbers: what the protocol reports, each a heading and a
+    summary; `aggregation` says how they are averaged. effort: the table of seconds, None for that which ships.
     """
 
     id: str
@@ -72,6 +81,8 @@ class Protocol:
     partition: bool = False
     users: Users | None = None
     whole: bool = False
+    misses: Literal["end", "keep"] = "end"
+    numbers: tuple[tuple[str, str], ...] = ()
     effort: EffortTable | None = None
 
     def cost(self, actions: Iterable[Action]) -> Effort:
@@ -82,6 +93,7 @@ class Protocol:
 
 
 _OVERLAP = ("dice@1", "iou@1")
+_CASES = "mean over the targets of a case, then over cases"
 
 ROUNDS = 5
 """Number of corrections of a prompter that refines, as in the IntRaBench paper."""
@@ -122,6 +134,28 @@ PROTOCOLS: dict[str, Protocol] = {
             stop=Stop(model_s=davis_paper.SECONDS),
             rows=davis_paper.ROWS,
             joint=davis_paper.JOINT,
+        ),
+        Protocol(
+            "cvpr25@1",
+            "The CVPR 2025 interactive challenge as its script plays it: a box and 5 clicks per class, all at once.",
+            cvpr25_challenge.METRICS,
+            rounds=cvpr25_challenge.CLICKS,
+            aggregation=_CASES,
+            rows=cvpr25_challenge.ROWS,
+            joint=cvpr25_challenge.JOINT,
+            misses="keep",
+            numbers=cvpr25_challenge.NUMBERS,
+        ),
+        Protocol(
+            "cvpr25-fixed@1",
+            "The CVPR 2025 interactive challenge with what is odd about its script mended.",
+            cvpr25_challenge.FIXED_METRICS,
+            rounds=cvpr25_challenge.CLICKS,
+            aggregation=_CASES,
+            rows=cvpr25_challenge.FIXED_ROWS,
+            joint=cvpr25_challenge.JOINT,
+            misses="keep",
+            numbers=cvpr25_challenge.FIXED_NUMBERS,
         ),
         Protocol(
             "autopet5@1",

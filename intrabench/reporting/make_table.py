@@ -11,7 +11,16 @@ import polars as pl
 from intrabench.errors import IntraBenchError
 from intrabench.reporting.annotated import annotated_table
 from intrabench.reporting.click_tables import ClickTable, click_table
-from intrabench.reporting.table import Layout, effort_table, layout_of, referenced, round_table, stored_rows
+from intrabench.reporting.numbers import numbers_heading, numbers_table, reporting
+from intrabench.reporting.table import (
+    Layout,
+    effort_table,
+    layout_of,
+    protocols_of,
+    referenced,
+    round_table,
+    stored_rows,
+)
 from intrabench.results.current import current
 from intrabench.statistics.resample import FEW
 from intrabench.statistics.superpixels import prompted
@@ -47,10 +56,13 @@ def make_table(
 ) -> Table:
     """The table of a results folder.
 
+    metric: empty is what the protocols report by names of their own, if they do and nothing else is asked, else dice.
+
     Raises:
         IntraBenchError: there are no results, or options are unknown or do not go together.
     """
-    layout = replace(layout_of(metric, by, columns, round, aggregation, failed, empty), root=folder)
+    presets = [] if metric else reporting(protocols_of(protocol))
+    layout = replace(layout_of(metric or "dice", by, columns, round, aggregation, failed, empty), root=folder)
     rows, left_out = current(prompted(stored_rows(folder, protocol), layout.metric), layout.by)
     heading = layout.heading()
     paper = protocol if reference == "paper" else ""
@@ -63,6 +75,9 @@ def make_table(
         _refuse(clicks.option if groups or users else f"--reference of {paper}", ignored)
         frame, heading, others = _click_table(rows, layout, clicks, published)
         left_out = [*left_out, *others]
+    elif presets and not (reference or per_round or interval or counts or columns != "dataset"):
+        _refuse(f"--protocol {protocol} without --metric", {"--aggregation": aggregation != "protocol"})
+        frame, heading = numbers_table(rows, layout, presets), numbers_heading(layout, presets)
     elif reference:
         frame, others = referenced(rows, layout, reference)
         left_out = [*left_out, *others]

@@ -150,20 +150,27 @@ def _apart(rows: pl.DataFrame, layout: Layout) -> Layout:
 
 
 def stored_rows(root: Path, protocol: str = "") -> pl.DataFrame:
-    """The rows of a results folder, or only those of one protocol.
+    """The rows of a results folder, or only those of one protocol, or of several, separated by commas.
 
     Raises:
         IntraBenchError: there are no such rows.
     """
     rows = some_rows(root)
-    if not protocol:
+    asked = protocols_of(protocol)
+    if not asked:
         return rows
     known = rows["protocol"].unique().sort().to_list()
-    if protocol not in known:
-        raise IntraBenchError(
-            f"{root} has no results of protocol {protocol!r}{nearest(protocol, known)}; it has {', '.join(known)}"
-        )
-    return rows.filter(pl.col("protocol") == protocol)
+    for one in asked:
+        if one not in known:
+            raise IntraBenchError(
+                f"{root} has no results of protocol {one!r}{nearest(one, known)}; it has {', '.join(known)}"
+            )
+    return rows.filter(pl.col("protocol").is_in(asked))
+
+
+def protocols_of(words: str) -> list[str]:
+    """The ids that ``--protocol`` lists."""
+    return [one.strip() for one in words.split(",") if one.strip()]
 
 
 def stored_table(root: Path, layout: Layout | None = None) -> pl.DataFrame:

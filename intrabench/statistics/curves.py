@@ -15,6 +15,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import merit
 from intrabench.statistics.aggregate import Aggregation, per_label
 from intrabench.statistics.bca import Array
+from intrabench.statistics.cvpr25 import STEPS
 from intrabench.statistics.resample import AVERAGE, difference
 from intrabench.statistics.steps import Steps
 
@@ -77,14 +78,15 @@ def auc(played: Steps, against: str = "interactions", budget: float = 20) -> pl.
     return played.scored(area / budget)
 
 
-def cvpr25_auc(played: Steps) -> pl.DataFrame:
+def cvpr25_auc(played: Steps, first: int = 1) -> pl.DataFrame:
     """The area of the CVPR 2025 challenge, 0 to 4, of each session: trapezoids of width 1 over rounds 1 to 5.
 
-    Round 0, the box, is not counted; a missing round has the score of the previous one. The challenge averages over the
-    classes of a case first (`class-first`), and its NSD is 0 where Dice is at most 0.2, which ours is not.
+    A missing round has the score of the previous one. first: 0 counts the box, too, and the sum is scaled to 0 to 4.
+    The challenge averages over the classes of a case first (aggregation `case`); its rules for NSD and missing answers
+    are in `statistics.cvpr25`.
     CVPR25_iter_eval.py of JunMa11/CVPR-MedSegFMCompetition (2025-06-03).
     """
-    return played.scored(_trapezoids(played, 1, 5))
+    return played.scored(_trapezoids(played, first, STEPS) * ((STEPS - 1) / (STEPS - first)))
 
 
 def autopet5_auc(played: Steps, last: int = 5) -> pl.DataFrame:

@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Literal
 
 import numpy as np
 import polars as pl
 
 from intrabench.metrics.base import Best
 from intrabench.specs import build, parse, switch
-from intrabench.statistics import curves, davis_curves
+from intrabench.statistics import curves, cvpr25, davis_curves
 from intrabench.statistics.scores import FailurePolicy, metric, scores
 from intrabench.statistics.steps import Steps, steps
 
 
-class Measure(Protocol):
+class Measure(ABC):
     """A summary: one number per session. `metric` is the name of the metric of its rounds."""
 
     best: ClassVar[Best]
+    metric: str
 
     @property
-    def metric(self) -> str: ...
-
-    @property
+    @abstractmethod
     def description(self) -> str:
         """The summary in words, for the headings of tables."""
-        ...
 
+    @abstractmethod
     def of(self, played: Steps) -> pl.DataFrame:
         """`scores` with this number as `value`."""
-        ...
+
+    def measured(self, rows: pl.DataFrame, policy: FailurePolicy | None) -> pl.DataFrame:
+        """The same from rows."""
+        return self.of(steps(rows, self.metric, policy))
 
 
 @dataclass(frozen=True)
-class Area:
+class Area(Measure):
     """`curves.auc` over a budget."""
 
     best: ClassVar[Best] = "high"
@@ -51,22 +54,65 @@ class Area:
 
 
 @dataclass(frozen=True)
-class ChallengeArea:
-    """`curves.cvpr25_auc`."""
+class ChallengeFinal(Measure):
+    """The score after the last click of the challenge.
+
+    above: it is 0 unless the mean Dice of all targets of the case is above this in the round (0: no rule). missing:
+    what a step without an answer counts, the worst value or the answer before; then cases without any answer are left
+    out.
+    """
 
     best: ClassVar[Best] = "high"
     metric: str = "dice"
+    above: float = switch(0.0)
+    missing: Literal["worst", "previous"] = switch("worst")
 
     @property
     def description(self) -> str:
-        return f"area under {self.metric} of rounds 1 to 5, 0 to 4, as in the CVPR 2025 challenge"
+        return f"{self.metric} after click {cvpr25.STEPS}{self._rules}"
+
+    @property
+    def _rules(self) -> str:
+        gate = f", 0 unless the case's Dice is above {self.above:g}" if self.above else ""
+        return gate + (", a missing answer is the one before" if self.missing == "previous" else "")
 
     def of(self, played: Steps) -> pl.DataFrame:
-        return curves.cvpr25_auc(played)
+        return played.scored(played.at("round", cvpr25.STEPS))
+
+    def measured(self, rows: pl.DataFrame, policy: FailurePolicy | None) -> pl.DataFrame:
+        """By the rules of the challenge for missing answers, and for NSD."""
+        known = rows
+        if self.missing == "previous":
+            rows = cvpr25.with_answers_before(rows)
+        if self.above:
+            rows = cvpr25.above(rows, metric(self.metric).column, self.above, policy)
+        found = super().measured(rows, policy)
+        if self.missing == "worst":
+            return found
+        found = found.drop("failed").join(cvpr25.failures(known), on="session", how="left", maintain_order="left")
+        return found.with_columns(value=pl.when(~pl.col("silent")).then("value")).drop("silent")
 
 
 @dataclass(frozen=True)
-class ScribblesArea:
+class ChallengeArea(ChallengeFinal):
+    """`curves.cvpr25_auc`, by the same rules. first: the round with which it begins."""
+
+    first: int = switch(1)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.first < cvpr25.STEPS:
+            raise ValueError(f"first={self.first}, expected a round from 0 to {cvpr25.STEPS - 1}")
+
+    @property
+    def description(self) -> str:
+        return f"area under {self.metric} of rounds {self.first} to {cvpr25.STEPS}, 0 to 4{self._rules}"
+
+    def of(self, played: Steps) -> pl.DataFrame:
+        return curves.cvpr25_auc(played, self.first)
+
+
+@dataclass(frozen=True)
+class ScribblesArea(Measure):
     """`curves.autopet5_auc`; last: the last of the rounds."""
 
     best: ClassVar[Best] = "high"
@@ -86,7 +132,7 @@ class ScribblesArea:
 
 
 @dataclass(frozen=True)
-class ClicksArea:
+class ClicksArea(Measure):
     """`curves.rclicks_auc`."""
 
     best: ClassVar[Best] = "high"
@@ -101,7 +147,7 @@ class ClicksArea:
 
 
 @dataclass(frozen=True)
-class DavisArea:
+class DavisArea(Measure):
     """`davis_curves.davis_auc`; seconds: per object."""
 
     best: ClassVar[Best] = "high"
@@ -119,7 +165,7 @@ class DavisArea:
 
 
 @dataclass(frozen=True)
-class DavisAt:
+class DavisAt(Measure):
     """`davis_curves.davis_at`."""
 
     best: ClassVar[Best] = "high"
@@ -136,7 +182,7 @@ class DavisAt:
 
 
 @dataclass(frozen=True)
-class Clicks:
+class Clicks(Measure):
     """`curves.noc`."""
 
     best: ClassVar[Best] = "low"
@@ -174,7 +220,7 @@ class Failures(Clicks):
 
 
 @dataclass(frozen=True)
-class Regressions:
+class Regressions(Measure):
     """`curves.drops` of more than a margin; sessions without corrections are left out."""
 
     best: ClassVar[Best] = "low"
@@ -198,6 +244,7 @@ class Regressions:
 SUMMARIES: dict[str, type[Measure]] = {
     "auc": Area,
     "cvpr25_auc": ChallengeArea,
+    "cvpr25_final": ChallengeFinal,
     "autopet5_auc": ScribblesArea,
     "rclicks_auc": ClicksArea,
     "davis_auc": DavisArea,
@@ -256,4 +303,4 @@ def measured(
     if found is None:
         return scores(rows, spec, round, policy)
     played = rows if round is None else rows.filter(pl.col("round") <= round)
-    return found.of(steps(played, found.metric, policy))
+    return found.measured(played, policy)

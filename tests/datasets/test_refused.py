@@ -94,6 +94,10 @@ def test_targets_that_do_not_fit(tmp_path: Path) -> None:
         ([empty], r"^target cell\.1 has no voxels"),
         ([replace(inside, scribbles=((Scribble([(1, 1, 90)]),),))], r"^target cell\.1 has a scribble outside of the"),
         ([replace(inside, scribbles=(((1, 1, 1),),))], r"^target cell\.1 has other scribbles than a tuple of"),  # type: ignore[arg-type]
+        ([replace(inside, boxes=((0, 0, 0, 1, 1, 90),))], r"^target cell\.1 has the box .* inside the image of shape"),
+        ([replace(inside, boxes=((1, 1, 1, 2, 2, 1),))], r"^target cell\.1 has the box .*, expected a half-open one"),
+        ([replace(inside, boxes=((1, 1, 1),))], r"^target cell\.1 has the box"),  # type: ignore[arg-type]
+        ([replace(inside, boxes=(1, 1))], r"^target cell\.1 has other boxes than a tuple of them"),  # type: ignore[arg-type]
         ([inside, inside], r"^there are two targets cell\.1"),
     ]:
         with pytest.raises(IntraBenchError, match=why):

@@ -95,3 +95,18 @@ def test_built_in_metrics_use_what_they_say(name: str, ball: np.ndarray, monkeyp
     if "surface" in needs:
         needs.discard("spacing")  # surfaces are in mm, the metric itself need not look
     assert chosen.needs == (needs or {"mask"})
+
+
+def test_the_spacing_of_x_and_z_exchanged() -> None:
+    """As of the same masks in a scan that really has it, and kept for all answers to a target."""
+    rng = np.random.default_rng(3)
+    truth, answers = rng.random((6, 7, 8)) < 0.5, [rng.random((6, 7, 8)) < 0.5 for _ in range(2)]
+    target = make_target(truth, (3.0, 1.5, 0.5))
+    other = make_target(truth, (0.5, 1.5, 3.0))
+    usual, swapped = metric("nsd:tolerance_mm=1"), metric("nsd:tolerance_mm=1,spacing=xyz")
+    for answer in map(Mask.of, answers):
+        expected = usual.measure(MaskPair(other, answer))
+        assert swapped.measure(MaskPair(target, answer)) == expected
+        assert usual.measure(MaskPair(target, answer)) != expected
+    assert MaskPair(target, Mask.of(answers[0])).swapped.target is MaskPair(target, Mask.empty()).swapped.target
+    assert metric("nsd:spacing=xyz@1").head == "NSD, 2 mm, spacing as xyz"

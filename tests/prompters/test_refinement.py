@@ -29,7 +29,7 @@ from tests.prompters.paint import Paint
 
 NAMES = [
     *("scribble", "click_slice", "click_volume", "click_center", "click_center:units=voxel,tie=seeded"),
-    *("click_deepest", "click_deepest:space=slice"),
+    *("click_deepest", "click_deepest:space=slice", "click_component", "click_component:error=one_sign,depth=mm"),
     *("clickability:model=uniform,group=3", "clickability:space=slice", "clickability:group=10,mass=single"),
 ]
 SPACING = (2.0, 0.5, 0.7)

@@ -128,6 +128,7 @@ class StoredCase:
         parts = {number: info.box} if self.parts is None else self.parts[number]
         ignored = [f"{place}.ignore" for place in parts if f"{place}.ignore" in bits]
         drawn = "".join(f"{place}.scribbles" for place in parts)  # strokes for one of several are not for all
+        boxes = "".join(f"{place}.boxes" for place in parts)  # nor are boxes
         return Target(
             self.index.case,
             info.label,
@@ -139,6 +140,7 @@ class StoredCase:
             Others(infos, number),
             _scribbles(bits[drawn], int(bits[f"{drawn}.people"])) if drawn in bits else (),
             info.person,
+            tuple(_box(row) for row in bits[boxes]) if boxes in bits else None,
         )
 
     def problems(self) -> list[str]:
@@ -292,6 +294,8 @@ def _bits(targets: Sequence[Target]) -> dict[str, Any]:
         if target.scribbles:
             bits[f"{number}.scribbles"] = np.vstack([np.zeros((0, 6), np.int64), *_rows(target)])
             bits[f"{number}.scribbles.people"] = np.array(len(target.scribbles))
+        if target.boxes is not None:
+            bits[f"{number}.boxes"] = np.array(target.boxes, dtype=np.int64).reshape(-1, 6)
     return bits
 
 
@@ -313,6 +317,11 @@ def _scribbles(rows: Array, people: int) -> tuple[tuple[Scribble, ...], ...]:
 
 def _together(masks: Sequence[Mask]) -> Mask:
     return masks[0] if len(masks) == 1 else Mask.union(masks)
+
+
+def _box(row: Array) -> Box:
+    z0, y0, x0, z1, y1, x1 = (int(edge) for edge in row)
+    return z0, y0, x0, z1, y1, x1
 
 
 def _unpack(box: Sequence[int], bits: Array) -> Mask:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from intrabench.datasets.convert.instances import Instances
 from intrabench.errors import IntraBenchError
-from intrabench.mask import Mask
+from intrabench.mask import Box, Mask
 from intrabench.prompts import Scribble
 from intrabench.target import Target
 from intrabench.volume import Volume
@@ -22,7 +22,7 @@ class Segment:
     """One structure in a file: its name and number there, and its mask.
 
     lost: what of it lies in slices that the series lacks, and beside: what lies outside of the scan in other ways, or
-    is odd, one sentence each; empty: nothing. The mask is without both. scribbles, person: as in `Target`.
+    is odd, one sentence each; empty: nothing. The mask is without both. scribbles, person, boxes: as in `Target`.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Segment:
     beside: str = ""
     scribbles: Strokes = ()
     person: str = ""
+    boxes: tuple[Box, ...] | None = None
 
 
 Outside = Literal["refuse", "cut", "omit"]

@@ -29,8 +29,6 @@ class Folder(Dataset):
     label: path of the labels, if the layout does not include them. channel: channel of the image to use, from 0.
     """
 
-    version = "2"
-
     path: Path
     label: str = ""
     channel: int = 0
@@ -43,6 +41,11 @@ class Folder(Dataset):
             IntraBenchError: the path does not exist, or no layout is recognised.
         """
         return recognise(self.path, Path(self.label) if self.label else None, self.channel)
+
+    @cached_property
+    def version(self) -> str:  # type: ignore[override]
+        """That of the layout."""
+        return self.layout.version
 
     def remarks(self) -> tuple[str, ...]:
         """What the layout of the files left out, or chose."""
@@ -132,6 +135,7 @@ class Folder(Dataset):
                 one,
                 ignore=ignore,
                 scribbles=whole[one.mask].scribbles if one.mask in whole else (),
+                boxes=whole[one.mask].boxes if one.mask in whole else None,
                 person=people.get(one.label, ""),
             )
             for one in targets

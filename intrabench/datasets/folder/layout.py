@@ -33,6 +33,11 @@ class Layout(ABC):
     stated: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
+    @property
+    def version(self) -> str:
+        """That of the data set: it changes whenever the same files could give other scans or targets."""
+        return "2"
+
     @abstractmethod
     def cases(self) -> tuple[str, ...]:
         """The names of the cases, including those that cannot be loaded."""

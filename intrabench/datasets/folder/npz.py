@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from intrabench.bounded import Arrays
+from intrabench.datasets.convert.challenge_boxes import first_boxes, table_rows, unpickled
 from intrabench.datasets.convert.label_map import segments_of, whole
 from intrabench.datasets.folder.layout import Loaded
 from intrabench.errors import IntraBenchError, broken
+from intrabench.mask import Box
 from intrabench.volume import Array, Volume, check_intensities
 
 _NOTE = "the file does not state an orientation, so the array is used as it is, with the spacing as x, y, z"
@@ -21,7 +24,9 @@ def read_npz(image: Path, label: Path) -> Loaded:
     """``imgs`` ``(D, H, W)`` and ``spacing`` from one file, ``gts`` ``(D, H, W)`` from the same or another file.
 
     The array is used as the canonical one because the files have no orientation. ``spacing`` is taken as x, y, z in mm,
-    as SimpleITK gives it for a scan; the official script of 2025 measures as if it were z, y, x.
+    as SimpleITK gives it for a scan; the official script of 2025 measures as if it were z, y, x. ``boxes`` (or the same
+    numbers without pickle, ``boxes_table``) are the first boxes of the labels in ascending order; without them a
+    segmentation begins with no box. They lie in the file of ``gts``, else in that of ``imgs``.
 
     Raises:
         IntraBenchError: the file is truncated or not npz, an array is missing, or arrays do not fit together.
@@ -38,7 +43,37 @@ def read_npz(image: Path, label: Path) -> Loaded:
     check_intensities(imgs, str(image))
     x, y, z = (float(length) for length in spacing)
     volume = replace(Volume.from_canonical(imgs, (z, y, x)), notes=(_NOTE,))
-    return Loaded(volume, segments_of(whole(gts, str(label))))
+    segments = segments_of(whole(gts, str(label)))
+    boxes = next((found for path in dict.fromkeys((label, image)) if (found := _boxes(path))), [])
+    if not boxes:
+        return Loaded(volume, [replace(segment, boxes=()) for segment in segments])
+    without = len(segments) - len(boxes)
+    if without and not (without == 1 and gts.min() > 0):  # the challenge takes the lowest label for the background
+        raise IntraBenchError(
+            f"{label} has {len(boxes)} boxes for {len(segments)} labels, expected one for each; export it again"
+        )
+    given = [None] * without + [(box,) for box in boxes]
+    return Loaded(volume, [replace(one, boxes=box) for one, box in zip(segments, given, strict=True)])
+
+
+def _boxes(path: Path) -> list[Box]:
+    """The first boxes in a file; none if it has none."""
+    try:
+        with Arrays(path) as stored:
+            if "boxes_table" in stored:
+                rows = table_rows(stored["boxes_table"])
+            else:
+                rows = unpickled(stored.stored("boxes")) if "boxes" in stored else []
+        return first_boxes(rows, str(path))
+    except IntraBenchError:
+        raise
+    except pickle.UnpicklingError as error:
+        raise IntraBenchError(
+            f"{path} has boxes that are more than numbers ({error}), and nothing else is read from a file; write "
+            "boxes_table instead, or leave boxes out"
+        ) from error
+    except Exception as error:  # zip, zlib, numpy and pickle raise different exceptions for damaged files
+        raise broken(path, error) from error
 
 
 def _arrays(path: Path, *names: str) -> Sequence[Array]:

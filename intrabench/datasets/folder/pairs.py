@@ -30,6 +30,12 @@ class Pairs(Layout):
     regions: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     more: tuple[Path, ...] = ()
 
+    @property
+    def version(self) -> str:
+        """That of the data set; since version 3 ``.npz`` files also have first boxes."""
+        boxed = any(pair.image is not None and ending(pair.image) == NPZ for pair in self.pairs.values())
+        return "3" if boxed else super().version
+
     def cases(self) -> tuple[str, ...]:
         """The common names of image and label, sorted."""
         return tuple(self.pairs)

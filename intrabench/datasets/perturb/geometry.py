@@ -51,7 +51,10 @@ class Geometry(Perturbation):
         return found.reshape(volume.array.shape)
 
     def moved(self, target: Target) -> Target:
-        """The target, what it ignores, and the strokes of people where they are then; parts may leave the image."""
+        """The target, what it ignores, and strokes of people where they are then; parts may leave the image.
+
+        First boxes do not go along.
+        """
         origin = _Origin.of(self, target.shape, target.spacing_mm)
         return replace(
             target,
@@ -61,6 +64,7 @@ class Geometry(Perturbation):
                 tuple(moved for one in strokes if len((moved := origin.stroke(one, target.shape)).points))
                 for strokes in target.scribbles
             ),
+            boxes=None if target.boxes else target.boxes,
         )
 
 

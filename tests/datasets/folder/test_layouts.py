@@ -12,6 +12,8 @@ from PIL import Image
 
 from intrabench import registry
 from intrabench.datasets.cases import store
+from intrabench.datasets.convert.challenge_boxes import FIELDS
+from intrabench.datasets.folder.npz import read_npz
 from intrabench.errors import IntraBenchError
 from tests.datasets.folder.made import AFFINE, NO_FILES, SHAPE, found, image, labels, load, nnunet, pair, same, save
 
@@ -210,7 +212,8 @@ def test_cvpr_npz(tmp_path: Path) -> None:
     root = tmp_path / "npz"
     root.mkdir()
     scan = image().T.astype(np.int32).clip(0, 255).astype(np.uint8)
-    np.savez_compressed(root / "CT_a.npz", imgs=scan, gts=DRAWN.T, spacing=(1.0, 1.5, 2.5), boxes=[{"z_min": 1}])
+    given = [{**dict.fromkeys(FIELDS, 1), "z_max": value, "z_mid_y_max": np.int64(4)} for value in (1, 2, 3)]
+    np.savez_compressed(root / "CT_a.npz", imgs=scan, gts=DRAWN.T, spacing=(1.0, 1.5, 2.5), boxes=given)
     for spec in (root, root / "CT_a.npz"):
         dataset = registry.make("datasets", str(spec))
         store.prepare(dataset, "CT_a")
@@ -220,6 +223,35 @@ def test_cvpr_npz(tmp_path: Path) -> None:
         assert scene.volume.modality == ""  # the grey values are no Hounsfield units
         for target, value in zip(scene.targets(), (1, 2, 5), strict=True):
             assert np.array_equal(target.mask.to_array(target.shape), value == DRAWN.T)
+        boxes = [target.boxes for target in scene.targets()]
+        assert boxes == [((1, 1, 1, 2, 5, 2),), ((1, 1, 1, 3, 5, 2),), ((1, 1, 1, 4, 5, 2),)]
+        assert dataset.version == "3", "cases that were stored without their boxes are converted again"
+        assert scene.problems() == []
+
+
+def test_where_the_boxes_of_cvpr_npz_are(tmp_path: Path) -> None:
+    """Beside the labels or the image; none means that there is to be none, and other layouts say nothing."""
+    table = np.ones((3, 7), int)
+    both = {"imgs": image().T, "spacing": (1, 1, 1)}
+    for name, first, second in (
+        ("image", {"boxes_table": table}, {}),
+        ("labels", {"boxes_table": table + 1}, {"boxes_table": table}),
+    ):
+        np.savez(tmp_path / f"{name}.npz", **both, **first)
+        np.savez(tmp_path / f"{name}_gt.npz", gts=DRAWN.T, **second)
+        loaded = read_npz(tmp_path / f"{name}.npz", tmp_path / f"{name}_gt.npz")
+        assert [segment.boxes for segment in loaded.segments] == [((1, 1, 1, 2, 2, 2),)] * 3
+    np.savez(tmp_path / "none.npz", **both, gts=DRAWN.T)
+    assert [one.boxes for one in read_npz(tmp_path / "none.npz", tmp_path / "none.npz").segments] == [()] * 3
+    dataset = registry.make("datasets", str(tmp_path / "none.npz"))
+    store.prepare(dataset, "none")
+    assert [target.boxes for target in store.open_case(dataset, "none").targets()] == [()] * 3
+    assert [
+        target.boxes for target in registry.make("datasets", str(pair(tmp_path / "lab"))).load("c1", NO_FILES)[1]
+    ] == [None] * 3
+    np.savez(tmp_path / "no_background.npz", **both, gts=DRAWN.T + 1, boxes_table=table)
+    found = read_npz(tmp_path / "no_background.npz", tmp_path / "no_background.npz").segments
+    assert [one.boxes for one in found] == [None, *[((1, 1, 1, 2, 2, 2),)] * 3]
 
 
 def test_cvpr_npz_with_labels_of_their_own(tmp_path: Path) -> None:
@@ -236,6 +268,9 @@ def test_cvpr_npz_with_labels_of_their_own(tmp_path: Path) -> None:
         load(images, "a")
 
 
+NPZ_FILE = {"imgs": image().T, "gts": DRAWN.T, "spacing": (1, 1, 1)}
+
+
 @pytest.mark.parametrize(
     ("arrays", "said"),
     [
@@ -245,6 +280,10 @@ def test_cvpr_npz_with_labels_of_their_own(tmp_path: Path) -> None:
         ({"imgs": image().T, "gts": DRAWN.T, "spacing": (1, 0, 1)}, "expected three lengths in mm"),
         ({"imgs": image().T, "gts": DRAWN.T * 0.5, "spacing": (1, 1, 1)}, "values that are not whole numbers"),
         ({"imgs": image().T * np.nan, "gts": DRAWN.T, "spacing": (1, 1, 1)}, "NaN or infinite"),
+        ({**NPZ_FILE, "boxes": [{"z_min": 1}]}, "has a box .*, expected the numbers z_min, z_max, z_mid, z_mid_x_min"),
+        ({**NPZ_FILE, "boxes_table": np.full((3, 7), 0.5)}, "has a box .*, expected the numbers"),
+        ({**NPZ_FILE, "boxes_table": np.ones((2, 7))}, "has 2 boxes for 3 labels, expected one for each"),
+        ({**NPZ_FILE, "boxes": [Path("x")]}, r"has boxes that are more than numbers \(it names pathlib"),
     ],
 )
 def test_npz_that_do_not_fit(tmp_path: Path, arrays: dict[str, np.ndarray], said: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -103,13 +104,15 @@ def test_what_is_ignored_and_strokes_move_along() -> None:
     array = np.zeros((2, 10, 10), bool)
     array[:, 2:5, 2:5] = True
     strokes = (Scribble(np.array([(0, 2, 2), (0, 2, 8), (1, 3, 3)]), 0), Scribble(np.array([(0, 0, 9)])))
-    one = target(array, ignore=Mask.of(np.roll(array, 3, 1)), scribbles=(strokes, ()))
+    one = target(array, ignore=Mask.of(np.roll(array, 3, 1)), scribbles=(strokes, ()), boxes=((0, 2, 2, 2, 5, 5),))
     found = perturbation("translation:y=1,x=2").moved(one)
     assert found.mask.box == (0, 3, 4, 2, 6, 7)
     assert found.ignore.box == (0, 6, 4, 2, 9, 7)
     ((stroke,), nothing) = found.scribbles
     assert (stroke.points.tolist(), stroke.label, nothing) == ([[0, 3, 4], [1, 4, 5]], 0, ())
     assert not perturbation("translation:x=50").moved(one).mask.any()
+    assert found.boxes is None, "they would no longer be where the target is"
+    assert perturbation("translation:x=2").moved(replace(one, boxes=())).boxes == ()
 
 
 def test_image_and_target_stay_together_in_a_run(say: Callable[..., Said], tmp_path: Path) -> None:

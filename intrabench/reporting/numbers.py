@@ -1,0 +1,58 @@
+"""Tables of what protocols report by names of their own, each by its own definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from intrabench.protocols import PROTOCOLS, Protocol
+from intrabench.reporting.table import EFFORT, Layout, check_columns
+from intrabench.statistics.aggregate import AGGREGATIONS, aggregate
+from intrabench.statistics.measures import described, measured
+
+
+def reporting(protocols: Sequence[str]) -> list[Protocol]:
+    """The protocols of these ids, if all of them have numbers of their own; else none."""
+    found = [PROTOCOLS[id] for id in protocols if id in PROTOCOLS and PROTOCOLS[id].numbers]
+    return found if len(found) == len(protocols) else []
+
+
+def numbers_table(rows: pl.DataFrame, layout: Layout, presets: Sequence[Protocol]) -> pl.DataFrame:
+    """One line per combination of `layout.by` and data set, and a column for each number of the protocols.
+
+    Values are means over the targets of a case, then over cases. Effort is the mean over sessions that did not fail.
+    """
+    layout = replace(layout, by=("protocol", *layout.by, "dataset"))
+    check_columns(rows, layout.by)
+    tables = [_of_protocol(rows.filter(pl.col("protocol") == one.id), layout, one) for one in presets]
+    return pl.concat(tables, how="diagonal").sort(layout.by)
+
+
+def numbers_heading(layout: Layout, presets: Sequence[Protocol]) -> str:
+    """How the numbers of each protocol were computed."""
+    lines = [
+        f"{one.id}: " + "; ".join(f"{head} = {described(spec).partition(' (')[2][:-1]}" for head, spec in one.numbers)
+        for one in presets
+    ]
+    return "\n".join([*lines, f"{presets[0].aggregation}; {layout.policy.describe()}"])
+
+
+def _of_protocol(rows: pl.DataFrame, layout: Layout, preset: Protocol) -> pl.DataFrame:
+    keys = list(layout.by)
+    found = None
+    for head, spec in preset.numbers:
+        scored = measured(rows, spec, layout.round, layout.policy)
+        if found is None:
+            usual = ~pl.col("failed") & ~pl.col("not_applicable")
+            found = scored.group_by(keys).agg(
+                (pl.col("target") != "*").sum().alias("sessions"),
+                pl.col("failed").sum(),
+                pl.col("not_applicable").sum(),
+                *(pl.col(name).filter(usual).mean() for name in EFFORT),
+            )
+        values = aggregate(scored, keys, AGGREGATIONS["case"]).select(*keys, pl.col("value").alias(head))
+        found = found.join(values, on=keys, how="left", nulls_equal=True)
+    assert found is not None
+    return found
