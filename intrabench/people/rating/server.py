@@ -14,11 +14,11 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from intrabench.people.guard import Guard, Rates
 from intrabench.people.pages import page
 from intrabench.people.rating import guideline
 from intrabench.people.rating.answers import Answer, Answers, Taken
 from intrabench.people.rating.study import Study
+from intrabench.servers.guard import Guard, Rates
 
 Id = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z-]{8,64}$")]
 Seconds = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False)]
