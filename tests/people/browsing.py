@@ -25,7 +25,9 @@ class Person:
         self.page.on("console", lambda said: self.problems.append(said.text) if said.type in kinds else None)
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))
         self.page.on("request", lambda asked: None if self._own(asked.url, home) else self.problems.append(asked.url))
-        self.page.on("response", lambda got: None if got.ok else self.problems.append(f"{got.status} {got.url}: {got.text()}"))
+        self.page.on(
+            "response", lambda got: None if got.ok else self.problems.append(f"{got.status} {got.url}: {got.text()}")
+        )
         self.page.goto(link)
         self.until(f"window.{name}")
 

@@ -27,7 +27,7 @@ from intrabench.play.door import Refused
 from intrabench.play.gestures import Gesture
 from intrabench.prompters.human import Human
 from intrabench.reporting.page.views import marks
-from intrabench.servers.guard import Guard, Rates
+from intrabench.servers.guard import Guard, Rates, Rules
 
 SCANS = 2
 """Scans whose slabs are kept."""
@@ -187,7 +187,7 @@ def make_app(
         Route("/api/undo", undo, methods=["POST"]),
         Route("/api/finish", finish, methods=["POST"]),
     ]
-    return Guard(Starlette(routes=routes, lifespan=lifespan), tokens, hosts, rates or Rates())
+    return Guard(Starlette(routes=routes, lifespan=lifespan), Rules(tokens, hosts, rates=rates or Rates()))
 
 
 async def _answered(call: Callable[[], Any]) -> Response:
