@@ -31,8 +31,11 @@ if TYPE_CHECKING:
     from intrabench.mask import Mask
     from intrabench.metrics.base import Metric
     from intrabench.models.base import Model
+    from intrabench.people.recording.likeness import Placing
+    from intrabench.people.recording.tape import Recording
     from intrabench.prompters.base import Modifier, Prompter, Refinement
     from intrabench.superpixels.base import Superpixels
+    from intrabench.volume import Volume
 
 ROOMS: dict[Room, str] = {
     "models": "model",
@@ -186,11 +189,7 @@ def _with_source(spec: str) -> str:
 
 
 def recorded_sessions(folder: str) -> list[dict[str, Any]]:
-    """The sessions in a results folder in which people prompted and got answers, each with its stored `turns`.
-
-    Raises:
-        IntraBenchError: there are none.
-    """
+    """The sessions in a results folder in which people prompted and got answers, each with its stored `turns`."""
     import polars as pl
 
     from intrabench.results.parts import read_rows, read_turns
@@ -204,9 +203,21 @@ def recorded_sessions(folder: str) -> list[dict[str, Any]]:
         for row in answered.iter_rows(named=True)
         if (given := turns.filter(session=row["session"]).to_dicts())
     ]
-    if not found:
-        raise IntraBenchError(f"{folder} has no prompts of people; give a results folder of intrabench annotate")
     return found
+
+
+def recordings(folder: str) -> list[Recording]:
+    """What people gave to a server, as `intrabench record` wrote it down in a results folder."""
+    from intrabench.people.recording.tape import read_recordings
+
+    return read_recordings(Path(folder))
+
+
+def placing_in(recording: Recording, volume: Volume) -> Placing | None:
+    """How the image of a recording lies in a scan; None if it is another one."""
+    from intrabench.people.recording.likeness import placing, profiles_of
+
+    return placing(recording.image, profiles_of(volume))
 
 
 def recorded_masks(folder: str, session: str) -> list[Mask]:

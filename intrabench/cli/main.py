@@ -20,6 +20,7 @@ from intrabench.cli.rate import rate_app
 from intrabench.cli.report import add_reports
 from intrabench.cli.results import add_results
 from intrabench.cli.run import add_runs
+from intrabench.cli.serve import record, serve
 from intrabench.cli.shared import Json, Plugins, add_plugins, flag, listing, problems, show_names, show_table
 from intrabench.cli.submit import add_submit
 from intrabench.cli.superpixels import superpixels_app
@@ -120,6 +121,8 @@ def init(folder: Path) -> None:
 
 add_runs(app)
 app.command()(annotate)
+app.command()(serve)
+app.command()(record)
 add_submit(app)
 add_reports(app)
 add_results(app)

@@ -44,13 +44,12 @@ class NnInteractiveServer(Model):
     """A model that answers at an address, in version 2 of the HTTP protocol of nnInteractive.
 
     What it accepts is what the server says (`/capabilities`). The image is uploaded once per scan, as it stands, ``(1,
-    z, y, x)``; after that, a round sends its prompts, and gets the box that changed. Our geometry stays here: the server
-    sees voxels, and, as `intrabench serve` wants to know it, their spacing. A server that is full is asked again until
-    a place is free; one that is gone is a failed session with a sentence.
+    z, y, x)``; after that, a round sends its prompts, and gets the box that changed. Our geometry stays here: the
+    server sees voxels, and their spacing, which `intrabench serve` wants to know. A server that is full is asked again
+    until a place is free; one that is gone fails the session with a sentence.
 
-    Results are those of what the server says about itself: another answer of `/capabilities` is another version. It says
-    nothing about the weights of an official server, so give each model an address of its own, or folders of its own.
-    A token is read from the variable NN_INTERACTIVE_API_KEY.
+    Another answer of `/capabilities` is another version of the model. An official server does not say which weights it
+    has, so give each an address, or results folders, of its own. The variable NN_INTERACTIVE_API_KEY has the token.
 
     url: the address.
     """
@@ -233,7 +232,5 @@ def told(error: Exception, url: str) -> Exception:
         return IntraBenchError(f"the server at {url} refused ({response.status_code}): {str(reason)[:500]}")
     if "Timeout" in type(error).__name__:
         return TimeoutError(f"the server at {url} took too long to answer ({type(error).__name__})")
-    return IntraBenchError(
-        f"the server at {url} is gone ({' '.join(str(error).split()) or type(error).__name__}); start it again, and run "
-        "the same command"
-    )
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return IntraBenchError(f"the server at {url} is gone ({reason}); start it again, and run the same command")

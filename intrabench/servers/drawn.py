@@ -70,7 +70,7 @@ def _box(ranges: Sequence[tuple[int, int]], label: int, shape: Index) -> Gesture
 def _line(painted: Bools) -> Ints:
     """The middle line of a stroke in its tight box, rows ``z, y, x``: in its own plane, or else in each axial slice."""
     axis = 0 if 1 not in painted.shape else painted.shape.index(1)
-    planes = [(at, painted.take(at, axis)) for at in range(painted.shape[axis])]
+    planes = list(enumerate(np.moveaxis(painted, axis, 0)))
     return np.vstack([np.insert(_middle(plane), axis, at, axis=1) for at, plane in planes if plane.any()])
 
 
@@ -83,7 +83,7 @@ def _loop(painted: Bools) -> Ints:
     if 1 not in painted.shape:
         raise Refused("a lasso was sent that does not lie in one plane; draw it in one slice")
     axis = painted.shape.index(1)
-    return np.insert(outline(painted.take(0, axis)), axis, 0, axis=1)
+    return np.insert(outline(painted.squeeze(axis)), axis, 0, axis=1)
 
 
 def _middle(stroke: Bools) -> Ints:

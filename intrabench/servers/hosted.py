@@ -56,7 +56,8 @@ class Hosted:
 
     def __init__(self, model: Model, spacing_mm: Sequence[float] | None = None) -> None:
         self._model, self._spacing_mm = model, spacing_mm
-        self._stack, self._image = ExitStack(), None
+        self._stack = ExitStack()
+        self._image: Predictor | None = None
         self.volume: Volume | None = None
         self._now = Progress()
         self._before: Progress | None = None
