@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Sequence
 from dataclasses import MISSING, Field, asdict, fields
 from textwrap import wrap
@@ -36,6 +37,16 @@ def describe(name: str) -> str:
             f"{registry.left_out(*registry.ROOMS)}"
         )
     return "\n\n".join(_describe(room, entry, parameters) for room, entry in found)
+
+
+def described(name: str) -> str:
+    """What a model says about itself, as JSON."""
+    from intrabench.models.about import about
+
+    bare = name.partition(":")[0]
+    if not any(room == "models" for room, _ in registry.named(bare)) and registry.full_spec(name) == name:
+        raise IntraBenchError(f"--json describes models, and {bare!r} is none; see `intrabench list models`")
+    return json.dumps(about(registry.make("models", name)), indent=1)
 
 
 def _protocol(preset: Protocol) -> str:

@@ -101,13 +101,14 @@ def list_(
 @app.command()
 def info(
     name: Annotated[str, typer.Argument(help="A name or spec.", autocompletion=options.anything)],
+    json: Json = False,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
-    """Describe a model, prompter, data set, metric or protocol and its parameters."""
-    from intrabench.cli.describe import describe
+    """Describe a model, prompter, data set, metric or protocol and its parameters; --json: a model, for programs."""
+    from intrabench.cli.describe import describe, described
 
     add_plugins(plugin)
-    echo(*describe(name).split("\n"))
+    echo(*(described(name) if json else describe(name)).split("\n"))
 
 
 @app.command()

@@ -16,6 +16,7 @@ from intrabench.cli.console import echo
 from intrabench.cli.results import Out, tell_damage
 from intrabench.cli.shared import Cases, Plugins, Quiet, Targets, continued, flag
 from intrabench.errors import several
+from intrabench.specs import quoted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -164,7 +165,13 @@ def tell_failures(failures: Counter[str]) -> None:
 
 
 def check(
-    model: Annotated[str, typer.Argument(help="Model spec, e.g. sammed3d.", autocompletion=o.completes("models"))],
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="Model spec, e.g. sammed3d, or address of a server of nnInteractive's protocol, http://...",
+            autocompletion=o.completes("models"),
+        ),
+    ],
     random_weights: Annotated[bool, flag("--random-weights", help="Check the untrained network.")] = False,
     weights: o.Weights = None,
     device: o.Device = "auto",
@@ -173,6 +180,8 @@ def check(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Check a model on a synthetic scan: prompts, geometry, batches, determinism, memory, time."""
+    if model.startswith(("http://", "https://")):
+        model = f"nninteractive_server:url={quoted(model)}"
     given = dict(locals())
     from intrabench.engine.check import check as findings
     from intrabench.engine.runners import make_runner

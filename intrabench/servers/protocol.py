@@ -12,13 +12,13 @@ from typing import Any
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 
+from intrabench.models.about import about
 from intrabench.models.base import Model
 from intrabench.play.door import Refused
 from intrabench.servers.arrays import pack
 from intrabench.servers.drawn import Kind
 from intrabench.servers.guard import Rates, Rules
 from intrabench.servers.hosted import Change, takes
-from intrabench.versions import version_of
 
 META, LEASE = "X-Meta", "X-Lease-Token"
 VERSION = "2.6.0"
@@ -69,15 +69,7 @@ def capabilities(model: Model) -> dict[str, Any]:
         "inference_session_version": VERSION,
         "license": _licence(model),
         "supports_undo": True,
-        "intrabench": {
-            "model": model.spec,
-            "version": version_of(model),
-            "weights": model.weights,
-            "dims": abilities.dims,
-            "accepts": sorted(abilities.accepts),
-            "derived": abilities.derived,
-            "feeds_back": abilities.feeds_back,
-        },
+        "intrabench": about(model),
     }
 
 
@@ -113,14 +105,14 @@ def parsed(text: str | bytes, what: str) -> Mapping[str, Any]:
 
 def answered(change: Change, dtype: str) -> Response:
     """The box that changed, and what is in it now, in the type of the client's own mask."""
-    about: dict[str, Any] = {"ran_prediction": change.ran, "bbox": None}
+    meta: dict[str, Any] = {"ran_prediction": change.ran, "bbox": None}
     content = b""
     if change.box is not None and change.mask is not None:
         box = change.box
-        about["bbox"] = [[box[axis], box[axis + 3]] for axis in range(3)]
-        about |= {"dtype": dtype, "shape": list(change.mask.shape)}
+        meta["bbox"] = [[box[axis], box[axis + 3]] for axis in range(3)]
+        meta |= {"dtype": dtype, "shape": list(change.mask.shape)}
         content = pack(change.mask.astype(dtype))
-    headers = {META: json.dumps(about, separators=(",", ":"))}
+    headers = {META: json.dumps(meta, separators=(",", ":"))}
     return Response(content, media_type="application/octet-stream", headers=headers)
 
 
