@@ -202,6 +202,11 @@ class _Remote(OneImage):
             self.session.close()
         super().close()
 
+    def _end_turn(self) -> None:
+        """A model behind `intrabench serve` may look at turns, so it gets them as they were."""
+        if "intrabench" in self._model.capabilities:
+            self.session._post_json("/end_turn", {})
+
     def _answer(self, request: Request) -> Mask:
         from nnInteractive.inference.remote import SessionExpiredError
 

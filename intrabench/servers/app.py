@@ -87,6 +87,7 @@ class _Served:
                 Route("/set_do_autozoom", self._acting(self.set_do_autozoom), methods=["POST"]),
                 Route("/reset_interactions", self._acting(self.reset), methods=["POST"]),
                 Route("/predict", self._acting(self.predict), methods=["POST"]),
+                Route("/end_turn", self._acting(self.end_turn), methods=["POST"]),
                 Route("/undo", self._acting(self.undo), methods=["POST"]),
                 Route(protocol.INITIAL, self._acting(self.begin_with), methods=["POST"]),
                 *drawn,
@@ -208,6 +209,11 @@ class _Served:
 
     async def reset(self, request: Request, client: Client) -> Response:
         await self.modelled(client.hosted.reset)
+        return JSONResponse({})
+
+    async def end_turn(self, request: Request, client: Client) -> Response:
+        """Ours: of what is sent again, clients can say which turns it was."""
+        await self.modelled(client.hosted.end_turn)
         return JSONResponse({})
 
     async def undo(self, request: Request, client: Client) -> Response:

@@ -143,6 +143,16 @@ class Hosted:
         change, self._now = self._asked(self._now)
         return change
 
+    def end_turn(self) -> None:
+        """What was drawn so far was a turn of its own, whose answer is the mask that is there already.
+
+        Raises:
+            Refused: as of `add`.
+        """
+        self._open()
+        if self._now.pending:
+            self._now = replace(self._now, turns=(*self._now.turns, self._taken(self._now)), pending=())
+
     def undo(self) -> Change:
         """Take the last interaction back, once."""
         self._open()
@@ -157,15 +167,18 @@ class Hosted:
             raise Refused("there is no image yet; send one first")
         return self.volume, self._image
 
+    def _taken(self, now: Progress) -> Turn:
+        """What is pending, as the model takes it."""
+        turn, first = turn_of(now.pending), not now.turns and not now.mask.any()
+        try:
+            return adapt(turn, self._model.abilities, now.mask, first=first, earlier=now.turns)[0]
+        except NotApplicable as reason:
+            raise Refused(f"the model cannot take this: {in_words(reason)}") from reason
+
     def _asked(self, now: Progress) -> tuple[Change, Progress]:
         """The answer to what is pending."""
         volume, image = self._open()
-        turn, abilities = turn_of(now.pending), self._model.abilities
-        try:
-            taken, _ = adapt(turn, abilities, now.mask, first=not now.turns and not now.mask.any(), earlier=now.turns)
-        except NotApplicable as reason:
-            raise Refused(f"the model cannot take this: {in_words(reason)}") from reason
-        turns = (*now.turns, taken)
+        turns = (*now.turns, self._taken(now))
         (answer,) = ask(image, [Request(f"target {self._number}", turns, now.mask, now.memory)])
         if isinstance(answer, Failure):
             raise Unanswered(f"the model failed: {answer.message}")

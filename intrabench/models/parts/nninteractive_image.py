@@ -62,7 +62,7 @@ class OneImage(Predictor):
         )
         self._last = None  # after a failure, the session would be in the middle of this turn
         if not follows:
-            self._replay(request.mask, [mark for turn in earlier for mark in turn])
+            self._replay(request.mask, earlier)
         changed = [mark.add(self.session, predict=mark is new[-1]) for mark in new][-1]
         mask = request.mask
         if changed is not None:  # only there, for the volume may be large
@@ -72,7 +72,7 @@ class OneImage(Predictor):
         self._last = request.session, request.turns, mask
         return mask
 
-    def _replay(self, mask: Mask, earlier: Sequence[Mark]) -> None:
+    def _replay(self, mask: Mask, earlier: Sequence[Sequence[Mark]]) -> None:
         """Restore the session's state; of earlier predictions, only the last mask is an input of the next."""
         if mask.any():
             # every checkpoint takes its own last answer; the capability concerns other masks
@@ -81,8 +81,13 @@ class OneImage(Predictor):
             )
         else:
             self.session.reset_interactions()
-        for mark in earlier:
-            mark.add(self.session, predict=False)
+        for turn in earlier:
+            for mark in turn:
+                mark.add(self.session, predict=False)
+            self._end_turn()
+
+    def _end_turn(self) -> None:
+        """What follows is of a later turn; nnInteractive itself does not ask."""
 
 
 def _equal(one: Mask, other: Mask) -> bool:

@@ -65,7 +65,7 @@ class _Proxy:
     def __init__(self, upstream: Upstream) -> None:
         self.upstream, self.clients = upstream, dict[str, Heard]()
         paths = ("/healthz", "/lease_status")
-        passed = ("/heartbeat", "/set_target_buffer", "/set_do_autozoom")
+        passed = ("/end_turn", "/heartbeat", "/set_target_buffer", "/set_do_autozoom")
         heard: Mapping[str, Callable[..., None]] = {
             "/claim": self.claimed,
             "/release": self.released,
