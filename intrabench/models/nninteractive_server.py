@@ -115,7 +115,7 @@ class NnInteractiveServer(Model):
         about: Any = None
         with suppress(ValueError):
             about = answer.json()
-        version = str(about.get("inference_session_version")) if isinstance(about, dict) else ""
+        version = str(about.get("inference_session_version") or "") if isinstance(about, dict) else ""
         if answer.status_code != 200 or not version or not isinstance(about.get("supported_interactions"), dict):
             raise IntraBenchError(
                 f"what answers at {self.url} is no server of nnInteractive's protocol (status {answer.status_code}); "
