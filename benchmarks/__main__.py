@@ -30,6 +30,7 @@ NAMES = (
     "superpixels",
     "rating",
     "pages",
+    "serve",
 )
 
 

@@ -161,7 +161,7 @@ class NnInteractiveServer(Model):
         try:
             about = {"spacing": [float(mm) for mm in volume.spacing_mm], "modality": volume.modality}
             session.set_image(volume.array[None], about)
-            session.set_target_buffer(np.zeros(volume.shape, np.uint8))
+            session.set_target_buffer(np.zeros(volume.shape, bool))
         except BaseException as error:
             session.close()
             if isinstance(error, Exception):

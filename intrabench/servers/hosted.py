@@ -220,7 +220,19 @@ def _change(before: Mask, after: Mask) -> Change:
     box = joint_box(before, after)
     if box is None:
         return Change(True)
-    differs = Mask.of(before.crop(box) ^ after.crop(box), box[:3])
-    if not differs.any():
+    then, now = before.crop(box), after.crop(box)
+    np.not_equal(then, now, out=then)  # large targets: no array more than there must be
+    ranges = [_extent(then.any(axis=(1, 2)))]
+    if ranges[0] is None:
         return Change(True)
-    return Change(True, differs.box, after.crop(differs.box))
+    shadow = then[slice(*ranges[0])].any(axis=0)
+    ranges += [_extent(shadow.any(axis=1)), _extent(shadow.any(axis=0))]
+    (z0, z1), (y0, y1), (x0, x1) = (found or (0, 0) for found in ranges)
+    z, y, x = box[:3]
+    return Change(True, (z + z0, y + y0, x + x0, z + z1, y + y1, x + x1), now[z0:z1, y0:y1, x0:x1])
+
+
+def _extent(occupied: NDArray[np.bool_]) -> tuple[int, int] | None:
+    """From the first to the last true entry, half-open; None if there is none."""
+    found = np.flatnonzero(occupied)
+    return (int(found[0]), int(found[-1]) + 1) if len(found) else None

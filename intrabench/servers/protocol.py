@@ -111,7 +111,7 @@ def answered(change: Change, dtype: str) -> Response:
         box = change.box
         meta["bbox"] = [[box[axis], box[axis + 3]] for axis in range(3)]
         meta |= {"dtype": dtype, "shape": list(change.mask.shape)}
-        content = pack(change.mask.astype(dtype))
+        content = pack(change.mask.astype(dtype, copy=False))
     headers = {META: json.dumps(meta, separators=(",", ":"))}
     return Response(content, media_type="application/octet-stream", headers=headers)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Mask, Region, box_slices
+from intrabench.mask import Mask, box_slices, joint_box
 from intrabench.models.base import Answer, Failure, Predictor, Request, failure_of
 from intrabench.models.parts.nninteractive_marks import Mark, marks
 from intrabench.prompts import Turn
@@ -64,13 +64,16 @@ class OneImage(Predictor):
         if not follows:
             self._replay(request.mask, earlier)
         changed = [mark.add(self.session, predict=mark is new[-1]) for mark in new][-1]
-        mask = request.mask
-        if changed is not None:  # only there, for the volume may be large
-            (z0, z1), (y0, y1), (x0, x1) = ((int(low), int(high)) for low, high in changed)
-            box = z0, y0, x0, z1, y1, x1
-            mask = mask.overwrite(Mask.of(self.session.target_buffer[box_slices(box)], box[:3]), Region(box=box))
+        mask = request.mask if changed is None else self._cut(request.mask, changed)
         self._last = request.session, request.turns, mask
         return mask
+
+    def _cut(self, before: Mask, changed: Sequence[Sequence[int]]) -> Mask:
+        """The mask now: nothing lies outside of the one before and of what changed, and the volume may be large."""
+        (z0, z1), (y0, y1), (x0, x1) = ((int(low), int(high)) for low, high in changed)
+        new = Mask((z0, y0, x0), np.broadcast_to(np.True_, (z1 - z0, y1 - y0, x1 - x0)))
+        box = joint_box(before, new)
+        return Mask.empty() if box is None else Mask.of(self.session.target_buffer[box_slices(box)], box[:3])
 
     def _replay(self, mask: Mask, earlier: Sequence[Sequence[Mark]]) -> None:
         """Restore the session's state; of earlier predictions, only the last mask is an input of the next."""

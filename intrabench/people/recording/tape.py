@@ -16,6 +16,7 @@ import time
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,8 @@ class Tape:
         """Add a line; the first one makes the file."""
         lines = [line]
         if self._path is None:
-            name = time.strftime("%Y%m%dT%H%M%S", time.gmtime(self.clock())) + "-" + secrets.token_hex(4)
+            now = datetime.fromtimestamp(self.clock(), UTC)  # in the order of time, also within a second
+            name = f"{now:%Y%m%dT%H%M%S.%f}-{secrets.token_hex(4)}"
             self._path = self.folder / f"{name}.jsonl"
             began = {"format": FORMAT, **self.about, "image": self.image, "with_mask": self._with_mask}
             lines.insert(0, began)
