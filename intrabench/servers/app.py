@@ -7,6 +7,7 @@ time. Leases and the small answers stay in the event loop, which is never kept w
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
@@ -59,6 +60,7 @@ class Settings:
     silent: float = SILENT_SECONDS
     most: int = field(default_factory=most_bytes)
     sweep: float = SWEEP_SECONDS
+    clock: Callable[[], float] = time.monotonic
 
 
 def make_app(model: Model, settings: Settings) -> ASGIApp:
@@ -70,7 +72,8 @@ class _Served:
     def __init__(self, model: Model, settings: Settings) -> None:
         self.settings, self.about = settings, protocol.capabilities(model)
         self.leases: Leases[Client] = Leases(
-            lambda: Client(Hosted(model, settings.spacing_mm)), settings.sessions, settings.idle, settings.silent
+            lambda: Client(Hosted(model, settings.spacing_mm)),
+            *(settings.sessions, settings.idle, settings.silent, settings.clock),
         )
         self._model, self._thread = model, ThreadPoolExecutor(1, "model")
         drawn = [Route(path, self._acting(partial(self.draw, path)), methods=["POST"]) for path in protocol.DRAWN]

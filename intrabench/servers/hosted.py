@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError, NotApplicable, foreign, in_words
-from intrabench.mask import Box, Mask, joint_box
+from intrabench.mask import Box, Mask, box_slices, joint_box
 from intrabench.models.base import Failure, Model, Predictor, Request, open_image
 from intrabench.play.adapt import adapt
 from intrabench.play.door import Refused, check_prompts, checked_update
@@ -222,17 +222,9 @@ def _change(before: Mask, after: Mask) -> Change:
         return Change(True)
     then, now = before.crop(box), after.crop(box)
     np.not_equal(then, now, out=then)  # large targets: no array more than there must be
-    ranges = [_extent(then.any(axis=(1, 2)))]
-    if ranges[0] is None:
+    differs = Mask.of(then)
+    if not differs.any():
         return Change(True)
-    shadow = then[slice(*ranges[0])].any(axis=0)
-    ranges += [_extent(shadow.any(axis=1)), _extent(shadow.any(axis=0))]
-    (z0, z1), (y0, y1), (x0, x1) = (found or (0, 0) for found in ranges)
     z, y, x = box[:3]
-    return Change(True, (z + z0, y + y0, x + x0, z + z1, y + y1, x + x1), now[z0:z1, y0:y1, x0:x1])
-
-
-def _extent(occupied: NDArray[np.bool_]) -> tuple[int, int] | None:
-    """From the first to the last true entry, half-open; None if there is none."""
-    found = np.flatnonzero(occupied)
-    return (int(found[0]), int(found[-1]) + 1) if len(found) else None
+    z0, y0, x0, z1, y1, x1 = differs.box
+    return Change(True, (z + z0, y + y0, x + x0, z + z1, y + y1, x + x1), now[box_slices(differs.box)])

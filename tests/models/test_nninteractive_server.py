@@ -27,6 +27,7 @@ from tests.models.nninteractive.played import ALL, VOLUME, same, turns_of
 from tests.models.nninteractive.played import play as played
 from tests.models.nninteractive_folder import write_folder
 from tests.servers.serving import INSIDE, ball, client, official, running, served
+from tests.servers.test_app import until_free
 
 DATA = "phantom:shape=16x40x44,spacing=3x1x1,instances=2"
 SAME = ("target", "round", "status", "adapted", "dice", "prompts_hash")
@@ -216,13 +217,14 @@ def test_a_server_that_dies_in_between_fails_the_rows_with_a_sentence(data: Path
 
 
 def test_a_lease_that_ended_is_claimed_again() -> None:
-    turns = turns_of(points([INSIDE]), points([(6, 15, 20)]))
-    with served(silent=0.3, sweep=0.05) as address, remote(address).open(Volume.from_canonical(ball())) as image:
+    turns, now = turns_of(points([INSIDE]), points([(6, 15, 20)])), [0.0]
+    with ExitStack() as stack:
+        address = stack.enter_context(served(sessions=1, sweep=0.02, clock=lambda: now[0]))
+        image = stack.enter_context(remote(address).open(Volume.from_canonical(ball())))
         (first,) = image.segment([Request("a", turns[:1])])
         assert isinstance(first, Answer)
-        import time
-
-        time.sleep(0.8)
+        now[0] = 1000
+        until_free(address)
         (second,) = image.segment([Request("a", turns, first.update)])
         assert isinstance(second, Answer), second
     with served() as address, remote(address).open(Volume.from_canonical(ball())) as image:
