@@ -121,7 +121,7 @@ def make(room: Room, spec: str) -> Any:
 
     Behind it perturbations may follow, ``spine_ct+noise:sigma=0.1``.
 
-    A model may also be one of a paper, ``paper:sam``; see `intrabench.protocols.presets`.
+    A model may also be one of a paper, ``paper:sam``; see `intrabench.protocols.presets`. Or it is an address.
     """
     if room == "datasets" and "://" in spec:
         raise IntraBenchError(
@@ -144,7 +144,12 @@ def make(room: Room, spec: str) -> Any:
 
 
 def full_spec(spec: str) -> str:
-    """The spec of a model; one like ``paper:sam`` is written out, unless the user has a model called ``paper``."""
+    """The spec of a model; one like ``paper:sam`` is written out, unless the user has a model called ``paper``.
+
+    An address, ``http://...``, is the model behind it.
+    """
+    if spec.startswith(("http://", "https://")):
+        return f"nninteractive_server:url={specs.quoted(spec)}"
     from intrabench.protocols.presets import PAPER, resolved
 
     return spec if PAPER in entries("models") else resolved(spec)

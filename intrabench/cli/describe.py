@@ -30,7 +30,8 @@ def describe(name: str) -> str:
     found = registry.named(bare)
     if not found:
         if (spec := registry.full_spec(name)) != name:
-            return f"{name} is {spec}, as in the IntRaBench paper\n\n{describe(spec)}"
+            why = "" if "://" in name else ", as in the IntRaBench paper"
+            return f"{name} is {spec}{why}\n\n{describe(spec)}"
         known = [*PROTOCOLS, *(other for room in registry.ROOMS for other in registry.entries(room))]
         raise IntraBenchError(
             f"there is nothing named {bare!r}{nearest(bare, known)}; see for example `intrabench list models`"

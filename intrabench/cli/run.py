@@ -16,7 +16,6 @@ from intrabench.cli.console import echo
 from intrabench.cli.results import Out, tell_damage
 from intrabench.cli.shared import Cases, Plugins, Quiet, Targets, continued, flag
 from intrabench.errors import several
-from intrabench.specs import quoted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -180,8 +179,6 @@ def check(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Check a model on a synthetic scan: prompts, geometry, batches, determinism, memory, time."""
-    if model.startswith(("http://", "https://")):
-        model = f"nninteractive_server:url={quoted(model)}"
     given = dict(locals())
     from intrabench.engine.check import check as findings
     from intrabench.engine.runners import make_runner

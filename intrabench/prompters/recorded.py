@@ -27,7 +27,6 @@ from intrabench.target import Target
 
 if TYPE_CHECKING:
     from intrabench.clickability.first_clicks import FirstClicks
-    from intrabench.people.recording.tape import Recording
 
 
 NOWHERE: Box = (0, 0, 0, 0, 0, 0)
@@ -87,8 +86,8 @@ class Recorded(Prompter):
         return recorded_sessions(self.folder)
 
     @cached_property
-    def recordings(self) -> list[Recording]:
-        """What people gave to servers, of which nobody has told yet for which targets."""
+    def recordings(self) -> Sequence[Any]:
+        """What people gave to servers (`people.recording.tape.Recording`); nobody said for which targets."""
         return recordings(self.folder)
 
     @cached_property

@@ -265,6 +265,7 @@ def test_a_server_that_stays_full_is_given_up(monkeypatch: pytest.MonkeyPatch) -
 
 def test_another_model_at_the_same_address_is_another_version() -> None:
     with served() as address:
+        assert registry.make("models", address).spec == f"nninteractive_server:url={address}"
         first = remote(address).version
         assert remote(address).version == first
     with served("random_walker:beta=50") as other:
