@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError, NotApplicable, foreign, in_words
-from intrabench.mask import Box, Mask, box_slices, joint_box
+from intrabench.mask import Box, Mask, joint_box
 from intrabench.models.base import Failure, Model, Predictor, Request, open_image
 from intrabench.play.adapt import adapt
 from intrabench.play.door import Refused, check_prompts, checked_update
@@ -41,7 +41,10 @@ class Progress:
 
 @dataclass(frozen=True)
 class Change:
-    """What an interaction changed. ran: whether the model was asked. box: where the mask differs now; None: nowhere."""
+    """What an interaction changed.
+
+    ran: whether the model was asked. box: outside of it the mask is as before; None: everywhere.
+    """
 
     ran: bool
     box: Box | None = None
@@ -216,15 +219,9 @@ def _spacing(given: Any) -> tuple[float, float, float] | None:
 
 
 def _change(before: Mask, after: Mask) -> Change:
-    """Where two masks differ, and what is there now."""
+    """The box in which two masks can differ, and what is there now.
+
+    To search it for where they do differ takes longer than to send it: what is equal compresses to nothing.
+    """
     box = joint_box(before, after)
-    if box is None:
-        return Change(True)
-    then, now = before.crop(box), after.crop(box)
-    np.not_equal(then, now, out=then)  # large targets: no array more than there must be
-    differs = Mask.of(then)
-    if not differs.any():
-        return Change(True)
-    z, y, x = box[:3]
-    z0, y0, x0, z1, y1, x1 = differs.box
-    return Change(True, (z + z0, y + y0, x + x0, z + z1, y + y1, x + x1), now[box_slices(differs.box)])
+    return Change(True) if box is None else Change(True, box, after.array if after.box == box else after.crop(box))
