@@ -250,23 +250,8 @@ class _Served:
         return await run_in_threadpool(lambda: protocol.answered(change, client.dtype))
 
     async def _json(self, request: Request) -> Any:
-        if int(request.headers.get("content-length", 0)) > protocol.SMALL:
-            raise TooLarge(f"what is sent must have at most {protocol.SMALL} bytes")
-        return protocol.parsed(await request.body(), "what was sent")
+        return protocol.parsed(await protocol.received(request, None), "what was sent")
 
     async def _array(self, request: Request, images: bool = False) -> Any:
-        body = await _received(request, self.settings.most)
+        body = await protocol.received(request, self.settings.most)
         return await run_in_threadpool(lambda: unpack(body, self.settings.most, images))
-
-
-async def _received(request: Request, most: int) -> bytes:
-    """The body with an array, of which the header is looked at before the rest is taken."""
-    from intrabench.servers.arrays import NUMBERS, check_header
-
-    parts, checked = bytearray(), False
-    async for part in request.stream():
-        parts += part
-        if not checked and len(parts) >= 300:  # more than any header has
-            check_header(bytes(parts[:300]), most, NUMBERS)
-            checked = True
-    return bytes(parts)

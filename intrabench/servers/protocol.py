@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from intrabench.models.about import about
 from intrabench.models.base import Model
 from intrabench.play.door import Refused
-from intrabench.servers.arrays import pack
+from intrabench.servers.arrays import NUMBERS, TooLarge, check_header, pack
 from intrabench.servers.drawn import Kind
 from intrabench.servers.guard import Rates, Rules
 from intrabench.servers.hosted import Change, takes
@@ -34,8 +35,12 @@ CHANNELS = {"bbox2d": 1, "bbox3d": 1, "lasso": 1, "points": 3, "scribble": 5}
 PAINTED = ("scribble", "lasso")
 """The kinds whose body is a mask."""
 INITIAL = "/add_initial_seg_interaction"
+WITH_ARRAYS = frozenset({"/set_image", INITIAL, "/add_scribble_interaction", "/add_lasso_interaction"})
+"""Where the body is an array, and everything else stands in the header `META`."""
 SLACK = 2**20
 """Bytes of a body besides its array; what cannot be compressed grows a little."""
+LONGEST_HEADER = 300
+"""Bytes: a type has a name of 255 letters at most, and an image four axes."""
 SMALL = 64_000
 """Bytes of a body that is JSON."""
 
@@ -77,6 +82,23 @@ def _licence(model: Model) -> str:
     from intrabench.models.weights import registry as weights
 
     return weights.get(model.weights).licence if model.weights else "none: the model has no weights"
+
+
+async def received(request: Request, most: int | None) -> bytes:
+    """The body of a request. most: bytes of the array that it is, whose header is looked at first; None: it is JSON.
+
+    Raises:
+        Refused: it is too large, or no array.
+    """
+    if most is None and int(request.headers.get("content-length", 0)) > SMALL:
+        raise TooLarge(f"what is sent must have at most {SMALL} bytes")
+    parts, checked = bytearray(), most is None
+    async for part in request.stream():
+        parts += part
+        if not checked and len(parts) >= LONGEST_HEADER:
+            check_header(bytes(parts[:LONGEST_HEADER]), most or 0, NUMBERS)
+            checked = True
+    return bytes(parts)
 
 
 def meta_of(headers: Headers) -> Mapping[str, Any]:

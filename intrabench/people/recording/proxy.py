@@ -24,7 +24,7 @@ from intrabench.people.recording.likeness import profiles
 from intrabench.people.recording.tape import Tape, folder_of
 from intrabench.play.door import Refused
 from intrabench.servers import protocol
-from intrabench.servers.arrays import most_bytes, unpack
+from intrabench.servers.arrays import TooLarge, most_bytes, unpack
 from intrabench.servers.drawn import flag, gesture
 from intrabench.servers.guard import Guard
 
@@ -94,12 +94,18 @@ class _Proxy:
 
     async def passed(self, hear: Callable[..., None] | None, request: Request) -> Response:
         """Pass a request on, and its answer back; hear: writes down what was done, if it was."""
-        at, body = time.time(), await request.body()
+        at, path = time.time(), request.url.path
+        try:
+            body = await protocol.received(request, self.upstream.most if path in protocol.WITH_ARRAYS else None)
+        except TooLarge as error:
+            return protocol.refusal(413, str(error))
+        except Refused as error:
+            return protocol.refusal(400, str(error))
         headers = {name: request.headers[name] for name in PASSED_ON if name in request.headers}
         if self.upstream.token:
             headers["authorization"] = f"Bearer {self.upstream.token}"
         try:
-            answer = await self.http.request(request.method, request.url.path, content=body, headers=headers)
+            answer = await self.http.request(request.method, path, content=body, headers=headers)
         except httpx2.HTTPError as error:
             reason = " ".join(str(error).split()) or type(error).__name__
             return protocol.refusal(502, f"the server at {self.upstream.url} does not answer ({reason})")

@@ -278,8 +278,23 @@ def test_the_commands_in_processes_of_their_own(tmp_path: Path) -> None:
     assert ended == [0, 0]
 
 
+def test_sizes_are_checked_before_anything_is_passed_on() -> None:
+    import struct
+
+    bomb = struct.pack("<4sBBBB", b"NNIA", 1, 1, 4, 5) + b"uint8" + struct.pack("<4q", 1, 10**4, 10**4, 10**4)
+    for content, path, status in (
+        (bomb + b"x" * 300, "set_image", 413),
+        (b"x" * 400, "add_scribble_interaction", 400),
+        (b"x" * 70_000, "add_point_interaction", 413),
+    ):
+        with recording("http://127.0.0.1:9", Path("out")) as proxy:  # where nobody is
+            assert httpx2.post(f"{proxy}/{path}", content=content).status_code == status
+
+
 def test_wrong_options_are_told(say: Callable[..., Said]) -> None:
     assert "--spacing 1,2 is no voxel size" in say("serve", "box_fill", "--spacing", "1,2").err
     assert "--sessions is 0, expected 1 or more" in say("serve", "box_fill", "--sessions", "0").err
+    lacking = say("serve", "sammed2d")
+    assert (lacking.code, "weights" in lacking.err) == (2, True)
     assert "--upstream here is no address" in say("record", "--upstream", "here").err
     assert "--rater a b: rater=a b is no pseudonym" in say("record", "--upstream", "http://a", "--rater", "a b").err
