@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,7 +18,7 @@ from starlette.routing import Route
 
 import intrabench
 from intrabench import registry
-from intrabench.errors import IntraBenchError
+from intrabench.errors import FailedSessions, IntraBenchError
 from intrabench.models import nninteractive_server
 from intrabench.models.base import Answer, Failure, Request, Runtime
 from intrabench.models.nninteractive import NnInteractive
@@ -214,6 +216,53 @@ def test_a_server_that_dies_in_between_fails_the_rows_with_a_sentence(data: Path
                 (again,) = image.segment([Request("c", turn)])
             assert isinstance(again, Answer)
             assert again.update.voxels == found.update.voxels
+
+
+DYING = """
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from intrabench.models.random_walker import RandomWalker
+
+
+@dataclass(eq=False)
+class Dying(RandomWalker):
+    name = "dying"
+
+    def segment_one(self, volume, request):
+        asked = Path("asked.txt")
+        asked.write_text(asked.read_text() + "x" if asked.exists() else "x")
+        if asked.read_text() == "xx":
+            os._exit(9)
+        return super().segment_one(volume, request)
+"""
+
+
+def test_a_run_outlives_its_server_and_the_same_command_completes_it(data: Path) -> None:
+    Path("dying.py").write_text(DYING)
+
+    def start(port: str) -> tuple[subprocess.Popen[str], str]:
+        words = ("serve", "dying", "--plugin", "dying.py", "--port", port)
+        process = subprocess.Popen([sys.executable, "-m", "intrabench", *words], stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        return process, process.stdout.readline().split(" at ")[1].strip().rstrip("/")
+
+    process, address = start("0")
+    with pytest.warns(FailedSessions):
+        found = intrabench.run(address, "point_interp:n=3", DATA, out="out")
+    assert process.wait(20) == 9
+    first, second = found.sort("target").select("status", "error").rows()
+    assert first == ("ok", "")
+    assert second[0] == "error"
+    assert f"the server at {address} is gone" in second[1]
+    process, _ = start(address.rpartition(":")[2])
+    try:
+        again = intrabench.run(address, "point_interp:n=3", DATA, out="out")
+    finally:
+        process.kill()
+        process.communicate()
+    assert again.sort("target")["status"].to_list() == ["ok", "ok"]
 
 
 def test_a_lease_that_ended_is_claimed_again() -> None:
