@@ -31,6 +31,7 @@ NAMES = (
     "rating",
     "pages",
     "files",
+    "serve",
 )
 
 

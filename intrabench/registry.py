@@ -31,8 +31,11 @@ if TYPE_CHECKING:
     from intrabench.mask import Mask
     from intrabench.metrics.base import Metric
     from intrabench.models.base import Model
+    from intrabench.people.recording.likeness import Placing
+    from intrabench.people.recording.tape import Recording
     from intrabench.prompters.base import Modifier, Prompter, Refinement
     from intrabench.superpixels.base import Superpixels
+    from intrabench.volume import Volume
 
 ROOMS: dict[Room, str] = {
     "models": "model",
@@ -119,7 +122,7 @@ def make(room: Room, spec: str) -> Any:
     Behind it changes may follow: perturbations, ``spine_ct+noise:sigma=0.1``; ``+whole``, for targets of whole labels.
 
     A model may also be one of a paper, ``paper:sam``; see `intrabench.protocols.presets`. Two models may share
-    the work, ``masks:folder=F+random_walker``.
+    the work, ``masks:folder=F+random_walker``. Or it is an address.
     """
     if room == "datasets" and "://" in spec:
         raise IntraBenchError(
@@ -146,7 +149,12 @@ def make(room: Room, spec: str) -> Any:
 
 
 def full_spec(spec: str) -> str:
-    """The spec of a model; one like ``paper:sam`` is written out, unless the user has a model called ``paper``."""
+    """The spec of a model; one like ``paper:sam`` is written out, unless the user has a model called ``paper``.
+
+    An address, ``http://...``, is the model behind it.
+    """
+    if spec.startswith(("http://", "https://")):
+        return f"nninteractive_server:url={specs.quoted(spec)}"
     from intrabench.protocols.presets import PAPER, resolved
 
     return spec if PAPER in entries("models") else resolved(spec)
@@ -191,11 +199,7 @@ def _with_source(spec: str) -> str:
 
 
 def recorded_sessions(folder: str) -> list[dict[str, Any]]:
-    """The sessions in a results folder in which people prompted and got answers, each with its stored `turns`.
-
-    Raises:
-        IntraBenchError: there are none.
-    """
+    """The sessions in a results folder in which people prompted and got answers, each with its stored `turns`."""
     import polars as pl
 
     from intrabench.results.parts import read_rows, read_turns
@@ -209,9 +213,21 @@ def recorded_sessions(folder: str) -> list[dict[str, Any]]:
         for row in answered.iter_rows(named=True)
         if (given := turns.filter(session=row["session"]).to_dicts())
     ]
-    if not found:
-        raise IntraBenchError(f"{folder} has no prompts of people; give a results folder of intrabench annotate")
     return found
+
+
+def recordings(folder: str) -> list[Recording]:
+    """What people gave to a server, as `intrabench record` wrote it down in a results folder."""
+    from intrabench.people.recording.tape import read_recordings
+
+    return read_recordings(Path(folder))
+
+
+def placing_in(recording: Recording, volume: Volume) -> Placing | None:
+    """How the image of a recording lies in a scan; None if it is another one."""
+    from intrabench.people.recording.likeness import placing, profiles_of
+
+    return placing(recording.image, profiles_of(volume))
 
 
 def recorded_masks(folder: str, session: str) -> list[Mask]:

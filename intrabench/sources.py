@@ -78,7 +78,13 @@ def local_files(name: str, home: str = "") -> Iterator[tuple[str, Path]]:
 def _spec(module: str, place: list[str] | None) -> ModuleSpec | None:
     """Where a module is, found without importing the packages that it lies in."""
     if place is not None:
-        return PathFinder.find_spec(module, place)
+        try:
+            return PathFinder.find_spec(module, place)
+        except KeyError:  # a folder without __init__.py, for which Python wants its package to be imported
+            folders = [Path(one, module.rpartition(".")[2]) for one in place]
+            spec = ModuleSpec(module, None, is_package=True)
+            spec.submodule_search_locations = [str(folder) for folder in folders if folder.is_dir()]
+            return spec
     if module in sys.stdlib_module_names or module == "intrabench":
         return None
     try:

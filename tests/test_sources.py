@@ -35,6 +35,17 @@ def test_local_modules_that_are_imported_directly_or_not(monkeypatch: pytest.Mon
     assert not [name for name in sys.modules if name.startswith("pack_of_tests")]
 
 
+def test_folders_without_an_init_are_packages_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of packages that are not imported, which importing would do."""
+    monkeypatch.syspath_prepend(Path.cwd())
+    Path("spaces_of_tests/inner/deep").mkdir(parents=True)
+    Path("spaces_of_tests/inner/deep/near.py").write_text("thing = 1\n")
+    Path("mine_of_tests.py").write_text(
+        "from spaces_of_tests.inner.deep import near\nimport spaces_of_tests.absent.x\n"
+    )
+    assert set(sources_of(Path("mine_of_tests.py"))) == {"", "spaces_of_tests.inner.deep.near"}
+
+
 def test_contents_and_names_count() -> None:
     digests = {hash_of(one) for one in ({"": b"a"}, {"": b"b"}, {"": b"a", "m": b"b"}, {"": b"a", "n": b"b"})}
     assert len(digests) == 4

@@ -39,7 +39,7 @@ def annotate(
     from intrabench.engine.progress.reporter import Quiet
     from intrabench.people.annotating.annotation import Annotation
     from intrabench.people.annotating.server import make_app, tokens_of
-    from intrabench.people.serving import announce, serve
+    from intrabench.servers.serving import announce, serve
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)

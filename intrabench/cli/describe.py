@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Sequence
 from dataclasses import MISSING, Field, asdict, fields
 from textwrap import wrap
@@ -29,13 +30,24 @@ def describe(name: str) -> str:
     found = registry.named(bare)
     if not found:
         if (spec := registry.full_spec(name)) != name:
-            return f"{name} is {spec}, as in the IntRaBench paper\n\n{describe(spec)}"
+            why = "" if "://" in name else ", as in the IntRaBench paper"
+            return f"{name} is {spec}{why}\n\n{describe(spec)}"
         known = [*PROTOCOLS, *(other for room in registry.ROOMS for other in registry.entries(room))]
         raise IntraBenchError(
             f"there is nothing named {bare!r}{nearest(bare, known)}; see for example `intrabench list models`"
             f"{registry.left_out(*registry.ROOMS)}"
         )
     return "\n\n".join(_describe(room, entry, parameters) for room, entry in found)
+
+
+def described(name: str) -> str:
+    """What a model says about itself, as JSON."""
+    from intrabench.models.about import about
+
+    bare = name.partition(":")[0]
+    if not any(room == "models" for room, _ in registry.named(bare)) and registry.full_spec(name) == name:
+        raise IntraBenchError(f"--json describes models, and {bare!r} is none; see `intrabench list models`")
+    return json.dumps(about(registry.make("models", name)), indent=1)
 
 
 def _protocol(preset: Protocol) -> str:

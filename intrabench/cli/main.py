@@ -22,6 +22,7 @@ from intrabench.cli.rate import rate_app
 from intrabench.cli.report import add_reports
 from intrabench.cli.results import add_results
 from intrabench.cli.run import add_runs
+from intrabench.cli.serve import record, serve
 from intrabench.cli.shared import Json, Plugins, add_plugins, flag, listing, problems, show_names, show_table
 from intrabench.cli.submit import add_submit
 from intrabench.cli.superpixels import superpixels_app
@@ -102,13 +103,14 @@ def list_(
 @app.command()
 def info(
     name: Annotated[str, typer.Argument(help="A name or spec.", autocompletion=options.anything)],
+    json: Json = False,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
-    """Describe a model, prompter, data set, metric or protocol and its parameters."""
-    from intrabench.cli.describe import describe
+    """Describe a model, prompter, data set, metric or protocol and its parameters; --json: a model, for programs."""
+    from intrabench.cli.describe import describe, described
 
     add_plugins(plugin)
-    echo(*describe(name).split("\n"))
+    echo(*(described(name) if json else describe(name)).split("\n"))
 
 
 @app.command()
@@ -124,6 +126,8 @@ add_runs(app)
 app.command()(annotate)
 app.command()(calibrate)
 app.command()(gap)
+app.command()(serve)
+app.command()(record)
 add_submit(app)
 add_reports(app)
 add_results(app)

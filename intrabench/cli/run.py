@@ -165,7 +165,13 @@ def tell_failures(failures: Counter[str]) -> None:
 
 
 def check(
-    model: Annotated[str, typer.Argument(help="Model spec, e.g. sammed3d.", autocompletion=o.completes("models"))],
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="Model spec, e.g. sammed3d, or address of a server of nnInteractive's protocol, http://...",
+            autocompletion=o.completes("models"),
+        ),
+    ],
     random_weights: Annotated[bool, flag("--random-weights", help="Check the untrained network.")] = False,
     weights: o.Weights = None,
     device: o.Device = "auto",

@@ -67,6 +67,7 @@ def check(model: Model) -> Iterator[Finding]:
         _feedback,
         _orientations,
         _prompt_outside,
+        _no_prompts,
         _memory,
     ]
     told, seal = set[str](), Seal(volume, targets)
@@ -108,7 +109,7 @@ def prompt(kind: PromptKind, target: Target) -> Prompts:
 def _prompts(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
     """The model takes each kind that it accepts, and a different prompt of that kind gets a different answer."""
     with open_image(model, volume) as image:
-        for kind in sorted(model.accepts):
+        for kind in sorted(model.abilities.accepts):
             started = time.perf_counter()
             first = _answer(image, _request(model, kind, targets[0]))
             seconds = time.perf_counter() - started
@@ -150,7 +151,9 @@ def _feedback(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterat
         first = _answer(image, asked)
         turns = (*asked.turns, _turn(_kind(model), targets[0]))
         second = Request(asked.session, turns, first.update, first.memory)
+        started = time.perf_counter()
         corrected = _answer(image, second)
+        seconds = time.perf_counter() - started
         replayed = _answer(image, replace(second, memory=None))
     same = _same(corrected, replayed, logits=False)
     memory = "keeps a memory per session" if first.memory is not None else "keeps no memory"
@@ -160,6 +163,7 @@ def _feedback(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterat
         else "the answer without memory differs from the one with it"
     )
     yield Finding("feedback", same, message)
+    yield Finding("time per round", None, f"{seconds:.3f} s for a correction of the answer before")
 
 
 def _orientations(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
@@ -183,18 +187,27 @@ def _prompt_outside(model: Model, volume: Volume, targets: Sequence[Target]) -> 
     outside = boxes({far[0]: (far[1], far[2], far[1] + 9, far[2] + 9)}) if kind == "box2d" else points([far])
     if kind == "box3d":
         outside = box3d_prompts((far[0], far[1], far[2], far[0] + 9, far[1] + 9, far[2] + 9))
-    good = _request(model, kind, targets[0])
+    ok, message = _harmless(model, volume, Turn(outside), _request(model, kind, targets[0]))
+    what = f"{_ARTICLES.get(kind, 'a point')} outside the scan"
+    yield Finding("prompt outside", ok, message if ok else f"{what} {message}")
+
+
+def _no_prompts(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
+    """A turn without prompts fails with a message or changes nothing, and spoils no other request."""
+    ok, message = _harmless(model, volume, Turn(Prompts(), (Click(),)), _request(model, _kind(model), targets[0]))
+    yield Finding("no prompts", ok, message if ok else f"a turn without prompts {message}")
+
+
+def _harmless(model: Model, volume: Volume, turn: Turn, good: Request) -> tuple[bool, str]:
+    """Whether a turn to which there is no answer gets none, and lets another request be answered; and in words."""
     with open_image(model, volume) as image:
         _answer(image, good)
-        failed, answered = ask(image, [Request("outside", (Turn(outside),)), good])
-    what = f"{_ARTICLES.get(kind, 'a point')} outside the scan"
+        failed, answered = ask(image, [Request("outside", (turn,)), good])
     if isinstance(failed, Answer) and failed.update.any():
-        ok, message = False, f"{what} got a mask; raise an exception or return an empty one"
-    elif isinstance(answered, Failure):
-        ok, message = False, f"{what} spoils the other requests, of which none may fail ({answered.message})"
-    else:
-        ok, message = True, failed.message if isinstance(failed, Failure) else "an empty answer"
-    yield Finding("prompt outside", ok, message)
+        return False, "got a mask; raise an exception or return an empty one"
+    if isinstance(answered, Failure):
+        return False, f"spoils the other requests, of which none may fail ({answered.message})"
+    return True, failed.message if isinstance(failed, Failure) else "an empty answer"
 
 
 _ARTICLES = {"box2d": "a 2D box", "box3d": "a 3D box"}
@@ -218,7 +231,7 @@ def _memory(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator
 def _kind(model: Model) -> PromptKind:
     """The kind of prompt used in most checks: the simplest that the model takes."""
     order: tuple[PromptKind, ...] = ("point", "box2d", "box3d", "scribble", "lasso")
-    return next(kind for kind in order if kind in model.accepts)
+    return next(kind for kind in order if kind in model.abilities.accepts)
 
 
 def _request(model: Model, kind: PromptKind, target: Target) -> Request:

@@ -11,8 +11,7 @@ import io
 import json
 import os
 import pydoc
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,16 +19,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from intrabench.doing import loading
 from intrabench.errors import IntraBenchError
-from intrabench.mask import Mask, box_slices
-from intrabench.models.base import Answer, Failure, Model, Predictor, Request, failure_of
+from intrabench.models.base import Model, Predictor
 from intrabench.models.parts.allocator import keep_freed_memory
-from intrabench.models.parts.nninteractive_marks import Mark, marks
+from intrabench.models.parts.nninteractive_image import OneImage, check_image
 from intrabench.models.weights import registry as weights
-from intrabench.prompts import Derived, Turn
+from intrabench.prompts import Derived
 from intrabench.specs import switch
 from intrabench.volume import Volume
 
@@ -85,9 +82,14 @@ class NnInteractive(Model):
             IntraBenchError: the extra is not installed, or the model folder is absent, damaged or unsafe.
             ValueError: the image has several channels, or cannot be normalised.
         """
+        check_image(volume.array)
         session = self._session()
         session.initialize_from_loaded_artifacts(self.parts)
-        return closing(_OneImage(session, volume))
+        with _quiet():
+            session.set_image(volume.array[None].copy())  # torch warns of arrays that cannot be written into
+            session.preprocess_future.result()  # else it would print and fail later, in the background
+            session.set_target_buffer(np.zeros(volume.shape, dtype=np.uint8))
+        return closing(OneImage(session, volume.shape, _quiet))
 
     @cached_property
     def parts(self) -> dict[str, Any]:
@@ -150,79 +152,6 @@ class NnInteractive(Model):
         finally:
             torch.set_num_threads(threads)
             torch.backends.cudnn.benchmark = benchmark
-
-
-class _OneImage(Predictor):
-    """One image in one session of the package, which keeps its state after the last answer."""
-
-    def __init__(self, session: Any, volume: Volume) -> None:
-        _check_image(volume.array)
-        self.session, self.shape = session, volume.shape
-        self._last: tuple[str, tuple[Turn, ...], Mask] | None = None
-        with _quiet():
-            session.set_image(volume.array[None].copy())  # torch warns of arrays that cannot be written into
-            session.preprocess_future.result()  # else it would print and fail later, in the background
-            session.set_target_buffer(np.zeros(self.shape, dtype=np.uint8))
-
-    def close(self) -> None:
-        """Release the image."""
-        self.session = None
-
-    def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
-        """Answer one request after the other, each for the whole volume."""
-        return [self._guarded(request) for request in requests]
-
-    def _guarded(self, request: Request) -> Answer | Failure:
-        started = time.perf_counter()
-        try:
-            with _quiet():
-                mask = self._answer(request)
-        except Exception as error:  # a row with a status instead of a lost run
-            return failure_of(error, started)
-        return Answer(mask, seconds=time.perf_counter() - started)
-
-    def _answer(self, request: Request) -> Mask:
-        thickness = self.session.preferred_scribble_thickness
-        *earlier, new = [marks(turn.prompts, self.shape, thickness) for turn in request.given]
-        if not new:  # there are no prompts
-            return request.mask
-        follows = (
-            self._last is not None
-            and self._last[:2] == (request.session, request.turns[:-1])
-            and self._last[2] is request.mask
-            and not request.turns[-1].afresh
-        )
-        self._last = None  # after a failure, the session would be in the middle of this turn
-        if not follows:
-            self._replay(request.mask, [mark for turn in earlier for mark in turn])
-        for mark in new:
-            mark.add(self.session, predict=mark is new[-1])
-        mask = Mask.of(self.session.target_buffer)
-        self._last = request.session, request.turns, mask
-        return mask
-
-    def _replay(self, mask: Mask, earlier: Sequence[Mark]) -> None:
-        """Restore the session's state; of earlier predictions, only the last mask is an input of the next."""
-        if mask.any():
-            # every checkpoint takes its own last answer; the capability concerns other masks
-            self.session.add_initial_seg_interaction(
-                mask.to_array(self.shape).astype(np.uint8), override_capability_checks=True
-            )
-        else:
-            self.session.reset_interactions()
-        for mark in earlier:
-            mark.add(self.session, predict=False)
-
-
-def _check_image(array: NDArray[Any]) -> None:
-    """Refuse images that the package would silently turn into NaN; it normalises inside the box of nonzero voxels."""
-    if array.ndim != 3:
-        raise ValueError(f"nninteractive takes one grey value per voxel, but this image has {array.shape[3]} channels")
-    if not (np.isfinite(array.min()) and np.isfinite(array.max())):
-        raise ValueError("the image has voxels that are NaN or infinite; replace them with real intensities")
-    inside = array[box_slices(Mask.of(array != 0).box)]
-    if inside.size == 0 or inside.min() == inside.max():
-        raise ValueError("the image is constant where it is not zero, so nninteractive cannot normalise it")
 
 
 def _check_plans(folder: Path) -> None:

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import hashlib
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from intrabench.errors import NotApplicable
-from intrabench.mask import Mask
+from intrabench.mask import Box, Mask, intersection
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.click_deepest import click
 from intrabench.prompters.errors import Errors
 from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Prompts, Turn, turns_by_round
 from intrabench.randomness import stream
-from intrabench.registry import recorded_masks, recorded_sessions
+from intrabench.registry import placing_in, recorded_masks, recorded_sessions, recordings
 from intrabench.specs import switch
 from intrabench.target import Target
 
 if TYPE_CHECKING:
     from intrabench.clickability.first_clicks import FirstClicks
+
+
+NOWHERE: Box = (0, 0, 0, 0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,10 @@ class Recorded(Prompter):
 
     A file has clicks on photographs, as RClicks' clicks.csv. It gives one first click: that whose number is the seed,
     from 0 in the file's order. The click is positive, wherever it lies.
+
+    A folder may also have recordings of `intrabench record`. They say neither case nor target: a scan is theirs if the
+    means of its planes are equal, whatever the order of their axes, and the target is the one in which their first
+    prompt lies (of boxes and lassos, whose box there overlaps theirs by half).
 
     folder: results in which people prompted. rater: takes only what that person gave; without, the seed chooses one of
     those who did the target. clicks: a file of clicks instead. device: takes only clicks with pc or mobile.
@@ -64,7 +73,9 @@ class Recorded(Prompter):
             return
         if self.device:
             raise ValueError("device is of clicks in a file; omit it")
-        people = {session["rater"] for session in self.sessions}
+        people = {session["rater"] for session in self.sessions} | {one.rater for one in self.recordings}
+        if not people:
+            raise ValueError(f"{self.folder} has no prompts of people; give a results folder of intrabench annotate")
         if self.rater and self.rater not in people:
             raise ValueError(f"rater={self.rater} gave no prompts in {self.folder}; give {', '.join(sorted(people))}")
 
@@ -72,6 +83,11 @@ class Recorded(Prompter):
     def sessions(self) -> list[dict[str, Any]]:
         """What people did: `session`, `rater`, `dataset`, `case`, `target`, `target_voxels`, `model` and `turns`."""
         return recorded_sessions(self.folder)
+
+    @cached_property
+    def recordings(self) -> Sequence[Any]:
+        """What people gave to servers (`people.recording.tape.Recording`); nobody said for which targets."""
+        return recordings(self.folder)
 
     @cached_property
     def first_clicks(self) -> FirstClicks:
@@ -94,6 +110,7 @@ class Recorded(Prompter):
             (*(one[name] for name in columns), *((turn["round"], turn["given"]) for turn in one["turns"]))
             for one in self.sessions
         ]
+        each += [(one.session, one.rater, one.digest) for one in self.recordings]
         return hashlib.sha256(repr(sorted(each)).encode()).hexdigest()[:8]
 
     def interact(self, user: User) -> Turns:
@@ -101,10 +118,7 @@ class Recorded(Prompter):
         if self.clicks:
             yield self._first_click(user)
             return
-        record = self._record(user)
-        rounds = turns_by_round(record["turns"])
-        turns = [turn for number in sorted(rounds) for turn in rounds[number]]
-        masks = recorded_masks(self.folder, record["session"])
+        turns, masks = self._record(user)
         mask = yield turns[0]
         for number, turn in enumerate(turns[1:], start=1):
             then = masks[number - 1] if number <= len(masks) else None
@@ -120,22 +134,73 @@ class Recorded(Prompter):
             raise NotApplicable(f"{self.clicks} has no first click on this target with the number that is the seed")
         return click(np.array([0, *clicks[user.seed]]), label=1)
 
-    def _record(self, user: User) -> dict[str, Any]:
-        """The session to give again."""
+    def _record(self, user: User) -> tuple[Sequence[Turn], Sequence[Mask]]:
+        """The turns to give again, and the answers to them."""
         where = user.dataset, user.target.case, user.target.id, user.target.mask.voxels
         found = [
-            one
+            _Found(one["rater"], one["model"], one["session"], partial(self._stored, one))
             for one in self.sessions
             if (one["dataset"], one["case"], one["target"], one["target_voxels"]) == where
-            and self.rater in ("", one["rater"])
         ]
+        found += self._aimed(user)
+        found = [one for one in found if self.rater in ("", one.rater)]
         if not found:
             raise NotApplicable(f"there is no record of this target by {self.rater or 'anybody'} in {self.folder}")
         draws = stream(user.seed, *where[:3], self.name)
-        raters = sorted({one["rater"] for one in found})
+        raters = sorted({one.rater for one in found})
         rater = raters[draws.integers(len(raters))]
-        theirs = sorted((one["model"], one["session"], n) for n, one in enumerate(found) if one["rater"] == rater)
-        return found[theirs[draws.integers(len(theirs))][-1]]
+        theirs = sorted((one for one in found if one.rater == rater), key=lambda one: (one.model, one.session))
+        return theirs[draws.integers(len(theirs))].read()
+
+    def _stored(self, session: Mapping[str, Any]) -> tuple[list[Turn], list[Mask]]:
+        """What a session in the results has."""
+        rounds = turns_by_round(session["turns"])
+        turns = [turn for number in sorted(rounds) for turn in rounds[number]]
+        return turns, recorded_masks(self.folder, session["session"])
+
+    def _aimed(self, user: User) -> Iterator[_Found]:
+        """The recordings on this scan that were meant for this target."""
+        if user.image is None:  # in a preview
+            return
+        for one in self.recordings:
+            placing = placing_in(one, user.image)
+            if placing is not None and aims(one.placed(placing)[0][0].prompts, user.target):
+                yield _Found(one.rater, one.upstream, one.session, partial(one.placed, placing))
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A record of a target. model: that answered."""
+
+    rater: str
+    model: str
+    session: str
+    read: Callable[[], tuple[list[Turn], list[Mask]]]
+
+
+def aims(prompts: Prompts, target: Target) -> bool:
+    """Whether first prompts are meant for a target: most of each positive one lies in it, or each box fits it.
+
+    A box, or the box of a lasso, fits if it overlaps that of the target in its slices by half of both together.
+    """
+    found = [bool(target.mask.contains(np.array([voxel])).all()) for *voxel, label in prompts.points.tolist() if label]
+    found += [bool(target.mask.contains(one.points).mean() > 0.5) for one in prompts.scribbles if one.label]
+    boxes = [(z, y0, x0, z + 1, y1, x1) for z, y0, x0, y1, x1 in prompts.boxes2d.tolist()]
+    boxes += [] if prompts.box3d is None else [tuple(prompts.box3d.tolist())]
+    loops = [one.points for one in prompts.lassos if one.label]
+    boxes += [(*rows.min(axis=0).tolist(), *(rows.max(axis=0) + 1).tolist()) for rows in loops]
+    found += [_overlap(box, target.mask) >= 0.5 for box in boxes]
+    return bool(found) and all(found)
+
+
+def _overlap(box: Box, mask: Mask) -> float:
+    """How much a box overlaps the box of a mask in the same slices: common voxels by those of both together."""
+    there = mask.within((box[0], *mask.box[1:3], box[3], *mask.box[4:])).box
+    common = intersection(box, there)
+    sizes = [
+        math.prod(b - a for a, b in zip(one[:3], one[3:], strict=True)) for one in (box, there, common or (0,) * 6)
+    ]
+    return sizes[2] / (sizes[0] + sizes[1] - sizes[2])
 
 
 def fits(target: Target, prompts: Prompts, then: Mask | None, now: Mask) -> bool:

@@ -21,7 +21,11 @@ from tests import broken_models as models
 from tests.conftest import Said
 
 RAS, LPI, AIL = "prompt box3d", "file in LPI, 5x1x1.5 mm", "file in AIL, 5x1x1.5 mm"
-ALL = ["load", RAS, "determinism", "time", "batch", "feedback", LPI, AIL, "prompt outside", "memory", "scan"]
+TIMES = ("time", "time per round")
+ALL = [
+    *("load", RAS, "determinism", "time", "batch", "feedback", "time per round", LPI, AIL),
+    *("prompt outside", "no prompts", "memory", "scan"),
+]
 
 
 def findings(model: Model) -> dict[str, Finding]:
@@ -36,8 +40,8 @@ def broken(model: Model) -> dict[str, str]:
 def test_a_sound_model_passes_everything() -> None:
     found = findings(models.Filling())
     assert list(found) == ALL
-    assert {name: finding.ok for name, finding in found.items()} == dict.fromkeys(ALL, True) | {"time": None}
-    assert found["prompt outside"].message == "ValueError: the box lies outside"
+    assert {name: finding.ok for name, finding in found.items()} == dict.fromkeys(ALL, True) | dict.fromkeys(TIMES)
+    assert found["prompt outside"].message == found["no prompts"].message == "ValueError: the box lies outside"
     assert found["feedback"].message == "keeps no memory; replaying the turns gives the same answer"
     assert found["batch"].message == "same answers as for single requests"
     assert found["memory"].message.endswith(" MiB over 50 targets")
@@ -83,10 +87,18 @@ def name(model: Model) -> str:
 
 
 SAME = "a different prompt gets the same answer"
-MASKED = "a 3D box outside the scan got a mask; raise an exception or return an empty one"
-SPOILS = "a 3D box outside the scan spoils the other requests, of which none may fail"
+NOWHERE = {"prompt outside": "a 3D box outside the scan", "no prompts": "a turn without prompts"}
+MASKED = {name: f"{what} got a mask; raise an exception or return an empty one" for name, what in NOWHERE.items()}
+
+
+def spoils(reason: str) -> dict[str, str]:
+    return {
+        name: f"{what} spoils the other requests, of which none may fail ({reason})" for name, what in NOWHERE.items()
+    }
+
+
 BROKEN: list[tuple[Model, dict[str, str]]] = [
-    (models.Deaf(), {RAS: SAME, "prompt outside": MASKED}),
+    (models.Deaf(), {RAS: SAME, **MASKED}),
     (
         models.Fickle(),
         {
@@ -95,22 +107,20 @@ BROKEN: list[tuple[Model, dict[str, str]]] = [
             "feedback": "the answer without memory differs from the one with it",
             LPI: "the answer differs from that in RAS",
             AIL: "the answer differs from that in RAS",
-            "prompt outside": MASKED,
+            **MASKED,
         },
     ),
     (models.Reaching(), dict.fromkeys([LPI, AIL], "the answer extends outside of the volume")),
     (models.Filed(), dict.fromkeys([LPI, AIL], "the answer differs from that in RAS")),
-    (models.Greedy(), {"prompt outside": MASKED}),
+    (models.Greedy(), MASKED),
     (models.Remembering(), {"feedback": "the answer without memory differs from the one with it"}),
     (models.Together(answers=models.joined), {"batch": "answers depend on other requests"}),
-    (models.Together(answers=models.spoiled), {"prompt outside": f"{SPOILS} (one was bad)"}),
-    (models.Together(answers=models.raising), {"prompt outside": f"{SPOILS} (ValueError: the box lies outside)"}),
+    (models.Together(answers=models.spoiled), spoils("one was bad")),
+    (models.Together(answers=models.raising), spoils("ValueError: the box lies outside")),
     (
         models.Raising(),
         {"prompts": "KeyError: 'no such layer'"}
-        | dict.fromkeys(
-            ["repeated", "together", "feedback", "orientations", "prompt outside", "memory"], "the same exception"
-        ),
+        | dict.fromkeys(["repeated", "together", "feedback", "orientations", *NOWHERE, "memory"], "the same exception"),
     ),
 ]
 
@@ -159,7 +169,7 @@ def test_the_command_ends_with_0_1_or_2(say: Callable[..., Said], monkeypatch: p
     monkeypatch.setenv("INTRABENCH_WEIGHTS", "nothing")
     sound = say("check", "box_fill")
     assert (sound.code, sound.err) == (0, "")
-    assert [line[:40].split("  ")[0].strip() for line in sound.out.splitlines() if line[:3] != "   "] == ["ok"] * 11
+    assert [line[:40].split("  ")[0].strip() for line in sound.out.splitlines() if line[:3] != "   "] == ["ok"] * 12
     assert "ok      prompt box2d                     changes the answer; " in sound.out
     deaf = say("check", "deaf", "--plugin", "deaf.py")
     assert (deaf.code, deaf.err) == (1, "")

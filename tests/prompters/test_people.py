@@ -14,7 +14,7 @@ from intrabench import registry
 from intrabench.engine.verify import verify
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
-from intrabench.people.annotating.gestures import Gesture
+from intrabench.play.gestures import Gesture
 from intrabench.prompters.recorded import fits
 from intrabench.prompts import Lasso, Prompts, Scribble, boxes, points
 from intrabench.results.parts import read_rows

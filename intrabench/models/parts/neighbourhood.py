@@ -40,8 +40,8 @@ class Hints:
         """Collect the turns: a later 3D box replaces an earlier one, a later 2D box an earlier one on its slice.
 
         2D boxes win over a 3D box, as they say more. A slice between two boxed slices without an own box gets the box
-        around its two neighbours: the target passes there, we do not know where. The previous mask counts when the new
-        turn corrects it by points; a new box says afresh where the target lies.
+        around its two neighbours: the target passes there, we do not know where. The previous mask, if there is one,
+        counts when the new turn corrects it by points; a new box says afresh where the target lies.
         """
         points: list[NDArray[np.int64]] = [np.zeros((0, 4), dtype=np.int64)]
         by_slice: dict[int, NDArray[np.int64]] = {}
@@ -54,7 +54,7 @@ class Hints:
                 int(z): _loose(box, drawn=bool(d)) for (z, *box), d in zip(prompts.boxes2d, drawn, strict=True)
             }
             block = block if prompts.box3d is None else prompts.box3d[None]
-        corrects = len(request.turns) > 1 and not request.turns[-1].prompts.kinds & {"box2d", "box3d"}
+        corrects = bool(request.turns) and not request.turns[-1].prompts.kinds & {"box2d", "box3d"}
         mask = request.mask if corrects else Mask.empty()
         return cls(np.vstack(points), _stack(by_slice) if by_slice else block, mask)
 

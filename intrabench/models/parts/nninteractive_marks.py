@@ -27,15 +27,17 @@ class Mark:
     image: NDArray[np.uint8] | None = None
     by_hand: bool = True
 
-    def add(self, session: Any, predict: bool) -> None:
-        """Hand it over to a session of the package."""
+    def add(self, session: Any, predict: bool) -> Sequence[Sequence[int]] | None:
+        """Hand it over to a session; the box that its prediction changed, if it made one, as `bbox`."""
         where: dict[str, Any] = {"bbox_coords": self.bbox}
         if self.kind == "point":
             where = {"coordinates": tuple(low for low, _ in self.bbox)}
         elif self.image is not None:
             where = {f"{self.kind}_image": self.image, "interaction_bbox": self.bbox}
         include = self.label == 1
-        getattr(session, f"add_{self.kind}_interaction")(include_interaction=include, run_prediction=predict, **where)
+        add = getattr(session, f"add_{self.kind}_interaction")
+        changed: Sequence[Sequence[int]] | None = add(include_interaction=include, run_prediction=predict, **where)
+        return changed
 
 
 def marks(prompts: Prompts, shape: Sequence[int], thickness: Sequence[int]) -> list[Mark]:
@@ -51,6 +53,8 @@ def marks(prompts: Prompts, shape: Sequence[int], thickness: Sequence[int]) -> l
         Mark("bbox", 1, _bbox([z, y0, x0], [z + 1, y1, x1], shape), by_hand=bool(drawn))
         for (z, y0, x0, y1, x1), drawn in zip(prompts.boxes2d, prompts.drawn, strict=True)  # type: ignore[arg-type]
     ]
+    if prompts.box3d is not None:
+        found.append(Mark("bbox", 1, _bbox(prompts.box3d[:3], prompts.box3d[3:], shape)))
     found += [_lasso(lasso.points, lasso.label, shape) for lasso in prompts.lassos]
     found += [_scribble(scribble.points, scribble.label, shape, thickness) for scribble in prompts.scribbles]
     found += [

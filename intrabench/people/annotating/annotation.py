@@ -31,12 +31,12 @@ from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.leases import Busy, held
 from intrabench.mask import Mask
 from intrabench.people.annotating.actions import write_actions
-from intrabench.people.annotating.gestures import Gesture, check_time, turn_of
 from intrabench.people.annotating.log import FILE, Event, EventKind, Log, Timed, kept
 from intrabench.people.annotating.opened import Opened
 from intrabench.people.annotating.sitting import Sitting
 from intrabench.people.annotating.tasks import Task, Tasks
 from intrabench.play.door import Refused
+from intrabench.play.gestures import Gesture, check_time, turn_of
 from intrabench.play.scorer import Scorer
 from intrabench.prompts import Turn
 from intrabench.results.compact import tidy

@@ -18,7 +18,7 @@ from threading import RLock
 from typing import Any, Literal
 
 from intrabench.errors import IntraBenchError
-from intrabench.people.annotating.gestures import Gesture
+from intrabench.play.gestures import Gesture
 from intrabench.prompts import Turn
 
 EventKind = Literal["turn", "undo", "finish"]

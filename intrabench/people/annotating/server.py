@@ -22,13 +22,13 @@ from intrabench.atomic import atomically, writing
 from intrabench.documents import read_json
 from intrabench.errors import IntraBenchError
 from intrabench.people.annotating.annotation import Annotation, View
-from intrabench.people.annotating.gestures import Gesture
-from intrabench.people.guard import Guard, Rates
 from intrabench.people.images import Slabs, packed
 from intrabench.people.pages import page
 from intrabench.play.door import Refused
+from intrabench.play.gestures import Gesture
 from intrabench.prompters.human import Human
 from intrabench.reporting.page.views import marks
+from intrabench.servers.guard import Guard, Rates, Rules
 
 SCANS = 2
 """Scans whose slabs are kept."""
@@ -192,7 +192,7 @@ def make_app(
         Route("/api/undo", undo, methods=["POST"]),
         Route("/api/finish", finish, methods=["POST"]),
     ]
-    return Guard(Starlette(routes=routes, lifespan=lifespan), tokens, hosts, rates or Rates())
+    return Guard(Starlette(routes=routes, lifespan=lifespan), Rules(tokens, hosts, rates=rates or Rates()))
 
 
 async def _rest(annotation: Annotation) -> None:

@@ -14,11 +14,11 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from intrabench.people.guard import Guard, Rates
 from intrabench.people.pages import page
 from intrabench.people.rating import guideline
 from intrabench.people.rating.answers import Answer, Answers, Taken
 from intrabench.people.rating.study import Study
+from intrabench.servers.guard import Guard, Rates, Rules
 
 Id = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z-]{8,64}$")]
 Seconds = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False)]
@@ -148,7 +148,7 @@ def make_app(study: Study, hosts: frozenset[str], rates: Rates | None = None) ->
         Route("/api/undo", undo, methods=["POST"]),
         Route("/api/trained", trained, methods=["POST"]),
     ]
-    return Guard(Starlette(routes=routes, lifespan=lifespan), study.tokens, hosts, rates or Rates())
+    return Guard(Starlette(routes=routes, lifespan=lifespan), Rules(study.tokens, hosts, rates=rates or Rates()))
 
 
 async def _posted(

@@ -52,16 +52,16 @@ def _imports() -> None:
 class TestState:
     @pytest.fixture
     def replays(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-        from intrabench.models import nninteractive
+        from intrabench.models.parts.nninteractive_image import OneImage
 
         counted: list[int] = []
-        real = nninteractive._OneImage._replay
+        real = OneImage._replay
 
         def counting(self: Any, mask: Mask, earlier: Any) -> None:
             counted.append(len(earlier))
             real(self, mask, earlier)
 
-        monkeypatch.setattr(nninteractive._OneImage, "_replay", counting)
+        monkeypatch.setattr(OneImage, "_replay", counting)
         return counted
 
     def test_continued_equals_replayed(self, model: NnInteractive, image: Any, replays: list[int]) -> None:

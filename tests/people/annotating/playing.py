@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from intrabench.people.annotating.annotation import Annotation, View
-from intrabench.people.annotating.gestures import Gesture
+from intrabench.play.gestures import Gesture
 from intrabench.prompts import Turn, turns_by_round
 from intrabench.results.parts import read_rows, read_turns
 

@@ -15,8 +15,8 @@ from intrabench.errors import IntraBenchError
 from intrabench.leases import held
 from intrabench.people.annotating.actions import read_actions
 from intrabench.people.annotating.annotation import Annotation
-from intrabench.people.annotating.gestures import Gesture
 from intrabench.play.door import Refused
+from intrabench.play.gestures import Gesture
 from intrabench.results.masks import read_masks
 from intrabench.results.merge import merge
 from intrabench.results.parts import read_rows, read_turns

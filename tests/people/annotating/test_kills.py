@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from intrabench.people.annotating.actions import read_actions
-from intrabench.people.annotating.gestures import Gesture
+from intrabench.play.gestures import Gesture
 from intrabench.results.parts import read_rows
 from tests.people.annotating.playing import NAMES, OUT, annotating, lasting, new_id
 
@@ -24,7 +24,7 @@ import json, os, signal, sys
 from pathlib import Path
 
 from intrabench.people.annotating import annotation, sitting
-from intrabench.people.annotating.gestures import Gesture
+from intrabench.play.gestures import Gesture
 from tests.people.annotating.playing import annotating
 
 moment, place = sys.argv[1], json.loads(sys.argv[2])

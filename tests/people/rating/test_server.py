@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from intrabench.people.guard import BURST, LARGEST, Rates
 from intrabench.people.rating.answers import Answers
 from intrabench.people.rating.study import Study
+from intrabench.servers.guard import BURST, LARGEST, Rates
 from tests.people.rating.conftest import answer, rating
 from tests.people.served import Client, Running
 

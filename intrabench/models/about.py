@@ -1,0 +1,68 @@
+"""What a model says about itself as plain data: for `intrabench info --json`, and for clients of `intrabench serve`."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import MISSING, asdict, fields
+from typing import Any
+
+from intrabench import specs
+from intrabench.errors import IntraBenchError, foreign, in_words
+from intrabench.models.base import Model
+from intrabench.models.weights import registry as weights
+from intrabench.values import expected
+from intrabench.versions import version_of
+
+UNITS = {
+    "axes": "z, y, x; indices grow towards Superior, Anterior, Right",
+    "points": "voxels; whole numbers are centres",
+    "boxes": "voxels; half-open",
+    "spacing": "mm",
+    "times": "seconds",
+}
+
+
+def about(model: Model) -> dict[str, Any]:
+    """Version, what it takes and needs, its weights and units, and its parameters with their values.
+
+    What cannot be known now, such as what a server that is off would take, is None, and `problem` says why.
+    """
+    told = {
+        "name": model.name,
+        "spec": model.spec,
+        "summary": inspect.cleandoc(type(model).__doc__ or "").partition("\n")[0],
+        "version": None,
+        "dims": model.dims,
+        "accepts": None,
+        "derived": None,
+        "feeds_back": None,
+        "answers_for": model.covers,
+        "grey_only": model.grey_only,
+        "joint": model.joint,
+        "devices": list(model.devices),
+        "dtypes": list(model.dtypes),
+        "needs": f"intrabench[{model.extra}]" if model.extra else None,
+        "weights": asdict(weights.get(model.weights)) if model.weights else None,
+        "parameters": parameters(model),
+        "units": UNITS,
+        "problem": None,
+    }
+    try:
+        with foreign():
+            takes = model.abilities
+            told |= {"version": version_of(model), "dims": takes.dims, "accepts": sorted(takes.accepts)}
+            told |= {"derived": takes.derived, "feeds_back": takes.feeds_back}
+    except IntraBenchError as error:
+        told["problem"] = in_words(error)
+    return told
+
+
+def parameters(model: Model) -> dict[str, Any]:
+    """What can be set in the spec: for each parameter what it takes in words, its default and its value here."""
+    types, found = specs.types_of(type(model)), dict[str, Any]()
+    for field in fields(model):  # type: ignore[arg-type]
+        if field.init:
+            default = None if field.default is MISSING else specs.written(field.default)
+            value = specs.written(getattr(model, field.name))
+            found[field.name] = {"takes": expected(types[field.name]), "default": default, "value": value}
+    return found

@@ -1,0 +1,182 @@
+"""Stands between a client and a server of nnInteractive's protocol: passes everything on, and writes down each turn."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from intrabench.errors import IntraBenchError
+from intrabench.mask import Box, Mask, Region
+from intrabench.people.recording.likeness import profiles
+from intrabench.people.recording.tape import Tape, folder_of
+from intrabench.play.door import Refused
+from intrabench.servers import protocol
+from intrabench.servers.arrays import TooLarge, most_bytes, unpack
+from intrabench.servers.drawn import flag, gesture
+from intrabench.servers.guard import Guard
+
+PASSED_ON = ("content-type", "x-meta", "x-lease-token")
+PASSED_BACK = ("content-type", "x-meta", "retry-after")
+DESCRIBING = ("inference_session_version", "license", "intrabench")
+"""Of what the server says about itself, what a recording keeps."""
+ANSWER_SECONDS = 3600.0
+MOST_CLIENTS = 1000
+"""Clients that are remembered; those that were there longest are forgotten first."""
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """The server behind. token: that it wants; None: none. rater: who gives prompts. folder: of the recordings."""
+
+    url: str
+    folder: Path
+    rater: str
+    token: str | None = None
+    most: int = field(default_factory=most_bytes)
+
+
+@dataclass
+class Heard:
+    """What the proxy knows of a client. shape: of its image."""
+
+    tape: Tape
+    shape: tuple[int, int, int] | None = None
+
+
+def make_app(upstream: Upstream, token: str | None, hosts: frozenset[str]) -> ASGIApp:
+    """The app. token: that clients need; None: none."""
+    return Guard(_Proxy(upstream).app, protocol.rules(token, hosts, upstream.most))
+
+
+class _Proxy:
+    def __init__(self, upstream: Upstream) -> None:
+        self.upstream, self.clients = upstream, dict[str, Heard]()
+        paths = ("/healthz", "/lease_status")
+        passed = ("/end_turn", "/heartbeat", "/set_target_buffer", "/set_do_autozoom")
+        heard: Mapping[str, Callable[..., None]] = {
+            "/claim": self.claimed,
+            "/release": self.released,
+            "/set_image": self.imaged,
+            "/reset_interactions": lambda heard, *_: heard.tape.next_target(),
+            protocol.INITIAL: lambda heard, *_: heard.tape.next_target(with_mask=True),
+            "/predict": self.predicted,
+            "/undo": self.undone,
+            **{path: partial(self.drawn, kind) for path, kind in protocol.DRAWN.items()},
+        }
+        self.app = Starlette(
+            routes=[
+                *(Route(path, partial(self.passed, None), methods=["GET"]) for path in paths),
+                Route("/capabilities", partial(self.passed, self.described), methods=["GET"]),
+                *(Route(path, partial(self.passed, None), methods=["POST"]) for path in passed),
+                *(Route(path, partial(self.passed, hear), methods=["POST"]) for path, hear in heard.items()),
+            ],
+            lifespan=self.lifespan,
+        )
+
+    @asynccontextmanager
+    async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        times = httpx2.Timeout(ANSWER_SECONDS, connect=10)
+        async with httpx2.AsyncClient(base_url=self.upstream.url, timeout=times, trust_env=False) as self.http:
+            yield
+
+    async def passed(self, hear: Callable[..., None] | None, request: Request) -> Response:
+        """Pass a request on, and its answer back; hear: writes down what was done, if it was."""
+        at, path = time.time(), request.url.path
+        try:
+            body = await protocol.received(request, self.upstream.most if path in protocol.WITH_ARRAYS else None)
+        except TooLarge as error:
+            return protocol.refusal(413, str(error))
+        except Refused as error:
+            return protocol.refusal(400, str(error))
+        headers = {name: request.headers[name] for name in PASSED_ON if name in request.headers}
+        if self.upstream.token:
+            headers["authorization"] = f"Bearer {self.upstream.token}"
+        try:
+            answer = await self.http.request(request.method, path, content=body, headers=headers)
+        except httpx2.HTTPError as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            return protocol.refusal(502, f"the server at {self.upstream.url} does not answer ({reason})")
+        if hear is not None and answer.status_code == 200:
+            try:
+                token = request.headers.get(protocol.LEASE, "")
+                heard = self.clients.get(token) or self._heard()
+                await run_in_threadpool(hear, heard, at, request, body, answer)
+            except Refused as error:  # the server took it, but we cannot write it down
+                return protocol.refusal(500, f"this cannot be recorded: {error}")
+            except (IntraBenchError, OSError) as error:
+                return protocol.refusal(500, f"this was not recorded: {error}")
+        back = {name: answer.headers[name] for name in PASSED_BACK if name in answer.headers}
+        return Response(answer.content, answer.status_code, headers=back)
+
+    def _heard(self) -> Heard:
+        about = {"rater": self.upstream.rater, "upstream": self.upstream.url}
+        return Heard(Tape(folder_of(self.upstream.folder), about))
+
+    def claimed(self, _: Heard, at: float, request: Request, body: bytes, answer: httpx2.Response) -> None:
+        while len(self.clients) >= MOST_CLIENTS:
+            self.clients.pop(next(iter(self.clients)))
+        self.clients[answer.json()["lease_token"]] = self._heard()
+
+    def described(self, heard: Heard, at: float, request: Request, body: bytes, answer: httpx2.Response) -> None:
+        about = answer.json()
+        heard.tape.about["server"] = {name: about.get(name) for name in DESCRIBING if about.get(name)}
+
+    def released(self, _: Heard, at: float, request: Request, *rest: Any) -> None:
+        self.clients.pop(request.headers.get(protocol.LEASE, ""), None)
+
+    def imaged(self, heard: Heard, at: float, request: Request, body: bytes, answer: httpx2.Response) -> None:
+        image = unpack(body, self.upstream.most, images=True)
+        if image.ndim != 4:
+            raise Refused(f"an image of the shape {image.shape} was sent")
+        depth, height, width = image.shape[1:]
+        heard.shape = depth, height, width
+        heard.tape.next_target(profiles(image[0] if len(image) == 1 else image.transpose(1, 2, 3, 0)))
+
+    def drawn(self, kind: Any, heard: Heard, at: float, request: Request, body: bytes, answer: httpx2.Response) -> None:
+        painted = unpack(body, self.upstream.most) if kind in protocol.PAINTED else None
+        meta = protocol.parsed(body, "what was sent") if painted is None else protocol.meta_of(request.headers)
+        if heard.shape is None:
+            raise Refused("no image of this client was seen; connect it again")
+        given = gesture(kind, meta, painted, heard.shape)
+        heard.tape.drawn(given, at)
+        if flag(meta, "run_prediction", True):
+            self._answered(heard, answer)
+
+    def predicted(self, heard: Heard, at: float, request: Request, body: bytes, answer: httpx2.Response) -> None:
+        if protocol.meta_of(_headers(answer)).get("ran_prediction"):
+            self._answered(heard, answer)
+
+    def undone(self, heard: Heard, at: float, request: Request, body: bytes, answer: httpx2.Response) -> None:
+        if protocol.meta_of(_headers(answer)).get("ran_prediction"):
+            heard.tape.undone(at)
+
+    def _answered(self, heard: Heard, answer: httpx2.Response) -> None:
+        box = protocol.meta_of(_headers(answer)).get("bbox")
+        content, seconds = answer.content, answer.elapsed.total_seconds()
+        heard.tape.answered(lambda before: _changed(before, box, content, self.upstream.most), seconds)
+
+
+def _headers(answer: httpx2.Response) -> Any:
+    return answer.headers
+
+
+def _changed(before: Mask, where: Any, content: bytes, most: int) -> Mask:
+    """A mask after the answer of the server."""
+    if where is None or not content:
+        return before
+    (z0, z1), (y0, y1), (x0, x1) = ((int(first), int(stop)) for first, stop in where)
+    box: Box = z0, y0, x0, z1, y1, x1
+    return before.overwrite(Mask.of(unpack(content, most), box[:3]), Region(box=box))
