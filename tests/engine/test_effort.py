@@ -15,7 +15,7 @@ from intrabench.engine.options import chosen
 from intrabench.engine.verify import verify
 from intrabench.errors import IntraBenchError
 from intrabench.people.annotating.annotation import Annotation
-from intrabench.people.annotating.gestures import Gesture
+from intrabench.play.gestures import Gesture
 from intrabench.reporting.page.commands import command
 from intrabench.reporting.page.facts import definitions
 from intrabench.reporting.page.lines import lines_of

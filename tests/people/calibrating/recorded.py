@@ -9,7 +9,7 @@ import numpy as np
 
 import intrabench
 from intrabench.people.annotating.annotation import Annotation
-from intrabench.people.annotating.gestures import Gesture
+from intrabench.play.gestures import Gesture
 from intrabench.results.parts import read_rows
 from tests.people.annotating.playing import new_id, turns_of
 
