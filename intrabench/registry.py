@@ -137,7 +137,7 @@ def make(room: Room, spec: str) -> Any:
     if room == "datasets" and _is_path(spec):
         return _folder(spec)
     if room == "models":
-        if len(parts := specs.split(spec)) > 1:
+        if len(parts := specs.in_sequence(spec)) > 1:
             from intrabench.models.parts.begun import begun
 
             return begun([make("models", part) for part in parts], spec)

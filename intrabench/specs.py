@@ -29,6 +29,11 @@ def split(spec: str) -> list[str]:
     return parts
 
 
+def in_sequence(spec: str) -> list[str]:
+    """The parts of ``MODEL+MODEL``; a plus that no name follows, as in ``size=b+``, does not divide, nor a quoted one."""
+    return re.split(r"""\+(?=[A-Za-z_]\w*(?:[:+]|$))(?=(?:[^"']|"[^"]*"|'[^']*')*$)""", spec)
+
+
 def parse(spec: str) -> tuple[str, dict[str, str]]:
     """Split ``name:key=value,...`` into the name and its arguments; a quoted value may hold commas."""
     name, colon, rest = spec.strip().partition(":")

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import pytest
 
 from intrabench.errors import IntraBenchError
-from intrabench.specs import build, nearest, parse, quoted, short_spec_of, spec_of, split
+from intrabench.specs import build, in_sequence, nearest, parse, quoted, short_spec_of, spec_of, split
 
 
 @dataclass(frozen=True)
@@ -140,3 +140,19 @@ def test_a_type_that_the_class_does_not_import_is_one_sentence() -> None:
     said = r"class Mine: the type of a parameter cannot be read \(NameError: .*import"
     with pytest.raises(IntraBenchError, match=said):
         build(Mine, {"size": "2"}, "mine:size=2")
+
+
+@pytest.mark.parametrize(
+    ("spec", "parts"),
+    [
+        ("masks:folder=F+random_walker", ["masks:folder=F", "random_walker"]),
+        ("masks:folder=F,instances=one+npz:command='a + b'", ["masks:folder=F,instances=one", "npz:command='a + b'"]),
+        ("sam2:size=b+", ["sam2:size=b+"]),
+        ("sam2:size=b+,release=2.0", ["sam2:size=b+,release=2.0"]),
+        ("masks:folder=F+sam2:size=b+,release=2.0", ["masks:folder=F", "sam2:size=b+,release=2.0"]),
+        ('npz:command="x+y"', ['npz:command="x+y"']),
+        ("a+b+c", ["a", "b", "c"]),
+    ],
+)
+def test_models_in_sequence(spec: str, parts: list[str]) -> None:
+    assert in_sequence(spec) == parts

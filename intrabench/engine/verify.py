@@ -185,7 +185,7 @@ def _prompter(results: Path, row: Mapping[str, Any]) -> Prompter | str:
 
 def _ships(model: str) -> bool:
     """Whether a model is IntraBench's own; these read weights without running code from them."""
-    names = [specs.parse(part)[0] for part in specs.split(model)]
+    names = [specs.parse(part)[0] for part in specs.in_sequence(model)]
     return all(registry.find("models", name).origin == "intrabench" for name in names)
 
 
