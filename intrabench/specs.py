@@ -30,7 +30,7 @@ def split(spec: str) -> list[str]:
 
 
 def in_sequence(spec: str) -> list[str]:
-    """The parts of ``MODEL+MODEL``; neither a quoted plus divides nor one without a name behind it, as in ``size=b+``."""
+    """The parts of ``MODEL+MODEL``; a quoted plus, or one without a name behind it (``size=b+``), does not divide."""
     return re.split(r"""\+(?=[A-Za-z_]\w*(?:[:+]|$))(?=(?:[^"']|"[^"]*"|'[^']*')*$)""", spec)
 
 
