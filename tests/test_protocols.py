@@ -226,8 +226,8 @@ def test_the_hand_and_the_stop_rule_go_with_rows() -> None:
 def test_what_is_wrong_is_said_in_one_sentence() -> None:
     assert told() == (
         "protocol basic@1 has no prompters of its own; give --prompter, such as --prompter box_interp:n=3, "
-        "or --protocol intrabench@1, rclicks@1, rclicks-users@1, davis@1, cvpr25@1, cvpr25-fixed@1, autopet5@1, "
-        "superpixels@1, ritm-noc@1"
+        "or --protocol intrabench@1, rclicks@1, rclicks-users@1, davis@1, cvpr25@1, cvpr25-fixed@1, autopet4@1, "
+        "autopet5@1, superpixels@1, ritm-noc@1"
     )
     assert told(only="3B*").startswith("--only selects rows of a protocol, but basic@1 has none; give --protocol intr")
     assert told(only=["3B*", "3BInter"], protocol="intrabench@1") == (

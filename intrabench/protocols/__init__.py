@@ -158,6 +158,15 @@ PROTOCOLS: dict[str, Protocol] = {
             numbers=cvpr25_challenge.FIXED_NUMBERS,
         ),
         Protocol(
+            "autopet4@1",
+            "autoPET IV: no prompts, then 10 clicks on lesions and 10 on background, drawn beforehand.",
+            ("dice@1", "iou@1", "dmm@1", "fpv@1", "fnv@1"),
+            rounds=autopet_paper.CLICKS,
+            stop=Stop(dice=math.inf),
+            rows=autopet_paper.CLICK_ROWS,
+            whole=True,
+        ),
+        Protocol(
             "autopet5@1",
             "autoPET V: no prompts, then 5 scribbles of three kinds for all lesions of a case at once.",
             ("dice@1", "iou@1", "dmm@1", "fpv@1", "fnv@1"),

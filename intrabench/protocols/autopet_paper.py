@@ -1,4 +1,4 @@
-"""The interactive loop of the autoPET V challenge: no prompts, then one scribble in each of five iterations."""
+"""The interactive loops of autoPET: no prompts, then a scribble in each of five rounds (V), or clicks in ten (IV)."""
 
 from __future__ import annotations
 
@@ -31,5 +31,19 @@ ROWS = (
     *(
         Row(f"{name} (mended)", 1, f"{_BEGIN}={style},empty=counts_zero", None, note=_MENDED)
         for name, style in STYLES.items()
+    ),
+)
+
+CLICKS = 10
+"""Of autoPET IV, on lesions and on background; 11 steps."""
+
+CLICK_ROWS = (
+    Row(
+        "10 clicks",
+        1,
+        f"lesion_clicks:clicks={CLICKS}",
+        None,
+        note="Clicks are drawn before anything is answered, by the challenge's rules but not by its random numbers. "
+        "Background is what is bright in the last channel: the challenge has CT and PET, so give images of both.",
     ),
 )
