@@ -14,7 +14,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
@@ -26,7 +26,6 @@ from intrabench.loading import import_file
 from intrabench.workspace import current
 
 if TYPE_CHECKING:
-    from intrabench.clickability.base import Clickability
     from intrabench.datasets.base import Dataset
     from intrabench.mask import Mask
     from intrabench.metrics.base import Metric
@@ -169,24 +168,6 @@ def find(room: Room, name: str) -> Entry:
             f"{left_out(room)}"
         )
     return known[name]
-
-
-def click_model(spec: str) -> Clickability:
-    """The clickability model that a spec or the path of a checkpoint of `rclicks` names, made once per class.
-
-    Raises:
-        IntraBenchError: the model is unknown, or its weights are missing.
-    """
-    name = spec.partition(":")[0]
-    if "/" in name or (os.path.isfile(spec) and name not in entries("clickability")):
-        spec = f'rclicks:weights="{spec}"'
-    cls: Any = find("clickability", specs.parse(spec)[0]).load()
-    return _click_model(cls, spec)
-
-
-@lru_cache(maxsize=8)
-def _click_model(cls: type[Clickability], spec: str) -> Clickability:
-    return specs.build(cls, specs.parse(spec)[1], spec)
 
 
 def _with_source(spec: str) -> str:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import intrabench
-from intrabench import registry
 from intrabench.cli.describe import describe
 from intrabench.cli.main import app
 from intrabench.cli.weights import weights_id
+from intrabench.clickability.named import click_model
 from intrabench.metrics.known import metric
 from intrabench.protocols import chosen_rows, protocol, stopping
 from intrabench.reporting.table import protocols_of
@@ -104,7 +104,7 @@ def _check_intrabench(words: list[str], results: Path) -> None:
 
 def _check_values(command: str, values: dict[str, Any], results: Path) -> None:
     meaning: dict[str, Callable[[str], object]] = {
-        "model": registry.click_model if command.startswith("clickability") else intrabench.model,
+        "model": click_model if command.startswith("clickability") else intrabench.model,
         "prompter": intrabench.prompter,
         "dataset": intrabench.dataset,
         "refine": lambda spec: intrabench.prompter(f"box_slice+{spec}"),

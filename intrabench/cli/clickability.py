@@ -42,7 +42,7 @@ def clickability_evaluate(
     import polars as pl
 
     from intrabench.cli.console import print_frame
-    from intrabench.registry import click_model
+    from intrabench.clickability.named import click_model
     from intrabench.reporting.formats import check_format, formatted
     from intrabench.statistics.click_evaluation import evaluate, means, wide
 

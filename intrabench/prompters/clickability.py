@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from intrabench.clickability import GROUPS
 from intrabench.clickability.base import Clickability
+from intrabench.clickability.named import click_model
 from intrabench.clickability.sampling import Mass, draw, group_of
 from intrabench.errors import WrongType
 from intrabench.mask import Box, Mask, grow
@@ -19,7 +20,6 @@ from intrabench.prompters.base import Refinement
 from intrabench.prompters.click_deepest import Space, Worse, click, is_planar, unclicked, worse_errors
 from intrabench.prompters.user import User
 from intrabench.prompts import Turn
-from intrabench.registry import click_model
 from intrabench.specs import switch
 from intrabench.versions import version_of
 

@@ -14,8 +14,8 @@ from PIL import Image
 
 from intrabench.clickability.clicks_csv import read_clicks
 from intrabench.clickability.distance import Distance
+from intrabench.clickability.named import _click_model
 from intrabench.clickability.rclicks import RClicks
-from intrabench.registry import _click_model
 from intrabench.statistics.click_evaluation import evaluate, means
 from tests.clickability.simulated import examples
 from tests.conftest import Said

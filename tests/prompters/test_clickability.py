@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import intrabench
 from intrabench import registry
+from intrabench.clickability.named import _click_model, click_model
 from intrabench.clickability.uniform import Uniform
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
@@ -19,7 +20,6 @@ from intrabench.prompters.click_deepest import ClickDeepest
 from intrabench.prompters.clickability import ClickabilityClick, _rgb
 from intrabench.prompters.user import Clock, User
 from intrabench.prompts import Turn, points
-from intrabench.registry import _click_model, click_model
 from intrabench.target import Target
 from intrabench.volume import Volume
 from tests.conftest import make_target
