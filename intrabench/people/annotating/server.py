@@ -21,6 +21,7 @@ from starlette.types import ASGIApp
 from intrabench.atomic import atomically, writing
 from intrabench.documents import read_json
 from intrabench.errors import IntraBenchError
+from intrabench.mask import Mask
 from intrabench.people.annotating.annotation import Annotation, View
 from intrabench.people.images import Slabs, packed
 from intrabench.people.pages import page
@@ -120,29 +121,8 @@ def make_app(
     async def index(request: Request) -> Response:
         return HTMLResponse(html)
 
-    def about(who: str) -> Any:
-        tasks = [
-            {"code": task.code, "case": task.scan, "label": task.target, "state": task.state, "turns": task.turns}
-            | ({"middle": task.middle} if task.middle else {})
-            for task in annotation.tasks(who)
-        ]
-        return {"id": annotation.id, "title": title, "rater": who, "takes": annotation.takes, "tasks": tasks}
-
     def shown(code: str, view: View) -> dict[str, Any]:
-        drawn: dict[str, list[Any]] = {"points": [], "boxes": [], "strokes": []}
-        for turn in view.turns:
-            for name, each in marks(turn.prompts).items():
-                drawn[name] += each
-        return {
-            "code": code,
-            "mask": packed(view.mask),
-            "marks": drawn,
-            "turns": len(view.turns),
-            "finished": view.finished,
-            "problem": view.problem,
-            "model_s": view.model_s,
-            "outline": packed(annotation.reference(code)) if outline else None,
-        }
+        return _shown(code, view, annotation.reference(code) if outline else None)
 
     def give(who: str, posted: Given) -> View:
         gestures = [Gesture.from_json(each) for each in posted.gestures]
@@ -161,7 +141,7 @@ def make_app(
         return endpoint
 
     async def study(request: Request) -> Response:
-        return await _answered(lambda: about(request.state.who))
+        return await _answered(lambda: _about(annotation, title, request.state.who))
 
     async def case(request: Request) -> Response:
         return await _answered(lambda: dict(scans(request.path_params["case"]).about))
@@ -193,6 +173,34 @@ def make_app(
         Route("/api/finish", finish, methods=["POST"]),
     ]
     return Guard(Starlette(routes=routes, lifespan=lifespan), Rules(tokens, hosts, rates=rates or Rates()))
+
+
+def _about(annotation: Annotation, title: str, who: str) -> dict[str, Any]:
+    """What a person has to do."""
+    tasks = [
+        {"code": task.code, "case": task.scan, "label": task.target, "state": task.state, "turns": task.turns}
+        | ({"middle": task.middle} if task.middle else {})
+        for task in annotation.tasks(who)
+    ]
+    return {"id": annotation.id, "title": title, "rater": who, "takes": annotation.takes, "tasks": tasks}
+
+
+def _shown(code: str, view: View, reference: Mask | None) -> dict[str, Any]:
+    """Where a session stands."""
+    drawn: dict[str, list[Any]] = {"points": [], "boxes": [], "strokes": []}
+    for turn in view.turns:
+        for name, each in marks(turn.prompts).items():
+            drawn[name] += each
+    return {
+        "code": code,
+        "mask": packed(view.mask),
+        "marks": drawn,
+        "turns": len(view.turns),
+        "finished": view.finished,
+        "problem": view.problem,
+        "model_s": view.model_s,
+        "outline": None if reference is None else packed(reference),
+    }
 
 
 async def _rest(annotation: Annotation) -> None:
