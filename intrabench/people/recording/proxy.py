@@ -65,13 +65,14 @@ class _Proxy:
     def __init__(self, upstream: Upstream) -> None:
         self.upstream, self.clients = upstream, dict[str, Heard]()
         paths = ("/healthz", "/lease_status")
-        passed = ("/end_turn", "/heartbeat", "/set_target_buffer", "/set_do_autozoom")
+        passed = ("/heartbeat", "/set_target_buffer", "/set_do_autozoom")
         heard: Mapping[str, Callable[..., None]] = {
             "/claim": self.claimed,
             "/release": self.released,
             "/set_image": self.imaged,
             "/reset_interactions": lambda heard, *_: heard.tape.next_target(),
             protocol.INITIAL: lambda heard, *_: heard.tape.next_target(with_mask=True),
+            "/end_turn": lambda heard, *_: heard.tape.ended(),
             "/predict": self.predicted,
             "/undo": self.undone,
             **{path: partial(self.drawn, kind) for path, kind in protocol.DRAWN.items()},

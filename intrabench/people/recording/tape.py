@@ -70,6 +70,11 @@ class Tape:
         self._write({"kind": "turn", "gestures": gestures, "model_s": round(model_s, 4), "mask": packed(self._mask)})
         self._pending, self._since = [], self.clock()
 
+    def ended(self) -> None:
+        """What was drawn since the last answer is a turn that had its answer before; the client only gives it again."""
+        if self._pending:
+            self.answered(lambda before: before, 0.0)
+
     def undone(self, at: float) -> None:
         """The last thing that was drawn was taken back, with its answer if it had one."""
         if self._pending:
@@ -104,7 +109,7 @@ class Tape:
 @dataclass(frozen=True, eq=False)
 class Recording:
     """What somebody gave for one target, in the axes of their program. turns: those that were not taken back,
-    each with the answer to it. digest: of all that the file has.
+    each with the answer to it. digest: of all that the file has. with_mask: the client began with a mask.
     """
 
     session: str
@@ -113,6 +118,19 @@ class Recording:
     image: Profiles
     turns: Sequence[tuple[Sequence[Gesture], Mask]]
     digest: str
+    with_mask: bool = False
+
+    def continues(self, other: Recording) -> bool:
+        """Whether it first gives again all that the other one has, as a client does that comes back to a target."""
+        count = len(other.turns)
+        if count >= len(self.turns) or (self.rater, self.image) != (other.rater, other.image):
+            return False
+        return list(map(_given, self.turns[:count])) == list(map(_given, other.turns))
+
+    def after(self, other: Recording) -> Recording:
+        """The other one, and what this one adds."""
+        digest = hashlib.sha256(f"{other.digest} {self.digest}".encode()).hexdigest()
+        return replace(other, turns=[*other.turns, *self.turns[len(other.turns) :]], digest=digest)
 
     def placed(self, placing: Placing) -> tuple[list[Turn], list[Mask]]:
         """The turns and the answers in our axes.
@@ -127,11 +145,24 @@ class Recording:
 def read_recordings(root: Path) -> list[Recording]:
     """The recordings in a results folder; those that began with a mask, or have no turn, are left out.
 
+    What a client gave when it came back to a target is joined to what it gave before.
+
     Raises:
         IntraBenchError: a file is no recording.
     """
     found = [_read(path) for path in sorted(folder_of(root).glob("*.jsonl"))]
-    return [one for one in found if one is not None]
+    whole = list[Recording]()
+    for one in found:  # in the order of time
+        before = [number for number, other in enumerate(whole) if one and one.continues(other)]
+        if one and before:
+            whole[before[-1]] = one.after(whole[before[-1]])
+        elif one:
+            whole.append(one)
+    return [one for one in whole if not one.with_mask]
+
+
+def _given(turn: tuple[Sequence[Gesture], Mask]) -> list[tuple[str, Any, int]]:
+    return [(one.kind, one.place, one.label) for one in turn[0]]
 
 
 def _read(path: Path) -> Recording | None:
@@ -147,9 +178,10 @@ def _read(path: Path) -> Recording | None:
                 turns.pop()
             else:
                 turns.append(([Gesture(**one) for one in event["gestures"]], _unpacked(event["mask"])))
-        if about["with_mask"] or not turns or not about["image"]:
+        if not turns or not about["image"]:
             return None
-        return Recording(path.stem, about["rater"], about["upstream"], about["image"], turns, digest)
+        facts = about["rater"], about["upstream"], about["image"]
+        return Recording(path.stem, *facts, turns, digest, bool(about["with_mask"]))
     except (ValueError, LookupError, TypeError) as error:
         raise IntraBenchError(
             f"{path} is no recording of intrabench record ({type(error).__name__}); move it away"

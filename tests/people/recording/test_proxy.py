@@ -97,6 +97,19 @@ def test_client_proxy_server_and_what_was_given_is_given_again(case: Any) -> Non
         assert np.array_equal(last.to_array(case.volume.shape), mask)  # the same model answers the same
 
 
+def test_a_client_that_goes_from_target_to_target_and_back(case: Any) -> None:
+    """It gives again what it gave before; the turns of a target are one record all the same."""
+    run = {"prompter": "box_interp:n=3+click_center", "dataset": DATA, "cases": ["first:1"], "rounds": 2}
+    with served(spacing_mm=(1, 1, 3)) as behind, recording(behind, Path("out")) as proxy:
+        theirs = intrabench.run(proxy, out="theirs", workers=0, **run)
+    assert len(theirs) == 6
+    found = read_recordings(Path("out"))
+    assert sorted([len(gestures) for gestures, _ in one.turns] for one in found) == [[2, 1, 1], [3, 1, 1]]
+    again = intrabench.run("random_walker", "recorded:out", DATA, cases=["first:1"], out="again", rounds=5, workers=0)
+    columns = ("target", "round", "dice", "interactions", "prompts_hash")
+    assert again.select(columns).sort("target", "round").rows() == theirs.select(columns).sort("target", "round").rows()
+
+
 def test_seconds_are_those_between_answers_and_what_is_drawn(case: Any) -> None:
     with served() as behind, recording(behind, Path("out")) as proxy, client(proxy, case.volume.array) as session:
         time.sleep(0.3)
