@@ -64,7 +64,7 @@ def record(
     Give clients this address instead. `recorded:FOLDER` gives the prompts to other models.
     """
     need_servers()
-    from intrabench.models.nninteractive_server import KEY
+    from intrabench.models.nninteractive_server import KEY, NnInteractiveServer
     from intrabench.people.recording.proxy import Upstream, make_app
     from intrabench.prompters.human import Human
     from intrabench.servers.serving import serve as serving
@@ -78,6 +78,7 @@ def record(
         raise IntraBenchError(f"--rater {rater}: {error}") from error
     folder, token = results_folder(out), token_for(host)
     behind = Upstream(upstream.rstrip("/"), folder, rater, os.environ.get(KEY))
+    _ = NnInteractiveServer(url=behind.url).capabilities  # refuses an address at which nothing answers
     serving(
         lambda hosts: make_app(behind, token, hosts),
         *(host, port, lambda address: announce(f"{rater} is recorded into {folder}", address, token, host)),

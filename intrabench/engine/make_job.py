@@ -81,6 +81,10 @@ def _without_runners(
     rounds = preset.rounds if options.rounds is None else options.rounds
     if rounds is None:
         rounds = ROUNDS if refined else 0
+    if preset.numbers and rounds != preset.rounds:
+        raise IntraBenchError(
+            f"--rounds {rounds} would shorten {preset.id}, whose numbers are of {preset.rounds} corrections; omit it"
+        )
     datasets = _datasets(options, preset)
     made = [(given, make(given)) for given in options.model or _own_models(preset, rows)]
     models = once(model for _, model in made)

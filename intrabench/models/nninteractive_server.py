@@ -111,7 +111,8 @@ class NnInteractiveServer(Model):
                 f"no server answers at {self.url} ({error}); start it, for example with `intrabench serve MODEL`"
             ) from error
         if answer.status_code == 401:
-            raise IntraBenchError(f"the server at {self.url} wants a token; set {KEY} to the one that it printed")
+            wrong = f"refuses the token in {KEY}" if token else "wants a token"
+            raise IntraBenchError(f"the server at {self.url} {wrong}; set {KEY} to the one that it printed")
         about: Any = None
         with suppress(ValueError):
             about = answer.json()

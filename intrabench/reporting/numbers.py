@@ -36,7 +36,9 @@ def numbers_heading(layout: Layout, presets: Sequence[Protocol]) -> str:
         f"{one.id}: " + "; ".join(f"{head} = {described(spec).partition(' (')[2][:-1]}" for head, spec in one.numbers)
         for one in presets
     ]
-    return "\n".join([*lines, f"{presets[0].aggregation}; {layout.policy.describe()}"])
+    silent = [one.id for one in presets if any("missing=previous" in spec for _, spec in one.numbers)]
+    but = f"; but {', '.join(silent)} leaves out a case without any answer" if silent else ""
+    return "\n".join([*lines, f"{presets[0].aggregation}; {layout.policy.describe()}{but}"])
 
 
 def _of_protocol(rows: pl.DataFrame, layout: Layout, preset: Protocol) -> pl.DataFrame:

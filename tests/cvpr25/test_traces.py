@@ -121,6 +121,12 @@ def test_both_protocols_side_by_side(say: Callable[..., Said], tmp_path: Path) -
     refused = say("table", "--protocol", "cvpr25@1", "--aggregation", "pooled")
     assert refused.code == 2
     assert "cannot be combined with --aggregation" in refused.err
+    short = say(
+        "run", "--protocol", "cvpr25@1", "--model", "random_walker", "--dataset", str(tmp_path), "--rounds", "2"
+    )
+    assert (short.code, "--rounds 2 would shorten cvpr25@1, whose numbers are of 5" in short.err) == (2, True)
+    both = " ".join(say("table", "--protocol", "cvpr25@1,cvpr25-fixed@1").out.split())
+    assert "but cvpr25@1 leaves out a case without any answer" in both
     unknown = say("table", "--protocol", "cvpr25@1,cvpr25@2")
     assert unknown.code == 2
     assert "has no results of protocol 'cvpr25@2', did you mean 'cvpr25@1'?" in unknown.err

@@ -190,6 +190,9 @@ def test_a_token_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
     with served(token="secret") as address:
         with pytest.raises(IntraBenchError, match="wants a token"):
             _ = remote(address).abilities
+        monkeypatch.setenv("NN_INTERACTIVE_API_KEY", "wrong")
+        with pytest.raises(IntraBenchError, match="refuses the token in NN_INTERACTIVE_API_KEY"):
+            _ = remote(address).abilities
         monkeypatch.setenv("NN_INTERACTIVE_API_KEY", "secret")
         model = remote(address)
         assert "secret" not in model.spec

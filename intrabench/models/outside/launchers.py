@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from intrabench.errors import IntraBenchError, legible
 
@@ -48,7 +48,12 @@ class Limits:
 
 
 class Launcher(ABC):
-    """The commands that start and end a program; all are lists of words, none goes through a shell."""
+    """The commands that start and end a program; all are lists of words, none goes through a shell.
+
+    hint: the end of a sentence on a wrong answer.
+    """
+
+    hint: ClassVar[str] = ""
 
     @property
     @abstractmethod
@@ -96,6 +101,7 @@ class Command(Launcher):
     ``{inputs}`` and ``{outputs}`` in it become the folders, which are also in its environment as INPUTS and OUTPUTS.
     """
 
+    hint: ClassVar[str] = "; a command reads in the folder $INPUTS and writes into $OUTPUTS"
     text: str
 
     @property

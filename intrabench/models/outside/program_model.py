@@ -149,7 +149,8 @@ class ProgramImage(Predictor, Generic[T]):
             with foreign():
                 return self.read(request, name)
         except WrongAnswer as error:
-            return failure_of(WrongAnswer(f"{self.program.launcher.words}: {error}"), time.perf_counter())
+            launcher, said = self.program.launcher, self.program.said
+            return failure_of(WrongAnswer(f"{launcher.words}: {error}{launcher.hint}{said}"), time.perf_counter())
         except Exception as error:
             return failure_of(error, time.perf_counter())
 

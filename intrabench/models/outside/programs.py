@@ -46,6 +46,7 @@ class Program:
         """time_limit_s: of a run on one case; 0: none."""
         self.launcher, self.stay, self.time_limit_s = launcher, stay, time_limit_s
         self.inputs, self.outputs = root / "inputs", root / "outputs"
+        self.said = ""  # its last words in the last run, as the end of a sentence
         self._up = ""  # the name of the container that is up
         self._guard: Guard | None = None
         for folder in (root, self.inputs, self.outputs):
@@ -98,12 +99,14 @@ class Program:
             except subprocess.TimeoutExpired:
                 raise TimeoutError(
                     f"{self.launcher.words} gave no answer within {limit_s:g} s; raise time_limit_s"
+                    f"{_last_words(output)}"
                 ) from None
             ended = time.perf_counter()
             if code:
                 if code in (137, -signal.SIGKILL) and self.launcher.ran_out_of_memory(name):
                     raise MemoryError(f"{self.launcher.words} took more memory than it may; raise memory_gb")
                 raise ProgramFailed(f"{self.launcher.words} ended with {_how(code)}{_last_words(output)}")
+            self.said = _last_words(output)
             known = None if self.stay else self.launcher.begun(name, self.outputs)
         inner = spawned if known is None else min(max(started + known - at, started), ended)
         return Took(inner - began, ended - inner)

@@ -45,7 +45,8 @@ def written(folder: Path, **arrays: Any) -> str:
         ("echo starting; echo no GPU here >&2; exit 3", "ended with exit code 3: no GPU here"),
         ("kill -SEGV $$", "ended with signal 11"),
         ("kill -KILL $$", "ended with signal 9, perhaps out of memory"),
-        ("true", "it wrote no case.npz"),
+        ("true", "it wrote no case.npz; a command reads in the folder $INPUTS and writes into $OUTPUTS"),
+        ("echo no mask today", "and writes into $OUTPUTS: no mask today"),
         ('touch "$OUTPUTS/other.npz"', "it wrote no case.npz, only other.npz"),
         ('echo nothing > "$OUTPUTS/case.npz"', "case.npz that it wrote cannot be read"),
         ('ln -s /etc/hostname "$OUTPUTS/case.npz"', "case.npz that it wrote is a link, expected a file in its own"),
@@ -156,6 +157,8 @@ def test_a_time_limit_ends_all_that_was_started(tmp_path: Path) -> None:
     assert time.perf_counter() - started < 5
     assert found.status == "timeout"
     assert "gave no answer within 0.3 s; raise time_limit_s" in found.message
+    talking = failure(Npz(command=shell(tmp_path, f"echo loading weights; sleep {SECONDS}.8"), time_limit_s=0.5))
+    assert talking.message.endswith("raise time_limit_s: loading weights")
     assert not any(f"sleep {SECONDS}.5" in command for command in processes())
 
 

@@ -310,4 +310,6 @@ def test_wrong_options_are_told(say: Callable[..., Said]) -> None:
     lacking = say("serve", "sammed2d")
     assert (lacking.code, "weights" in lacking.err) == (2, True)
     assert "--upstream here is no address" in say("record", "--upstream", "here").err
+    dead = say("record", "--upstream", "http://127.0.0.1:9", "--rater", "ab")
+    assert (dead.code, "no server answers at http://127.0.0.1:9" in dead.err) == (2, True)
     assert "--rater a b: rater=a b is no pseudonym" in say("record", "--upstream", "http://a", "--rater", "a b").err
