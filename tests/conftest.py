@@ -23,7 +23,8 @@ from intrabench.mask import Mask
 from intrabench.target import Target
 from tests.server import Server, serving
 
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored, also by what tests start
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored, also by what tests start,
+signal.signal(signal.SIGINT, signal.default_int_handler)  # and so is this in the background of a shell
 
 GOLDEN = Path(__file__).parent / "golden"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
