@@ -132,6 +132,37 @@ def test_both_protocols_side_by_side(say: Callable[..., Said], tmp_path: Path) -
     assert "has no results of protocol 'cvpr25@2', did you mean 'cvpr25@1'?" in unknown.err
 
 
+def test_sessions_are_verified_without_the_record_of_their_run(say: Callable[..., Said]) -> None:
+    """It says how many rounds were asked for; of an answer that was right early there are fewer rows."""
+    words = ("--model", "oracle_stub", "--dataset", "phantom:shape=12x32x32,instances=2")
+    Path("stub.py").write_text(RIGHT)
+    assert say("run", "--protocol", "cvpr25@1", *words, "--plugin", "stub.py").code == 0
+    assert read_rows(Path("intrabench-results"))["round"].max() == 0
+    for record in Path("intrabench-results/runs").glob("*.json"):
+        record.unlink()
+    said = say("verify", "intrabench-results", "--plugin", "stub.py")
+    assert (said.code, "2 ok" in said.out) == (0, True), said.out
+
+
+RIGHT = """
+from dataclasses import dataclass
+from intrabench import registry
+from intrabench.datasets.cases import store
+from intrabench.models.base import Answer, VolumeModel
+
+@dataclass(eq=False)
+class Right(VolumeModel):
+    name = "oracle_stub"
+    accepts = frozenset({"box3d", "point"})
+
+    def segment_one(self, volume, request):
+        data = registry.make("datasets", "phantom:shape=12x32x32,instances=2")
+        targets = store.open_case(data, volume.case).targets()
+        box = request.turns[0].prompts.box3d
+        return Answer(min(targets, key=lambda one: sum(abs(a - b) for a, b in zip(one.mask.box, box))).mask)
+"""
+
+
 def test_info_tells_what_is_odd(say: Callable[..., Said]) -> None:
     said = say("info", "cvpr25@1")
     told = " ".join(said.out.split())
