@@ -70,7 +70,7 @@ def table(
     add_plugins(plugin)
     folder = results_folder(out)
     found = make_table(folder, **given)
-    _show(found, "csv" if csv else format)
+    show_table(found, "csv" if csv else format)
     echo(*found.left_out, err=True)
     _tell_lacking(folder)
 
@@ -83,17 +83,18 @@ def _tell_lacking(*folders: Path, unread: Sequence[str] = ()) -> None:
     tell_damage(*folders, unread=unread)
 
 
-def _show(table: Table, format: str) -> None:
-    """Print a table, and below it the models that were trained on the data."""
+def show_table(table: Table, format: str = "text", everything: str = "--csv has everything") -> None:
+    """Print a table with its footnotes, and below it the models that were trained on the data."""
     from intrabench.cli.console import print_frame
     from intrabench.reporting.formats import formatted
     from intrabench.reporting.table import readable, seen_in_training
 
     frame = table.frame if format == "csv" else readable(table.frame)
+    notes = table.notes.of(frame.columns)
     if format != "text":
-        echo(*formatted(frame, format).removesuffix("\n").split("\n"))
+        echo(*formatted(frame, format, notes).removesuffix("\n").split("\n"))
         return
-    print_frame(frame, table.heading)
+    print_frame(frame, table.heading, notes, everything=everything)
     for warning in seen_in_training(table.rows):
         echo(warning)
 
