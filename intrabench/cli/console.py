@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from textwrap import wrap
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from intrabench.cli.fitting import Column
     from intrabench.reporting.footnotes import Footnotes
 
-_PROSE = 120
-"""Maximum width of sentences, where there is no terminal."""
+_PROSE, _ROOM = 120, 16
+"""Maximum width of sentences where there is no terminal; minimum width of the last of several columns on one."""
 
 
 def echo(*lines: str, err: bool = False) -> None:
@@ -39,6 +39,35 @@ def echo_sentences(*sentences: str, hanging: str = "") -> None:
     for sentence in sentences:
         lines = wrap(one_line(sentence), width, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
         echo(*(lines or [""]))
+
+
+def print_columns(rows: Sequence[Mapping[str, Any]], *, heading: bool = True, spared: Sequence[str] = ()) -> None:
+    """Print rows in columns of fitting width; on a terminal the last one breaks into lines.
+
+    spared: columns that are left out, the first of them first, if the last one would have too little room.
+    """
+    from intrabench.cli.fitting import cell_len
+
+    lines = [[one_line(str(value)) for value in row.values()] for row in rows]
+    names = list(rows[0]) if rows else []
+    if heading and rows:
+        lines.insert(0, names)
+    width, left = screen_width(), list[str]()
+    while True:
+        shown = [at for at, name in enumerate(names) if name not in left]
+        widths = [max(cell_len(line[at]) for line in lines) for at in shown]
+        before = sum(widths[:-1]) + 2 * len(widths[:-1])
+        if width is None or not widths or width - before >= min(_ROOM, widths[-1]) or len(left) == len(spared):
+            break
+        left.append(spared[len(left)])
+    for line in lines:
+        *first, last = (line[at] for at in shown)
+        start = "".join(text + " " * (2 + room - cell_len(text)) for text, room in zip(first, widths, strict=False))
+        room = None if width is None else max(width - before, _ROOM)
+        parts = wrap(last, room, break_long_words=False, break_on_hyphens=False) if room else [last]
+        echo(*(f"{start if not at else ' ' * before}{part}".rstrip() for at, part in enumerate(parts or [""])))
+    if left:
+        echo_sentences(f"no room at {width} columns for: {', '.join(left)}; --json has everything")
 
 
 def print_frame(
@@ -90,7 +119,7 @@ def _keys(frame: pl.DataFrame) -> list[str]:
 def _kind(name: str, keys: Collection[str]) -> Literal["key", "whole", "number"]:
     if name not in keys:
         return "number"
-    return "whole" if name in ("model", "round") else "key"
+    return "whole" if name in ("model", "round", "ml", "case", "target") else "key"
 
 
 def _marked(texts: Sequence[str], marks: Sequence[str]) -> Sequence[str]:

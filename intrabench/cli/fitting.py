@@ -16,8 +16,9 @@ from rich.cells import cell_len
 SPARED = ("human s", "sessions", "superiority", "of", "n/a", "interactions")
 """Columns that are dropped first, in this order: a reader misses them least, and files have them."""
 
-_BREAKS = re.compile(r"(?<=[:+,/=_])(?=\w)|\s+")
-"""Where names may go on in the next line."""
+_IN_SPECS = r"(?<=[:+,/])(?=\w)|(?<==)(?=\w{6})"
+_BREAKS, _BREAKS_OF_HEADINGS = re.compile(_IN_SPECS), re.compile(_IN_SPECS + r"|(?<=_)(?=\w)|\s+")
+"""Where keys and headings may go on in the next line; not within ``n=3``."""
 
 _BORDER, _BETWEEN = 1, 3
 
@@ -43,10 +44,10 @@ class Column:
 
     def narrow(self, width: int) -> Column:
         """The same, at most so wide if its names break there."""
-        heading = broken(self.heading.replace("\n", ""), width)
+        heading = broken(self.heading, width, _BREAKS_OF_HEADINGS)
         if self.kind == "number":
             return replace(self, heading=heading)
-        return replace(self, heading=heading, texts=[broken(text.replace("\n", ""), width) for text in self.texts])
+        return replace(self, heading=heading, texts=[broken(text, width) for text in self.texts])
 
     def lines(self) -> tuple[str, list[str]]:
         """The heading and the texts with spaces before them, if they stand on the right."""
@@ -98,7 +99,9 @@ def _blocks(columns: Sequence[Column], width: int) -> list[list[Column]]:
     if total(columns) <= width:
         return [list(columns)]
     keys, numbers = ([one for one in columns if (one.kind == "number") == number] for number in (False, True))
-    keys = _narrowed(keys, max(width // 2, width - total(numbers)), lambda one: one.kind == "key")
+    spare = width - total(numbers) + _BORDER
+    lean = _narrowed(keys, spare, lambda one: one.kind == "key")
+    keys = lean if total(lean) <= spare else _narrowed(keys, width // 2, lambda one: one.kind == "key")
     blocks: list[list[Column]] = [[]]
     for number in numbers:
         if blocks[-1] and total([*keys, *blocks[-1], number]) > width:
@@ -113,7 +116,7 @@ def _narrowed(columns: Sequence[Column], width: int, may: Callable[[Column], boo
     open_ = {at for at, one in enumerate(found) if may(one)}
     while open_ and total(found) > width:
         at = max(open_, key=lambda at: (found[at].width, -at))
-        narrow = found[at].narrow(found[at].width - 1)
+        narrow = columns[at].narrow(found[at].width - 1)
         if narrow.width < found[at].width:
             found[at] = narrow
         else:
@@ -121,10 +124,10 @@ def _narrowed(columns: Sequence[Column], width: int, may: Callable[[Column], boo
     return found
 
 
-def broken(text: str, width: int) -> str:
+def broken(text: str, width: int, places: re.Pattern[str] = _BREAKS) -> str:
     """The text in lines of at most this width, as far as it has places to break."""
     lines, last = [], 0
-    ends = [match.span() for match in _BREAKS.finditer(text)] + [(len(text), len(text))]
+    ends = [match.span() for match in places.finditer(text)] + [(len(text), len(text))]
     for at, (end, _) in enumerate(ends):
         following = ends[at + 1][0] if at + 1 < len(ends) else None
         if following is None or cell_len(text[last:following]) > width:
