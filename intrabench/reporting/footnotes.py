@@ -116,6 +116,26 @@ def _letters() -> Iterable[str]:
     return ("".join(letters) for length in count(1) for letters in product(ascii_lowercase, repeat=length))
 
 
+def sentence(told: pl.DataFrame, names: Mapping[int, str]) -> str:
+    """What was done to prompts of which lines, for figures, whose numbers have no marks; empty if nothing was.
+
+    told: `adapted` by ``line``, each of which has one of `names`.
+    """
+    said = []
+    for (note,), found in told.sort("line").group_by("note", maintain_order=True):
+        lines = [names[line] for line in found["line"]]
+        more = f" and {len(lines) - _NAMED} more" if len(lines) > _NAMED else ""
+        share = shares(one / of for one, of in found.select("sessions", "of").iter_rows())
+        said.append(f"{note} in {share} of {'; '.join(lines[:_NAMED])}{more}")
+    if not said:
+        return ""
+    more = f". {len(said) - _SAID} more notes are in `intrabench table`" if len(said) > _SAID else ""
+    return f"Adapted prompts: {'. '.join(said[:_SAID])}{more}."
+
+
+_NAMED, _SAID = 3, 4  # lines of a note, and notes of a sentence
+
+
 def with_words(frame: pl.DataFrame, places: Sequence[Place]) -> pl.DataFrame:
     """The table with the columns `WORDS`, after its counts of sessions: what its footnotes say, line by line."""
     said: list[dict[str, _Note]] = [{} for _ in range(frame.height)]
