@@ -34,8 +34,8 @@ class SegVol(CropModel):
     """SegVol (Du et al., NeurIPS 2024) with points, a box or a text: zoom out, then zoom in.
 
     A text goes with all other prompts, into the sentence "A computerized tomography of a TEXT."; the newest counts. It
-    needs `pip install 'intrabench[text]'` and the weights `clip_merges`, a list of CLIP's tokens. Random weights need no
-    such list: with them every letter is a token.
+    needs `pip install 'intrabench[text]'` and the weights `clip_merges`, a list of CLIP's tokens. Random weights do
+    without the list: every letter is a token.
 
     It has no mask prompt, so a correction is all prompts so far plus the new points. In the zoom-in each window gets up
     to five random target points, drawn from a separate random stream for every request. The original refuses points
