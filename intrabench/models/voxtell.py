@@ -36,10 +36,10 @@ class VoxTell(Model):
     letters into its instruction. Texts that are asked together look at each other in this network, so each is asked
     alone, once for an image, whatever the number of targets and rounds. The newest text of a session counts.
 
-    The weights are a model folder (plans.json, fold_0/checkpoint_final.pth), as its page has it; nobody has published
-    checksums. No code from it is run. The architecture is part of the weights, so random weights are refused. On CUDA
-    the package itself casts to half precision; ``--dtype float32`` means that official behaviour. The package does not
-    work with torch 2.9; where its requirements do not fit, `--python` runs it in an environment of its own.
+    The weights are a model folder (plans.json, fold_0/checkpoint_final.pth), as its page has it, without checksums. No
+    code from it is run. The architecture is part of the weights, so random weights are refused. On CUDA the package
+    itself casts to half precision; ``--dtype float32`` means that official behaviour. The package excludes torch 2.9;
+    where its requirements do not fit, `--python` runs it in an environment of its own.
 
     encoder: the text encoder, a name on the Hugging Face hub (4 billion weights, which transformers downloads once) or
     a folder with its files. bank: a file of embeddings of texts, as the page has one (.npz with labels and embeddings);
