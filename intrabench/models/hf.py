@@ -43,8 +43,8 @@ class HF(HubModel, SamFamily):
 
     @property
     def recipe(self) -> Recipe:
-        """The steps, with the resizing of the family."""
-        return replace(super().recipe, resize=self.family.resize)
+        """The steps, with the resizing of the family once that is known."""
+        return replace(super().recipe, resize=self.family.resize) if self.repo else super().recipe
 
     def prepare(self, image: NDArray[Any]) -> Floats:
         """A slice of 8-bit values ``(y, x)`` or ``(y, x, 3)`` as the network takes it, ``(3, side, side)``."""

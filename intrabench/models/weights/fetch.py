@@ -15,6 +15,17 @@ _BEGINNINGS = (b"PK\x03\x04", b"\x80", b"{")
 """First bytes of zip archives (torch), pickles (older torch) and JSON; safetensors have a brace as the ninth byte."""
 
 
+def described(id: str) -> Weights:
+    """What is known of weights; of a repository at the hub, after it was asked for its card.
+
+    Raises:
+        IntraBenchError: there are no such weights, or the hub does not answer.
+    """
+    if id.startswith(hub.PREFIX):
+        hub.repository(id).described()
+    return get(id)
+
+
 def fetch(id: str, progress: Progress | None = None) -> Path:
     """The file of weights, downloaded if missing, and always verified.
 

@@ -32,6 +32,7 @@ SMALL = (CONFIG, *PREPARATION, CARD)
 """What is fetched without being asked for: a few kB that say what the repository is."""
 
 _NAME = re.compile(r"[\w.-]+/[\w.-]+")
+_CLIENTS = ("httpx", "httpcore", "httpx2", "requests")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -61,17 +62,13 @@ class Repository:
         """The local folder, if its `CONFIG` is there; asks nobody."""
         if self.is_folder:
             folder = Path(self.repo).expanduser()
-        else:
-            try:
-                from huggingface_hub import snapshot_download
-                from huggingface_hub.errors import LocalEntryNotFoundError
-            except ImportError:
-                return None
-            try:
-                folder = Path(snapshot_download(self.repo, revision=self.revision, local_files_only=True))
-            except (LocalEntryNotFoundError, ValueError):
-                return None
-        return folder if (folder / CONFIG).is_file() else None
+            return folder if (folder / CONFIG).is_file() else None
+        try:
+            from huggingface_hub import try_to_load_from_cache
+        except ImportError:
+            return None
+        config = try_to_load_from_cache(self.repo, CONFIG, revision=self.revision)
+        return Path(config).parent if isinstance(config, str) else None
 
     def described(self) -> Path:
         """The local folder with what is `SMALL`, which is fetched if it is not here.
@@ -86,7 +83,9 @@ class Repository:
         with self._asking():
             from huggingface_hub import snapshot_download
 
-            folder = snapshot_download(self.repo, revision=self.revision, allow_patterns=list(SMALL))
+            folder = snapshot_download(
+                self.repo, revision=self.revision, allow_patterns=list(SMALL), tqdm_class=_told_to(None)
+            )
         if not (Path(folder) / CONFIG).is_file():
             raise IntraBenchError(
                 f"{self.repo} at the hub has no {CONFIG}, so it is no model of transformers; choose another repository"
@@ -212,16 +211,14 @@ class Repository:
             raise IntraBenchError(
                 f"{self.repo} has no revision {self.revision}; give a branch, a tag or a commit of {self.page}"
             ) from None
-        except (errors.HfHubHTTPError, errors.LocalEntryNotFoundError, OSError, RuntimeError) as error:
-            raise IntraBenchError(
-                f"{self.repo} is not here, and the hub could not be asked ({type(error).__name__}); try again later, "
-                f"{elsewhere}"
-            ) from None
+        except errors.HfHubHTTPError as error:
+            status = getattr(error.response, "status_code", "no answer")
+            raise IntraBenchError(f"the hub refuses {self.repo} (HTTP {status}); try again, {elsewhere}") from None
         except Exception as error:  # the client of the day raises its own errors of transport
-            if type(error).__module__.partition(".")[0] not in ("httpx", "httpcore", "httpx2", "requests"):
+            if not isinstance(error, OSError) and type(error).__module__.partition(".")[0] not in _CLIENTS:
                 raise
             raise IntraBenchError(
-                f"{self.repo} is not here, and the hub cannot be reached; connect, {elsewhere}"
+                f"{self.repo} is not here, and the hub cannot be reached; try again with a connection, {elsewhere}"
             ) from None
 
 
