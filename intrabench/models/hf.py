@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class HF(HubModel, SamFamily):
+class HF(HubModel, SamFamily):  # type: ignore[override]
     """SAM, SAM-HQ, SAM 2 and 2.1, EdgeTAM or the tracker of SAM 3 on slices, from a repository of the Hugging Face hub.
 
     Which network it is, its ``config.json`` says (`model_type`); the repository's own processor prepares slices, so a
@@ -37,21 +37,13 @@ class HF(HubModel, SamFamily):
     recipes = {"official": Recipe("volume", "longest", "first_click", "logits")}
 
     @property
-    def side(self) -> int:  # type: ignore[override]
-        """That of the square that the repository's processor makes."""
-        return self.square
-
-    @property
     def recipe(self) -> Recipe:
         """The steps, with the resizing of the family once that is known."""
         return replace(super().recipe, resize=self.family.resize) if self.repo else super().recipe
 
     def prepare(self, image: NDArray[Any]) -> Floats:
         """A slice of 8-bit values ``(y, x)`` or ``(y, x, 3)`` as the network takes it, ``(3, side, side)``."""
-        colours = np.repeat(image[..., None], 3, axis=2) if image.ndim == 2 else np.array(image)
-        prepared = self.processor(images=colours, input_data_format="channels_last", return_tensors="pt")
-        pixels: Floats = prepared["pixel_values"][0].numpy()
-        return pixels
+        return self.pixels(image)
 
     def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats]:
         """Slices to embeddings, all maps of one in one vector."""

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-SIDE, GRID = 64, 4
+SIDE, GRID, WIDTH = 64, 4, 128
 KINDS = ("sam", "sam_hq", "sam2", "sam2_video", "edgetam", "edgetam_video", "sam3_tracker", "sam3_tracker_video")
 VIDEOS = ("sam2_video", "edgetam_video", "sam3_tracker_video")
 SIDES = dict.fromkeys(KINDS, SIDE) | {"sam3_tracker": 56, "sam3_tracker_video": 56}  # patches of 14 pixels
@@ -24,14 +24,14 @@ def config(kind: str) -> dict[str, Any]:
         decoder |= {"vit_dim": 32} if kind == "sam_hq" else {}
         vision["num_pos_feats"] = 8
         return _parts(kind, vision, prompts, decoder)
-    vision = {"backbone_config": _backbone(kind), "backbone_feature_sizes": LEVELS, "fpn_hidden_size": 32}
+    vision = {"backbone_config": _backbone(kind), "backbone_feature_sizes": LEVELS, "fpn_hidden_size": WIDTH}
     vision |= {"model_type": f"{kind.split('_')[0]}_vision_model"}
     if kind.startswith("sam2"):
         vision["backbone_channel_list"] = [64, 32, 16, 8]
     if kind.startswith("edgetam"):
         vision["backbone_channel_list"] = [512, 256, 128, 64]
-    prompts = {"hidden_size": 32, "image_size": side, "patch_size": side // GRID, "mask_input_channels": 8}
-    decoder = {"hidden_size": 32, "mlp_dim": 32, "num_attention_heads": 2, "iou_head_hidden_dim": 16}
+    prompts = {"hidden_size": WIDTH, "image_size": side, "patch_size": side // GRID, "mask_input_channels": 8}
+    decoder = {"hidden_size": WIDTH, "mlp_dim": 32, "num_attention_heads": 2, "iou_head_hidden_dim": 16}
     memory = _memory(kind) | {"image_size": side} if kind in VIDEOS else {}
     return _parts(kind, vision, prompts, decoder) | memory
 
@@ -91,13 +91,13 @@ def _backbone(kind: str) -> dict[str, Any]:
 
 
 def _memory(kind: str) -> dict[str, Any]:
-    found: dict[str, Any] = {f"memory_attention_{key}": 32 for key in ("hidden_size", "feed_forward_hidden_size")}
+    found: dict[str, Any] = {"memory_attention_hidden_size": WIDTH, "memory_attention_feed_forward_hidden_size": 32}
     found |= {"memory_attention_num_layers": 1, "memory_attention_rope_feat_sizes": [GRID, GRID]}
-    found |= {"memory_encoder_hidden_size": 32, "memory_encoder_output_channels": 8, "mask_downsampler_embed_dim": 32}
-    found |= {f"memory_fuser_{key}": 32 for key in ("embed_dim", "intermediate_dim")} | {"memory_fuser_num_layers": 1}
+    found |= {"memory_encoder_hidden_size": WIDTH, "mask_downsampler_embed_dim": WIDTH}
+    found |= {"memory_fuser_embed_dim": WIDTH, "memory_fuser_intermediate_dim": 32, "memory_fuser_num_layers": 1}
     if kind.startswith("edgetam"):
         found |= {"memory_attention_mlp_hidden_size": 32}
         found |= {"memory_attention_rope_q_sizes": [GRID, GRID], "memory_attention_rope_k_sizes": [2, 2]}
-        sizes = {"num_latents": 4, "num_latents_2d": 4, "hidden_size": 8, "mlp_intermediate_size": 16}
-        found |= {f"perceiver_resampler_{key}": n for key, n in (sizes | {"attention_head_dim": 8}).items()}
+        sizes = {"num_latents": 4, "num_latents_2d": 4, "mlp_intermediate_size": 16}
+        found |= {f"perceiver_resampler_{key}": n for key, n in sizes.items()}
     return found

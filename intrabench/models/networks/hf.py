@@ -183,8 +183,9 @@ def _shapes(network: Any) -> list[tuple[int, ...]]:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """The library prints what differs, which is told in one sentence here, and shows a bar."""
-    from transformers.utils import logging
+    from transformers.utils import logging as theirs
 
+    logging: Any = theirs
     level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()

@@ -7,12 +7,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from intrabench.errors import IntraBenchError
 from intrabench.models.networks.hf_families import FAMILIES, Family
 from intrabench.models.parts.network_model import NetworkModel
 from intrabench.models.parts.random_weights import fill_randomly
 from intrabench.models.weights.hub import Repository
 from intrabench.specs import switch
+
+Floats = NDArray[np.float32]
 
 
 @dataclass(eq=False)
@@ -94,7 +99,7 @@ class HubModel(NetworkModel):
         return hf.image_processor(self._folder, self.family, int(self.network.prompt_encoder.input_image_size))
 
     @cached_property
-    def square(self) -> int:
+    def side(self) -> int:
         """The side of the square that the network sees.
 
         Raises:
@@ -103,6 +108,13 @@ class HubModel(NetworkModel):
         from intrabench.models.networks import hf
 
         return hf.side_of(self.processor, self._folder)
+
+    def pixels(self, image: NDArray[Any]) -> Floats:
+        """An 8-bit image ``(y, x)`` or ``(y, x, 3)`` as the network takes it, ``(3, side, side)``."""
+        colours = np.repeat(image[..., None], 3, axis=2) if image.ndim == 2 else np.array(image)
+        prepared = self.processor(images=colours, input_data_format="channels_last", return_tensors="pt")
+        pixels: Floats = prepared["pixel_values"][0].numpy()
+        return pixels
 
     @property
     def _folder(self) -> Path:
