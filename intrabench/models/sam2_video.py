@@ -36,25 +36,13 @@ that setting."""
 
 
 @dataclass(eq=False)
-class SAM2Video(Sam2Choice, CropModel):
-    """SAM 2 and 2.1 as video (Ravi et al., ICLR 2025): slices are frames, and the object is tracked up and down.
+class SAM2Frames(CropModel):
+    """Base of networks of SAM 2's kind that take slices as the frames of a video, and track the object through them.
 
-    Takes points and 2D boxes on any slices; `size` and `release` are those of `sam2`. Each round is what a user of the
-    authors' video predictor does: `add_new_points_or_box` on each slice with new prompts, then `propagate_in_video`
-    forward and in reverse. From the second round on every slice was tracked, so a click corrects the slice's own last
-    logits with the memory of the others. What counts on a slice are its last box and all its points (the predictor's
-    `clear_old_points=False`), or with earlier prompts dropped those of this round (`clear_old_points=True`); outcomes
-    of other slices stay.
-
-    With `corrections=conditioning` all other slices look at a corrected one, as SAM 2.1 was trained
-    (`add_all_frames_to_correct_as_cond`). Without that setting version 1.1.0 of the package loses corrections: it
-    drops those on slices of the first round and tracks over the others; `corrections=overwritten` repeats that.
-    `fill_holes` is the largest hole that is filled, in pixels of the 256 x 256 logits, 8 as the authors'; 0 fills none.
-    A session remembers the logits of all slices where the network sees the object, 0.25 MiB each.
+    A subclass says which network it is, the side of its images, and where that differs, how scans are prepared
+    (`prepared`), how rounds are played (`settings`), and what is made of prompts (`taken`) and masks (`kept`).
     """
 
-    name = "sam2_video"
-    version = "2"
     accepts = frozenset({"point", "box2d"})
     side: ClassVar[int] = SIDE
 
@@ -63,13 +51,25 @@ class SAM2Video(Sam2Choice, CropModel):
     corrections: Corrections = switch("conditioning")
     fill_holes: int = switch(8)
 
+    def settings(self, shape: tuple[int, int]) -> dict[str, Any]:
+        """The keywords of `play_round` for slices of that shape, ``(y, x)``."""
+        return {"fill_area": self.fill_holes, "corrections_condition": self.corrections == "conditioning"}
+
+    def taken(self, prompts: Prompts, shape: tuple[int, int]) -> Prompts:
+        """Prompts as the points and 2D boxes that the network takes, on slices of that shape, ``(y, x)``."""
+        return prompts
+
+    def kept(self, mask: Mask) -> Mask:
+        """What of the tracked mask is the answer."""
+        return mask
+
     def prepared(self, volume: Volume) -> Callable[[int], NDArray[Any]]:
         """The function from z to the 8-bit slice: percentiles of the volume, as for `sam2`."""
         images = slice_images(volume, "volume")
         return lambda z: images(z).astype(np.uint8)
 
     def encode(self, crop: Floats) -> Floats:
-        """A prepared slice ``(3, 1024, 1024)`` to its embedding: three maps in one vector."""
+        """A prepared slice ``(3, side, side)`` to its embedding: three maps in one vector."""
         import torch
 
         with self.computing():
@@ -79,7 +79,7 @@ class SAM2Video(Sam2Choice, CropModel):
         return embedding
 
     def frame(self, image: NDArray[np.uint8]) -> Floats:
-        """An 8-bit slice as the network takes it, ``(3, 1024, 1024)``: as the authors load frames, without JPEG."""
+        """An 8-bit slice as the network takes it, ``(3, side, side)``: as the authors load frames, without JPEG."""
         import torch
 
         from intrabench.models.networks.sam2 import normalised
@@ -96,11 +96,11 @@ class SAM2Video(Sam2Choice, CropModel):
         """
         from intrabench.models.networks.sam2_video import play_round
 
-        given = [turn.prompts for turn in request.given]
-        prompts = {z: self._prompt(given, z, image.volume.shape) for z in request.turns[-1].prompts.slices()}
+        slices, height, width = image.volume.shape
+        given = [self.taken(turn.prompts, (height, width)) for turn in request.given]
+        prompts = {z: self._prompt(given, z, image.volume.shape) for z in given[-1].slices()}
         if not prompts:
             return Answer(request.mask, memory=request.memory)
-        slices, height, width = image.volume.shape
         with self.computing():
             past = play_round(
                 self.network,
@@ -108,8 +108,7 @@ class SAM2Video(Sam2Choice, CropModel):
                 slices,
                 prompts,
                 request.memory,
-                fill_area=self.fill_holes,
-                corrections_condition=self.corrections == "conditioning",
+                **self.settings((height, width)),
             )
             masks, scores = [], SliceScores()
             for z in range(slices):
@@ -117,7 +116,7 @@ class SAM2Video(Sam2Choice, CropModel):
                 masks.append(Mask.of(logits > self.threshold, (z, 0, 0)))
                 if request.scores:
                     scores.add(masks[-1], logits[0])
-        update = Mask.union(masks)
+        update = self.kept(Mask.union(masks))
         return Answer(update, memory=past, scores=scores.within(update.box))
 
     def _logits(self, logits: torch.Tensor, shape: tuple[int, int]) -> Floats:
@@ -156,3 +155,25 @@ class SAM2Video(Sam2Choice, CropModel):
             corners = torch.from_numpy(xy).reshape(1, 4).to(device)
         coordinates, labels = as_points(clicks, corners)
         return SlicePrompt(coordinates[0], labels[0])
+
+
+@dataclass(eq=False)
+class SAM2Video(SAM2Frames, Sam2Choice):
+    """SAM 2 and 2.1 as video (Ravi et al., ICLR 2025): slices are frames, and the object is tracked up and down.
+
+    Takes points and 2D boxes on any slices; `size` and `release` are those of `sam2`. Each round is what a user of the
+    authors' video predictor does: `add_new_points_or_box` on each slice with new prompts, then `propagate_in_video`
+    forward and in reverse. From the second round on every slice was tracked, so a click corrects the slice's own last
+    logits with the memory of the others. What counts on a slice are its last box and all its points (the predictor's
+    `clear_old_points=False`), or with earlier prompts dropped those of this round (`clear_old_points=True`); outcomes
+    of other slices stay.
+
+    With `corrections=conditioning` all other slices look at a corrected one, as SAM 2.1 was trained
+    (`add_all_frames_to_correct_as_cond`). Without that setting version 1.1.0 of the package loses corrections: it
+    drops those on slices of the first round and tracks over the others; `corrections=overwritten` repeats that.
+    `fill_holes` is the largest hole that is filled, in pixels of the 256 x 256 logits, 8 as the authors'; 0 fills none.
+    A session remembers the logits of all slices where the network sees the object, 0.25 MiB each.
+    """
+
+    name = "sam2_video"
+    version = "2"

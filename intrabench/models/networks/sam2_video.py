@@ -3,12 +3,15 @@
 The steps are those of https://github.com/facebookresearch/sam2 (SAM2VideoPredictor, sam2/modeling/sam2_base.py) for
 one object. One call of `play_round` is what a user of that predictor does in one round: ``add_new_points_or_box`` once
 for each slice with new prompts, then ``propagate_in_video`` and ``propagate_in_video(reverse=True)``. Both directions
-begin at the first conditioning slice, as they do without ``start_frame_idx``.
+begin at the first conditioning slice, as they do without ``start_frame_idx``. Two steps that MedSAM2's scripts add to
+that are optional: ``add_new_mask`` (`Tracker.as_mask`), and ``reset_state`` between the two directions (apart).
+
+Shapes below are those for images of 1024 x 1024 pixels; logits have a quarter of the image's side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -29,7 +32,7 @@ FILLED = 0.1
 class SlicePrompt(NamedTuple):
     """All prompts that count on one slice.
 
-    points: ``(k, 2)``, x and y in pixels of the 1024 x 1024 image, k at least 1. labels: ``(k,)`` as in
+    points: ``(k, 2)``, x and y in pixels of the image as the network sees it, k at least 1. labels: ``(k,)`` as in
     `Sam2Network.decode`, but without padding: one point gives the best of three masks, more give a single one.
     """
 
@@ -43,7 +46,7 @@ class Outcome:
 
     logits: ``(1, 256, 256)`` in float32, holes not filled. Where the network sees no object they are -1024 all over and
     take no memory. score: ``(1, 1)``, above 0 when it sees one. pointer: ``(1, 256)``. prompted: the slice was decoded
-    from prompts, so that others look back at its mask instead of its logits.
+    from prompts, or its mask was given, so that others look back at its mask instead of its logits.
     """
 
     logits: Tensor
@@ -80,14 +83,16 @@ def play_round(
     *,
     fill_area: int = 8,
     corrections_condition: bool = True,
+    mask_shape: tuple[int, int] | None = None,
+    apart: bool = False,
 ) -> Past:
     """Decode the slices with new prompts, then track the object through all slices that are not conditioning.
 
     features: from z to the embedding ``(LENGTH,)`` that `Sam2Network.encode` gave for the slice. frames: the number of
     slices. past: what the round before returned, which stays as it is; None in the first round. There, slices are
     decoded from their prompts alone; later also from their own logits and what they look back at. fill_area: see
-    `fill_holes`. corrections_condition: see `Tracker.prompt`. Besides the results, the memories of the conditioning and
-    of 2 * `REACH` other slices are held at a time, 0.5 MiB each.
+    `fill_holes`. corrections_condition and mask_shape: see `Tracker.prompt`. apart: see `Tracker.track`. Besides the
+    results, the memories of the conditioning and of 2 * `REACH` other slices are held at a time, 0.5 MiB each.
 
     Raises:
         ValueError: there are no prompts, or they are outside of the volume.
@@ -95,12 +100,10 @@ def play_round(
     if not prompts or not (min(prompts) >= 0 and max(prompts) < frames):
         raise ValueError(f"prompts are needed on slices from 0 to {frames - 1}, there are some on {sorted(prompts)}")
     tracker = Tracker(network, features, frames, prompts, past, fill_area)
-    tracker.prompt(corrections_condition)
+    tracker.prompt(corrections_condition, mask_shape)
     first = min(tracker.conditioning)
-    for z in range(first + 1, frames):
-        tracker.track(z, reverse=False)
-    for z in range(first - 1, -1, -1):
-        tracker.track(z, reverse=True)
+    tracker.track(range(first + 1, frames), reverse=False, apart=apart)
+    tracker.track(range(first - 1, -1, -1), reverse=True, apart=apart)
     return tracker.left()
 
 
@@ -124,23 +127,44 @@ class Tracker:
         self.memory = lru_cache(len(self.conditioning) + len(prompts) + 2 * REACH)(self._memory)
 
     @torch.inference_mode()
-    def prompt(self, corrections_condition: bool) -> None:
+    def prompt(self, corrections_condition: bool, mask_shape: tuple[int, int] | None) -> None:
         """Decode all slices with prompts; none of them sees another's answer.
 
+        mask_shape: of a slice ``(y, x)``, if the mask of each takes the place of its prompts, see `as_mask`; else None.
         corrections_condition is ``add_all_frames_to_correct_as_cond`` of the predictor. Without it only the slices of
         the first round are conditioning, a correction of one of them is dropped, and others are tracked over.
         """
-        answers = {z: Remembered(self, z, self._decode(z)) for z in sorted(self.prompts)}
+        decoded = {z: self._decode(z) for z in sorted(self.prompts)}
+        if mask_shape is not None:
+            decoded = {z: self.as_mask(z, outcome, mask_shape) for z, outcome in decoded.items()}
+        answers = {z: Remembered(self, z, outcome) for z, outcome in decoded.items()}
         stay = self.past is None or corrections_condition
         (self.conditioning if stay else self.tracked).update(answers)
         for z in self.conditioning:
             self.tracked.pop(z, None)
 
+    def as_mask(self, z: int, outcome: Outcome, shape: tuple[int, int]) -> Outcome:
+        """What ``add_new_mask`` makes of the mask of an outcome, ``> 0`` in the slice's own size ``(y, x)``."""
+        logits = fill_holes(outcome.logits, self.fill_area)[None].to(self.device)
+        mask = (functional.interpolate(logits, shape, mode="bilinear") > 0).float()
+        side = self.network.module.image_size
+        if shape != (side, side):
+            mask = (functional.interpolate(mask, (side, side), mode="bilinear", antialias=True) >= 0.5).float()
+        return self._step(z, False, mask_inputs=mask)
+
     @torch.inference_mode()
-    def track(self, z: int, reverse: bool) -> None:
-        """Decode slice z, unless it is conditioning, from what it looks back at."""
-        if z not in self.conditioning:
-            self.tracked[z] = Remembered(self, z, self._step(z, reverse))
+    def track(self, slices: Iterable[int], *, reverse: bool, apart: bool) -> None:
+        """Decode slices in their order, but for conditioning ones, from what each looks back at.
+
+        apart: at first that is only the conditioning ones, as after ``reset_state`` and the same prompts again; else
+        also those that were tracked before.
+        """
+        before = self.tracked
+        self.tracked = {} if apart else dict(before)
+        for z in slices:
+            if z not in self.conditioning:
+                self.tracked[z] = Remembered(self, z, self._step(z, reverse))
+        self.tracked = before | self.tracked
 
     def left(self) -> Past:
         """What the next round begins with; all else is released."""
@@ -178,7 +202,8 @@ class Tracker:
         if (logits == logits[..., :1, :1]).all():
             logits = logits[..., :1, :1].clone().expand(logits.shape)
         score, pointer = out["object_score_logits"].cpu(), out["obj_ptr"].cpu()
-        return Outcome(logits, score, pointer, prompted=given["point_inputs"] is not None)
+        prompted = given["point_inputs"] is not None or given["mask_inputs"] is not None
+        return Outcome(logits, score, pointer, prompted)
 
     def _memory(self, z: int, outcome: Outcome) -> tuple[Tensor, list[Tensor]]:
         """What others look back at, and the positions in it; holes are filled only where there were prompts."""
