@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import ndimage
 
 import intrabench
 from intrabench.errors import IntraBenchError
@@ -271,6 +272,21 @@ def test_the_workflows_differ(shared: tuple[Any, Any]) -> None:
             found.append(play(image, [turn])[0].update.to_array(SHAPE))
     for one, other in ((0, 1), (0, 2), (1, 2)):
         assert np.mean(found[one] != found[other]) > 1e-3
+
+
+@pytest.mark.parametrize("opened", [{"workflow": "mask"}], indirect=True)
+def test_masks_of_larger_slices_are_made_smaller_as_by_the_predictor(opened: Any, shared: tuple[Any, Any]) -> None:
+    scan = ndimage.zoom(SCAN[:3], (1, 3.1, 2.7), order=0)
+    script = Script(shared[1], prepared_by_script(scan), through_mask=True, shape=scan.shape)
+    turn = given([], [(1, 50, 120, 140, 230)])
+    with opened.model.open(ct(scan)) as image:
+        (answer,) = play(image, [turn])
+    found = script.first(turn)
+    assert 0.01 < found.mean() < 0.99
+    assert np.mean(answer.update.to_array(scan.shape) != found) < 1e-4
+    kept = script.state["output_dict_per_obj"][0]["cond_frame_outputs"][1]["pred_masks"][0]
+    np.testing.assert_allclose(fill_holes(answer.memory[1].logits, 8), kept, atol=1e-4)
+    assert np.count_nonzero(np.abs(kept) < 9.99) > 30  # the mask's edge, between -10 and 10
 
 
 @pytest.mark.slow
