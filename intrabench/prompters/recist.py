@@ -22,7 +22,7 @@ class Recist(Prompter):
 
     The slice is that with most voxels of the target, of equal ones the lowest, and there only the largest 8-connected
     part is measured: in mm, from pixel centre to pixel centre. The stroke has all pixels of the straight line between
-    the two ends, also those where a bent target is not, as with a calliper. It costs a stroke of two control points; a
+    the two ends, also those where a bent target is not, as with a caliper. It costs a stroke of two control points; a
     target of one pixel there is clicked.
 
     Source: RECIST 1.1 (Eisenhauer et al., Eur J Cancer 45:228, 2009), which measures lesions so; the stroke is what
