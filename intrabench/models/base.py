@@ -227,7 +227,7 @@ class Model(ABC):
     def notes(self, volume: Volume) -> tuple[str, ...]:
         """What it has to assume about a scan, such as ``("assumed CT",)``; with ``--strict`` it then does not open it.
 
-        Rows show what its answers note (`Answer.notes`), which `SliceModel` copies from here.
+        Rows show what its answers note (`Answer.notes`), which `SliceModel` and `CropModel` copy from here.
         """
         return ()
 

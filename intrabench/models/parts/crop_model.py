@@ -55,7 +55,7 @@ class OpenCrops(Predictor):
 
     def __init__(self, model: CropModel, volume: Volume, store: EmbeddingStore) -> None:
         self.model, self.volume, self.store = model, volume, store
-        self.prepared = model.prepared(volume)
+        self.prepared, self._notes = model.prepared(volume), model.notes(volume)
         self._encode_seconds = 0.0
 
     def embedding(self, key: Key, crop: Callable[[], Floats]) -> Floats:
@@ -83,7 +83,8 @@ class OpenCrops(Predictor):
         except Exception as error:  # a row with a status instead of a lost run
             return failure_of(error, started)
         seconds = time.perf_counter() - started - self._encode_seconds
-        return replace(answer, seconds=seconds, encode_seconds=self._encode_seconds)
+        notes = (*self._notes, *answer.notes)
+        return replace(answer, seconds=seconds, encode_seconds=self._encode_seconds, notes=notes)
 
     def _one(self, request: Request) -> Answer:
         return checked(self.model.segment_one(self, request), f"{self.model.name}.segment_one")

@@ -67,9 +67,10 @@ def test_models_and_entries_name_each_other() -> None:
 
 
 def every_kind_of(model: type[Any]) -> list[Any]:
-    """A model of every size and release."""
+    """A model of every size, release and checkpoint."""
     hints = get_type_hints(model)
-    chosen = [f.name for f in fields(model) if f.name in ("size", "release") and get_origin(hints[f.name]) is Literal]
+    kinds = ("size", "release", "checkpoint")
+    chosen = [f.name for f in fields(model) if f.name in kinds and get_origin(hints[f.name]) is Literal]
     values = itertools.product(*(get_args(hints[name]) for name in chosen))
     return [model(**dict(zip(chosen, value, strict=True))) for value in values]
 
