@@ -127,6 +127,9 @@ class _Given(nn.Module):
 
 
 def _rounding_inside(points: Tensor, place: Slices) -> Tensor:
-    """Points ``(1, k, 3)``, moved by up to half a voxel where MONAI would round them out of their window and fail."""
+    """Points ``(1, k, 3)`` of the image, moved by up to half a voxel where MONAI would lose them or fail.
+
+    It ignores a point at 0, and looks for a voxel that is not there where it rounds one to the end of a window.
+    """
     ends = points.new_tensor([along.stop for along in place])
-    return torch.where((points < ends) & (points > ends - 0.501), ends - 0.501, points)
+    return torch.where((points < ends) & (points >= ends - 0.5), ends - 0.501, points).clamp(min=0.001)

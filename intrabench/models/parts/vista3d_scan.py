@@ -75,13 +75,9 @@ class Scan:
         return shown
 
     def positions(self, points: NDArray[Any]) -> NDArray[np.float64]:
-        """Points ``z, y, x`` that the image shows in its coordinates, rows ``x, y, z``.
-
-        At its border they move by less than half a voxel: MONAI ignores a point at 0, and fails where it rounds one to
-        a voxel that is not there.
-        """
-        moved = np.column_stack([points[:, 2::-1], np.ones(len(points))]) @ self.to_image.T
-        return moved[:, :3].clip(0.001, np.array(self.image.shape[1:]) - 0.501)
+        """Points ``z, y, x, ...`` in coordinates of the image, rows ``x, y, z``, not rounded."""
+        moved: NDArray[np.float64] = np.column_stack([points[:, 2::-1], np.ones(len(points))]) @ self.to_image.T
+        return moved[:, :3]
 
     def paste(self, found: NDArray[np.bool_], start: Sequence[int]) -> Mask:
         """A mask ``(x, y, z)`` whose first voxel lies at `start` of the image, in the volume, by nearest neighbour."""
