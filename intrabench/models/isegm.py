@@ -24,7 +24,6 @@ from intrabench.models.outside.isegm_package import Package, code_of, root_of
 from intrabench.models.parts.intensity import Intensity, assumed, slice_images
 from intrabench.models.parts.replay import memory_of
 from intrabench.models.parts.slice_scores import SliceScores
-from intrabench.models.weights.registry import sha256_of_path
 from intrabench.specs import switch
 from intrabench.volume import Volume
 
@@ -89,17 +88,20 @@ class Isegm(Model):
 
     @cached_property
     def version(self) -> str:  # type: ignore[override]
-        """With hashes of the repository's code and of the checkpoint."""
-        if not (self.repo and self.checkpoint):
-            return "1"
-        return f"1/{code_of(root_of(self._repo))}/{sha256_of_path(self._checkpoint)[:12]}"
+        """With a hash of the repository's code."""
+        return f"1/{code_of(root_of(self._repo))}" if self.repo else "1"
+
+    @property
+    def weights_file(self) -> Path | None:
+        """The checkpoint."""
+        return self._checkpoint if self.checkpoint and self._checkpoint.is_file() else None
 
     def check_runnable(self) -> None:
         """Refuse what is not there, and what the user does not trust."""
         if not self.repo:
             raise IntraBenchError("isegm: repo=PATH is missing; give the clone of a repository such as RITM")
         root_of(self._repo)
-        if not self.checkpoint or not self._checkpoint.is_file():
+        if self.weights_file is None:
             what = f"checkpoint={self.checkpoint} is no file" if self.checkpoint else "checkpoint=PATH is missing"
             raise IntraBenchError(f"isegm: {what}; give one that the repository's authors published")
         if not self.trust:

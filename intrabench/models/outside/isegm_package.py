@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -69,7 +70,8 @@ class Package:
         sys.modules.update(self._modules)
         sys.path.insert(0, str(self.root))
         states = random.getstate(), np.random.get_state()  # noqa: NPY002
-        gpus = [torch.cuda.current_device()] if torch.cuda.is_initialized() else []
+        cuda: Any = torch.cuda
+        gpus = [cuda.current_device()] if cuda.is_initialized() else []
         try:
             with torch.random.fork_rng(gpus), torch.no_grad(), redirect_stdout(io.StringIO()):
                 random.seed(0)
