@@ -178,7 +178,7 @@ def section(example: Example) -> str:
     definition, _, source = inspect.cleandoc(example.cls.__doc__).partition("Source: ")
     tables: dict[int, list[str]] = {}
     for row in (row for preset in PROTOCOLS.values() for row in preset.rows):
-        if split(row.prompter)[-1].partition(":")[0] == name:
+        if row.table and split(row.prompter)[-1].partition(":")[0] == name:
             tables.setdefault(row.table, []).append(row.name)
     printed = "; ".join(f"Table {table}: {', '.join(dict.fromkeys(rows))}" for table, rows in tables.items())
     parted = [line.partition(": ") for line in parameters_of(example.cls)]
