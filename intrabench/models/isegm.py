@@ -45,8 +45,9 @@ class Isegm(Model):
     repo: the clone. checkpoint: its file. Both are code: loading a checkpoint unpickles it, which runs whatever its
     author put in. trust=true says that you trust both; nothing is loaded without it, and only by the process that
     plays. Most repositories need packages of their own: install them in another environment, and give its interpreter
-    with --python. Licences as their authors state them: MIT for RITM, ClickSEG (FocalClick, CDNet), SimpleClick and
-    AdaptiveClick; look into the others. Their weights were trained on COCO, LVIS or SBD, which have terms of their own.
+    with --python. Licences of the code as their authors state them: MIT for RITM, ClickSEG (FocalClick, CDNet),
+    SimpleClick, GPCIS, AdaptiveClick and SegNext; unknown for CFR-ICL. No terms are stated for the weights, which were
+    trained on COCO, LVIS or SBD.
 
     The other parameters have the names of the evaluation scripts. mode: NoBRS, or FocalClick, CDNet and Baseline for
     ClickSEG and GPCIS. zoom: crops of 400, of 448x448, or none; empty: 400, for SimpleClick and its kin 448x448, as
@@ -59,6 +60,8 @@ class Isegm(Model):
     name = "isegm"
     dims = 2
     accepts = frozenset({"point"})
+    extra = "torch"
+    requires = ("torch",)
     devices = ("cpu", "cuda")
     encodes = False
     feeds_back = True

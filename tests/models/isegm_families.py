@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torch
-
 REPO = Path(__file__).parent / "isegm_repo"
 CONFIG: dict[str, Any] = {"class": "isegm.model.tiny.TinyModel", "params": {"width": 4}}
 
@@ -100,6 +98,8 @@ FAMILIES: dict[str, Callable[[Path], Path]] = {
 
 def checkpoint(path: Path, seed: int = 0, stages: int = 1, **params: Any) -> Path:
     """The file of a network with random weights, as these repositories save it."""
+    import torch
+
     generator, made = torch.Generator().manual_seed(seed), []
     for _ in range(stages):
         shapes = {"inner.weight": (4, 6, 5, 5), "inner.bias": (4,), "outer.weight": (1, 4, 5, 5), "outer.bias": (1,)}

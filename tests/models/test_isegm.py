@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from intrabench import registry
 from intrabench.engine.check import check
@@ -73,6 +72,8 @@ Trajectory = list[tuple[tuple[int, int, bool], np.ndarray]]
 
 def directly(model: Isegm, clicks: int = CLICKS, **given: Any) -> Trajectory:
     """What a script of the repository does: its own clicker, one predictor, and its defaults unless they are given."""
+    import torch
+
     utils = importlib.import_module("isegm.inference.utils")
     clickers = importlib.import_module("isegm.inference.clicker")
     extra = {"eval_ritm": False} if "eval_ritm" in inspect.signature(utils.load_is_model).parameters else {}
@@ -272,6 +273,20 @@ def test_prompts_that_cannot_be_answered(made: Callable[..., Isegm]) -> None:
         assert "isegm takes points, not box2d" in refused(image, Request("s", (Turn(boxes({0: (1, 1, 9, 9)})),)))
 
 
+def test_the_network_is_loaded_once_and_asked_once_per_click(made: Callable[..., Isegm]) -> None:
+    model, asked, seen = made(), [], []
+    cls = type(model.network._make())
+    ask, see = cls.get_prediction, cls.set_input_image
+    cls.get_prediction = lambda self, clicker: asked.append(len(clicker.get_clicks())) or ask(self, clicker)
+    cls.set_input_image = lambda self, image: seen.append(1) or see(self, image)
+    clicks: Trajectory = [((30, 30 + n, n % 3 > 0), np.zeros(0)) for n in range(CLICKS)]
+    network = model.network
+    ours(model, clicks)
+    assert asked == list(range(1, CLICKS + 1))
+    assert len(seen) == 1
+    assert model.network is network
+
+
 def test_two_repositories_in_one_process(made: Callable[..., Isegm]) -> None:
     clicks: Trajectory = [((30, 36, True), np.zeros(0)), ((50, 70, False), np.zeros(0))]
     one_model, other = made("ritm"), made("cfr", cf_n=2)
@@ -286,6 +301,8 @@ def test_two_repositories_in_one_process(made: Callable[..., Isegm]) -> None:
 def test_loading_and_asking_leave_random_numbers_and_output_alone(
     made: Callable[..., Isegm], capsys: pytest.CaptureFixture[str]
 ) -> None:
+    import torch
+
     torch.manual_seed(7)
     expected = torch.rand(3)
     torch.manual_seed(7)
@@ -328,6 +345,8 @@ class Evil:
 
 
 def test_nothing_is_unpickled_or_imported_without_trust(tmp_path: Path) -> None:
+    import torch
+
     repo, left, imported = ritm(tmp_path / "repo"), tmp_path / "unpickled", tmp_path / "imported"
     utils = repo / "isegm/inference/utils.py"
     utils.write_text(f"{utils.read_text()}\nimport pathlib\npathlib.Path({str(imported)!r}).touch()\n")
@@ -384,6 +403,8 @@ def broken(path: Path, text: str) -> None:
     ],
 )
 def test_one_sentence_says_what_is_missing(spec: str, said: str) -> None:
+    import torch
+
     ritm(Path("repo"))
     FAMILIES["segnext"](Path("segnext"))
     FAMILIES["simpleclick"](Path("simple"))

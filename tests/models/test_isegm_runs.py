@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-import torch
 from PIL import Image
 
 from tests.conftest import Said
@@ -83,6 +82,8 @@ class Evil:
 
 
 def test_only_the_other_interpreter_unpickles(say: Callable[..., Said]) -> None:
+    import torch
+
     torch.save({"config": Evil(), "state_dict": {}}, "evil.pth")
     planned = say("run", "--model", MODEL.format("evil"), *WORDS, "--out", "out", "--dry-run")
     assert planned.code == 0, planned.err

@@ -48,9 +48,9 @@ class ZoomIn:
         if self.crop is not None:
             y0, y1, x0, x1 = self.crop
             inner = interpolate(probability, size=(y1 - y0, x1 - x0), mode="bilinear", align_corners=True)
-            probability = torch.zeros(1, 1, *self.shape)
+            probability = torch.zeros(1, 1, *self.shape, device=inner.device)
             probability[:, :, y0:y1, x0:x1] = inner
-        self.last = probability.numpy()
+        self.last = probability.cpu().numpy()
         return probability
 
     def _inside(self, click: Click) -> bool:

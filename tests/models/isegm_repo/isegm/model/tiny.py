@@ -22,7 +22,7 @@ class TinyModel(nn.Module):
     def forward(self, given: Any, points: Any) -> Any:
         near = [self._near(given, half) for half in points[0].float().split(points.shape[1] // 2)]
         found = self.outer(torch.relu(self.inner(torch.cat([given, *near], 1))))
-        return {"instances": found + 6 * near[0] - 6 * near[1] - 1 + self.noise * torch.randn(1)}
+        return {"instances": found + 6 * near[0] - 6 * near[1] - 1 + self.noise * torch.randn(1, device=given.device)}
 
     def _near(self, given: Any, points: Any) -> Any:
         height, width = given.shape[2:]
