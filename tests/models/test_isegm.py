@@ -298,6 +298,30 @@ def test_two_repositories_in_one_process(made: Callable[..., Isegm]) -> None:
     assert not [path for path in sys.path if path.startswith(one_model.repo)]
 
 
+def test_modules_beside_the_package_are_its_own_but_not_those_of_an_environment_in_the_folder(
+    made: Callable[..., Isegm], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = made("ritm")
+    site = Path(model.repo, "env/lib/site-packages")
+    site.mkdir(parents=True)
+    (site / "needed_by_clicks.py").write_text("")
+    Path(model.repo, "beside_clicks.py").write_text("calls = []\n")
+    utils = Path(model.repo, "isegm/inference/utils.py")
+    utils.write_text(
+        utils.read_text().replace("import importlib\n", "import beside_clicks, needed_by_clicks, importlib\n")
+    )
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.setitem(sys.modules, "needed_by_clicks", None)
+    del sys.modules["needed_by_clicks"]
+    ours(model, [((30, 36, True), np.zeros(0))])
+    assert "needed_by_clicks" in sys.modules
+    assert "beside_clicks" not in sys.modules
+    other = type(sys)("beside_clicks")  # somebody else's module of that name
+    monkeypatch.setitem(sys.modules, "beside_clicks", other)
+    ours(model, [((30, 36, True), np.zeros(0))])
+    assert sys.modules["beside_clicks"] is other
+
+
 def test_loading_and_asking_leave_random_numbers_and_output_alone(
     made: Callable[..., Isegm], capsys: pytest.CaptureFixture[str]
 ) -> None:

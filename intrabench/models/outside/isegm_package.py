@@ -43,7 +43,7 @@ def root_of(repo: Path) -> Path:
 
 
 def code_of(root: Path) -> str:
-    """8 hex digits of the code of the package, as it stands: other than a commit, they know local changes."""
+    """8 hex digits of the code of the package `isegm` as it stands; a commit would not know of local changes."""
     files = sorted((root / NAME).rglob("*.py"))
     return hash_of({file.relative_to(root).as_posix(): file.read_bytes() for file in files})
 
@@ -63,7 +63,8 @@ class Package:
         """
         import torch
 
-        others = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == NAME}
+        hidden = {name for name in sys.modules if name.partition(".")[0] == NAME} | sys.modules.keys() & self._modules
+        others = {name: sys.modules[name] for name in hidden}
         for name in others:
             del sys.modules[name]
         known = set(sys.modules)
@@ -86,5 +87,7 @@ class Package:
             sys.modules.update(others)
 
     def _ours(self, name: str) -> bool:
+        """Whether a module is the repository's own, and not one of an environment that lies in its folder."""
         file = vars(sys.modules[name]).get("__file__") or ""
-        return name.partition(".")[0] == NAME or file.startswith(f"{self.root}/")
+        inside = file.startswith(f"{self.root}/") and "site-packages" not in Path(file).parts
+        return name.partition(".")[0] == NAME or inside
