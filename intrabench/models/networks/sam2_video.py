@@ -1,9 +1,11 @@
 """SAM 2 on a volume whose slices are the frames of a video: prompts on some slices, masks of one object on all.
 
 The steps are those of https://github.com/facebookresearch/sam2 (SAM2VideoPredictor, sam2/modeling/sam2_base.py) for
-one object. One call of `play_round` is what a user of that predictor does in one round: ``add_new_points_or_box`` once
-for each slice with new prompts, then ``propagate_in_video`` and ``propagate_in_video(reverse=True)``. Both directions
-begin at the first conditioning slice, as they do without ``start_frame_idx``.
+one object; the network behind them may be that package's or that of transformers (`Tracks`).
+
+One call of `play_round` is what a user of that predictor does in one round: ``add_new_points_or_box`` once for each
+slice with new prompts, then ``propagate_in_video`` and ``propagate_in_video(reverse=True)``. Both directions begin at
+the first conditioning slice, as they do without ``start_frame_idx``.
 """
 
 from __future__ import annotations
@@ -11,14 +13,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
-from intrabench.models.networks.sam2 import LIMIT, Maps, Sam2Network, unpack
+from intrabench.models.networks.sam2 import LIMIT
+
+Corrections = Literal["conditioning", "overwritten", "library"]
+"""conditioning: a corrected slice is one at which all others look from then on, as in the authors' training
+(``add_all_frames_to_correct_as_cond``). overwritten: corrections are tracked over, and those on slices of the first
+round are dropped, as the authors' predictor is built without that setting. library: as the session of transformers
+5.24 does: slices of the first round are decoded anew from their prompts alone, others without their own last logits and
+then tracked over."""
 
 REACH = 6
 """A slice looks back at the memories of so many tracked slices; of the pointers, which are small, at more."""
@@ -71,22 +79,56 @@ class Past:
         return z <= min(self.conditioning) and min(self.conditioning) > 0
 
 
+Outcomes = Mapping[int, "Remembered"]
+
+
+class Tracks(Protocol):
+    """A network that follows an object from slice to slice."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where it is."""
+
+    def maps(self, embedding: Tensor) -> Any:
+        """What an embedding ``(LENGTH,)`` consists of, in its own form, on its device."""
+
+    def track(
+        self, maps: Any, z: int, frames: int, seen: tuple[Outcomes, Outcomes], reverse: bool, asked: Asked
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Logits ``(1, h, w)``, score and pointer of slice z; seen: conditioning and tracked slices."""
+
+    def remember(self, maps: Any, logits: Tensor, score: Tensor, prompted: bool) -> tuple[Tensor, Any]:
+        """What other slices look back at, and the positions in it; logits: ``(1, h, w)``."""
+
+
+class Asked(NamedTuple):
+    """What one slice is decoded from.
+
+    initial: nothing but prompts, no other slice. prompt: None if it is only tracked. previous: its own last logits,
+    ``(1, 1, h, w)``.
+    """
+
+    initial: bool = False
+    prompt: SlicePrompt | None = None
+    previous: Tensor | None = None
+
+
 def play_round(
-    network: Sam2Network,
+    network: Tracks,
     features: Callable[[int], Tensor],
     frames: int,
     prompts: Mapping[int, SlicePrompt],
     past: Past | None = None,
     *,
     fill_area: int = 8,
-    corrections_condition: bool = True,
+    corrections: Corrections = "conditioning",
 ) -> Past:
     """Decode the slices with new prompts, then track the object through all slices that are not conditioning.
 
-    features: from z to the embedding ``(LENGTH,)`` that `Sam2Network.encode` gave for the slice. frames: the number of
+    features: from z to the embedding ``(LENGTH,)`` that the network gave for the slice. frames: the number of
     slices. past: what the round before returned, which stays as it is; None in the first round. There, slices are
     decoded from their prompts alone; later also from their own logits and what they look back at. fill_area: see
-    `fill_holes`. corrections_condition: see `Tracker.prompt`. Besides the results, the memories of the conditioning and
+    `fill_holes`. corrections: see `Corrections`. Besides the results, the memories of the conditioning and
     of 2 * `REACH` other slices are held at a time, 0.5 MiB each.
 
     Raises:
@@ -95,7 +137,7 @@ def play_round(
     if not prompts or not (min(prompts) >= 0 and max(prompts) < frames):
         raise ValueError(f"prompts are needed on slices from 0 to {frames - 1}, there are some on {sorted(prompts)}")
     tracker = Tracker(network, features, frames, prompts, past, fill_area)
-    tracker.prompt(corrections_condition)
+    tracker.prompt(corrections)
     first = min(tracker.conditioning)
     for z in range(first + 1, frames):
         tracker.track(z, reverse=False)
@@ -109,7 +151,7 @@ class Tracker:
 
     def __init__(
         self,
-        network: Sam2Network,
+        network: Tracks,
         features: Callable[[int], Tensor],
         frames: int,
         prompts: Mapping[int, SlicePrompt],
@@ -124,14 +166,16 @@ class Tracker:
         self.memory = lru_cache(len(self.conditioning) + len(prompts) + 2 * REACH)(self._memory)
 
     @torch.inference_mode()
-    def prompt(self, corrections_condition: bool) -> None:
-        """Decode all slices with prompts; none of them sees another's answer.
-
-        corrections_condition is ``add_all_frames_to_correct_as_cond`` of the predictor. Without it only the slices of
-        the first round are conditioning, a correction of one of them is dropped, and others are tracked over.
-        """
+    def prompt(self, corrections: Corrections) -> None:
+        """Decode all slices with prompts; none of them sees another's answer, except with ``library``."""
+        if corrections == "library":
+            for z in sorted(self.prompts):
+                initial = self.past is None or z in self.conditioning
+                answer = self._step(z, False, Asked(initial, self.prompts[z]))
+                (self.conditioning if initial else self.tracked)[z] = Remembered(self, z, answer)
+            return
         answers = {z: Remembered(self, z, self._decode(z)) for z in sorted(self.prompts)}
-        stay = self.past is None or corrections_condition
+        stay = self.past is None or corrections == "conditioning"
         (self.conditioning if stay else self.tracked).update(answers)
         for z in self.conditioning:
             self.tracked.pop(z, None)
@@ -140,7 +184,7 @@ class Tracker:
     def track(self, z: int, reverse: bool) -> None:
         """Decode slice z, unless it is conditioning, from what it looks back at."""
         if z not in self.conditioning:
-            self.tracked[z] = Remembered(self, z, self._step(z, reverse))
+            self.tracked[z] = Remembered(self, z, self._step(z, reverse, Asked()))
 
     def left(self) -> Past:
         """What the next round begins with; all else is released."""
@@ -149,71 +193,38 @@ class Tracker:
         return Past(*({z: one.outcome for z, one in part.items()} for part in (self.conditioning, self.tracked)))
 
     def _decode(self, z: int) -> Outcome:
-        points, labels = self.prompts[z]
-        clicks = {
-            "point_coords": points[None].to(self.device, torch.float32),
-            "point_labels": labels[None].to(self.device, torch.int32),
-        }
         if self.past is None:
-            return self._step(z, False, is_init_cond_frame=True, point_inputs=clicks)
-        own = fill_holes(self.past[z].logits, self.fill_area)[None].to(self.device).clamp(-LIMIT, LIMIT)
-        return self._step(z, self.past.was_reverse(z), point_inputs=clicks, prev_sam_mask_logits=own)
+            return self._step(z, False, Asked(True, self.prompts[z]))
+        own = fill_holes(self.past[z].logits, self.fill_area)[None].to(self.network.device).clamp(-LIMIT, LIMIT)
+        return self._step(z, self.past.was_reverse(z), Asked(False, self.prompts[z], own))
 
-    def _step(self, z: int, reverse: bool, **prompt: Any) -> Outcome:
-        image, *high = self.maps(z)
-        positions = self.network.module.image_encoder.neck.position_encoding(image)
-        given = {"is_init_cond_frame": False, "point_inputs": None, "mask_inputs": None} | prompt
-        out = self.network.module.track_step(  # SAM2VideoPredictor calls it as well
-            frame_idx=z,
-            current_vision_feats=[_flat(part) for part in (*high, image)],
-            current_vision_pos_embeds=[_flat(positions)],  # only the last one is used
-            feat_sizes=[part.shape[-2:] for part in (*high, image)],
-            output_dict={"cond_frame_outputs": self.conditioning, "non_cond_frame_outputs": self.tracked},
-            num_frames=self.frames,
-            track_in_reverse=reverse,
-            run_mem_encoder=False,  # see `_memory`
-            **given,
-        )
-        logits = out["pred_masks"][0].float().cpu()
+    def _step(self, z: int, reverse: bool, asked: Asked) -> Outcome:
+        seen = self.conditioning, self.tracked
+        found, score, pointer = self.network.track(self.maps(z), z, self.frames, seen, reverse, asked)
+        logits = found.float().cpu()
         if (logits == logits[..., :1, :1]).all():
             logits = logits[..., :1, :1].clone().expand(logits.shape)
-        score, pointer = out["object_score_logits"].cpu(), out["obj_ptr"].cpu()
-        return Outcome(logits, score, pointer, prompted=given["point_inputs"] is not None)
+        return Outcome(logits, score.cpu(), pointer.cpu(), prompted=asked.prompt is not None)
 
-    def _memory(self, z: int, outcome: Outcome) -> tuple[Tensor, list[Tensor]]:
+    def _memory(self, z: int, outcome: Outcome) -> tuple[Tensor, Any]:
         """What others look back at, and the positions in it; holes are filled only where there were prompts."""
         logits = fill_holes(outcome.logits, self.fill_area) if outcome.prompted else outcome.logits
-        image, _, _ = self.maps(z)
-        side = self.network.module.image_size
-        masks = logits[None].expand(-1, 1 if outcome.prompted else 3, -1, -1)  # torch rounds one and three differently
-        large = functional.interpolate(masks.to(self.device), (side, side), mode="bilinear")[:, :1]
-        memory, places = self.network.module._encode_new_memory(  # SAM2VideoPredictor calls it as well
-            current_vision_feats=[_flat(image)],
-            feat_sizes=[image.shape[-2:]],
-            pred_masks_high_res=large,
-            object_score_logits=outcome.score.to(self.device),
-            is_mask_from_pts=outcome.prompted,
-        )
-        return memory.to(torch.bfloat16), places
+        device = self.network.device
+        return self.network.remember(self.maps(z), logits.to(device), outcome.score.to(device), outcome.prompted)
 
-    def _maps(self, z: int) -> Maps:
-        return unpack(self.features(z)[None].to(self.device))
-
-    @property
-    def device(self) -> torch.device:
-        """Where the network is."""
-        return self.network.no_memory.device
+    def _maps(self, z: int) -> Any:
+        return self.network.maps(self.features(z))
 
 
 class Remembered:
-    """An outcome under the names by which the package looks back at it; its memory is encoded when it is looked at."""
+    """An outcome under the names by which networks look back at it; its memory is encoded when it is looked at."""
 
     def __init__(self, tracker: Tracker, z: int, outcome: Outcome) -> None:
         self.tracker, self.z, self.outcome = tracker, z, outcome
 
     def __getitem__(self, name: str) -> Any:
-        if name == "obj_ptr":
-            return self.outcome.pointer.to(self.tracker.device)
+        if name in ("obj_ptr", "object_pointer"):
+            return self.outcome.pointer.to(self.tracker.network.device)
         memory, places = self.tracker.memory(self.z, self.outcome)
         return {"maskmem_features": memory, "maskmem_pos_enc": places}[name]
 
@@ -230,8 +241,3 @@ def fill_holes(logits: Tensor, area: int) -> Tensor:
     hole = np.bincount(labels.ravel()) <= area
     hole[0] = False  # the foreground
     return torch.where(torch.from_numpy(hole[labels])[None], FILLED, logits) if hole.any() else logits
-
-
-def _flat(maps: Tensor) -> Tensor:
-    """``(n, c, h, w)`` as ``(h * w, n, c)``."""
-    return maps.flatten(2).permute(2, 0, 1)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from intrabench.atomic import writing
 from intrabench.errors import IntraBenchError
+from intrabench.models.weights import hub
 from intrabench.specs import nearest
 from intrabench.workspace import data_root
 
@@ -35,8 +36,9 @@ class Weights:
     sources are tried in turn: ``https://...``, ``hf:owner/name@revision/path``, ``gdrive:id``, or
     ``package:name==version/module/path`` for a file that a Python package carries, which `extra` installs. pages:
     web pages where the user finds the file. sha256 is empty if nobody has published one; then that of the first
-    download counts. members: files and their sha256, if `file` is a folder. container, prefix and ignored say how the
-    state dict is wrapped. trained_on and held_out name data sets; natural: the training used no medical images.
+    download counts. members: files and their sha256, which may be empty, if `file` is a folder. container, prefix and
+    ignored say how the state dict is wrapped. trained_on and held_out name data sets; natural: the training used no
+    medical images.
     """
 
     id: str
@@ -78,6 +80,8 @@ def get(id: str) -> Weights:
     Raises:
         IntraBenchError: there is none.
     """
+    if id.startswith(hub.PREFIX):
+        return _of_hub(id)
     known = _entries()
     if id not in known:
         raise IntraBenchError(f"there are no weights {id!r}{nearest(id, known)}; `intrabench weights list` shows all")
@@ -92,6 +96,9 @@ def folder() -> Path:
 
 def find(id: str) -> Path | None:
     """The local path of the weights, not verified; None if they are missing."""
+    if id.startswith(hub.PREFIX):
+        repository = hub.repository(id)
+        return repository.find() if repository.complete() else None
     entry = get(id)
     by_hand = folder() / entry.file
     if by_hand.exists() and all((by_hand / member).is_file() for member in entry.members):
@@ -106,6 +113,10 @@ def locate(id: str, override: Path | None = None, intact: bool = True) -> Path:
     Raises:
         IntraBenchError: it is missing (the message says what to do) or differs from the published or first download.
     """
+    if id.startswith(hub.PREFIX):
+        if override is not None:
+            raise IntraBenchError(f"--weights {override}: the repository is a parameter; write hf:repo={override}")
+        return hub.repository(id).located()
     entry = get(id)
     if override is not None:
         if not override.exists() or override.is_dir() != bool(entry.members):
@@ -118,7 +129,7 @@ def locate(id: str, override: Path | None = None, intact: bool = True) -> Path:
     if not intact:
         return path
     for member, sha256 in entry.members.items():
-        if sha256_of_path(path / member) != sha256:
+        if sha256 and sha256_of_path(path / member) != sha256:
             raise IntraBenchError(f"{path / member} does not have the sha256 {sha256}; delete it and {remedy(entry)}")
     expected = "" if entry.members else _expected(entry, path)
     if expected and sha256_of_path(path) != expected:
@@ -158,6 +169,8 @@ def remedy(entry: Weights) -> str:
 
 def sha256_of(id: str, override: Path | None = None) -> str:
     """The sha256 that rows and keys record: the published one, without reading the file, or that of the local file."""
+    if id.startswith(hub.PREFIX):
+        return hub.sha256_of(locate(id, override))
     entry = get(id)
     return entry.sha256 if override is None and entry.sha256 else sha256_of_path(locate(id, override))
 
@@ -211,8 +224,11 @@ def verify(id: str) -> str:
     """
     _hashed.cache_clear()
     path = locate(id)
+    if id.startswith(hub.PREFIX):
+        return f"{path}: sha256 {hub.sha256_of(path)}"
     entry = get(id)
-    against = "as published" if entry.sha256 or entry.members else "unchanged since the first use; none is published"
+    published = entry.sha256 or (entry.members and all(entry.members.values()))
+    against = "as published" if published else "unchanged since the first use; none is published"
     return f"{path}: sha256 {sha256_of_path(path)}, {against}"
 
 
@@ -267,6 +283,27 @@ def _expected(entry: Weights, path: Path) -> str:
             return ""
     known = noted(path)
     return known.checksum.removeprefix("sha256:") if known else ""
+
+
+def _of_hub(id: str) -> Weights:
+    """What the repository says about itself, as far as it is here."""
+    repository = hub.repository(id)
+    folder = repository.find()
+    card = hub.card(folder)
+    files = hub.weight_files(folder) if folder else []
+    licence = str(card.get("license_name") or card.get("license") or "not stated")
+    data = ", ".join(map(str, card.get("datasets") or ())) or "unknown: the model card does not say"
+    base = card.get("base_model")
+    return Weights(
+        id=id,
+        file=str(folder) if repository.is_folder and folder else repository.repo,
+        megabytes=round(sum(file.stat().st_size for file in files) / 1e6),
+        licence=licence if card else "unknown: there is no model card here",
+        citation=f"{repository.page or repository.repo}, {repository.version}" if folder else repository.repo,
+        training_data=data + (f"; begun from {base if isinstance(base, str) else ', '.join(base)}" if base else ""),
+        sources=() if repository.is_folder else (id,),
+        pages=(repository.page,) if repository.page else (),
+    )
 
 
 @cache
