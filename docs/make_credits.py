@@ -40,7 +40,10 @@ Please cite the publications behind what you used. `intrabench report` lists tho
 ## Models
 
 `random_walker` follows L. Grady, *Multilabel random walker image segmentation using prior models*, CVPR 2005. `grabcut`
-is OpenCV's implementation of C. Rother et al., *GrabCut*, SIGGRAPH 2004.
+is OpenCV's implementation of C. Rother et al., *GrabCut*, SIGGRAPH 2004. `graph_cut` follows Y. Boykov and
+M.-P. Jolly, *Interactive graph cuts*, ICCV 2001, with SciPy's maximum flow. `grow_from_seeds` is ITK's implementation
+(itk-growcut, Apache-2.0) of L. Zhu et al., *An effective interactive medical image segmentation method using fast
+GrowCut*, IMIC workshop at MICCAI 2014.
 """
 
 

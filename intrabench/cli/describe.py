@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import MISSING, Field, asdict, fields
 from textwrap import wrap
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from intrabench import registry, specs
 from intrabench.contract import Room
 from intrabench.errors import IntraBenchError, foreign, several
-from intrabench.protocols import PROTOCOLS, ROUNDS, Protocol
+from intrabench.protocols import PROTOCOLS, ROUNDS, Protocol, Stop
 from intrabench.protocols.presets import PRESETS
 from intrabench.protocols.row import Row
 from intrabench.specs import nearest
@@ -53,12 +54,18 @@ def described(name: str) -> str:
 def _protocol(preset: Protocol) -> str:
     rounds = f"{ROUNDS}, if a prompter corrects" if preset.rounds is None else preset.rounds
     facts = {"id": preset.id, "summary": preset.summary, "metrics": ", ".join(preset.metrics)}
-    facts |= {"rounds of corrections": str(rounds), "stop rule": preset.stop.spec or "a perfect answer"}
+    facts |= {"rounds of corrections": str(rounds), "stop rule": _stop(preset)}
     facts |= {"aggregation": preset.aggregation}
     facts |= {"targets of a case": f"played together, {preset.joint.spec}"} if preset.joint else {}
     facts |= {"missing answers": "a failed row each; the session goes on"} if preset.misses == "keep" else {}
     lines = [f"{key}: {value}" for key, value in facts.items()]
     return "\n".join([*lines, *_numbers(preset.numbers), *_models(preset.models), *_rows(preset.rows)])
+
+
+def _stop(preset: Protocol) -> str:
+    """What ends a session early, in words."""
+    never = "none; not even a perfect answer ends a session"
+    return never if preset.stop == Stop(dice=math.inf) else preset.stop.spec or "a perfect answer"
 
 
 def _numbers(numbers: Sequence[tuple[str, str]]) -> list[str]:
@@ -91,8 +98,9 @@ def _rows(rows: Sequence[Row]) -> list[str]:
         notes.setdefault(row.note, []).append(row.name)
     lines = ["", "rows (run without --prompter, each with the models that it suits; --only GLOB selects):"]
     for row in rows:
-        dims = f", {row.dims}D" if row.dims else ""
-        lines.append(f"  {row.name:<{width}}  Table {row.table}{dims}  {row.prompter}")
+        facts = {f"Table {row.table}": row.table, f"{row.dims}D": row.dims}
+        place = ", ".join(word for word, known in facts.items() if known)
+        lines.append("  ".join(["", f"{row.name:<{width}}", *filter(None, [place]), row.prompter]))
     for note, names in notes.items():
         lines += (
             ["", f"{', '.join(names)}:", *wrap(note, 118, initial_indent="  ", subsequent_indent="  ")] if note else []
@@ -155,6 +163,8 @@ def _weights(name: str) -> list[str]:
 
 
 def _flat(value: Any) -> str:
+    if isinstance(value, dict):
+        value = [f"{key} = {', '.join(each) if isinstance(each, tuple) else each}" for key, each in value.items()]
     return "; ".join(str(part) for part in value) if isinstance(value, tuple | list) else str(value)
 
 

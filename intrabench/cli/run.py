@@ -6,6 +6,7 @@ import gc
 import shlex
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from intrabench.engine.options import Options
+    from intrabench.protocols import Protocol
 
 
 def add_runs(app: typer.Typer) -> None:
@@ -53,7 +55,13 @@ def run(
     out: Out = None,
     device: o.Device = "auto",
     batch: o.Batch = "fixed",
-    memory: Annotated[int, typer.Option("--memory", help="MiB of embeddings in memory; the rest is on disk.")] = 512,
+    memory: Annotated[
+        int,
+        typer.Option(
+            "--memory",
+            help="MiB of embeddings in memory, the rest is on disk; as much for what models remember of sessions.",
+        ),
+    ] = 512,
     dtype: o.Dtype = "float32",
     compile: Annotated[bool, flag("--compile", help="Compile image encoders with torch.")] = False,
     weights: o.Weights = None,
@@ -92,6 +100,7 @@ def run(
     """
     given = dict(locals())
     from intrabench.engine.options import DEFAULTS
+    from intrabench.protocols import protocol as protocol_of
 
     options = options_of(given, "out", "dry_run", "quiet")
     if not dataset and not quiet:
@@ -103,7 +112,9 @@ def run(
 
         echo(*describe(options, results_folder(out)))
     else:
-        play(options, out, quiet, "intrabench table", _show)
+        preset = protocol_of(options.protocol)
+        command = f"intrabench table --protocol {preset.id}" if preset.numbers else "intrabench table"
+        play(options, out, quiet, command, partial(_show, preset=preset))
 
 
 def options_of(given: dict[str, Any], *others: str) -> Options:
@@ -113,12 +124,17 @@ def options_of(given: dict[str, Any], *others: str) -> Options:
     return chosen({name: value for name, value in given.items() if name not in others and value != []})
 
 
-def _show(rows: pl.DataFrame) -> None:
-    """Print the table of a run."""
+def _show(rows: pl.DataFrame, preset: Protocol) -> None:
+    """Print the table of a run: of what its protocol reports, if that has names for it."""
     from intrabench.cli.console import print_frame
+    from intrabench.reporting.numbers import numbers_heading, numbers_table
     from intrabench.reporting.table import Layout, effort_table, readable, seen_in_training
 
-    print_frame(readable(effort_table(rows)), Layout().heading())
+    layout = Layout()
+    if preset.numbers:
+        print_frame(readable(numbers_table(rows, layout, [preset])), numbers_heading(layout, [preset]))
+    else:
+        print_frame(readable(effort_table(rows)), layout.heading())
     for warning in seen_in_training(rows):
         echo(warning)
 
@@ -138,7 +154,8 @@ def play(options: Options, out: Path | None, quiet: bool, command: str, show: Ca
         summary, last = execute(options, folder, reporter)
     gc.collect()  # the plan and the state of the folder, which have circles: of a million sessions they are large
     return_freed_memory()
-    rows = rows_of(summary, folder, last, None if protocol(options.protocol).partition else READ)
+    preset = protocol(options.protocol)
+    rows = rows_of(summary, folder, last, None if preset.partition or preset.numbers else READ)
     if not rows.is_empty():
         show(rows)
     for line in summary.moved + summary.valueless + summary.not_applicable:

@@ -30,9 +30,10 @@ class Runtime:
     """Where and how a model runs. Apart from `dtype`, this must not change its answers.
 
     batch: "fixed" pads every batch to a constant size so that answers do not depend on what else is asked;
-    "auto" lets the size vary; a number sets it. memory_mb bounds the embeddings kept in memory. weights names a
-    checkpoint file brought by hand; random takes random weights instead. embeddings is a folder that keeps embeddings
-    across runs, up to embeddings_gb. compile has torch compile the image encoder.
+    "auto" lets the size vary; a number sets it. memory_mb bounds the embeddings kept in memory, and about as much what
+    models remember of the sessions that are played together. weights names a checkpoint file brought by hand; random
+    takes random weights instead. embeddings is a folder that keeps embeddings across runs, up to embeddings_gb.
+    compile has torch compile the image encoder.
     """
 
     device: str = "cpu"

@@ -59,7 +59,7 @@ class Supervoxels(Model):
         if self.segments < 1 or self.least_voxels < 1:
             raise ValueError("segments and least_voxels must be 1 or more")
         self.method, self.requires = self.divides.short_spec, self.divides.requires
-        self.version = f"1/{version_of(self.divides)}"
+        self.version = f"2/{version_of(self.divides)}"
 
     @cached_property
     def divides(self) -> Superpixels:
@@ -163,8 +163,8 @@ class Partitioned(Predictor):
         return selected
 
     def _at(self, at: Ints) -> NDArray[np.int32]:
-        """The labels of voxels, rows ``z, y, x``; the nearest ones of those outside of the image."""
-        z, y, x = np.clip(at, 0, np.array(self.partition.shape) - 1).T
+        """The labels of those of the voxels, rows ``z, y, x``, that are in the image."""
+        z, y, x = at[((at >= 0) & (at < self.partition.shape)).all(axis=1)].T
         return self.partition.labels[z, y, x]
 
     def _boxed(self, prompts: Prompts) -> Iterator[int]:

@@ -66,7 +66,8 @@ class Protocol:
     is a real click of their file, and without ``--seed`` all are played. whole: all instances of a label in a case are
     one target. misses: what a missing answer does: it ends the session, or the round has a failed row, with the scores
     of the answer before, and the session goes on (keep). numbers: what the protocol reports, each a heading and a
-    summary; `aggregation` says how they are averaged. effort: the table of seconds, None for that which ships.
+    summary or a metric of the last round; `aggregation` says how they are averaged. effort: the table of seconds, None
+    for that which ships.
     """
 
     id: str
@@ -160,20 +161,24 @@ PROTOCOLS: dict[str, Protocol] = {
         Protocol(
             "autopet4@1",
             "autoPET IV: no prompts, then 10 clicks on lesions and 10 on background, drawn beforehand.",
-            ("dice@1", "iou@1", "dmm@1", "fpv@1", "fnv@1"),
+            autopet_paper.METRICS,
             rounds=autopet_paper.CLICKS,
             stop=Stop(dice=math.inf),
+            aggregation=_CASES,
             rows=autopet_paper.CLICK_ROWS,
             whole=True,
+            numbers=autopet_paper.CLICK_NUMBERS,
         ),
         Protocol(
             "autopet5@1",
             "autoPET V: no prompts, then 5 scribbles of three kinds for all lesions of a case at once.",
-            ("dice@1", "iou@1", "dmm@1", "fpv@1", "fnv@1"),
+            autopet_paper.METRICS,
             rounds=autopet_paper.SCRIBBLES,
             stop=Stop(dice=math.inf),
+            aggregation=_CASES,
             rows=autopet_paper.ROWS,
             whole=True,
+            numbers=autopet_paper.NUMBERS,
         ),
         Protocol(
             "superpixels@1",

@@ -6,6 +6,9 @@ from intrabench.protocols.row import Row
 
 SCRIBBLES = 5
 """The README promises six predictions; the published loop's default is one less."""
+METRICS = ("dice@1", "iou@1", "dmm@1", "fpv@1", "fnv@1")
+_FINAL = (("Dice", "dice"), ("DMM", "dmm"), ("FPV ml", "fpv"), ("FNV ml", "fnv"))
+NUMBERS = (("AUC-Dice", "autopet5_auc"), ("AUC-DMM", "autopet5_auc:metric=dmm"), *_FINAL)
 STYLES = {"Centerline": "centerline", "Random": "random", "Boundary": "boundary"}
 
 _NOTE = (
@@ -25,22 +28,24 @@ _BEGIN = "nothing+autopet:style"
 
 ROWS = (
     *(
-        Row(name, 1, f"{_BEGIN}={style},axes=file", None, note=_PUBLISHED, unprompted=True)
+        Row(name, None, f"{_BEGIN}={style},axes=file", None, note=_PUBLISHED, unprompted=True)
         for name, style in STYLES.items()
     ),
     *(
-        Row(f"{name} (mended)", 1, f"{_BEGIN}={style},empty=counts_zero", None, note=_MENDED)
+        Row(f"{name} (mended)", None, f"{_BEGIN}={style},empty=counts_zero", None, note=_MENDED)
         for name, style in STYLES.items()
     ),
 )
 
 CLICKS = 10
 """Of autoPET IV, on lesions and on background; 11 steps."""
+CLICK_NUMBERS = (("AUC-Dice", f"autopet5_auc:last={CLICKS}"), *_FINAL)
+"""The challenge also has areas under FPV and FNV, but failures have no worst value of these."""
 
 CLICK_ROWS = (
     Row(
         "10 clicks",
-        1,
+        None,
         f"lesion_clicks:clicks={CLICKS}",
         None,
         note="Clicks are drawn before anything is answered, by the challenge's rules but not by its random numbers. "

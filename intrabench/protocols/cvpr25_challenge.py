@@ -44,7 +44,7 @@ ODD = (
 ROWS = (
     Row(
         "Box and 5 clicks",
-        1,
+        None,
         "box_middle:widen=5,start=file+click_component:error=any,depth=voxel",
         None,  # models of slices and of volumes; "point": all that take clicks, for a box can be converted
         "point",
@@ -58,7 +58,7 @@ ROWS = (
 FIXED_ROWS = (
     Row(
         "Box and 5 clicks, mended",
-        1,
+        None,
         "box_volume+click_component:error=one_sign,depth=mm",
         None,
         "point",

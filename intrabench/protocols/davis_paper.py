@@ -15,7 +15,7 @@ JOINT = JointRules(others="negative", overlap="first")
 ROWS = (
     Row(
         "Robot",
-        1,
+        None,
         "davis:robot=published",
         None,
         note="People draw the first scribbles if the data set has them (the seed is the person), else the robot does, "

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 class Row:
     """One row of a published table.
 
-    name: as printed. table: its number. prompter: the full spec that it means. dims: 2 for models that answer slice by
-    slice, 3 for those that answer the volume, None for both. kind: the kind of prompts of the first turn. note: our
-    decisions, and differences from how the published numbers were made. unprompted: it is only for models that also
-    answer without prompts.
+    name: as printed. table: its number, None if it was not printed. prompter: the full spec that it means. dims: 2 for
+    models that answer slice by slice, 3 for those that answer the volume, None for both. kind: the kind of prompts of
+    the first turn. note: our decisions, and differences from how the published numbers were made. unprompted: it is
+    only for models that also answer without prompts.
     """
 
     name: str
-    table: int
+    table: int | None
     prompter: str
     dims: Literal[2, 3] | None
     kind: PromptKind = "point"

@@ -10,7 +10,7 @@ import polars as pl
 from intrabench.protocols import PROTOCOLS, Protocol
 from intrabench.reporting.table import EFFORT, Layout, check_columns
 from intrabench.statistics.aggregate import AGGREGATIONS, aggregate
-from intrabench.statistics.measures import described, measured
+from intrabench.statistics.measures import described, measured, summary
 
 
 def reporting(protocols: Sequence[str]) -> list[Protocol]:
@@ -33,12 +33,16 @@ def numbers_table(rows: pl.DataFrame, layout: Layout, presets: Sequence[Protocol
 def numbers_heading(layout: Layout, presets: Sequence[Protocol]) -> str:
     """How the numbers of each protocol were computed."""
     lines = [
-        f"{one.id}: " + "; ".join(f"{head} = {described(spec).partition(' (')[2][:-1]}" for head, spec in one.numbers)
-        for one in presets
+        f"{one.id}: " + "; ".join(f"{head} = {_definition(spec)}" for head, spec in one.numbers) for one in presets
     ]
     silent = [one.id for one in presets if any("missing=previous" in spec for _, spec in one.numbers)]
     but = f"; but {', '.join(silent)} leaves out a case without any answer" if silent else ""
     return "\n".join([*lines, f"{presets[0].aggregation}; {layout.policy.describe()}{but}"])
+
+
+def _definition(spec: str) -> str:
+    """What a number is, in words."""
+    return described(spec).partition(" (")[2][:-1] if summary(spec) else f"{spec} after the last round"
 
 
 def _of_protocol(rows: pl.DataFrame, layout: Layout, preset: Protocol) -> pl.DataFrame:

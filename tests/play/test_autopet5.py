@@ -244,13 +244,13 @@ def test_both_variants_are_equal_where_no_side_is_ever_empty(played: Any) -> Non
 
 def test_a_model_that_needs_prompts_gets_only_the_mended_rows(say: Callable[..., Said]) -> None:
     words = ("run", "--protocol", "autopet5@1", "-m", "box_fill", "-m", "random_walker", "-d", "phantom:shape=24x48x48")
-    said = say(*words, "--cases", "first:1", "--rounds", "1", "--only", "Centerline*", "--out", "out", "--strict")
+    said = say(*words, "--cases", "first:1", "--only", "Centerline*", "--out", "out", "--strict")
     assert said.code == 2
     assert "no selected row of autopet5@1 suits model box_fill" in said.err
     said = say(*words[:3], *words[5:], "--only", "Random")
     assert said.code == 2
     assert "and needs prompts; select others with --only" in " ".join(said.err.split())
-    said = say(*words[:3], *words[5:], "--cases", "first:1", "--rounds", "1", "--only", "C*", "--out", "out")
+    said = say(*words[:3], *words[5:], "--cases", "first:1", "--only", "C*", "--out", "out")
     assert said.code == 0, said.err
     assert "Centerline (mended)" in said.out
     assert "Centerline " not in said.out.replace("Centerline (mended)", "")
@@ -265,11 +265,12 @@ def test_a_model_that_needs_prompts_gets_only_the_mended_rows(say: Callable[...,
 
 def test_the_last_round_stands_although_the_loop_would_fail_in_the_next(data: Path) -> None:
     shared = {"model": TruthFrom3(), "dataset": intrabench.dataset(Pet(), "whole"), "cases": "p1_round_lesions"}
-    rows = intrabench.run(**shared, protocol="autopet5@1", only="Centerline", rounds=3, out="out")
+    shared |= {"prompter": "nothing+autopet:style=centerline,axes=file", "stop": "dice=inf", "out": "out"}
+    rows = intrabench.run(**shared, rounds=3)
     assert rows["status"].to_list() == ["ok"] * 4
     assert rows["dice"][-1] == 1.0
     with pytest.warns(FailedSessions, match="no missed and no wrongly included voxels, with which the published loop"):
-        rows = intrabench.run(**shared, protocol="autopet5@1", only="Centerline", rounds=4, out="out")
+        rows = intrabench.run(**shared, rounds=4)
     assert rows["status"].to_list() == ["ok"] * 4 + ["error"]
 
 

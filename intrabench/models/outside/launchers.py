@@ -69,6 +69,14 @@ class Launcher(ABC):
             IntraBenchError: it is not there.
         """
 
+    def check(self) -> None:
+        """Refuse what is not there.
+
+        Raises:
+            IntraBenchError: the sentence.
+        """
+        self.identity  # noqa: B018  # asks for the image
+
     @abstractmethod
     def once(self, name: str, inputs: Path, outputs: Path) -> list[str]:
         """Run it once on the files in `inputs`; `name` is one that nothing else on the machine has."""
@@ -119,6 +127,15 @@ class Command(Launcher):
                 size = path.stat().st_size
                 found.update(path.read_bytes() if size <= LARGEST_SCRIPT else f"{path.name} {size}".encode())
         return found.hexdigest()[:12]
+
+    def check(self) -> None:
+        """Refuse a program that is neither a file nor found by its name."""
+        program = shlex.split(self.text)[0]
+        if shutil.which(program) is None:
+            raise IntraBenchError(
+                f"command={self.text!r} names {program}, which is no program of this machine; give a path, "
+                "make the file executable (chmod +x), or name its interpreter, as in command='sh predict.sh'"
+            )
 
     def once(self, name: str, inputs: Path, outputs: Path) -> list[str]:
         """The command with its folders."""

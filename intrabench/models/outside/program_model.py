@@ -88,7 +88,7 @@ class ProgramModel(Model):
         """Refuse parameters that name no program, or one that is not here."""
         if self.stay and not (self.docker or self.apptainer):
             raise IntraBenchError(f"{self.name}: only containers can stay up; omit stay, or give docker=IMAGE")
-        self.launcher.identity  # noqa: B018  # asks Docker for the image
+        self.launcher.check()
 
     @contextmanager
     def open(self, volume: Volume) -> Iterator[Predictor]:

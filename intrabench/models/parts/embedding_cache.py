@@ -15,6 +15,7 @@ import shutil
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -68,10 +69,14 @@ def quota_gb(asked: float | None = None) -> float:
     return found
 
 
+TOLD = 50_000_000
+"""Bytes of kept embeddings from which on runs tell about them."""
+
+
 def said(quota: float) -> str:
-    """One line about what is kept, for the output of a run; empty if that is nothing."""
+    """One line about what is kept, for the output of a run; empty if that is next to nothing."""
     used = sum(size for _, _, size in _kept(folder()))
-    if not used:
+    if used < TOLD:
         return ""
     line = f"embeddings for later runs: {used / 1e9:.1f} of {quota:g} GB in {folder()}"
     if not os.access(folder(), os.W_OK) or shutil.disk_usage(folder()).free < LEFT_FREE:
@@ -106,11 +111,14 @@ def content_key(array: NDArray[np.generic], *made_by: str) -> str:
 
 def _surroundings(model: Model) -> Iterator[str]:
     """Versions of packages, processor and GPU, by which embeddings differ in their last bits."""
-    import torch
-
     for package in ("torch", "torchvision", "numpy", *model.requires):
         with suppress(importlib.metadata.PackageNotFoundError):
             yield f"{package} {importlib.metadata.version(package)}"
+    if find_spec("torch") is None:
+        yield platform.machine()
+        return
+    import torch
+
     if model.runtime.device == "cuda" and torch.cuda.is_available():
         yield torch.cuda.get_device_name()
     yield f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}"

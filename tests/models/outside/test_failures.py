@@ -235,3 +235,11 @@ def test_a_wave_that_takes_longer_than_the_timeout_of_the_run(tmp_path: Path, sa
     (row,) = pl.read_parquet(tmp_path / "o" / "rows" / "*.parquet").to_dicts()
     assert row["status"] == "timeout"
     _until(lambda: not any(f"sleep {SECONDS}.7" in command for command in processes()))
+
+
+def test_a_command_that_is_not_there_is_refused_before_anything_runs(say: Callable[..., Said], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    said = say("run", "-m", "npz:command='no_such --fast'", "-p", "box_volume", "-d", "phantom", "--out", str(out))
+    assert said.code == 2
+    assert "command='no_such --fast' names no_such, which is no program of this machine; give a path" in said.err
+    assert not out.exists()
