@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from intrabench.atomic import writing
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights import hub
-from intrabench.models.weights.hashes import forget_hashes, sha256_of_path
+from intrabench.models.weights.hashes import forget_hashes
+from intrabench.models.weights.hashes import sha256_of_path as sha256_of_path
 from intrabench.specs import nearest
 from intrabench.workspace import data_root
 
