@@ -109,9 +109,9 @@ def _weights(file: Weights) -> Iterator[str]:
 
 
 def weights_of(model: type[Any]) -> list[Weights]:
-    """The registered files of a model, of all its sizes and versions."""
+    """The registered files of a model, of all its sizes, versions and checkpoints."""
     hints = get_type_hints(model)
-    kinds = [field.name for field in fields(model) if field.name in ("size", "release")]
+    kinds = [field.name for field in fields(model) if field.name in ("size", "release", "checkpoint")]
     made = [
         model(**dict(zip(kinds, values, strict=True))) for values in product(*(get_args(hints[kind]) for kind in kinds))
     ]

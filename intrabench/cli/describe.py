@@ -164,7 +164,8 @@ def _weights(name: str) -> list[str]:
 
 def _flat(value: Any) -> str:
     if isinstance(value, dict):
-        value = [f"{key} = {', '.join(each) if isinstance(each, tuple) else each}" for key, each in value.items()]
+        texts = {key: ", ".join(each) if isinstance(each, tuple) else each for key, each in value.items()}
+        value = [f"{key} = {text}" if text else key for key, text in texts.items()]
     return "; ".join(str(part) for part in value) if isinstance(value, tuple | list) else str(value)
 
 

@@ -201,6 +201,11 @@ class Model(ABC):
         return None
 
     @property
+    def weights_file(self) -> Path | None:
+        """The file of weights that are not in the registry, which a parameter names; None if there is none."""
+        return None
+
+    @property
     def abilities(self) -> Abilities:
         """What the adaptation has to know."""
         return Abilities(self.dims, self.accepts, self.derived, self.feeds_back, self.unprompted)
@@ -227,7 +232,7 @@ class Model(ABC):
     def notes(self, volume: Volume) -> tuple[str, ...]:
         """What it has to assume about a scan, such as ``("assumed CT",)``; with ``--strict`` it then does not open it.
 
-        Rows show what its answers note (`Answer.notes`), which `SliceModel` copies from here.
+        Rows show what its answers note (`Answer.notes`), which `SliceModel` and `CropModel` copy from here.
         """
         return ()
 

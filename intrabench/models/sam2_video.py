@@ -17,7 +17,41 @@ from intrabench.specs import switch
 
 
 @dataclass(eq=False)
-class SAM2Video(VideoModel, Sam2Choice):
+class SAM2Frames(VideoModel):
+    """Base of networks of SAM 2's kind; a subclass says which it is, and the side of its images."""
+
+    side: ClassVar[int] = SIDE
+
+    corrections: Literal["conditioning", "overwritten"] = switch("conditioning")
+
+    @property
+    def tracker(self) -> Any:
+        """The network itself."""
+        return self.network
+
+    def encode(self, crop: Floats) -> Floats:
+        """A prepared slice ``(3, side, side)`` to its embedding: three maps in one vector."""
+        import torch
+
+        with self.computing():
+            embedding: Floats = (
+                self.network.encode(torch.from_numpy(crop[None]).to(self.runtime.device))[0].cpu().numpy()
+            )
+        return embedding
+
+    def frame(self, image: NDArray[np.uint8]) -> Floats:
+        """An 8-bit slice as the network takes it, ``(3, side, side)``: as the authors load frames, without JPEG."""
+        import torch
+
+        from intrabench.models.networks.sam2 import normalised
+
+        values = resize.fit(image, "squash_bicubic_smooth", self.side) / 255
+        frame: Floats = normalised(torch.from_numpy(values)).numpy()
+        return frame
+
+
+@dataclass(eq=False)
+class SAM2Video(SAM2Frames, Sam2Choice):
     """SAM 2 and 2.1 as video (Ravi et al., ICLR 2025): slices are frames, and the object is tracked up and down.
 
     Takes points and 2D boxes on any slices; `size` and `release` are those of `sam2`. Each round is what a user of the
@@ -36,31 +70,3 @@ class SAM2Video(VideoModel, Sam2Choice):
 
     name = "sam2_video"
     version = "2"
-    side: ClassVar[int] = SIDE
-
-    corrections: Literal["conditioning", "overwritten"] = switch("conditioning")
-
-    @property
-    def tracker(self) -> Any:
-        """The network itself."""
-        return self.network
-
-    def encode(self, crop: Floats) -> Floats:
-        """A prepared slice ``(3, 1024, 1024)`` to its embedding: three maps in one vector."""
-        import torch
-
-        with self.computing():
-            embedding: Floats = (
-                self.network.encode(torch.from_numpy(crop[None]).to(self.runtime.device))[0].cpu().numpy()
-            )
-        return embedding
-
-    def frame(self, image: NDArray[np.uint8]) -> Floats:
-        """An 8-bit slice as the network takes it, ``(3, 1024, 1024)``: as the authors load frames, without JPEG."""
-        import torch
-
-        from intrabench.models.networks.sam2 import normalised
-
-        values = resize.fit(image, "squash_bicubic_smooth", self.side) / 255
-        frame: Floats = normalised(torch.from_numpy(values)).numpy()
-        return frame

@@ -146,14 +146,17 @@ class VoxTell(Model):
         return predictor
 
     def embedded(self, text: str) -> Any:
-        """What the network gets of a text.
+        """What the network gets of a text, rounded to half precision.
+
+        The package does that to texts that it has embedded before, and its bank has them so; without it, answers would
+        depend on what was asked earlier.
 
         Raises:
             IntraBenchError: it needs the text encoder, which cannot be loaded.
         """
         try:
             with redirect_stdout(io.StringIO()):
-                return self.predictor.embed_text_prompts([text])
+                return self.predictor.embed_text_prompts([text]).half().float()
         except (OSError, ValueError, ImportError) as error:  # what transformers raises without files
             reason = " ".join(str(error).split()) or type(error).__name__
             raise IntraBenchError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from intrabench.errors import NotApplicable
+from intrabench.errors import NotApplicable, several
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Prompts, Turn, TypeText
@@ -49,7 +49,8 @@ class Name(Prompter):
                 "data set (names)"
             )
         if self.synonym >= len(names):
-            raise NotApplicable(f"{names[0]!r} has {len(names) - 1} synonyms, and number {self.synonym} is wanted")
+            has = several(len(names) - 1, "synonym")
+            raise NotApplicable(f"{names[0]!r} has {has}, and number {self.synonym} is wanted")
         text = names[self.synonym]
         yield Turn(Prompts(text=text), (TypeText.of(text),))
 

@@ -81,6 +81,14 @@ def test_each_text_is_asked_once_for_an_image_however_many_targets_and_rounds(tm
     assert len(calls("predict")) == 3
 
 
+def test_answers_do_not_depend_on_what_was_asked_before(tmp_path: Path) -> None:
+    made = model(tmp_path)
+    for _ in range(2):  # the package computes the embedding, then it has it in half precision
+        with made.open(scan()) as image:
+            answers(image, [request("a", Prompts(text="liver"))])
+    assert [text for _, text in calls("predict")] == [5.0, 5.0]
+
+
 def test_the_newest_text_that_counts_is_asked(tmp_path: Path) -> None:
     with model(tmp_path).open(scan()) as image:
         answers(image, [request("a", Prompts(text="liver"), Prompts(text="left kidney"))])

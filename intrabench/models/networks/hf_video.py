@@ -69,7 +69,7 @@ class HubTracker:
             batch_size=1,
             is_init_cond_frame=asked.initial,
             point_inputs=clicks,
-            mask_inputs=None,
+            mask_inputs=asked.mask,
             reverse=reverse,
             prev_sam_mask_logits=asked.previous,
             **self._later,

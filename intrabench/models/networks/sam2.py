@@ -115,7 +115,7 @@ class Sam2Network(torch.nn.Module):
             current_vision_pos_embeds=[_flat(positions)],  # only the last one is used
             feat_sizes=[part.shape[-2:] for part in (*high, image)],
             point_inputs=clicks,
-            mask_inputs=None,
+            mask_inputs=asked.mask,
             output_dict={"cond_frame_outputs": seen[0], "non_cond_frame_outputs": seen[1]},
             num_frames=frames,
             track_in_reverse=reverse,

@@ -5,12 +5,15 @@ one object; the network behind them may be that package's or that of transformer
 
 One call of `play_round` is what a user of that predictor does in one round: ``add_new_points_or_box`` once for each
 slice with new prompts, then ``propagate_in_video`` and ``propagate_in_video(reverse=True)``. Both directions begin at
-the first conditioning slice, as they do without ``start_frame_idx``.
+the first conditioning slice, as they do without ``start_frame_idx``. Two steps that MedSAM2's scripts add to that are
+optional: ``add_new_mask`` (`Tracker.as_mask`), and ``reset_state`` between the two directions (apart).
+
+Shapes below are those for images of 1024 x 1024 pixels; logits have a quarter of the image's side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -18,6 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from intrabench.models.networks.tracks import LIMIT, Asked, Corrections, SlicePrompt, Tracks
 
@@ -35,7 +39,7 @@ class Outcome:
 
     logits: ``(1, 256, 256)`` in float32, holes not filled. Where the network sees no object they are -1024 all over and
     take no memory. score: ``(1, 1)``, above 0 when it sees one. pointer: ``(1, 256)``. prompted: the slice was decoded
-    from prompts, so that others look back at its mask instead of its logits.
+    from prompts, or its mask was given, so that others look back at its mask instead of its logits.
     """
 
     logits: Tensor
@@ -72,14 +76,16 @@ def play_round(
     *,
     fill_area: int = 8,
     corrections: Corrections = "conditioning",
+    mask_shape: tuple[int, int] | None = None,
+    apart: bool = False,
 ) -> Past:
     """Decode the slices with new prompts, then track the object through all slices that are not conditioning.
 
     features: from z to the embedding ``(LENGTH,)`` that the network gave for the slice. frames: the number of
     slices. past: what the round before returned, which stays as it is; None in the first round. There, slices are
     decoded from their prompts alone; later also from their own logits and what they look back at. fill_area: see
-    `fill_holes`. corrections: see `Corrections`. Besides the results, the memories of the conditioning and
-    of 2 * `REACH` other slices are held at a time, 0.5 MiB each.
+    `fill_holes`. corrections: see `Corrections`. mask_shape: see `Tracker.prompt`. apart: see `Tracker.track`. Besides
+    the results, the memories of the conditioning and of 2 * `REACH` other slices are held at a time, 0.5 MiB each.
 
     Raises:
         ValueError: there are no prompts, or they are outside of the volume.
@@ -87,12 +93,10 @@ def play_round(
     if not prompts or not (min(prompts) >= 0 and max(prompts) < frames):
         raise ValueError(f"prompts are needed on slices from 0 to {frames - 1}, there are some on {sorted(prompts)}")
     tracker = Tracker(network, features, frames, prompts, past, fill_area)
-    tracker.prompt(corrections)
+    tracker.prompt(corrections, mask_shape)
     first = min(tracker.conditioning)
-    for z in range(first + 1, frames):
-        tracker.track(z, reverse=False)
-    for z in range(first - 1, -1, -1):
-        tracker.track(z, reverse=True)
+    tracker.track(range(first + 1, frames), reverse=False, apart=apart)
+    tracker.track(range(first - 1, -1, -1), reverse=True, apart=apart)
     return tracker.left()
 
 
@@ -116,25 +120,48 @@ class Tracker:
         self.memory = lru_cache(len(self.conditioning) + len(prompts) + 2 * REACH)(self._memory)
 
     @torch.inference_mode()
-    def prompt(self, corrections: Corrections) -> None:
-        """Decode all slices with prompts; none of them sees another's answer, except with ``library``."""
+    def prompt(self, corrections: Corrections, mask_shape: tuple[int, int] | None) -> None:
+        """Decode all slices with prompts; none of them sees another's answer, except with ``library``.
+
+        mask_shape: of a slice ``(y, x)``, if the mask of each takes the place of its prompts, see `as_mask`; else None.
+        """
         if corrections == "library":
             for z in sorted(self.prompts):
                 initial = self.past is None or z in self.conditioning
                 answer = self._step(z, False, Asked(initial, self.prompts[z]))
                 (self.conditioning if initial else self.tracked)[z] = Remembered(self, z, answer)
             return
-        answers = {z: Remembered(self, z, self._decode(z)) for z in sorted(self.prompts)}
+        decoded = {z: self._decode(z) for z in sorted(self.prompts)}
+        if mask_shape is not None:
+            decoded = {z: self.as_mask(z, outcome, mask_shape) for z, outcome in decoded.items()}
+        answers = {z: Remembered(self, z, outcome) for z, outcome in decoded.items()}
         stay = self.past is None or corrections == "conditioning"
         (self.conditioning if stay else self.tracked).update(answers)
         for z in self.conditioning:
             self.tracked.pop(z, None)
 
+    def as_mask(self, z: int, outcome: Outcome, shape: tuple[int, int]) -> Outcome:
+        """What ``add_new_mask`` makes of the mask of an outcome, ``> 0`` in the slice's own size ``(y, x)``."""
+        logits = fill_holes(outcome.logits, self.fill_area)[None].to(self.network.device)
+        mask = (functional.interpolate(logits, shape, mode="bilinear") > 0).float()
+        side = 4 * logits.shape[-1]
+        if shape != (side, side):
+            mask = (functional.interpolate(mask, (side, side), mode="bilinear", antialias=True) >= 0.5).float()
+        return self._step(z, False, Asked(mask=mask))
+
     @torch.inference_mode()
-    def track(self, z: int, reverse: bool) -> None:
-        """Decode slice z, unless it is conditioning, from what it looks back at."""
-        if z not in self.conditioning:
-            self.tracked[z] = Remembered(self, z, self._step(z, reverse, Asked()))
+    def track(self, slices: Iterable[int], *, reverse: bool, apart: bool) -> None:
+        """Decode slices in their order, but for conditioning ones, from what each looks back at.
+
+        apart: at first that is only the conditioning ones, as after ``reset_state`` and the same prompts again; else
+        also those that were tracked before.
+        """
+        before = self.tracked
+        self.tracked = {} if apart else dict(before)
+        for z in slices:
+            if z not in self.conditioning:
+                self.tracked[z] = Remembered(self, z, self._step(z, reverse, Asked()))
+        self.tracked = before | self.tracked
 
     def left(self) -> Past:
         """What the next round begins with; all else is released."""
@@ -154,7 +181,7 @@ class Tracker:
         logits = found.float().cpu()
         if (logits == logits[..., :1, :1]).all():
             logits = logits[..., :1, :1].clone().expand(logits.shape)
-        return Outcome(logits, score.cpu(), pointer.cpu(), prompted=asked.prompt is not None)
+        return Outcome(logits, score.cpu(), pointer.cpu(), prompted=asked.prompt is not None or asked.mask is not None)
 
     def _memory(self, z: int, outcome: Outcome) -> tuple[Tensor, Any]:
         """What others look back at, and the positions in it; holes are filled only where there were prompts."""

@@ -22,7 +22,7 @@ then tracked over."""
 class SlicePrompt(NamedTuple):
     """All prompts that count on one slice.
 
-    points: ``(k, 2)``, x and y in pixels of the 1024 x 1024 image, k at least 1. labels: ``(k,)`` as in
+    points: ``(k, 2)``, x and y in pixels of the image as the network sees it, k at least 1. labels: ``(k,)`` as in
     `Sam2Network.decode`, but without padding: one point gives the best of three masks, more give a single one.
     """
 
@@ -34,12 +34,13 @@ class Asked(NamedTuple):
     """What one slice is decoded from.
 
     initial: nothing but prompts, no other slice. prompt: None if it is only tracked. previous: its own last logits,
-    ``(1, 1, h, w)``.
+    ``(1, 1, h, w)``. mask: its mask ``(1, 1, side, side)``, of 0 and 1, which takes the place of prompts.
     """
 
     initial: bool = False
     prompt: SlicePrompt | None = None
     previous: Tensor | None = None
+    mask: Tensor | None = None
 
 
 Outcomes = Mapping[int, Any]

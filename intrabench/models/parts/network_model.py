@@ -20,8 +20,8 @@ class NetworkModel(Model):
     torch's automatic casting, with weights kept in float32.
     """
 
-    extra = "torch"
-    requires = ("torch",)
+    extra: str | None = "torch"
+    requires: tuple[str, ...] = ("torch",)
     devices = ("cpu", "cuda")
     dtypes = ("float32", "bfloat16", "float16")
     encoder: ClassVar[str] = "image_encoder"

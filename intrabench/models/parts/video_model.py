@@ -27,12 +27,15 @@ from intrabench.volume import Volume
 if TYPE_CHECKING:
     import torch
 
-    from intrabench.models.networks.tracks import Corrections, SlicePrompt
+    from intrabench.models.networks.tracks import SlicePrompt
 
 
 @dataclass(eq=False)
 class VideoModel(CropModel):
     """Base of them: points and 2D boxes on any slices. A subclass encodes slices, and its `tracker` is the network.
+
+    Where that differs it says how scans are prepared (`prepared`), how rounds are played (`settings`), and what is made
+    of prompts (`taken`) and masks (`kept`).
 
     side: of the square that the network sees, to which slices are stretched. corrections: see
     `intrabench.models.networks.tracks`. fill_holes: the largest hole that is filled, in pixels of the low-
@@ -56,6 +59,18 @@ class VideoModel(CropModel):
     def frame(self, image: NDArray[np.uint8]) -> Floats:
         """An 8-bit slice as the network takes it, ``(3, side, side)``."""
 
+    def settings(self, shape: tuple[int, int]) -> dict[str, Any]:
+        """The keywords of `play_round` for slices of that shape, ``(y, x)``."""
+        return {"fill_area": self.fill_holes, "corrections": self.corrections}
+
+    def taken(self, prompts: Prompts, shape: tuple[int, int]) -> Prompts:
+        """Prompts as the points and 2D boxes that the network takes, on slices of that shape, ``(y, x)``."""
+        return prompts
+
+    def kept(self, mask: Mask) -> Mask:
+        """What of the tracked mask is the answer."""
+        return mask
+
     def prepared(self, volume: Volume) -> Callable[[int], NDArray[Any]]:
         """The function from z to the 8-bit slice: percentiles of the volume."""
         images = slice_images(volume, "volume")
@@ -69,12 +84,11 @@ class VideoModel(CropModel):
         """
         from intrabench.models.networks.sam2_video import play_round
 
-        given = [turn.prompts for turn in request.given]
-        prompts = {z: self._prompt(given, z, image.volume.shape) for z in request.turns[-1].prompts.slices()}
+        slices, height, width = image.volume.shape
+        given = [self.taken(turn.prompts, (height, width)) for turn in request.given]
+        prompts = {z: self._prompt(given, z, image.volume.shape) for z in given[-1].slices()}
         if not prompts:
             return Answer(request.mask, memory=request.memory)
-        slices, height, width = image.volume.shape
-        corrections: Corrections = self.corrections  # type: ignore[assignment]
         with self.computing():
             past = play_round(
                 self.tracker,
@@ -82,8 +96,7 @@ class VideoModel(CropModel):
                 slices,
                 prompts,
                 request.memory,
-                fill_area=self.fill_holes,
-                corrections=corrections,
+                **self.settings((height, width)),
             )
             masks, scores = [], SliceScores()
             for z in range(slices):
@@ -91,7 +104,7 @@ class VideoModel(CropModel):
                 masks.append(Mask.of(logits > self.threshold, (z, 0, 0)))
                 if request.scores:
                     scores.add(masks[-1], logits[0])
-        update = Mask.union(masks)
+        update = self.kept(Mask.union(masks))
         return Answer(update, memory=past, scores=scores.within(update.box))
 
     def _logits(self, logits: torch.Tensor, shape: tuple[int, int]) -> Floats:

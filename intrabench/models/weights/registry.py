@@ -178,12 +178,12 @@ def sha256_of(id: str, override: Path | None = None) -> str:
 def identity(model: Model) -> str:
     """The identifier of a model's weights in rows and keys: a sha256, `RANDOM`, or empty without weights."""
     if model.weights is None:
-        return ""
+        return sha256_of_path(model.weights_file) if model.weights_file else ""
     return RANDOM if model.runtime.random else sha256_of(model.weights, model.runtime.weights)
 
 
 def kind(model: Model, sha256: str) -> str:
-    """`REGISTERED`, `BY_HAND` or `RANDOM`; empty if the model has no weights. sha256: their `identity`."""
+    """`REGISTERED`, `BY_HAND` or `RANDOM`; else empty: without weights, or by a parameter. sha256: their `identity`."""
     if model.weights is None:
         return ""
     if sha256 == RANDOM:
@@ -203,6 +203,8 @@ def seen(model: Model, part_of: Sequence[str], natural: bool = False) -> str:
 
     natural: the scans are natural images; weights that were trained on natural images may have seen any of them.
     """
+    if model.weights_file is not None:
+        return "unknown"
     if model.weights is None or model.runtime.random:
         return "no"
     entry = get(model.weights)
