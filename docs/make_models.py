@@ -63,7 +63,8 @@ def _overview(models: list[Any]) -> Iterator[str]:
     for model in models:
         files = weights_of(model)
         install = f"`pip install 'intrabench[{model.extra}]'`" if model.extra else ""
-        size = "none" if not files else ", ".join(f"{file.megabytes} MB" for file in files)
+        none = "of the repository" if hasattr(model, "repository") else "none"
+        size = none if not files else ", ".join(f"{file.megabytes} MB" for file in files)
         prompts = ", ".join(sorted(model.accepts))
         yield f"| [{model.name}](#{model.name}) | {model.dims}D | {model().covers} | {prompts} | {install} | {size} |"
     yield ""
@@ -79,7 +80,8 @@ def _section(model: type[Any]) -> Iterator[str]:
         yield "|---|---|---|---|---|---|---|"
         for name, r in recipes.items():
             again = "all prompted slices" if r.predicts_all else "slices with a new prompt"
-            steps = f"{r.intensity} | {r.resize} | {r.multimask} | {r.feedback} | {r.threshold:g}"
+            resize = "of its own" if "resize" in getattr(model, "lacks", ()) else r.resize
+            steps = f"{r.intensity} | {resize} | {r.multimask} | {r.feedback} | {r.threshold:g}"
             yield f"| {name} | {steps} | {again} |"
         yield ""
     for file in weights_of(model):

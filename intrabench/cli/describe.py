@@ -121,15 +121,10 @@ def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
     lines += [f"  {line}" for line in parameters_of(cls)]
     if room == "models":
         model = registry.make("models", f"{entry.name}:{parameters}" if parameters else entry.name)
-        lines += [
-            "",
-            f"accepts: {', '.join(sorted(model.accepts))}; works in {model.dims}D; devices: {', '.join(model.devices)}",
-            f"answers for: {model.covers}",
-            f"takes its own last answer: {'yes' if model.feeds_back else 'no'}",
-        ]
-        lines += [f"interpolated and other derived prompts (none or all): {model.derived}"] if model.dims == 3 else []
-        lines += [f"needs: pip install 'intrabench[{model.extra}]'"] if model.extra else []
-        lines += _weights(model.weights) if model.weights else []
+        try:
+            lines += ["", *_model(model)]
+        except IntraBenchError as error:  # a repository or a server that cannot be asked now
+            lines += ["", f"not known: {error}"]
     if room == "metrics":
         metric = registry.make("metrics", f"{entry.name}:{parameters}" if parameters else entry.name)
         facts = {"column": metric.column, "version": metric.version, "unit": metric.unit or "none"}
@@ -141,6 +136,17 @@ def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
             card = registry.make("datasets", f"{entry.name}:{parameters}" if parameters else entry.name).card
         lines += ["", *(f"{key}: {_flat(value)}" for key, value in asdict(card).items() if value)]
     return "\n".join(lines)
+
+
+def _model(model: Any) -> list[str]:
+    lines = [
+        f"accepts: {', '.join(sorted(model.accepts))}; works in {model.dims}D; devices: {', '.join(model.devices)}",
+        f"answers for: {model.covers}",
+        f"takes its own last answer: {'yes' if model.feeds_back else 'no'}",
+    ]
+    lines += [f"interpolated and other derived prompts (none or all): {model.derived}"] if model.dims == 3 else []
+    lines += [f"needs: pip install 'intrabench[{model.extra}]'"] if model.extra else []
+    return lines + (_weights(model.weights) if model.weights else [])
 
 
 def _default(parameter: Field[Any]) -> str:

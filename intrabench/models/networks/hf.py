@@ -17,9 +17,7 @@ from torch import Tensor
 
 from intrabench.errors import IntraBenchError
 from intrabench.models.networks.hf_families import Family
-
-LIMIT = 32.0
-"""Logits that are fed back to SAM 2 and its kin lie within plus and minus this, as in the authors' predictors."""
+from intrabench.models.networks.tracks import LIMIT
 
 Points = tuple[Tensor, Tensor]
 SHOWN = 3

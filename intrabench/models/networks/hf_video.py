@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from intrabench.models.networks.hf import unpack
-from intrabench.models.networks.sam2_video import Asked, Outcomes
+from intrabench.models.networks.tracks import Asked, Outcomes
 
 OBJECT = 1
 
@@ -26,7 +26,7 @@ def encode(network: Any, pixels: Tensor) -> Tensor:
 
 
 class HubTracker:
-    """A video network as one that follows an object; see `intrabench.models.networks.sam2_video.Tracks`."""
+    """A video network as one that follows an object; see `intrabench.models.networks.tracks.Tracks`."""
 
     def __init__(self, network: Any) -> None:
         import transformers

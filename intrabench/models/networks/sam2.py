@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -17,15 +17,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from intrabench.models.networks.sam2_choice import SIDE, Release, Size
-
-if TYPE_CHECKING:
-    from intrabench.models.networks.sam2_video import Asked
+from intrabench.models.networks.tracks import LIMIT, Asked
 
 Pair = tuple[Tensor, Tensor]
 Maps = tuple[Tensor, Tensor, Tensor]
 
-LIMIT = 32.0
-"""Logits that are fed back lie within plus and minus this, as the official predictors clamp them."""
 LENGTH = 4 * SIDE**2
 """The length of an embedding; in float32 it takes 16 MiB."""
 
@@ -103,7 +99,7 @@ class Sam2Network(torch.nn.Module):
     def track(
         self, maps: Maps, z: int, frames: int, seen: tuple[Any, Any], reverse: bool, asked: Asked
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """See `intrabench.models.networks.sam2_video.Tracks`."""
+        """See `intrabench.models.networks.tracks.Tracks`."""
         image, *high = maps
         positions = self.module.image_encoder.neck.position_encoding(image)
         clicks = None
@@ -129,7 +125,7 @@ class Sam2Network(torch.nn.Module):
         return out["pred_masks"][0], out["object_score_logits"], out["obj_ptr"]
 
     def remember(self, maps: Maps, logits: Tensor, score: Tensor, prompted: bool) -> tuple[Tensor, list[Tensor]]:
-        """See `intrabench.models.networks.sam2_video.Tracks`."""
+        """See `intrabench.models.networks.tracks.Tracks`."""
         image, _, _ = maps
         side = self.module.image_size
         masks = logits[None].expand(-1, 1 if prompted else 3, -1, -1)  # torch rounds one and three differently

@@ -1,7 +1,7 @@
 """SAM 2 on a volume whose slices are the frames of a video: prompts on some slices, masks of one object on all.
 
 The steps are those of https://github.com/facebookresearch/sam2 (SAM2VideoPredictor, sam2/modeling/sam2_base.py) for
-one object; the network behind them may be that package's or that of transformers (`Tracks`).
+one object; the network behind them may be that package's or that of transformers (`tracks`).
 
 One call of `play_round` is what a user of that predictor does in one round: ``add_new_points_or_box`` once for each
 slice with new prompts, then ``propagate_in_video`` and ``propagate_in_video(reverse=True)``. Both directions begin at
@@ -16,37 +16,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from intrabench.models.networks.sam2 import LIMIT
+from intrabench.models.networks.tracks import LIMIT, Asked, Corrections, SlicePrompt, Tracks
 
-Corrections = Literal["conditioning", "overwritten", "library"]
-"""conditioning: a corrected slice is one at which all others look from then on, as in the authors' training
-(``add_all_frames_to_correct_as_cond``). overwritten: corrections are tracked over, and those on slices of the first
-round are dropped, as the authors' predictor is built without that setting. library: as the session of transformers
-5.24 does: slices of the first round are decoded anew from their prompts alone, others without their own last logits and
-then tracked over."""
+__all__ = ["Outcome", "Past", "Remembered", "SlicePrompt", "Tracker", "fill_holes", "play_round"]
 
 REACH = 6
 """A slice looks back at the memories of so many tracked slices; of the pointers, which are small, at more."""
 FILLED = 0.1
 """The logit of a filled hole."""
-
-
-class SlicePrompt(NamedTuple):
-    """All prompts that count on one slice.
-
-    points: ``(k, 2)``, x and y in pixels of the image as the network sees it, k at least 1. labels: ``(k,)`` as in
-    `Sam2Network.decode`, but without padding: one point gives the best of three masks, more give a single one.
-    """
-
-    points: Tensor
-    labels: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,41 +65,6 @@ class Past:
     def was_reverse(self, z: int) -> bool:
         """Whether a slice was last visited on the way back: also the first conditioning slice, unless it is slice 0."""
         return z <= min(self.conditioning) and min(self.conditioning) > 0
-
-
-Outcomes = Mapping[int, "Remembered"]
-
-
-class Tracks(Protocol):
-    """A network that follows an object from slice to slice."""
-
-    @property
-    def device(self) -> torch.device:
-        """Where it is."""
-
-    def maps(self, embedding: Tensor) -> Any:
-        """What an embedding ``(LENGTH,)`` consists of, in its own form, on its device."""
-
-    def track(
-        self, maps: Any, z: int, frames: int, seen: tuple[Outcomes, Outcomes], reverse: bool, asked: Asked
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Logits ``(1, h, w)``, score and pointer of slice z; seen: conditioning and tracked slices."""
-
-    def remember(self, maps: Any, logits: Tensor, score: Tensor, prompted: bool) -> tuple[Tensor, Any]:
-        """What other slices look back at, and the positions in it; logits: ``(1, h, w)``."""
-
-
-class Asked(NamedTuple):
-    """What one slice is decoded from.
-
-    initial: nothing but prompts, no other slice. prompt: None if it is only tracked. previous: its own last logits,
-    ``(1, 1, h, w)``. mask: its mask ``(1, 1, side, side)``, of 0 and 1, which takes the place of prompts.
-    """
-
-    initial: bool = False
-    prompt: SlicePrompt | None = None
-    previous: Tensor | None = None
-    mask: Tensor | None = None
 
 
 def play_round(

@@ -27,7 +27,7 @@ from intrabench.volume import Volume
 if TYPE_CHECKING:
     import torch
 
-    from intrabench.models.networks.sam2_video import SlicePrompt
+    from intrabench.models.networks.tracks import SlicePrompt
 
 
 @dataclass(eq=False)
@@ -38,7 +38,7 @@ class VideoModel(CropModel):
     of prompts (`taken`) and masks (`kept`).
 
     side: of the square that the network sees, to which slices are stretched. corrections: see
-    `intrabench.models.networks.sam2_video`. fill_holes: the largest hole that is filled, in pixels of the low-
+    `intrabench.models.networks.tracks`. fill_holes: the largest hole that is filled, in pixels of the low-
     resolution logits.
     """
 
@@ -53,7 +53,7 @@ class VideoModel(CropModel):
     @property
     @abstractmethod
     def tracker(self) -> Any:
-        """The network as one that follows an object, `intrabench.models.networks.sam2_video.Tracks`."""
+        """The network as one that follows an object, `intrabench.models.networks.tracks.Tracks`."""
 
     @abstractmethod
     def frame(self, image: NDArray[np.uint8]) -> Floats:
@@ -125,7 +125,7 @@ class VideoModel(CropModel):
         """What counts on a slice: the last box, then all points."""
         import torch
 
-        from intrabench.models.networks.sam2_video import SlicePrompt
+        from intrabench.models.networks.tracks import SlicePrompt
 
         points = np.vstack([prompts.points[prompts.points[:, 0] == z, 1:] for prompts in given])
         boxes = np.vstack([prompts.boxes2d[prompts.boxes2d[:, 0] == z, 1:] for prompts in given])[-1:]

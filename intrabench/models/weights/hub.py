@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from intrabench.errors import IntraBenchError
+from intrabench.models.weights.hashes import sha256_of_path
 
 if TYPE_CHECKING:
     from intrabench.fetch.transfer import Progress
@@ -120,7 +121,7 @@ class Repository:
         folder = Path(fetched)
         for name in wanted:
             expected = getattr(files[name].lfs, "sha256", None)
-            if expected is not None and _sha256(folder / name) != expected:
+            if expected is not None and sha256_of_path(folder / name) != expected:
                 raise IntraBenchError(
                     f"{folder / name} does not have the hub's sha256 {expected}; delete it and try again"
                 )
@@ -246,7 +247,7 @@ def weight_files(folder: Path) -> list[Path]:
 
 def sha256_of(folder: Path) -> str:
     """The identity of the weights: that of the one file, or a hash of those of all files."""
-    hashes = [_sha256(file) for file in weight_files(folder)]
+    hashes = [sha256_of_path(file) for file in weight_files(folder)]
     return hashes[0] if len(hashes) == 1 else hashlib.sha256(json.dumps(hashes).encode()).hexdigest()
 
 
@@ -260,12 +261,6 @@ def card(folder: Path | None) -> dict[str, Any]:
         found: dict[str, Any] = ModelCard.load(folder / CARD, ignore_metadata_errors=True).data.to_dict()
         return found
     return {}
-
-
-def _sha256(path: Path) -> str:
-    from intrabench.models.weights.registry import sha256_of_path
-
-    return sha256_of_path(path)
 
 
 def _told_to(progress: Progress | None) -> Any:

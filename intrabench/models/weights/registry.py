@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -16,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from intrabench.atomic import writing
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights import hub
+from intrabench.models.weights.hashes import forget_hashes
+from intrabench.models.weights.hashes import sha256_of_path as sha256_of_path
 from intrabench.specs import nearest
 from intrabench.workspace import data_root
 
@@ -222,7 +222,7 @@ def verify(id: str) -> str:
     Raises:
         IntraBenchError: it is missing, or it has changed.
     """
-    _hashed.cache_clear()
+    forget_hashes()
     path = locate(id)
     if id.startswith(hub.PREFIX):
         return f"{path}: sha256 {hub.sha256_of(path)}"
@@ -252,16 +252,6 @@ def record(path: Path, source: str) -> None:
 
     with writing(note_of(path)):
         note(path, f"sha256:{sha256_of_path(path)}", source)
-
-
-def sha256_of_path(path: Path) -> str:
-    """The sha256 of a file, or of the names and hashes of the files in a folder; each is read once per process."""
-    if path.is_dir():
-        members = sorted(p for p in path.rglob("*") if p.is_file())
-        hashes = [(str(p.relative_to(path)), sha256_of_path(p)) for p in members]
-        return hashlib.sha256(json.dumps(hashes).encode()).hexdigest()
-    about = path.stat()
-    return _hashed(path.resolve(), about.st_mtime_ns, about.st_size)
 
 
 def _absent(entry: Weights) -> str:
@@ -328,10 +318,3 @@ def _in_package(entry: Weights) -> Path | None:
     if found is None or not found.submodule_search_locations:
         return None
     return Path(next(iter(found.submodule_search_locations))) / path
-
-
-@cache
-def _hashed(path: Path, mtime_ns: int, size: int) -> str:
-    from intrabench.fetch.checksum import checksum_of
-
-    return checksum_of(path).removeprefix("sha256:")
