@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -12,6 +15,12 @@ from intrabench.names import one_line
 if TYPE_CHECKING:
     import polars as pl
 
+    from intrabench.cli.fitting import Column
+    from intrabench.reporting.footnotes import Footnotes
+
+_PROSE, _ROOM = 120, 16
+"""Maximum width of sentences where there is no terminal; minimum width of the last of several columns on one."""
+
 
 def echo(*lines: str, err: bool = False) -> None:
     """Print lines; what a name or a message in them holds neither begins another line nor steers the terminal."""
@@ -19,17 +28,120 @@ def echo(*lines: str, err: bool = False) -> None:
         typer.echo("\t".join(map(one_line, line.split("\t"))), err=err)
 
 
-def print_frame(frame: pl.DataFrame, title: str = "") -> None:
-    """Print a frame as a table for people."""
-    from rich.table import Table
+def screen_width() -> int | None:
+    """The width of the terminal; None: the output goes elsewhere, where nothing has to fit."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
-    from intrabench.engine.progress.screen import plain_console
+
+def echo_sentences(*sentences: str, hanging: str = "") -> None:
+    """Print sentences in lines as wide as the terminal; those after the first of each begin with `hanging`."""
+    width = screen_width() or _PROSE
+    for sentence in sentences:
+        lines = wrap(one_line(sentence), width, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
+        echo(*(lines or [""]))
+
+
+def print_columns(rows: Sequence[Mapping[str, Any]], *, heading: bool = True, spared: Sequence[str] = ()) -> None:
+    """Print rows in columns of fitting width; on a terminal the last one breaks into lines.
+
+    spared: columns that are left out, the first of them first, if the last one would have too little room.
+    """
+    from intrabench.cli.fitting import cell_len
+
+    lines = [[one_line(str(value)) for value in row.values()] for row in rows]
+    names = list(rows[0]) if rows else []
+    if heading and rows:
+        lines.insert(0, names)
+    width, left = screen_width(), list[str]()
+    while True:
+        shown = [at for at, name in enumerate(names) if name not in left]
+        widths = [max(cell_len(line[at]) for line in lines) for at in shown]
+        before = sum(widths[:-1]) + 2 * len(widths[:-1])
+        if width is None or not widths or width - before >= min(_ROOM, widths[-1]) or len(left) == len(spared):
+            break
+        left.append(spared[len(left)])
+    for line in lines:
+        *first, last = (line[at] for at in shown)
+        start = "".join(text + " " * (2 + room - cell_len(text)) for text, room in zip(first, widths, strict=False))
+        room = None if width is None else max(width - before, _ROOM)
+        parts = wrap(last, room, break_long_words=False, break_on_hyphens=False) if room else [last]
+        echo(*(f"{start if not at else ' ' * before}{part}".rstrip() for at, part in enumerate(parts or [""])))
+    if left:
+        echo_sentences(f"no room at {width} columns for: {', '.join(left)}; --json has everything")
+
+
+def print_frame(
+    frame: pl.DataFrame,
+    title: str = "",
+    notes: Footnotes | None = None,
+    *,
+    keys: Collection[str] | None = None,
+    right: Collection[str] = (),
+    everything: str = "",
+) -> None:
+    """Print a frame as a table for people that fits the terminal, with its footnotes.
+
+    keys: columns that say what a line is; None: those before the counts of sessions, or else before all numbers. right:
+    columns of texts that stand on the right, as numbers do. everything: an option that gives columns for which there is
+    no room.
+    """
+    from intrabench.cli.fitting import SPARED, Column, fitted
     from intrabench.reporting.formats import texts
 
-    table = Table(title=title or None, title_justify="left", header_style="bold")
+    keys = _keys(frame) if keys is None else keys
+    columns = []
     for name in frame.columns:
-        table.add_column(one_line(name), justify="right" if frame[name].dtype.is_numeric() else "left", overflow="fold")
-    for row in zip(*(texts(frame[name].to_list()) for name in frame.columns), strict=True):
+        marks = notes.marks.get(name, []) if notes else []
+        numeric = name in right or frame[name].dtype.is_numeric()
+        shown = _marked(texts(frame[name].to_list()), marks)
+        columns.append(Column(name, one_line(name), shown, _kind(name, keys), right=numeric))
+    width = screen_width()
+    found = fitted(columns, width)
+    if title:
+        echo_sentences(*title.split("\n"))
+    for block in found.blocks:
+        _print_block(block)
+    if found.dropped:
+        names = [name for name in SPARED if name in found.dropped]
+        echo_sentences(f"no room at {width} columns for: {', '.join(names)}" + (f"; {everything}" if everything else ""))
+    if notes:
+        echo_sentences(*notes.lines(), hanging="   ")
+
+
+def _keys(frame: pl.DataFrame) -> list[str]:
+    """The columns before the counts of sessions, or else before the first number."""
+    if "sessions" in frame.columns:
+        return frame.columns[: frame.columns.index("sessions")]
+    numeric = [frame[name].dtype.is_numeric() for name in frame.columns]
+    return frame.columns[: numeric.index(True)] if True in numeric else frame.columns[:1]
+
+
+def _kind(name: str, keys: Collection[str]) -> Literal["key", "whole", "number"]:
+    if name not in keys:
+        return "number"
+    return "whole" if name in ("model", "round", "ml", "case", "target") else "key"
+
+
+def _marked(texts: Sequence[str], marks: Sequence[str]) -> Sequence[str]:
+    """The texts with their marks, below each other."""
+    room = max(map(len, marks), default=0)
+    return [f"{text} {mark:<{room}}" for text, mark in zip(texts, marks, strict=True)] if room else texts
+
+
+def _print_block(columns: Sequence[Column]) -> None:
+    """Print columns as one table, however wide."""
+    from rich.table import Table
+
+    from intrabench.cli.fitting import total
+    from intrabench.engine.progress.screen import plain_console
+
+    table = Table(header_style="bold")
+    lines = []
+    for column in columns:
+        heading, texts = column.lines()
+        table.add_column(heading, no_wrap=True, overflow="ignore")
+        lines.append(texts)
+    for row in zip(*lines, strict=True):
         table.add_row(*row)
-    # a pipe has no width; tables must not be cut there
-    plain_console(width=None if sys.stdout.isatty() else 200).print(table)
+    # a height, too, or rich takes 80 columns for a terminal that it does not know
+    plain_console(width=total(columns), height=100).print(table, crop=False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from intrabench.cli.console import echo
-from intrabench.cli.shared import Cases, Json, Plugins, Quiet, add_plugins, continued, show, show_table
+from intrabench.cli.shared import Cases, Json, Plugins, Quiet, add_plugins, continued, show, show_datasets
 from intrabench.errors import several
 
 if TYPE_CHECKING:
@@ -66,12 +66,12 @@ def data_list(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """List data sets, or the cases and targets of one."""
-    from intrabench.cli.describe import datasets, targets_of
+    from intrabench.cli.describe import targets_of
 
     _use(root)
     add_plugins(plugin)
     if name is None:
-        show_table(datasets(), json)
+        show_datasets(json)
     else:
         show(targets_of(name), json)
 

@@ -23,7 +23,7 @@ from intrabench.cli.report import add_reports
 from intrabench.cli.results import add_results
 from intrabench.cli.run import add_runs
 from intrabench.cli.serve import record, serve
-from intrabench.cli.shared import Json, Plugins, add_plugins, flag, listing, problems, show_names, show_table
+from intrabench.cli.shared import Json, Plugins, add_plugins, flag, listing, problems, show_names, show_datasets
 from intrabench.cli.submit import add_submit
 from intrabench.cli.superpixels import superpixels_app
 from intrabench.cli.weights import weights_app
@@ -93,10 +93,8 @@ def list_(
 ) -> None:
     """List all names of one kind, e.g. models."""
     if what == "datasets":
-        from intrabench.cli.describe import datasets
-
         add_plugins(plugin)
-        show_table(datasets(), json)
+        show_datasets(json)
     else:
         show_names(listing(what, plugin), json)
     if wrong := problems(what):

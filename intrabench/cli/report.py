@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,12 +11,14 @@ import typer
 from intrabench.cli.console import echo
 from intrabench.cli.options import completes
 from intrabench.cli.results import Out, tell_damage
-from intrabench.cli.shared import Plugins, add_plugins, flag
+from intrabench.cli.shared import Json, Plugins, add_plugins, flag, show
+from intrabench.errors import IntraBenchError
 
 if TYPE_CHECKING:
     import polars as pl
 
     from intrabench.reporting.make_table import Table
+    from intrabench.statistics.compare import Comparison
 
 Metric = Annotated[
     str,
@@ -70,7 +72,7 @@ def table(
     add_plugins(plugin)
     folder = results_folder(out)
     found = make_table(folder, **given)
-    _show(found, "csv" if csv else format)
+    show_table(found, "csv" if csv else format)
     echo(*found.left_out, err=True)
     _tell_lacking(folder)
 
@@ -83,17 +85,18 @@ def _tell_lacking(*folders: Path, unread: Sequence[str] = ()) -> None:
     tell_damage(*folders, unread=unread)
 
 
-def _show(table: Table, format: str) -> None:
-    """Print a table, and below it the models that were trained on the data."""
+def show_table(table: Table, format: str = "text", everything: str = "--csv has everything") -> None:
+    """Print a table with its footnotes, and below it the models that were trained on the data."""
     from intrabench.cli.console import print_frame
     from intrabench.reporting.formats import formatted
     from intrabench.reporting.table import readable, seen_in_training
 
     frame = table.frame if format == "csv" else readable(table.frame)
+    notes = table.notes.of(frame.columns)
     if format != "text":
-        echo(*formatted(frame, format).removesuffix("\n").split("\n"))
+        echo(*formatted(frame, format, notes).removesuffix("\n").split("\n"))
         return
-    print_frame(frame, table.heading)
+    print_frame(frame, table.heading, notes, everything=everything)
     for warning in seen_in_training(table.rows):
         echo(warning)
 
@@ -107,25 +110,43 @@ def compare(
     aggregation: How = "protocol",
     failed: Failed = "worst",
     empty: Empty = "worst",
+    csv: Annotated[bool, flag("--csv", help="All digits, as CSV.")] = False,
+    json: Json = False,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Compare two runs, models or prompters on the same targets. Exit code 1: B is significantly worse somewhere."""
-    given = {name: value for name, value in locals().items() if name not in ("out", "plugin")}
+    given = {name: value for name, value in locals().items() if name not in ("out", "plugin", "csv", "json")}
+    from intrabench.reporting.comparison import as_json, long
+    from intrabench.reporting.formats import formatted
     from intrabench.reporting.make_comparison import make_comparison
     from intrabench.statistics.contests import folders_of
     from intrabench.workspace import results_folder
 
+    if csv and json:
+        raise IntraBenchError("--csv and --json are different outputs; give one of them")
     add_plugins(plugin)
     folder = results_folder(out)
-    worse = False
-    for head, found in make_comparison(folder, **given).items():
-        echo(f"== {head}", *found.describe(a, b))
-        if found.worse:
-            echo(f"{b} is worse: the interval of the difference is below 0")
-        worse |= found.worse
+    found = make_comparison(folder, **given)
+    if json:
+        show(as_json(found, a, b), json)
+    elif csv:
+        echo(*formatted(long(found), "csv").removesuffix("\n").split("\n"))
+    else:
+        _show_comparison(found, a, b)
     _tell_lacking(*folders_of(folder, a, b))
-    if worse:
+    if any(one.worse for one in found.values()):
         raise typer.Exit(1)
+
+
+def _show_comparison(found: Mapping[str, Comparison], a: str, b: str) -> None:
+    """Print the tables of a comparison, each definition once, and what to know of single pairs."""
+    from intrabench.cli.console import echo_sentences, print_frame
+    from intrabench.reporting.comparison import RIGHT, definitions, heading, remarks, shown
+
+    echo_sentences(heading(found, a, b))
+    for table in shown(found, a, b):
+        print_frame(table.frame, table.heading, keys=table.keys, right=RIGHT, everything="--csv has everything")
+    echo_sentences(*definitions(found, b), *remarks(found, a, b))
 
 
 def report(

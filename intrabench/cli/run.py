@@ -114,7 +114,7 @@ def run(
     else:
         preset = protocol_of(options.protocol)
         command = f"intrabench table --protocol {preset.id}" if preset.numbers else "intrabench table"
-        play(options, out, quiet, command, partial(_show, preset=preset))
+        play(options, out, quiet, command, partial(_show, preset=preset, command=command))
 
 
 def options_of(given: dict[str, Any], *others: str) -> Options:
@@ -124,19 +124,12 @@ def options_of(given: dict[str, Any], *others: str) -> Options:
     return chosen({name: value for name, value in given.items() if name not in others and value != []})
 
 
-def _show(rows: pl.DataFrame, preset: Protocol) -> None:
-    """Print the table of a run: of what its protocol reports, if that has names for it."""
-    from intrabench.cli.console import print_frame
-    from intrabench.reporting.numbers import numbers_heading, numbers_table
-    from intrabench.reporting.table import Layout, effort_table, readable, seen_in_training
+def _show(rows: pl.DataFrame, preset: Protocol, command: str) -> None:
+    """Print the table of a run; command: shows it again."""
+    from intrabench.cli.report import show_table
+    from intrabench.reporting.make_table import table_of_run
 
-    layout = Layout()
-    if preset.numbers:
-        print_frame(readable(numbers_table(rows, layout, [preset])), numbers_heading(layout, [preset]))
-    else:
-        print_frame(readable(effort_table(rows)), layout.heading())
-    for warning in seen_in_training(rows):
-        echo(warning)
+    show_table(table_of_run(rows, preset), everything=f"`{command} --csv` has everything")
 
 
 def play(options: Options, out: Path | None, quiet: bool, command: str, show: Callable[[pl.DataFrame], None]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from intrabench.cli.console import echo
+from intrabench.cli.console import echo, print_columns
 from intrabench.cli.options import published
 from intrabench.errors import IntraBenchError, Unfinished
 
@@ -111,8 +111,7 @@ def show_names(rows: Sequence[Mapping[str, str]], json: bool) -> None:
     for number, (heading, members) in enumerate(groups.items()):
         if len(groups) > 1:
             echo(*[""] * (number > 0), heading)
-        for row in members:
-            echo(f"{row['name']:<{width}}  {row['summary']}")
+        print_columns([{"name": f"{row['name']:<{width}}", "summary": row["summary"]} for row in members], heading=False)
 
 
 _KINDS = ("", "refinement", "modifier", "preset")
@@ -144,18 +143,20 @@ def _folder(origin: str) -> str:
     return f"From {origin}"
 
 
-def show_table(rows: Sequence[Mapping[str, Any]], json: bool) -> None:
-    """Print rows as JSON, or as columns under their names."""
-    show(rows if json or not rows else [{name: name for name in rows[0]}, *rows], json)
-
-
-def show(rows: Sequence[Mapping[str, Any]], json: bool) -> None:
-    """Print rows as JSON, or in columns of fitting width."""
+def show(
+    rows: Sequence[Mapping[str, Any]], json: bool, *, heading: bool = False, spared: Sequence[str] = ()
+) -> None:
+    """Print rows as JSON, or as `print_columns`."""
     if json:
         import json as writer
 
         echo(*writer.dumps(rows, indent=1).split("\n"))
-        return
-    widths = [max(len(str(value)) for value in column) for column in zip(*(row.values() for row in rows), strict=True)]
-    for row in rows:
-        echo("  ".join(str(value).ljust(width) for value, width in zip(row.values(), widths, strict=True)).rstrip())
+    else:
+        print_columns(rows, heading=heading, spared=spared)
+
+
+def show_datasets(json: bool) -> None:
+    """Print all data sets; what many of them lack is left out first where there is no room."""
+    from intrabench.cli.describe import datasets
+
+    show(datasets(), json, heading=True, spared=("paper", "targets", "cases"))

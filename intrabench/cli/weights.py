@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from intrabench.cli.console import echo
+from intrabench.cli.console import echo, echo_sentences
 from intrabench.cli.shared import Json, Quiet, show
 from intrabench.errors import IntraBenchError
 
@@ -19,7 +19,18 @@ def weights_list(json: Json = False) -> None:
     """List all known weights, and whether they are available locally."""
     from intrabench.models.weights import registry as weights
 
-    show(weights.listing(), json)
+    rows = weights.listing()
+    if not json:
+        rows = [row | {"here": _in_short(row["here"])} for row in rows]
+    show(rows, json, heading=True, spared=("file",))
+    if not json:
+        echo_sentences("`intrabench weights get ID` gets what is not here; --json has the command or the way for each")
+
+
+def _in_short(here: str) -> str:
+    """Whether weights are here or how they get here, in a word or two."""
+    ways = {"intrabench weights get ": "no", "pip ": "by pip"}
+    return next((word for way, word in ways.items() if here.startswith(way)), here.partition(",")[0])
 
 
 NAMES = "Ids of weights or models, e.g. sam_vit_h, sam:size=h or paper:sam."

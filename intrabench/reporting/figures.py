@@ -7,6 +7,7 @@ from contextlib import suppress
 from io import BytesIO
 from math import ceil
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, Literal
 
 import polars as pl
@@ -14,6 +15,7 @@ import polars as pl
 from intrabench.atomic import atomically, writing
 from intrabench.errors import IntraBenchError
 from intrabench.names import one_line
+from intrabench.reporting.footnotes import sentence
 from intrabench.reporting.page.curve_data import curve_data
 from intrabench.reporting.page.lines import with_lines
 from intrabench.reporting.page.strata import SIZES, strata
@@ -21,6 +23,7 @@ from intrabench.reporting.page.tables import EFFORT
 from intrabench.results.current import current
 from intrabench.results.parts import read_rows
 from intrabench.specs import nearest
+from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate
 from intrabench.statistics.ranking import ranking
 from intrabench.statistics.scores import FailurePolicy, scores
@@ -66,7 +69,28 @@ def write_figures(
         with suppress(IntraBenchError):  # no line has all data sets, so there is no ranking
             table = ranking(scored, ["line"], how).table
             drawn["ranking"] = rank_figure(table.to_dicts(), [names[line] for line in table["line"]])
+        note = sentence(adapted(rows, ["line"]), names)
+        for name, figure in drawn.items():
+            _noted(figure, note, beside_legend=bool(figure.legends) and name != "dice_by_size")  # whose legend is above
         return [path for name, figure in drawn.items() for path in _save(figure, folder, name, formats)]
+
+
+def _noted(figure: Any, note: str, *, beside_legend: bool) -> None:
+    """The figure with a sentence in small type at its foot; above the legend, if that is there, too."""
+    if note:
+        letters = int(figure.get_figwidth() * _LETTERS_PER_INCH)
+        lines = wrap(one_line(note), letters, break_on_hyphens=False)
+        if beside_legend:
+            (legend,) = figure.legends
+            legend.set_title("\n".join(lines), {"size": _SMALL})
+            legend.set_alignment("left")
+        else:
+            figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=_SMALL)
+        figure.set_figheight(figure.get_figheight() + 0.13 * len(lines))
+
+
+_SMALL = 6
+_LETTERS_PER_INCH = 22  # of the type of notes, on average
 
 
 def style() -> Any:

@@ -12,6 +12,7 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.names import one_line
+from intrabench.reporting.footnotes import NONE, Footnotes
 from intrabench.specs import nearest
 
 _TEX = {
@@ -25,10 +26,13 @@ _MARKDOWN = re.compile(r"[\\|*<\[\]`~&$]|(?<!\w)_|_(?!\w)")
 """What Markdown would not print; an underscore within a word it does."""
 
 
-def formatted(frame: pl.DataFrame, format: str) -> str:
-    """The frame as `format`, one of `FORMATS`; numbers as `texts` writes them, but CSV keeps all digits."""
+def formatted(frame: pl.DataFrame, format: str, notes: Footnotes = NONE) -> str:
+    """The frame as `format`, one of `FORMATS`; numbers as `texts` writes them, with footnotes below.
+
+    CSV keeps all digits and has no footnotes.
+    """
     check_format(format)
-    return FORMATS[format](frame)
+    return FORMATS[format](frame, notes)
 
 
 def check_format(format: str) -> None:
@@ -53,51 +57,54 @@ def texts(values: list[Any]) -> list[str]:
     return [text(value) for value in values]
 
 
-def _csv(frame: pl.DataFrame) -> str:
+def _csv(frame: pl.DataFrame, _notes: Footnotes) -> str:
     return frame.write_csv()
 
 
-def _markdown(frame: pl.DataFrame) -> str:
-    def escaped(text: str) -> str:
-        return _MARKDOWN.sub(r"\\\g<0>", text)
+def _markdown(frame: pl.DataFrame, notes: Footnotes) -> str:
+    def escaped(text: str, mark: str = "") -> str:
+        return _MARKDOWN.sub(r"\\\g<0>", text) + (f"<sup>{mark}</sup>" if mark else "")
 
     rule = ["---:" if numeric else "---" for numeric in _numeric(frame)]
-    lines = [
-        [escaped(name) for name in _heads(frame)],
-        rule,
-        *([escaped(text) for text in line] for line in _lines(frame)),
-    ]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+    lines = [[escaped(name) for name in _heads(frame)], rule]
+    lines += [[escaped(*cell) for cell in line] for line in _lines(frame, notes)]
+    below = [f"\n<sup>{mark}</sup> {escaped(one_line(text))}" for mark, text in notes.texts.items()]
+    return "\n".join([*(f"| {' | '.join(line)} |" for line in lines), *below]) + "\n"
 
 
-def _latex(frame: pl.DataFrame) -> str:
-    def escaped(text: str) -> str:
-        return "".join(_TEX.get(letter, letter) for letter in text)
+def _latex(frame: pl.DataFrame, notes: Footnotes) -> str:
+    def escaped(text: str, mark: str = "") -> str:
+        letters = "".join(_TEX.get(letter, letter) for letter in text)
+        return letters + (rf"\textsuperscript{{{mark}}}" if mark else "")
 
     def line(cells: list[str]) -> str:
-        return " & ".join(escaped(cell) for cell in cells) + r" \\"
+        return " & ".join(cells) + r" \\"
 
     kinds = "".join("r" if numeric else "l" for numeric in _numeric(frame))
-    body = [line(cells) for cells in _lines(frame)]
-    parts = [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", line(_heads(frame)), r"\midrule", *body, r"\bottomrule"]
-    return "\n".join([*parts, r"\end{tabular}"]) + "\n"
+    body = [line([escaped(*cell) for cell in cells]) for cells in _lines(frame, notes)]
+    head = line([escaped(name) for name in _heads(frame)])
+    parts = [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
+    below = (rf"\textsuperscript{{{mark}}}~{escaped(one_line(text))}" for mark, text in notes.texts.items())
+    return "\n".join([*parts, *(rf"\par{{\footnotesize {text}\par}}" for text in below)]) + "\n"
 
 
-def _html(frame: pl.DataFrame) -> str:
+def _html(frame: pl.DataFrame, notes: Footnotes) -> str:
+    def escaped(text: str, mark: str = "") -> str:
+        return html.escape(text) + (f"<sup>{mark}</sup>" if mark else "")
+
     kinds = [' class="number"' if numeric else "" for numeric in _numeric(frame)]
     head = "".join(
         f'<th scope="col"{kind}>{html.escape(name)}</th>' for name, kind in zip(_heads(frame), kinds, strict=True)
     )
     body = "\n".join(
-        "<tr>"
-        + "".join(f"<td{kind}>{html.escape(cell)}</td>" for cell, kind in zip(line, kinds, strict=True))
-        + "</tr>"
-        for line in _lines(frame)
+        "<tr>" + "".join(f"<td{kind}>{escaped(*cell)}</td>" for cell, kind in zip(line, kinds, strict=True)) + "</tr>"
+        for line in _lines(frame, notes)
     )
-    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n"
+    below = "".join(f"<p><sup>{mark}</sup> {escaped(one_line(text))}</p>\n" for mark, text in notes.texts.items())
+    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n{below}"
 
 
-FORMATS: Mapping[str, Callable[[pl.DataFrame], str]] = {
+FORMATS: Mapping[str, Callable[[pl.DataFrame, Footnotes], str]] = {
     "csv": _csv,
     "markdown": _markdown,
     "latex": _latex,
@@ -113,6 +120,10 @@ def _heads(frame: pl.DataFrame) -> list[str]:
     return [one_line(name) for name in frame.columns]
 
 
-def _lines(frame: pl.DataFrame) -> list[list[str]]:
-    columns = [texts(frame[name].to_list()) for name in frame.columns]
+def _lines(frame: pl.DataFrame, notes: Footnotes) -> list[list[tuple[str, str]]]:
+    """The text and the mark of each cell."""
+    none = [""] * frame.height
+    columns = [
+        zip(texts(frame[name].to_list()), notes.marks.get(name, none), strict=True) for name in frame.columns
+    ]
     return [list(line) for line in zip(*columns, strict=True)]

@@ -23,5 +23,6 @@ def make_comparison(
     found = {}
     for contest in contests(folder, a, b):
         comparison = compare(contest.a, contest.b, settings)
-        found[contest.head] = replace(comparison, warnings=(*comparison.warnings, *contest.left_out))
+        others = (*filter(None, [contest.unlike]), *contest.left_out)
+        found[contest.head] = replace(comparison, warnings=(*comparison.warnings, *others), shared=contest.shared)
     return found

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
 
 from intrabench.errors import IntraBenchError
+from intrabench.protocols import Protocol
 from intrabench.reporting.annotated import annotated_table
 from intrabench.reporting.click_tables import ClickTable, click_table
-from intrabench.reporting.numbers import numbers_heading, numbers_table, reporting
+from intrabench.reporting.footnotes import Footnotes, Place, footnotes, with_words
+from intrabench.reporting.numbers import numbers_heading, numbers_places, numbers_table, reporting
 from intrabench.reporting.table import (
     Layout,
     effort_table,
     layout_of,
+    places,
     protocols_of,
+    reference_places,
     referenced,
+    round_places,
     round_table,
     stored_rows,
 )
@@ -28,12 +33,31 @@ from intrabench.statistics.superpixels import prompted
 
 @dataclass(frozen=True)
 class Table:
-    """A table, how its numbers came about, the rows that it is made from, and what of them is left out and why."""
+    """A table, how its numbers came about, the rows that it is made from, and what of them is left out and why.
+
+    notes: which of its numbers come from prompts that were converted, or are missing because they were refused.
+    """
 
     frame: pl.DataFrame
     heading: str
     rows: pl.DataFrame
     left_out: Sequence[str] = ()
+    notes: Footnotes = field(default_factory=Footnotes)
+
+
+def table_of_run(rows: pl.DataFrame, preset: Protocol) -> Table:
+    """The table at the end of a run: of what its protocol reports, if that has names for it."""
+    layout = Layout()
+    if preset.numbers:
+        frame, heading = numbers_table(rows, layout, [preset]), numbers_heading(layout, [preset])
+        return _noted(frame, heading, rows, (), numbers_places(rows, layout, [preset]))
+    return _noted(effort_table(rows), layout.heading(), rows, (), places(rows))
+
+
+def _noted(
+    frame: pl.DataFrame, heading: str, rows: pl.DataFrame, left_out: Sequence[str], noted: Sequence[Place]
+) -> Table:
+    return Table(with_words(frame, noted), heading, rows, left_out, footnotes(frame, noted))
 
 
 def make_table(
@@ -74,19 +98,22 @@ def make_table(
         ignored |= {"--round": round is not None and not clicks.rounds}
         _refuse(clicks.option if groups or users else f"--reference of {paper}", ignored)
         frame, heading, others = _click_table(rows, layout, clicks, published)
-        left_out = [*left_out, *others]
+        left_out, noted = [*left_out, *others], clicks.places(rows, layout.round)
     elif presets and not (reference or per_round or interval or counts or columns != "dataset"):
         _refuse(f"--protocol {protocol} without --metric", {"--aggregation": aggregation != "protocol"})
         frame, heading = numbers_table(rows, layout, presets), numbers_heading(layout, presets)
+        noted = numbers_places(rows, layout, presets)
     elif reference:
         frame, others = referenced(rows, layout, reference)
-        left_out = [*left_out, *others]
+        left_out, noted = [*left_out, *others], reference_places(rows, frame)
     elif interval or counts:
         frame = annotated_table(rows, layout, interval=interval, counts=counts)
         heading += f"; 95 % intervals over patients, [-] for fewer than {FEW}" if interval else ""
+        noted = places(rows, layout)
     else:
         frame = round_table(rows, layout) if per_round else effort_table(rows, layout)
-    return Table(frame, heading, rows, left_out)
+        noted = round_places(rows, layout) if per_round else places(rows, layout)
+    return _noted(frame, heading, rows, left_out, noted)
 
 
 def _click_table(

@@ -8,7 +8,9 @@ from dataclasses import replace
 import polars as pl
 
 from intrabench.protocols import PROTOCOLS, Protocol
+from intrabench.reporting.footnotes import Place
 from intrabench.reporting.table import EFFORT, Layout, check_columns
+from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import AGGREGATIONS, aggregate
 from intrabench.statistics.measures import described, measured, summary
 
@@ -24,10 +26,21 @@ def numbers_table(rows: pl.DataFrame, layout: Layout, presets: Sequence[Protocol
 
     Values are means over the targets of a case, then over cases. Effort is the mean over sessions that did not fail.
     """
-    layout = replace(layout, by=("protocol", *layout.by, "dataset"))
+    layout = _by_dataset(layout)
     check_columns(rows, layout.by)
     tables = [_of_protocol(rows.filter(pl.col("protocol") == one.id), layout, one) for one in presets]
     return pl.concat(tables, how="diagonal").sort(layout.by)
+
+
+def numbers_places(rows: pl.DataFrame, layout: Layout, presets: Sequence[Protocol]) -> list[Place]:
+    """What is to be noted at these numbers."""
+    keys = _by_dataset(layout).by
+    heads = list(dict.fromkeys(head for one in presets for head, _ in one.numbers))
+    return [Place(adapted(rows, keys, layout.round), keys, heads)]
+
+
+def _by_dataset(layout: Layout) -> Layout:
+    return replace(layout, by=("protocol", *layout.by, "dataset"))
 
 
 def numbers_heading(layout: Layout, presets: Sequence[Protocol]) -> str:

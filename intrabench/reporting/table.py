@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from polars.selectors import by_name
 
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import row_names
+from intrabench.reporting.footnotes import WORDS, Place
 from intrabench.reporting.reference import beside
 from intrabench.results import labels
 from intrabench.results.current import IDENTITY, MODEL, PROTOCOL, VERSIONS, current
 from intrabench.results.many import only
 from intrabench.results.schema import SCHEMA
 from intrabench.specs import nearest
+from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import AGGREGATIONS, COUNTS, Aggregation, aggregate, aggregation
 from intrabench.statistics.matched import MATCHED, matched_scores
 from intrabench.statistics.measures import described, measured, scored_by, summary
-from intrabench.statistics.scores import UNIT, FailurePolicy, scores
+from intrabench.statistics.scores import UNIT, FailurePolicy, metric, scores
 from intrabench.statistics.soundness import check_mixable, some_rows
 
 PRINTED = pl.struct("protocol", "prompter").map_elements(
@@ -33,10 +36,11 @@ EFFORT = ("interactions", "dof", "seconds_human")
 READ = (
     *(*IDENTITY, *VERSIONS.values(), *UNIT, "patient", "session", "round", "written_at"),
     *("status", "dice", *EFFORT, "encode_s", "segment_s", "seen_in_training"),
+    *("adapted", "error"),
 )
-"""Columns that `effort_table` and `seen_in_training` read if no layout is given."""
+"""Columns that `effort_table`, its `places` and `seen_in_training` read if no layout is given."""
 
-_TAKEN = {*SCHEMA, *COUNTS, "sessions", "failed", "not_applicable", "average", "human s", "n/a"}
+_TAKEN = {*SCHEMA, *COUNTS, *WORDS, "sessions", "failed", "not_applicable", "average", "human s", "n/a"}
 """Columns that tables have besides those of data sets, labels, ..."""
 
 
@@ -97,6 +101,19 @@ def referenced(rows: pl.DataFrame, layout: Layout, name: str) -> tuple[pl.DataFr
     return beside(pl.concat(found), name)
 
 
+def reference_places(rows: pl.DataFrame, table: pl.DataFrame) -> list[Place]:
+    """What is to be noted at our numbers in `referenced`'s table."""
+    named = rows.with_columns(labels.MODEL, row=PRINTED)
+    return [
+        Place(
+            adapted(named, ["row", "model", "dataset"], number).with_columns(round=pl.lit(number, pl.Int64)),
+            ["row", "model", "dataset", "round"],
+            ["ours"],
+        )
+        for number in table["round"].unique().sort()
+    ]
+
+
 def effort_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFrame:
     """One line per combination of `layout.by`, one column per value of `layout.columns` (data sets), and `average`.
 
@@ -125,21 +142,61 @@ def effort_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFra
     return wide.drop("_line").sort(keys)
 
 
+def places(rows: pl.DataFrame, layout: Layout | None = None) -> list[Place]:
+    """What is to be noted at the numbers of `effort_table`."""
+    layout = _apart(rows, layout or Layout())
+    keys, column = list(layout.by), column_of(layout)
+    rows = rows.with_columns(_labels(layout.columns))
+    told = adapted(rows, [*keys, layout.columns], layout.round, column)
+    if told.is_empty():
+        return []
+    found = [
+        Place(told.filter(pl.col(layout.columns).eq_missing(value)), keys, [heading])
+        for value, heading in headings(rows, layout.columns).items()
+    ]
+    return [*found, Place(adapted(rows, keys, layout.round, column), keys, ["average"], again=True)]
+
+
+def round_places(rows: pl.DataFrame, layout: Layout | None = None) -> list[Place]:
+    """The same at the numbers of `round_table`; footnotes count what happened up to the last round of a line."""
+    layout = _apart(rows, layout or Layout())
+    ends, top = _ends(rows, layout)
+    found = []
+    for number in range(top + 1):
+        last = ends.filter(pl.min_horizontal("_end", pl.lit(top)) == number).select(layout.by)
+        for one in places(rows, replace(layout, round=number)):
+            told = one.told.with_columns(round=pl.lit(number))
+            for how, again in (("semi", one.again), ("anti", True)):
+                part = told.join(last, on=list(layout.by), how=how, nulls_equal=True)  # type: ignore[arg-type]
+                found.append(replace(one, told=part, on=[*one.on, "round"], again=again))
+    return found
+
+
+def _ends(rows: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, int]:
+    """The last round of each line, ``_end``, and the last round that the layout wants of any."""
+    top = int(rows["round"].max() or 0)  # type: ignore[arg-type]
+    ends = rows.group_by(list(layout.by)).agg(pl.col("round").max().alias("_end"))
+    return ends, top if layout.round is None else min(top, layout.round)
+
+
+def column_of(layout: Layout) -> str:
+    """The column of the metric that decides which session of a target counts."""
+    return metric(scored_by(layout.metric)).column
+
+
 def round_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFrame:
     """The lines of `effort_table` after every round that was played, up to its round, with a column `round`."""
     layout = _apart(rows, layout or Layout())
-    last = layout.round
     keys = list(layout.by)
     check_columns(rows, keys)
-    ends = rows.group_by(keys).agg(pl.col("round").max().alias("_end"))
-    top = int(rows["round"].max() or 0)  # type: ignore[arg-type]
+    ends, top = _ends(rows, layout)
     tables = []
-    for number in range((top if last is None else min(top, last)) + 1):
+    for number in range(top + 1):
         played = rows.join(ends.filter(pl.col("_end") >= number), on=keys, how="semi", nulls_equal=True)
         table = effort_table(played, replace(layout, round=number))
         tables.append(table.insert_column(table.columns.index("sessions"), pl.lit(number).alias("round")))
     if not tables:
-        raise IntraBenchError(f"there are no rows up to round {last}; give --round 0 or more")
+        raise IntraBenchError(f"there are no rows up to round {layout.round}; give --round 0 or more")
     return pl.concat(tables, how="diagonal_relaxed").sort([*keys, "round"])
 
 
@@ -227,7 +284,7 @@ def readable(frame: pl.DataFrame) -> pl.DataFrame:
     dropped += [name for name in ("failed", "not_applicable") if name in frame and frame[name].sum() == 0]
     dropped += [name for name in ("nsr", "dhh_merged") if name in frame and frame[name].is_null().all()]
     dropped += ["dhh_merged"] if "dhh_merged" in frame and frame["dhh"].equals(frame["dhh_merged"]) else []
-    dropped += ["dof"] if "dof" in frame else []
+    dropped += [name for name in ("dof", *WORDS) if name in frame]
     if "seconds_human" in frame and frame.width - frame.columns.index("seconds_human") <= 3:
         dropped.append("average")  # of a single data set
     if {"protocol", "prompter"} <= set(frame.columns):
@@ -246,21 +303,24 @@ def seen_in_training(rows: pl.DataFrame) -> list[str]:
 
 def _pivot(found: pl.DataFrame, layout: Layout, scored: pl.DataFrame) -> pl.DataFrame:
     """One column per value of `layout.columns`, and their average if none is missing."""
-    heads = [value for value in scored[layout.columns].unique().sort().to_list() if value not in ("", None)]
-    names = _headings(list(map(str, heads)), layout.columns)
-    values = [pl.col("value").filter(pl.col(layout.columns) == head).first() for head in heads]
-    wide = found.group_by(list(layout.by)).agg(one.alias(name) for one, name in zip(values, names, strict=True))
-    columns = [by_name(name) for name in names]  # pl.col would take "*" and "^...$" for patterns
+    names = headings(scored, layout.columns)
+    values = {name: pl.col("value").filter(pl.col(layout.columns) == head).first() for head, name in names.items()}
+    wide = found.group_by(list(layout.by)).agg(value.alias(name) for name, value in values.items())
+    columns = [by_name(name) for name in values]  # pl.col would take "*" and "^...$" for patterns
     complete = pl.all_horizontal(column.is_not_null() for column in columns)
     return wide.with_columns(average=pl.when(complete).then(pl.mean_horizontal(columns)))
 
 
-def _headings(names: Sequence[str], what: str) -> list[str]:
-    """The names as columns; one that another column of tables has, such as ``average``, says what it is a name of."""
-    found = []
-    for name in names:
+def headings(rows: pl.DataFrame, what: str) -> dict[Any, str]:
+    """The columns that the values of a column become.
+
+    A value that another column of tables has, such as ``average``, says what it is a name of.
+    """
+    values = [value for value in rows[what].unique().sort().to_list() if value not in ("", None)]
+    names, found = list(map(str, values)), {}
+    for value, name in zip(values, names, strict=True):
         heading = name
         while heading in _TAKEN or (heading != name and heading in names):
             heading = f"{what} {heading}"
-        found.append(heading)
+        found[value] = heading
     return found

@@ -11,6 +11,7 @@ import polars.selectors as cs
 from intrabench.errors import IntraBenchError
 from intrabench.results.current import IDENTITY
 from intrabench.specs import parse, quoted, split
+from intrabench.statistics.adapted import adapted
 from intrabench.statistics.measures import described, measured
 from intrabench.statistics.robustness import Robustness, auc_robustness, noc_robustness, nof_robustness
 from intrabench.statistics.scores import FailurePolicy
@@ -102,6 +103,13 @@ def _families(values: pl.DataFrame, found: dict[str, Clicks]) -> list[tuple[tupl
         for key, one in mine.partition_by(*LINE, "dataset", as_dict=True).items():
             families.append(((*key[:-1], clicks, key[-1]), one))
     return families
+
+
+def groups_adapted(rows: pl.DataFrame, round: int | None = None) -> pl.DataFrame:
+    """`adapted` of the lines of `group_table`, by what makes them: of all groups, without the baseline."""
+    of = {name: found.clicks for name in rows["prompter"].unique() if (found := clicks_of(name))}
+    clicks = pl.col("prompter").replace_strict(of, default=None, return_dtype=pl.String)
+    return adapted(rows.with_columns(clicks=clicks).drop_nulls("clicks"), [*LINE, "clicks", "dataset"], round)
 
 
 def _spec(name: str, given: dict[str, str]) -> str:

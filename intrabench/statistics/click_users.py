@@ -9,6 +9,7 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.specs import parse, split
+from intrabench.statistics.adapted import adapted
 from intrabench.statistics.click_groups import LINE
 from intrabench.statistics.measures import described, measured
 from intrabench.statistics.robustness import UserNoise, user_noise
@@ -51,6 +52,14 @@ def user_table(rows: pl.DataFrame, metric: str = "dice", policy: FailurePolicy |
     table = pl.DataFrame(lines, schema=schema, orient="row")
     real_first = pl.col("clicks") != REAL
     return table.sort(*LINE, "users", "dataset", real_first, "clicks").fill_nan(None)
+
+
+def users_adapted(rows: pl.DataFrame) -> pl.DataFrame:
+    """`adapted` of the first clicks in the lines of `user_table`, by ``clicks`` besides `LINE` and data set."""
+    kinds = {name: _kind(name) for name in rows["prompter"].unique()}
+    of = {name: REAL if kind == "recorded" else name for name, kind in kinds.items() if kind}
+    clicks = pl.col("prompter").replace_strict(of, default=None, return_dtype=pl.String)
+    return adapted(rows.with_columns(clicks=clicks).drop_nulls("clicks"), [*LINE, "dataset", "clicks"], 0)
 
 
 def _lines(clicks: str, scored: pl.DataFrame) -> Iterator[tuple[tuple[str, ...], tuple[object, ...]]]:

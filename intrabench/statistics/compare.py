@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import polars as pl
 
 from intrabench.errors import IntraBenchError, several
 from intrabench.metrics.base import merit
 from intrabench.results.parts import with_patients
+from intrabench.statistics.adapted import adapted, shares
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
-from intrabench.statistics.measures import best, described, measured
+from intrabench.statistics.measures import best, measured, scored_by
 from intrabench.statistics.resample import AVERAGE, DRAWS, FEW, intervals
-from intrabench.statistics.scores import UNIT, FailurePolicy
+from intrabench.statistics.scores import UNIT, FailurePolicy, metric
 from intrabench.statistics.significance import holm, per_patient, signed_rank
 
 SIZES = ("small", "medium", "large")
@@ -46,10 +46,12 @@ class Comparison:
     `units`, `wins`, `ties` and `losses` of B among them, and `superiority`, the share of wins plus half the ties;
     `infinite` of the units, with such a value on either side, enter those counts but no mean (HD95 of failures; two
     are a tie); `rank_biserial` (-1 to 1) and `p` of the signed ranks of per-patient differences, `p_holm` corrected
-    over data sets.
+    over data sets. Those of `AVERAGE` are of the patients of all data sets together, and are not corrected.
     sizes: a row per third of the targets by volume, `from_ml` to `to_ml`; all targets have equal weight.
     extremes: the targets that differ most, mean over seeds, the best for B first.
-    only_a, only_b: units with a value on one side only; they are not compared.
+    only_a, only_b: units with a value on one side only; they are not compared. shared: what the two lines have in
+    common, by column. adapted: of A and of B, which prompts were converted or refused, and in how many sessions; empty
+    if that is the same.
     """
 
     settings: Settings
@@ -59,29 +61,14 @@ class Comparison:
     only_a: int
     only_b: int
     warnings: tuple[str, ...]
+    shared: Mapping[str, str] = field(default_factory=dict)
+    adapted: tuple[str, str] = ("", "")
 
     @property
     def worse(self) -> bool:
         """Whether B is significantly worse: the average's interval lies below 0; of too few patients there is none."""
         high = self.datasets.filter(pl.col("dataset") == AVERAGE)["high"]
         return any(value is not None and value < 0 for value in high)
-
-    def describe(self, a: str = "A", b: str = "B") -> list[str]:
-        """The result as lines for a terminal, the effect first."""
-        settings = self.settings
-        what = described(settings.metric) + (", its distance from 0," if best(settings.metric) == "zero" else "")
-        lines = [f"{what} of {b} minus {a}, positive if {b} is better; {settings.how.description}"]
-        shown = self.datasets.sort(pl.col("dataset") != AVERAGE, maintain_order=True)
-        shown = shown if shown.height > 2 else shown.tail(1)  # a single data set needs no average
-        lines += [f"  {row['dataset']}: {_told(row)}" for row in shown.iter_rows(named=True)]
-        for row in self.sizes.iter_rows(named=True):
-            lines.append(f"  {row['size']} ({row['from_ml']:.3g} to {row['to_ml']:.3g} ml): {_told(row)}")
-        for row in self.extremes.iter_rows(named=True):
-            who = f"{row['dataset']} {row['case']} {row['target']}"
-            lines.append(f"  {who}: {row['difference']:+.3f} ({row['a']:.3f} to {row['b']:.3f})")
-        if self.only_a or self.only_b:
-            lines.append(f"not compared: {self.only_a} only in {a}, {self.only_b} only in {b}")
-        return lines + list(self.warnings)
 
 
 def compare(a: pl.DataFrame, b: pl.DataFrame, settings: Settings | None = None) -> Comparison:
@@ -96,10 +83,12 @@ def compare(a: pl.DataFrame, b: pl.DataFrame, settings: Settings | None = None) 
     if units.is_empty():
         raise IntraBenchError("the two lines have no target and seed in common; run both on the same data and seeds")
     datasets = _per_dataset(units, settings)
-    warnings = [
-        f"{row['dataset']}: {several(row['patients'], 'patient')}; too few for a conclusion"
-        for row in datasets.filter(pl.col("patients") < FEW, pl.col("dataset") != AVERAGE).iter_rows(named=True)
-    ]
+    few = datasets.filter(pl.col("patients") < FEW, pl.col("dataset") != AVERAGE).select("dataset", "patients")
+    warnings = [f"{name}: {several(patients, 'patient')}; too few for a conclusion" for name, patients in few.iter_rows()]
+    done = tuple(_adapted(side, units, settings) for side in (a, b))
+    if different := done[0] != done[1]:
+        told = "; ".join(f"{side}: {text or 'none'}" for side, text in zip("AB", done, strict=True))
+        warnings.insert(0, f"prompts of the two were adapted differently: {told}")
     return Comparison(
         settings,
         datasets,
@@ -108,7 +97,16 @@ def compare(a: pl.DataFrame, b: pl.DataFrame, settings: Settings | None = None) 
         len(values_a) - len(units),
         len(values_b) - len(units),
         tuple(warnings),
+        adapted=(done[0], done[1]) if different else ("", ""),
     )
+
+
+def _adapted(rows: pl.DataFrame, units: pl.DataFrame, settings: Settings) -> str:
+    """What was done to prompts in the sessions that are compared, and in how many of them."""
+    compared = rows.join(units.select(UNIT), on=UNIT, how="semi", nulls_equal=True).with_columns(_side=0)
+    column = metric(scored_by(settings.metric)).column
+    found = adapted(compared, ["_side"], settings.round, column).sort("note")
+    return ", ".join(f"{one['note']} in {shares([one['sessions'] / one['of']])}" for one in found.iter_rows(named=True))
 
 
 def _values(rows: pl.DataFrame, side: str, settings: Settings) -> pl.DataFrame:
@@ -152,8 +150,13 @@ def _per_dataset(units: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     patients = per_patient(units, name="difference").with_columns(pl.col("difference").fill_nan(0))
     parts = patients.sort("dataset", "patient").partition_by("dataset", as_dict=True)
     tests = [(name, *signed_rank(one["difference"])) for (name,), one in parts.items()]
-    tested = pl.DataFrame(tests, schema=["dataset", "rank_biserial", "p"], orient="row")
-    tested = tested.with_columns(pl.Series("p_holm", holm(tested["p"])))
+    corrected = holm([p for *_, p in tests])
+    together = signed_rank(patients.sort("dataset", "patient")["difference"])
+    tested = pl.DataFrame(
+        [*((*one, p) for one, p in zip(tests, corrected, strict=True)), (AVERAGE, *together, together[1])],
+        schema=["dataset", "rank_biserial", "p", "p_holm"],
+        orient="row",
+    )
     joined = effect.join(counts, on="dataset", how="left", maintain_order="left")
     return joined.join(tested, on="dataset", how="left", maintain_order="left").rename({"value": "difference"})
 
@@ -194,13 +197,3 @@ def _counts(units: pl.DataFrame, by: str, tie: float) -> pl.DataFrame:
         pl.col("value").is_null().sum().alias("infinite"),
     )
     return counts.with_columns(superiority=(pl.col("wins") + pl.col("ties") / 2) / pl.col("units"))
-
-
-def _told(row: Mapping[str, Any]) -> str:
-    """The effect and the counts of a row, and its test if there is one."""
-    within = "" if row["low"] is None else f" [{row['low']:+.3f}, {row['high']:+.3f}]"
-    effect = "no mean" if row["difference"] is None else f"{row['difference']:+.3f}{within}"
-    text = f"{effect}, better in {row['wins']}, worse in {row['losses']} of {row['units']}"
-    text += f" (superiority {row['superiority']:.2f})"
-    text += f", {row['infinite']} infinite" if row["infinite"] else ""
-    return text if row.get("p_holm") is None else f"{text}, p {row['p_holm']:.2g}"

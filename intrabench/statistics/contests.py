@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -17,12 +19,23 @@ from intrabench.statistics.soundness import check_mixable, some_rows
 
 @dataclass(frozen=True)
 class Contest:
-    """Two lines to be compared; `head` says what they have in common, `left_out` which older sessions do not count."""
+    """Two lines to be compared.
 
-    head: str
+    shared: what the two have in common, by column: the prompter or the model, and what else tells contests apart.
+    left_out: which older sessions do not count. unlike: that the two sides have other weights, although their names
+    do not say so.
+    """
+
+    shared: Mapping[str, str]
     a: pl.DataFrame
     b: pl.DataFrame
     left_out: tuple[str, ...] = ()
+    unlike: str = ""
+
+    @property
+    def head(self) -> str:
+        """`shared` in words."""
+        return ", ".join(self.shared.values())
 
 
 def contests(folder: Path, a: str, b: str) -> list[Contest]:
@@ -48,7 +61,11 @@ def contests(folder: Path, a: str, b: str) -> list[Contest]:
             name for name in IDENTITY if name not in (MODEL if column == "model" else ("prompter", "weights"))
         )
         sides = [rows.filter(pl.col(column) == one) for one in (a, b)]
-    found = [replace(one, left_out=tuple(left_out)) for one in _pairs(sides, shared)]
+    pairs = _pairs(sides, shared)
+    if not pairs and "weights_sha256" not in shared and "model" in shared:  # other weights of the user's are other names
+        pairs = _pairs([side.with_columns(model=pl.col("_model")) for side in sides], shared)
+    told = (*left_out, *_inapplicable((a, b), sides, shared))
+    found = [replace(one, left_out=told) for one in pairs]
     if not found:
         raise IntraBenchError(f"{a} and {b} have no line in common; run both with the same prompters and models")
     return found
@@ -62,7 +79,7 @@ def folders_of(folder: Path, a: str, b: str) -> list[Path]:
 def _read(folder: Path) -> tuple[pl.DataFrame, list[str]]:
     """The rows that count, with models as people call them, and what is left out."""
     rows, left_out = current(some_rows(folder))
-    return rows.with_columns(labels.MODEL), left_out
+    return rows.with_columns(labels.MODEL, _model="model"), left_out
 
 
 def _pairs(sides: Sequence[pl.DataFrame], shared: Sequence[str]) -> list[Contest]:
@@ -70,15 +87,40 @@ def _pairs(sides: Sequence[pl.DataFrame], shared: Sequence[str]) -> list[Contest
     groups = [side.partition_by(list(shared), as_dict=True) for side in played]
     common = sorted((key for key in groups[0] if key in groups[1]), key=str)
     main = "prompter" if "prompter" in shared else "model"
+
+    def named(key: tuple[Any, ...]) -> dict[str, str]:
+        return {name: "" if value is None else str(value) for name, value in zip(shared, key, strict=True)}
+
     varied = [name for at, name in enumerate(shared) if len({key[at] for key in common}) > 1 or name == main]
-    return [
-        Contest(
-            ", ".join(str(value) for name, value in zip(shared, key, strict=True) if name in varied and value != ""),
-            groups[0][key],
-            groups[1][key],
-        )
-        for key in common
-    ]
+    models = Counter(model for model, _ in {(one.get("model"), one.get("weights_sha256")) for one in map(named, common)})
+    found = []
+    for key in common:
+        known = named(key)
+        head = {name: known[name] for name in varied if known[name] and name != "weights_sha256"}
+        if models[known.get("model")] > 1 and known.get("weights_sha256"):  # its name alone does not tell them apart
+            head["weights"] = known["weights_sha256"][:8]
+        a, b = (group[key] for group in groups)
+        found.append(Contest(head, a, b, unlike=_unlike(a, b) if {"prompter", "model"} <= set(shared) else ""))
+    return found
+
+
+def _inapplicable(names: Sequence[str], sides: Sequence[pl.DataFrame], shared: Sequence[str]) -> list[str]:
+    """A sentence for each line of which one side takes no prompt."""
+    main = "prompter" if "prompter" in shared else "model"
+    lines = []
+    for name, side, other in zip(names, sides, reversed(sides), strict=True):
+        both = side.join(other, on=list(shared), how="semi", nulls_equal=True)
+        for (head,), line in both.group_by(main, maintain_order=True):
+            if line["status"].eq("not_applicable").all():
+                reason = line["error"].drop_nulls().unique(maintain_order=True).first() or "it does not take the prompts"
+                lines.append(f"not compared: {head}, not applicable to {name}: {reason}")
+    return sorted(lines)
+
+
+def _unlike(a: pl.DataFrame, b: pl.DataFrame) -> str:
+    """That one model has other weights in the two runs."""
+    one, other = (", ".join(sorted(hash[:8] for hash in side["weights_sha256"].unique() if hash)) for side in (a, b))
+    return "" if one == other else f"the weights are not the same: {one or 'none'} in A, {other or 'none'} in B"
 
 
 def _is_results(place: str) -> bool:

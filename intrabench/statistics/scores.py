@@ -78,6 +78,12 @@ MACHINE = pl.col("encode_s").fill_null(0) + pl.col("segment_s").fill_null(0)
 """Machine time of a row in seconds."""
 
 
+def played(rows: pl.DataFrame, round: int | None = None, column: str = "dice") -> pl.DataFrame:
+    """The rows up to `round` of each target's newest session, of those with `column` if there are any."""
+    rows = rows if round is None else rows.filter(pl.col("round") <= round)
+    return rows if rows.is_empty() else newest_plays(rows, ALWAYS[0] if column == MachineTime.column else column)
+
+
 def states(rows: pl.DataFrame, round: int | None = None, column: str = "dice") -> pl.DataFrame:
     """The last row of every session up to `round`, so that an early stop is carried forward, with `machine_s` so far.
 
@@ -86,12 +92,10 @@ def states(rows: pl.DataFrame, round: int | None = None, column: str = "dice") -
     Raises:
         IntraBenchError: there are no rows.
     """
-    if round is not None:
-        rows = rows.filter(pl.col("round") <= round)
+    rows = played(rows, round, column)
     if rows.is_empty():
         until = "" if round is None else f" up to round {round}; give --round 0 or more"
         raise IntraBenchError(f"there are no rows{until}")
-    rows = newest_plays(rows, ALWAYS[0] if column == MachineTime.column else column)
     if different(rows, ["session"]) == len(rows):  # sessions of one round
         last = rows.with_columns(machine_s=MACHINE)
     else:

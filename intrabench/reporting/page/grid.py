@@ -13,13 +13,14 @@ from typing import Any
 class Cell:
     """A text, its sort key (None comes last), its interval, a mark after it, and a strip to draw.
 
-    strip: the lower end, the middle and the upper end of an interval in percent of the width.
+    mark: that the model was trained on the data. note: letters of footnotes on adapted prompts. strip: the lower end, the middle and the upper end of an interval in percent of the width.
     """
 
     text: str
     value: float | str | None = None
     interval: str = ""
     mark: str = ""
+    note: str = ""
     strip: tuple[float, float, float] | None = None
 
     @property
@@ -50,11 +51,11 @@ def word(text: Any) -> Cell:
     return Cell(str(text or ""), str(text or ""))
 
 
-def number(value: float | None, digits: int = 0, interval: str = "", mark: str = "") -> Cell:
+def number(value: float | None, digits: int = 0, interval: str = "", mark: str = "", note: str = "") -> Cell:
     """A cell of a number; a dash for none."""
     if value is None or math.isnan(value):
-        return Cell("–")
-    return Cell(digits_of(value, digits), value, interval, mark)
+        return Cell("–", note=note)
+    return Cell(digits_of(value, digits), value, interval, mark, note)
 
 
 def digits_of(value: float, digits: int) -> str:

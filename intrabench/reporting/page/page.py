@@ -17,6 +17,7 @@ from intrabench.datasets.base import Dataset
 from intrabench.errors import IntraBenchError
 from intrabench.names import one_line
 from intrabench.reporting.figures import as_svg, style, sweep_figures, swept_dice
+from intrabench.reporting.footnotes import sentence
 from intrabench.reporting.formats import formatted
 from intrabench.reporting.page import credits, facts, tables
 from intrabench.reporting.page.chosen import chosen
@@ -31,6 +32,7 @@ from intrabench.results.current import current
 from intrabench.results.origin import dataset_of
 from intrabench.results.parts import read_rows
 from intrabench.results.runs import read_records, without_home
+from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
 from intrabench.statistics.ranking import Ranking, pairs, ranking
 from intrabench.statistics.resample import intervals
@@ -40,7 +42,7 @@ from intrabench.statistics.steps import steps
 from intrabench.statistics.superpixels import prompted
 
 _UNUSED = (
-    *("prompts_hash", "adapted", "package_versions_hash", "batch", "prompt_s", "ended", "instance", "target_voxels"),
+    *("prompts_hash", "package_versions_hash", "batch", "prompt_s", "ended", "instance", "target_voxels"),
     *("fp_voxels", "fn_voxels", "pred_voxels"),
 )
 """Columns that are not needed; a million rows would take much memory."""
@@ -134,13 +136,16 @@ def _tables(
     metrics = {one: scores(ends, one.column, policy=policy) for one in measured_metrics(rows)}
     failures, left_out = failure_grid(rows)
     played = steps(rows, policy=policy)
+    notes, marks = tables.line_notes(rows, lines)
     return {
-        "effort": tables.effort_grid(scored, lines, intervals(scored, ["line"], how), set(seen)),
-        "metrics": tables.metric_grid(metrics, lines, how),
+        "notes": notes.texts,
+        "effort": tables.effort_grid(scored, lines, intervals(scored, ["line"], how), set(seen), marks),
+        "metrics": tables.metric_grid(metrics, lines, how, marks),
         "curves": curve_data(played, lines, how),
-        "progress": tables.progress_grid(played, lines, how),
-        **_ranking(scored, lines, how, {line for line, _ in seen}),
-        "sizes": tables.size_grid(strata(scored), lines),
+        "curves_note": sentence(adapted(rows, ["line"]), dict(lines.select("line", "name").iter_rows())),
+        "progress": tables.progress_grid(played, lines, how, marks),
+        **_ranking(scored, lines, how, {line for line, _ in seen}, marks),
+        "sizes": tables.size_grid(strata(scored), lines, marks),
         "perturbed": _perturbed(scored, lines, how),
         "clicking": click_grid(rows, policy),
         "failures": failures,
@@ -158,7 +163,9 @@ def _perturbed(scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation) -> d
         return {kind: as_svg(figure) for kind, figure in sweep_figures(swept).items()}
 
 
-def _ranking(scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, seen: set[int]) -> dict[str, Any]:
+def _ranking(
+    scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, seen: set[int], marks: tables.Notes
+) -> dict[str, Any]:
     """The table of ranks, notes on it, and the tests of all pairs of lines.
 
     There is no table if no line has all data sets, and neither table nor tests if protocols have different definitions.
@@ -168,7 +175,7 @@ def _ranking(scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, seen: 
         check_mixable(scored)
         tested = pairs(scored, ["line"])
         found = ranking(scored, ["line"], how)
-        ranked, notes = tables.ranking_grid(found, lines, seen), _about_ranks(found, lines)
+        ranked, notes = tables.ranking_grid(found, lines, seen, marks), _about_ranks(found, lines)
     except IntraBenchError as error:
         notes = [str(error)]
     listed, left_out = pair_grid(tested, lines, seen)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import polars as pl
 
 from intrabench.metrics.base import Metric
+from intrabench.reporting.footnotes import Footnotes, Place, footnotes
 from intrabench.reporting.page.grid import Cell, Grid, interval_text, number, word
 from intrabench.reporting.page.strata import SIZES
+from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import Aggregation, aggregate
 from intrabench.statistics.curves import auc, noc, reached, regressions
 from intrabench.statistics.ranking import Ranking
@@ -25,11 +28,32 @@ EFFORT = {
 }
 """Columns of effort and their names."""
 
+Notes: TypeAlias = Mapping[tuple[int, str], str]
+"""Marks of footnotes by line and data set, or `AVERAGE`."""
 
-def effort_grid(scored: pl.DataFrame, lines: pl.DataFrame, means: pl.DataFrame, seen: set[tuple[int, str]]) -> Grid:
+
+def line_notes(rows: pl.DataFrame, lines: pl.DataFrame) -> tuple[Footnotes, dict[tuple[int, str], str]]:
+    """Footnotes on adapted prompts, and their marks by line and data set (or `AVERAGE`)."""
+    told, whole = adapted(rows, ["line", "dataset"]), adapted(rows, ["line"])
+    datasets = rows["dataset"].unique().sort().to_list()
+    places = [Place(told.filter(dataset=name), ["line"], [name]) for name in datasets]
+    found = footnotes(lines.select("line"), [*places, Place(whole, ["line"], [AVERAGE], again=True)])
+    marks = {
+        (line, place): mark for place, of in found.marks.items() for line, mark in zip(lines["line"], of, strict=True)
+    }
+    return found, marks
+
+
+def effort_grid(
+    scored: pl.DataFrame,
+    lines: pl.DataFrame,
+    means: pl.DataFrame,
+    seen: set[tuple[int, str]],
+    notes: Notes,
+) -> Grid:
     """Effort against Dice: a row per line, a column per data set, and their average.
 
-    means: `intervals` by line. seen: lines and data sets that their weights were trained on.
+    means: `intervals` by line. seen: lines and data sets that their weights were trained on. notes: of `line_notes`.
     """
     datasets = scored["dataset"].unique().sort().to_list()
     places = datasets + [AVERAGE] if len(datasets) > 1 else datasets
@@ -45,10 +69,11 @@ def effort_grid(scored: pl.DataFrame, lines: pl.DataFrame, means: pl.DataFrame, 
     found = {(row["line"], row["dataset"]): row for row in means.iter_rows(named=True)}
 
     def mean(line: int, place: str) -> Cell:
+        note = notes.get((line, place), "")
         if (line, place) not in found:
-            return number(None)
+            return number(None, note=note)
         value, low, high = (found[line, place][name] for name in ("value", "low", "high"))
-        return number(value, 3, interval_text(low, high, 2), mark="†" if (line, place) in seen else "")
+        return number(value, 3, interval_text(low, high, 2), mark="†" if (line, place) in seen else "", note=note)
 
     def cells(line: Mapping[str, Any]) -> list[Cell]:
         efforts = [number(line[name], 2 if name == "machine_s" else 1) for name in EFFORT]
@@ -58,16 +83,16 @@ def effort_grid(scored: pl.DataFrame, lines: pl.DataFrame, means: pl.DataFrame, 
     return _grid("effort", spending, heads, cells)
 
 
-def metric_grid(scored: Mapping[Metric, pl.DataFrame], lines: pl.DataFrame, how: Aggregation) -> Grid:
+def metric_grid(scored: Mapping[Metric, pl.DataFrame], lines: pl.DataFrame, how: Aggregation, notes: Notes) -> Grid:
     """All metrics, each the average of data sets. scored: `scores` by metric."""
     found = [(_averages(sessions, how), 1 if metric.unit else 3) for metric, sessions in scored.items()]
     heads = [metric.head for metric in scored]
     return _grid(
-        "metrics", lines, heads, lambda line: [number(means.get(line["line"]), digits) for means, digits in found]
+        "metrics", lines, heads, lambda line: [number(means.get(line["line"]), digits) for means, digits in found], notes
     )
 
 
-def progress_grid(played: Steps, lines: pl.DataFrame, how: Aggregation) -> Grid:
+def progress_grid(played: Steps, lines: pl.DataFrame, how: Aggregation, notes: Notes) -> Grid:
     """The effect of corrections: area under the steps, clicks to a Dice, share that reaches it, harmful corrections."""
     areas = _averages(auc(played, budget=_BUDGET), how)
     clicks = _averages(noc(played, _GOAL, _BUDGET), how)
@@ -83,13 +108,13 @@ def progress_grid(played: Steps, lines: pl.DataFrame, how: Aggregation) -> Grid:
         return [number(areas.get(key), 3), number(clicks.get(key), 1), *reach, _percent(harm.get(key))]
 
     heads = [f"Area 0–{_BUDGET}", f"NoC\u00a0{_GOAL}", *(f"Reach\u00a0{goal:g}" for goal in goals), "Harmful"]
-    return _grid("progress", lines, heads, cells)
+    return _grid("progress", lines, heads, cells, notes)
 
 
 _BUDGET, _GOAL = 20, 0.8  # interactions, and the Dice to reach
 
 
-def size_grid(means: pl.DataFrame, lines: pl.DataFrame) -> Grid:
+def size_grid(means: pl.DataFrame, lines: pl.DataFrame, notes: Notes) -> Grid:
     """Dice by size of the target. means: `strata`."""
     found = {(line, size): value for line, size, value in means.select("line", "size", "value").iter_rows()}
     shown = dict(means.select("size", "show").iter_rows())
@@ -99,10 +124,11 @@ def size_grid(means: pl.DataFrame, lines: pl.DataFrame) -> Grid:
         lines,
         [shown[size] for size in sizes],
         lambda line: [number(found.get((line["line"], size)), 3) for size in sizes],
+        notes,
     )
 
 
-def ranking_grid(found: Ranking, lines: pl.DataFrame, seen: set[int]) -> Grid:
+def ranking_grid(found: Ranking, lines: pl.DataFrame, seen: set[int], notes: Notes) -> Grid:
     """Lines by rank, with the 95 % interval of ranks over draws. seen: lines trained on any of the data."""
     ranked = found.table.join(lines, on="line", maintain_order="left")
 
@@ -111,7 +137,7 @@ def ranking_grid(found: Ranking, lines: pl.DataFrame, seen: set[int]) -> Grid:
         mark = "†" if line["line"] in seen else ""
         return [number(line["value"], 3, mark=mark), Cell(within, line["low"], strip=_strip(line, ranked.height))]
 
-    named = _grid("ranking", ranked, ["Mean Dice", "Ranks, 95 %"], cells)
+    named = _grid("ranking", ranked, ["Mean Dice", "Ranks, 95 %"], cells, notes)
     ranks = [number(rank) for rank in ranked["rank"]]
     return Grid(
         "ranking", ["Rank", *named.heads], [[rank, *row] for rank, row in zip(ranks, named.rows, strict=True)], headed=1
@@ -127,13 +153,21 @@ def _strip(line: Mapping[str, Any], last: int) -> tuple[float, float, float] | N
 
 
 def _grid(
-    id: str, lines: pl.DataFrame, heads: Sequence[str], cells: Callable[[Mapping[str, Any]], Sequence[Cell]]
+    id: str,
+    lines: pl.DataFrame,
+    heads: Sequence[str],
+    cells: Callable[[Mapping[str, Any]], Sequence[Cell]],
+    notes: Notes | None = None,
 ) -> Grid:
-    """A table with one row per line: columns that identify the line, then its `cells`."""
+    """A table with one row per line: columns that identify the line, then its `cells`, with its note."""
     names = {"shown": "Prompter", "label": "Model", "notes": "Which"}
     if lines["notes"].eq("").all():
         del names["notes"]
-    rows = [[*(word(line[name]) for name in names), *cells(line)] for line in lines.iter_rows(named=True)]
+    rows = []
+    for line in lines.iter_rows(named=True):
+        note = (notes or {}).get((line["line"], AVERAGE), "")
+        numbers = [replace(cell, note=note) if note else cell for cell in cells(line)]
+        rows.append([*(word(line[name]) for name in names), *numbers])
     return Grid(id, [*names.values(), *heads], rows, headed=len(names))
 
 

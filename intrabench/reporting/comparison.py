@@ -1,0 +1,170 @@
+"""Comparisons as tables: the differences, the sizes and the extremes of all pairs of lines, and what to know of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from intrabench.statistics.compare import Comparison
+from intrabench.statistics.measures import best, described
+from intrabench.statistics.resample import AVERAGE, FEW
+
+RIGHT = ("difference", "95 % interval", "p", "superiority")
+"""Columns of texts that are numbers."""
+
+_COUNTS = ("wins", "ties", "losses", "units", "infinite", "superiority")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A table of a comparison for people: its heading and the columns that say what a line is."""
+
+    heading: str
+    frame: pl.DataFrame
+    keys: Sequence[str]
+
+
+def heading(found: Mapping[str, Comparison], a: str, b: str) -> str:
+    """What the numbers are, once for all tables."""
+    settings = next(iter(found.values())).settings
+    what = described(settings.metric) + (", its distance from 0," if best(settings.metric) == "zero" else "")
+    common = _common(found)
+    among = f" ({', '.join(common.values())})" if common else ""
+    return (
+        f"{what} of {b} minus {a}{among}, positive if {b} is better: {settings.how.description}; "
+        f"{settings.policy.describe()}"
+    )
+
+
+def shown(found: Mapping[str, Comparison], a: str, b: str) -> list[Shown]:
+    """The tables for people: by data set, by size, and the targets that differ most."""
+    heads = [name for name in _heads(found) if name not in _common(found)]
+    datasets, sizes = (_stacked(found, part) for part in ("datasets", "sizes"))
+    bounds = pl.format("{} to {}", *(pl.col(name).map_elements(_three, pl.String) for name in ("from_ml", "to_ml")))
+    places, kinds = [*heads, "dataset"], [*heads, "size", "ml"]
+    tables = [
+        Shown("", _told(datasets, places), places),
+        Shown("by size, all targets with equal weight:", _told(sizes.with_columns(ml=bounds), kinds), kinds),
+        *(_most(head if heads else "", one, a, b) for head, one in found.items()),
+    ]
+    return [one for one in tables if not one.frame.is_empty()]
+
+
+def _most(head: str, one: Comparison, a: str, b: str) -> Shown:
+    who = ["dataset", "case", "target"]
+    sides = [pl.col("a").alias(a), pl.col("b").alias(b)] if a != b else [pl.col("a").alias("A"), pl.col("b").alias("B")]
+    frame = one.extremes.select(*who, *sides, _signed("difference").alias("difference"))
+    return Shown(f"the targets that differ most{f', {head}' if head else ''}:", frame, who)
+
+
+def definitions(found: Mapping[str, Comparison], b: str) -> list[str]:
+    """What the columns mean."""
+    one = next(iter(found.values()))
+    tests = one.datasets.height - 1
+    corrected = f"; those of single data sets are corrected for {tests} of them (Holm)" if tests > 1 else ""
+    return [
+        f"better, worse: targets, for each seed, on which {b} differs by more than {one.settings.tie:g}; "
+        "superiority: share of those on which it is better, a tie counts half",
+        f"interval: over patients, none for fewer than {FEW} of a data set; p: signed ranks of patients{corrected}",
+    ]
+
+
+def remarks(found: Mapping[str, Comparison], a: str, b: str) -> list[str]:
+    """What to know of single pairs: other prompts, too few patients, what is not compared, and where B is worse."""
+    said: dict[str, list[str]] = {}
+    for head, one in found.items():
+        for text in _remarks(one, a, b):
+            said.setdefault(text, []).append(head)
+    return [text if len(heads) == len(found) else f"{'; '.join(heads)}: {text}" for text, heads in said.items()]
+
+
+def _remarks(one: Comparison, a: str, b: str) -> list[str]:
+    few = one.datasets.filter(pl.col("dataset") != AVERAGE, pl.col("patients") < FEW)
+    names = [f"{name} ({patients})" for name, patients in few.select("dataset", "patients").iter_rows()]
+    lines = [f"prompts were adapted differently: {_side(a, one.adapted[0])}; {_side(b, one.adapted[1])}"] if any(one.adapted) else []
+    lines += [f"fewer than {FEW} patients, too few for a conclusion: {', '.join(names)}"] if names else []
+    lines += [f"not compared: {one.only_a} only in {a}, {one.only_b} only in {b}"] if one.only_a or one.only_b else []
+    own = ("too few for a conclusion", "prompts of the two were adapted")
+    lines += [text for text in one.warnings if not any(part in text for part in own)]
+    return lines + ([f"{b} is worse: the interval of the average is below 0"] if one.worse else [])
+
+
+def _side(name: str, adapted: str) -> str:
+    return f"{name}: {adapted or 'none'}"
+
+
+def long(found: Mapping[str, Comparison]) -> pl.DataFrame:
+    """All data sets and sizes of all pairs with all digits, for files."""
+    heads = _heads(found)
+    parts = [_stacked(found, "datasets").with_columns(size=pl.lit(None, pl.String))]
+    parts += [_stacked(found, "sizes").with_columns(dataset=pl.lit("all"))]
+    columns = [*heads, "dataset", "size", "difference", "low", "high", "patients", "cases", "targets", *_COUNTS]
+    table = pl.concat(parts, how="diagonal_relaxed")
+    return table.select(*columns, "rank_biserial", "p", "p_holm")
+
+
+def as_json(found: Mapping[str, Comparison], a: str, b: str) -> list[dict[str, Any]]:
+    """All of each pair, numbers as numbers; what is infinite or unknown is null."""
+    return [
+        {
+            **{"a": a, "b": b, "shared": dict(one.shared), "metric": one.settings.metric, "round": one.settings.round},
+            **{"aggregation": one.settings.how.name, "failures": one.settings.policy.describe()},
+            **{part: _plain(getattr(one, part)) for part in ("datasets", "sizes", "extremes")},
+            **{"only_a": one.only_a, "only_b": one.only_b, "adapted": dict(zip("ab", one.adapted, strict=True))},
+            **{"warnings": list(one.warnings), "worse": one.worse},
+        }
+        for one in found.values()
+    ]
+
+
+def _plain(frame: pl.DataFrame) -> list[dict[str, Any]]:
+    return [
+        {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()}
+        for row in frame.iter_rows(named=True)
+    ]
+
+
+def _heads(found: Mapping[str, Comparison]) -> list[str]:
+    return list(dict.fromkeys(name for one in found.values() for name in one.shared))
+
+
+def _common(found: Mapping[str, Comparison]) -> dict[str, str]:
+    """What all pairs have in common, so that it needs no column."""
+    values = {name: {one.shared.get(name, "") for one in found.values()} for name in _heads(found)}
+    return {name: next(iter(of)) for name, of in values.items() if len(of) == 1}
+
+
+def _stacked(found: Mapping[str, Comparison], part: str) -> pl.DataFrame:
+    """One part of all comparisons, with a column for each thing that tells pairs apart."""
+    frames = []
+    for one in found.values():
+        frame: pl.DataFrame = getattr(one, part)
+        if part == "datasets" and frame.height == 2:  # a single data set needs no average
+            frame = frame.filter(pl.col("dataset") != AVERAGE)
+        frames.append(frame.select(*(pl.lit(one.shared.get(name, "")).alias(name) for name in _heads(found)), pl.all()))
+    return pl.concat(frames)
+
+
+def _told(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """The numbers of data sets or sizes as people read them."""
+    interval = pl.when(pl.col("low").is_not_null()).then(pl.format("[{}, {}]", _signed("low"), _signed("high")))
+    columns = [_signed("difference")]
+    columns += [interval.fill_null("-").alias("95 % interval")] if table["low"].count() else []
+    if "p_holm" in table.columns:
+        columns.append(pl.col("p_holm").map_elements(lambda p: f"{p:.2g}", pl.String).alias("p"))
+    counts = [pl.col("wins").alias("better"), pl.col("losses").alias("worse"), pl.col("units").alias("of")]
+    counts += [pl.col("superiority").map_elements(lambda share: f"{share:.2f}", pl.String)]
+    counts += [pl.col("infinite")] if table["infinite"].sum() else []
+    return table.select(*keys, *columns, *counts)
+
+
+def _signed(name: str) -> pl.Expr:
+    return pl.col(name).map_elements(lambda value: f"{value:+.3f}", pl.String)
+
+
+def _three(value: float) -> str:
+    return f"{value:.3g}"

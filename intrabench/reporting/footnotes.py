@@ -1,0 +1,154 @@
+"""Marks at numbers of sessions whose prompts were converted or refused, and the footnotes that say what was done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count, islice, product
+from string import ascii_lowercase
+
+import polars as pl
+
+from intrabench.statistics.adapted import INAPPLICABLE, shares
+
+MOST = 12
+"""Maximum number of footnotes; the rarest notes share the last one."""
+
+WORDS = ("adapted", "why_not_applicable")
+"""Columns of texts that say the same line by line, where there are no footnotes."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Numbers of a table: those of `columns` in the lines that equal a group of `told` (`adapted`) in the columns `on`.
+
+    again: they are computed from numbers that are marked, too, such as their mean, so a footnote does not count them.
+    """
+
+    told: pl.DataFrame
+    on: Sequence[str]
+    columns: Sequence[str]
+    again: bool = False
+
+
+@dataclass(frozen=True)
+class Footnotes:
+    """marks: by column, a text for each line, empty where there is nothing to say. texts: by mark, one sentence."""
+
+    marks: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+    def lines(self) -> list[str]:
+        """The footnotes, each with its mark."""
+        return [f"{mark}  {text}" for mark, text in self.texts.items()]
+
+    def of(self, columns: Iterable[str]) -> Footnotes:
+        """The marks of some columns, and their footnotes."""
+        kept = {name: self.marks[name] for name in columns if name in self.marks}
+        used = {letter for marks in kept.values() for mark in marks for letter in mark.split(",")}
+        return Footnotes(kept, {mark: text for mark, text in self.texts.items() if mark in used})
+
+
+NONE = Footnotes()
+
+
+@dataclass
+class _Note:
+    """What is said of one note: the shares of sessions, and numbers of corrections and of all sessions with it."""
+
+    shares: list[float] = field(default_factory=list)
+    turns: int = 0
+    corrections: int = 0
+    sessions: int = 0
+
+    def add(self, one: Mapping[str, int]) -> None:
+        self.shares.append(one["sessions"] / one["of"])
+        self.sessions += one["sessions"]
+        self.turns += one["turns"]
+        self.corrections += one["corrections"] if one["turns"] else 0
+
+    def say(self, note: str) -> str:
+        after = f" ({self.turns} of {self.corrections} corrections)" if self.turns else ""
+        return f"{note}{',' if ':' in note else ''} in {shares(self.shares)}{after}"
+
+
+def footnotes(frame: pl.DataFrame, places: Sequence[Place]) -> Footnotes:
+    """Marks and footnotes of a table, in the order of its lines."""
+    cells: dict[tuple[str, int], list[str]] = {}
+    said: dict[str, _Note] = {}
+    first: dict[str, tuple[int, int]] = {}
+    for number, place in enumerate(places):
+        for one in _found(frame, place):
+            note, at = str(one["note"]), int(one["_at"])
+            for column in place.columns:
+                cells.setdefault((column, at), []).append(note)
+            if not place.again:
+                said.setdefault(note, _Note()).add(one)
+                first[note] = min(first.get(note, (at, number)), (at, number))
+    letters, texts = _lettered(said, first)
+    marks = {column: [""] * frame.height for column, _ in cells}
+    for (column, at), notes in cells.items():
+        marks[column][at] = ",".join(sorted({letters[note] for note in notes if note in letters}))
+    return Footnotes(marks, texts)
+
+
+def _found(frame: pl.DataFrame, place: Place) -> Iterable[dict[str, int]]:
+    if place.told.is_empty():
+        return ()
+    at = frame.select(place.on).with_row_index("_at")
+    return place.told.join(at, on=list(place.on), nulls_equal=True).sort("_at", "note").iter_rows(named=True)
+
+
+def _lettered(said: Mapping[str, _Note], first: Mapping[str, tuple[int, int]]) -> tuple[dict[str, str], dict[str, str]]:
+    """The letter of each note, and the text of each letter."""
+    kept = sorted(said, key=lambda note: -said[note].sessions)[: MOST if len(said) <= MOST else MOST - 1]
+    ordered = sorted(kept, key=lambda note: (first[note], note))
+    letters = dict(zip(ordered, _letters(), strict=False))
+    texts = {letters[note]: said[note].say(f"adapted: {note}" if "->" in note else note) for note in ordered}
+    if rest := [note for note in said if note not in letters]:
+        last = next(islice(_letters(), len(ordered), None))
+        letters |= dict.fromkeys(rest, last)
+        texts[last] = f"{len(rest)} rarer notes; `intrabench export rows` has them, in its columns adapted and error"
+    return letters, texts
+
+
+def _letters() -> Iterable[str]:
+    return ("".join(letters) for length in count(1) for letters in product(ascii_lowercase, repeat=length))
+
+
+def sentence(told: pl.DataFrame, names: Mapping[int, str]) -> str:
+    """What was done to prompts of which lines, for figures, whose numbers have no marks; empty if nothing was.
+
+    told: `adapted` by ``line``, each of which has one of `names`.
+    """
+    said = []
+    for (note,), found in told.sort("line").group_by("note", maintain_order=True):
+        lines = [names[line] for line in found["line"]]
+        more = f" and {len(lines) - _NAMED} more" if len(lines) > _NAMED else ""
+        share = shares(one / of for one, of in found.select("sessions", "of").iter_rows())
+        said.append(f"{note} in {share} of {'; '.join(lines[:_NAMED])}{more}")
+    if not said:
+        return ""
+    more = f". {len(said) - _SAID} more notes are in `intrabench table`" if len(said) > _SAID else ""
+    return f"Adapted prompts: {'. '.join(said[:_SAID])}{more}."
+
+
+_NAMED, _SAID = 3, 4  # lines of a note, and notes of a sentence
+
+
+def with_words(frame: pl.DataFrame, places: Sequence[Place]) -> pl.DataFrame:
+    """The table with the columns `WORDS`, after its counts of sessions: what its footnotes say, line by line."""
+    said: list[dict[str, _Note]] = [{} for _ in range(frame.height)]
+    for place in places:
+        for one in _found(frame, place) if not place.again else ():
+            said[one["_at"]].setdefault(str(one["note"]), _Note()).add(one)
+    refused = [{note: told for note, told in line.items() if note.startswith(INAPPLICABLE)} for line in said]
+    words = [
+        [note.say(name) for name, note in line.items() if name not in without]
+        for line, without in zip(said, refused, strict=True)
+    ]
+    reasons = [[note.say(name).removeprefix(INAPPLICABLE) for name, note in line.items()] for line in refused]
+    at = frame.columns.index("not_applicable") + 1 if "not_applicable" in frame.columns else frame.width
+    for number, (name, texts) in enumerate(zip(WORDS, (words, reasons), strict=True)):
+        frame = frame.insert_column(at + number, pl.Series(name, ["; ".join(text) for text in texts], pl.String))
+    return frame
