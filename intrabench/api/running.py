@@ -57,6 +57,7 @@ def run(
     timeout: float = 600.0,
     dask: str | Path = "",
     collect: bool = False,
+    fail_fast: bool = False,
     out: str | Path | None = None,
     progress: bool | None = None,
 ) -> pl.DataFrame:
@@ -80,7 +81,7 @@ def run(
 
     Raises:
         IntraBenchError: a name, spec or option is wrong. Sessions that fail are rows with a status instead, and a
-            warning tells how many did and why.
+            warning tells how many did and why; with `fail_fast` the first one raises instead.
     """
     given = dict(locals())
     from intrabench.engine.local import execute, rows_of

@@ -30,7 +30,9 @@ Metric = Annotated[
 ]
 Round = Annotated[int | None, typer.Option("--round", help="State after this round. Default: the last.")]
 How = Annotated[str, typer.Option("--aggregation", help="protocol, class-first, case, pooled; table: also matched")]
-Failed = Annotated[str, typer.Option("--failed", help="How failures count: worst (value) or drop.")]
+Failed = Annotated[
+    str, typer.Option("--failed", help="How failures count: worst (value), all (also those of data) or drop.")
+]
 Empty = Annotated[str, typer.Option("--empty", help="How empty answers count: worst (value) or drop.")]
 
 
@@ -92,8 +94,9 @@ def _show(table: Table, format: str) -> None:
     frame = table.frame if format == "csv" else readable(table.frame)
     if format != "text":
         echo(*formatted(frame, format).removesuffix("\n").split("\n"))
+        echo(*filter(None, [table.lost]), err=True)
         return
-    print_frame(frame, table.heading)
+    print_frame(frame, "; ".join(filter(None, [table.heading, table.lost])))
     for warning in seen_in_training(table.rows):
         echo(warning)
 

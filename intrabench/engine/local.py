@@ -38,7 +38,7 @@ def execute(options: Options, folder: Path, reporter: Reporter) -> tuple[Summary
     run_id = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + secrets.token_hex(3)
     try:
         manifest = Manifest(options, job)
-        writer = RowWriter(Store(folder, run_id, manifest.opening), reporter)
+        writer = RowWriter(Store(folder, run_id, manifest.opening), reporter, options.fail_fast)
         for line in warnings_about(folder):
             reporter.say(line)
         with manifest.kept(writer.store, writer.summary):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from intrabench import doing
@@ -19,7 +19,7 @@ from intrabench.engine.progress.reporter import Reporter
 from intrabench.engine.units import Runner, Unit
 from intrabench.errors import foreign, several
 from intrabench.fetch.transfer import DownloadError
-from intrabench.models.base import Failure, FailureStatus, failure_of
+from intrabench.models.base import Failure, failure_of
 
 DEATHS = 3
 """Deaths of one group that end it, not counting those that only narrow down who is at fault."""
@@ -32,13 +32,14 @@ class Blame:
         self.verdict: Failure | None = None
         self._deaths = 0
 
-    def died(self, status: FailureStatus, message: str, opening: bool) -> None:
+    def died(self, failure: Failure, opening: bool) -> None:
         """One died of a session or of the image; opening: it takes too long to open, and would again."""
         self._deaths += 1
         if opening:
-            self.verdict = Failure(status, message)
+            self.verdict = failure
         elif self._deaths >= DEATHS:
-            self.verdict = Failure(status, f"{message}; {several(DEATHS, 'worker')} died of this image")
+            died = f"{failure.message}; {several(DEATHS, 'worker')} died of this image"
+            self.verdict = replace(failure, message=died)
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,18 +22,24 @@ from intrabench.reporting.table import (
     stored_rows,
 )
 from intrabench.results.current import current
+from intrabench.results.schema import NO_DATA
 from intrabench.statistics.resample import FEW
+from intrabench.statistics.scores import without_data
 from intrabench.statistics.superpixels import prompted
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table, how its numbers came about, the rows that it is made from, and what of them is left out and why."""
+    """A table, how its numbers came about, the rows that it is made from, and what of them is left out and why.
+
+    lost: a sentence on cases without data.
+    """
 
     frame: pl.DataFrame
     heading: str
     rows: pl.DataFrame
     left_out: Sequence[str] = ()
+    lost: str = ""
 
 
 def make_table(
@@ -64,6 +70,11 @@ def make_table(
     presets = [] if metric else reporting(protocols_of(protocol))
     layout = replace(layout_of(metric or "dice", by, columns, round, aggregation, failed, empty), root=folder)
     rows, left_out = current(prompted(stored_rows(folder, protocol), layout.metric), layout.by)
+    if layout.policy.failed != "all" and rows["status"].eq(NO_DATA).all():
+        raise IntraBenchError(
+            f"{folder} has nothing to show, for the data of all cases could not be read ({without_data(rows)}); "
+            f"`intrabench failures --out {folder}` says why"
+        )
     heading = layout.heading()
     paper = protocol if reference == "paper" else ""
     if clicks := click_table(groups, users, paper):
@@ -86,7 +97,7 @@ def make_table(
         heading += f"; 95 % intervals over patients, [-] for fewer than {FEW}" if interval else ""
     else:
         frame = round_table(rows, layout) if per_round else effort_table(rows, layout)
-    return Table(frame, heading, rows, left_out)
+    return Table(frame, heading, rows, left_out, layout.lost(rows))
 
 
 def _click_table(

@@ -108,7 +108,7 @@ def test_the_table_says_what_the_paper_has_instead(table: Callable[..., Said]) -
     ("words", "told"),
     [
         (("--format", "word"), "there is no format 'word'"),
-        (("--failed", "zero"), "--failed zero is unknown; give worst or drop"),
+        (("--failed", "zero"), "--failed zero is unknown; give worst, all or drop"),
         (("--aggregation", "median"), "there is no aggregation 'median'"),
         (("--reference", "papre"), "there is no reference 'papre', did you mean 'paper'?"),
         (("--interval", "--columns", "label"), "--interval and --counts need data sets as columns"),
