@@ -58,6 +58,7 @@ def run(
     dask: str | Path = "",
     collect: bool = False,
     fail_fast: bool = False,
+    fetch: bool = False,
     out: str | Path | None = None,
     progress: bool | None = None,
 ) -> pl.DataFrame:
@@ -96,7 +97,7 @@ def run(
         summary, last = execute(options, folder, reporter)
     if summary.moved:
         warnings.warn("\n".join(summary.moved), ChangedPatients, stacklevel=3)
-    if lines := summary.valueless + counted(summary.failures):
+    if lines := summary.left_out + summary.valueless + counted(summary.failures):
         lines[:0] = [f"{summary.failed} of {several(summary.total, 'session')} failed"] if summary.failed else []
         warnings.warn("\n".join(lines), FailedSessions, stacklevel=3)
     rows = rows_of(summary, folder, last)

@@ -38,7 +38,7 @@ PANELS = {
     "What is played": "model prompter refine hand dataset perturb cases targets seed",
     "By which rules": "protocol only rounds stop joint metric effort strict",
     "Where results go": "out save_masks dry_run quiet verbose fail_fast",
-    "Models": "weights device dtype batch compile python plugin",
+    "Models": "weights fetch device dtype batch compile python plugin",
     "Memory and disk": "memory cache_embeddings cache_gb",
     "Workers and clusters": "workers timeout dask collect",
 }
@@ -114,6 +114,9 @@ def run(
         str, typer.Option("--dask", metavar="WHERE", help="Dask cluster: local:4, tcp://HOST:8786 or FILE.yaml.")
     ] = "",
     collect: Annotated[bool, flag("--collect", help="Bring rows back from a cluster that lacks the folder.")] = False,
+    fetch: Annotated[
+        bool, flag("--fetch", help="Also download weights that are missing and may be downloaded.")
+    ] = False,
     fail_fast: Annotated[bool, flag("--fail-fast", help="End the run with the first failure, and show where.")] = False,
     verbose: Annotated[bool, flag("--verbose", "-v", help="Show where in the code failures happened.")] = False,
 ) -> None:
@@ -199,11 +202,14 @@ def play(
         echo(f"results in {folder}; `{command}{option}` shows all of them")
         if options.cache_embeddings is not False and (line := said(quota_gb(options.cache_gb))):
             echo(line)
+    for line in summary.left_out:
+        echo(line, err=True)
     if summary.failed:
         tell_failures(summary, verbose)
         count = f"{summary.failed} of {several(summary.total, 'session')} failed"
         data = f", {summary.no_data} of them for lack of data, which count in no mean" if summary.no_data else ""
         echo(f"{count}{data}; {summary.advice(option)}", err=True)
+    if summary.failed or summary.left_out:
         raise typer.Exit(1)
     tell_damage(folder)
 

@@ -81,6 +81,7 @@ class Options:
     dask: str = field(default="", metadata={"read": str})
     collect: bool = False
     fail_fast: bool = False
+    fetch: bool = False
 
     @property
     def random(self) -> bool:

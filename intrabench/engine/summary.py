@@ -19,9 +19,10 @@ class Summary:
 
     failures: failed sessions by ``status: message``. passing: those of them that may be gone when the same command
     is given again. tracebacks: where they happened, as far as that is known. inapplicable: sessions that do not
-    apply by their reason. moved: a sentence for each data set whose stored cases are of other patients now.
-    unmeasured: sessions in which a metric failed, by its column and the reason. undefined, measured: sessions in
-    which a metric was None in every round, and those in which it was not, by its column.
+    apply by their reason. left_out: a sentence for each model and data set that could not take part. moved: a
+    sentence for each data set whose stored cases are of other patients now. unmeasured: sessions in which a metric
+    failed, by its column and the reason. undefined, measured: sessions in which a metric was None in every round,
+    and those in which it was not, by its column.
     """
 
     total: int = 0
@@ -31,6 +32,7 @@ class Summary:
     passing: set[str] = field(default_factory=set)
     tracebacks: dict[str, str] = field(default_factory=dict)
     inapplicable: Counter[str] = field(default_factory=Counter)
+    left_out: list[str] = field(default_factory=list)
     moved: list[str] = field(default_factory=list)
     unmeasured: Counter[tuple[str, str]] = field(default_factory=Counter)
     undefined: Counter[str] = field(default_factory=Counter)
