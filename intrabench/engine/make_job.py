@@ -99,6 +99,11 @@ def _without_runners(
         raise IntraBenchError(
             f"--rounds {rounds} would shorten {preset.id}, whose numbers are of {preset.rounds} corrections; omit it"
         )
+    if options.rounds and not any(prompter.corrects for prompter in prompters):
+        raise IntraBenchError(
+            f"--rounds {options.rounds} does nothing, because {prompters[0].spec} gives no corrections; add some, "
+            "such as --refine scribble, or omit it"
+        )
     datasets = _datasets(options, preset)
     made = [(given, make(given)) for given in options.model or _own_models(preset, rows)]
     models = once(model for _, model in made)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, several
 from intrabench.reporting.annotated import annotated_table
 from intrabench.reporting.click_tables import ClickTable, click_table
 from intrabench.reporting.numbers import numbers_heading, numbers_table, reporting
@@ -22,6 +22,7 @@ from intrabench.reporting.table import (
     stored_rows,
 )
 from intrabench.results.current import current
+from intrabench.results.runs import read_records
 from intrabench.results.schema import NO_DATA
 from intrabench.statistics.resample import FEW
 from intrabench.statistics.scores import without_data
@@ -97,6 +98,7 @@ def make_table(
         heading += f"; 95 % intervals over patients, [-] for fewer than {FEW}" if interval else ""
     else:
         frame = round_table(rows, layout) if per_round else effort_table(rows, layout)
+    _check_round(rows, folder, round)
     return Table(frame, heading, rows, left_out, layout.lost(rows))
 
 
@@ -113,6 +115,15 @@ def _click_table(
     table = clicks.table(rows, metric, layout.round, layout.policy)
     table, others = clicks.beside(table) if published else (table, [])
     return table, clicks.describe(metric), others
+
+
+def _check_round(rows: pl.DataFrame, folder: Path, round: int | None) -> None:
+    """Refuse a round that no run allowed; sessions that ended before it keep their last state."""
+    played = int(rows["round"].max() or 0)  # type: ignore[arg-type]
+    allowed = max([played, *(record.get("rounds", 0) for record in read_records(folder))])
+    if round is not None and round > allowed:
+        most = f"give --round 0 to {allowed}" if allowed else "omit it"
+        raise IntraBenchError(f"--round {round} is beyond all that was run, {several(allowed, 'correction')}; {most}")
 
 
 def _refuse(option: str, others: Mapping[str, object]) -> None:

@@ -78,3 +78,12 @@ def test_records_from_before_are_read_under_the_names_of_now() -> None:
     )
     assert work_of(old) == work_of({"work": now.work})
     assert work_of(old) != work_of({"work": {**now.work, "rounds": 3}})
+
+
+def test_rounds_without_corrections_are_refused() -> None:
+    told = "--rounds 3 does nothing, because box_slice.* gives no corrections; add some, such as --refine"
+    with pytest.raises(IntraBenchError, match=told):
+        intrabench.run("box_fill", ["box_slice", "box_interp"], "phantom:shape=8x16x16", rounds=3)
+    intrabench.run("box_fill", ["box_slice", "box_slice+scribble"], "phantom:shape=8x16x16,instances=1", rounds=1)
+    intrabench.run("box_fill", "box_slice", "phantom:shape=8x16x16,instances=1", rounds=0)
+    intrabench.run("box_fill", "box_slice", "phantom:shape=8x16x16,instances=1", refine="scribble", rounds=1)
