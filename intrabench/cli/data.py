@@ -71,7 +71,7 @@ def data_list(
     _use(root)
     add_plugins(plugin)
     if name is None:
-        show_table(datasets(), json)
+        show_table(datasets(json), json)
     else:
         show(targets_of(name), json)
 

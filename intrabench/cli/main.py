@@ -94,7 +94,7 @@ def list_(
         from intrabench.cli.describe import datasets
 
         add_plugins(plugin)
-        show_table(datasets(), json)
+        show_table(datasets(json), json)
     else:
         show_names(listing(what, plugin), json)
     if wrong := problems(what):
@@ -108,7 +108,7 @@ def info(
     json: Json = False,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
-    """Describe a model, prompter, data set, metric or protocol and its parameters; --json: a model, for programs."""
+    """Describe a model, prompter, data set, metric or protocol and its parameters."""
     from intrabench.cli.describe import describe, described
 
     add_plugins(plugin)

@@ -60,19 +60,20 @@ def table(
     interval: Annotated[bool, flag("--interval", help="Show the 95 % interval of every cell.")] = False,
     counts: Annotated[bool, flag("--counts", help="Show cases/targets of every cell, and !failures.")] = False,
     reference: Annotated[str, typer.Option(help="Compare with published numbers: paper.")] = "",
-    format: Annotated[str, typer.Option(help="text, csv, markdown, latex or html")] = "text",
+    format: Annotated[str, typer.Option(help="text, csv, markdown, latex, html or json")] = "text",
     csv: Annotated[bool, flag("--csv", help="Same as --format csv.")] = False,
+    json: Annotated[bool, flag("--json", help="Same as --format json.")] = False,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Tabulate effort against a metric."""
-    given = {name: value for name, value in locals().items() if name not in ("out", "format", "csv", "plugin")}
+    given = {name: value for name, value in locals().items() if name not in ("out", "format", "csv", "json", "plugin")}
     from intrabench.reporting.make_table import make_table
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)
     folder = results_folder(out)
     found = make_table(folder, **given)
-    _show(found, "csv" if csv else format)
+    _show(found, "csv" if csv else "json" if json else format)
     echo(*found.left_out, err=True)
     _tell_lacking(folder)
 
@@ -91,7 +92,7 @@ def _show(table: Table, format: str) -> None:
     from intrabench.reporting.formats import formatted
     from intrabench.reporting.table import readable, seen_in_training
 
-    frame = table.frame if format == "csv" else readable(table.frame)
+    frame = table.frame if format in ("csv", "json") else readable(table.frame)
     if format != "text":
         echo(*formatted(frame, format).removesuffix("\n").split("\n"))
         echo(*filter(None, [table.lost]), err=True)

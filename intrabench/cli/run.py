@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import shlex
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,9 +14,10 @@ import typer
 from typer.core import TyperCommand, TyperOption
 
 from intrabench.cli import options as o
+from intrabench.cli.config import Config
 from intrabench.cli.console import echo
 from intrabench.cli.results import Out, tell_damage
-from intrabench.cli.shared import Cases, Plugins, Quiet, Targets, continued, flag
+from intrabench.cli.shared import Cases, Json, Plugins, Quiet, Targets, continued, flag, show
 from intrabench.errors import several
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ def add_runs(app: typer.Typer) -> None:
 
 
 PANELS = {
-    "What is played": "model prompter refine hand dataset perturb cases targets seed",
+    "What is played": "config model prompter refine hand dataset perturb cases targets seed",
     "By which rules": "protocol only rounds stop joint metric effort strict",
     "Where results go": "out save_masks dry_run quiet verbose fail_fast",
     "Models": "weights fetch device dtype batch compile python plugin",
@@ -119,6 +121,7 @@ def run(
     ] = False,
     fail_fast: Annotated[bool, flag("--fail-fast", help="End the run with the first failure, and show where.")] = False,
     verbose: Annotated[bool, flag("--verbose", "-v", help="Show where in the code failures happened.")] = False,
+    config: Config = None,
 ) -> None:
     """Prompt models on data sets with simulated users; repeat the command to continue it.
 
@@ -128,7 +131,7 @@ def run(
     from intrabench.engine.options import DEFAULTS
     from intrabench.protocols import protocol as protocol_of
 
-    options = options_of(given, "out", "dry_run", "quiet", "verbose")
+    options = options_of(given, "out", "dry_run", "quiet", "verbose", "config")
     if not dataset and not quiet:
         notice = f"no --dataset given: using {DEFAULTS.dataset[0]}, three vertebrae in a small real CT"
         echo(notice, err=True)
@@ -250,6 +253,7 @@ def check(
     device: o.Device = "auto",
     dtype: o.Dtype = "float32",
     batch: o.Batch = "fixed",
+    json: Json = False,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Check a model on a synthetic scan: prompts, geometry, batches, determinism, memory, time."""
@@ -258,12 +262,14 @@ def check(
     from intrabench.engine.runners import make_runner
 
     given["weights"] = "random" if random_weights else weights
-    failed = False
-    for finding in findings(make_runner(options_of(given, "random_weights")).model):
+    found = []
+    for finding in findings(make_runner(options_of(given, "random_weights", "json")).model):
+        found.append(finding)
         mark = {True: "ok", False: "FAILED", None: ""}[finding.ok]
-        echo(f"{mark:<7} {finding.name:<32} {finding.message}")
-        failed |= finding.ok is False
-    if failed:
+        echo(*([] if json else [f"{mark:<7} {finding.name:<32} {finding.message}"]))
+    if json:
+        show([asdict(finding) for finding in found], json)
+    if any(finding.ok is False for finding in found):
         raise typer.Exit(1)
 
 

@@ -1,8 +1,9 @@
-"""A table as text in other formats: CSV, Markdown, LaTeX, HTML."""
+"""A table as text in other formats: CSV, Markdown, LaTeX, HTML, JSON."""
 
 from __future__ import annotations
 
 import html
+import json
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -26,7 +27,7 @@ _MARKDOWN = re.compile(r"[\\|*<\[\]`~&$]|(?<!\w)_|_(?!\w)")
 
 
 def formatted(frame: pl.DataFrame, format: str) -> str:
-    """The frame as `format`, one of `FORMATS`; numbers as `texts` writes them, but CSV keeps all digits."""
+    """The frame as `format`, one of `FORMATS`; numbers as `texts` writes them, but CSV and JSON keep all digits."""
     check_format(format)
     return FORMATS[format](frame)
 
@@ -55,6 +56,15 @@ def texts(values: list[Any]) -> list[str]:
 
 def _csv(frame: pl.DataFrame) -> str:
     return frame.write_csv()
+
+
+def _json(frame: pl.DataFrame) -> str:
+    """A list of lines; JSON has neither infinite numbers nor NaN, which are null."""
+    lines = [
+        {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in line.items()}
+        for line in frame.iter_rows(named=True)
+    ]
+    return json.dumps(lines, indent=1, default=str) + "\n"
 
 
 def _markdown(frame: pl.DataFrame) -> str:
@@ -102,6 +112,7 @@ FORMATS: Mapping[str, Callable[[pl.DataFrame], str]] = {
     "markdown": _markdown,
     "latex": _latex,
     "html": _html,
+    "json": _json,
 }
 
 

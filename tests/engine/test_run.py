@@ -305,7 +305,7 @@ def test_wrong_words_are_told_before_anything_is_computed() -> None:
         "targets": (["blob.1", "liver*"], "'liver\\*' matches no target"),
         "rounds": (-1, "not a number of corrections"),
         "memory": (-1, "negative"),
-        "seed": (["1"], "seed='1' does not fit; seed takes a whole number"),
+        "seed": ([1.5], "seed=1.5 does not fit; seed takes a whole number"),
         "weights": (Path("w.pth"), "has no weights that --weights could replace"),
         "device": ("tpu", "auto, cpu or cuda"),
         "batch": ("many", "fixed, auto or a number"),
