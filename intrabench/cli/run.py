@@ -283,7 +283,7 @@ def preview(
     rounds: o.Rounds = None,
     refine: Annotated[str | None, o.refine] = None,
     hand: o.Hand = "",
-    out: Annotated[Path, typer.Option("--out", help="The PNG; with --model NAME_round0.png, ...")] = Path(
+    file: Annotated[Path, typer.Option("--file", help="The PNG; with --model NAME_round0.png, ...")] = Path(
         "preview.png"
     ),
     plugin: Plugins = [],  # noqa: B006
@@ -293,5 +293,5 @@ def preview(
     from intrabench.engine.preview import preview as pictures
     from intrabench.engine.preview import write
 
-    for name, picture in pictures(options_of(given, "case", "target", "out"), case, target):
-        echo(f"wrote {write(picture, name, out)}")
+    for name, picture in pictures(options_of(given, "case", "target", "file"), case, target):
+        echo(f"wrote {write(picture, name, file)}")

@@ -108,3 +108,12 @@ def test_seeds_of_a_run(say: Callable[..., Said]) -> None:
     assert "box_fill: 3 sessions on cpu, 1 finished\n" in say(*words, "--seed", "0,1", "--seed", "5").out
     assert (said := say(*words, "--seed", "many")).code == 2
     assert said.err == "error: --seed many is no whole number; give one, a range such as 0..9, or 0,1,2\n"
+
+
+def test_out_is_the_results_folder_everywhere(say: Callable[..., Said]) -> None:
+    said = say("preview", "-p", "box_slice", "-d", "phantom:shape=8x16x16", "--out", "a.png")
+    assert (said.code, "No such option: --out" in said.err) == (2, True)
+    said = say("calibrate", "--out", "nothing", "--file", "mine.toml")
+    assert (said.code, said.err.startswith("error: nothing has no ")) == (2, True)
+    said = say("calibrate", "one", "--out", "two")
+    assert said.err == "error: one and --out two are two results folders; give one, and the file as --file\n"
