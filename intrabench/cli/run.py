@@ -128,10 +128,12 @@ def run(
     Without --prompter and --model, those of the protocol are run (intrabench@1 has both).
     """
     given = dict(locals())
+    from intrabench.engine.make_job import check_idle
     from intrabench.engine.options import DEFAULTS
     from intrabench.protocols import protocol as protocol_of
 
     options = options_of(given, "out", "dry_run", "quiet", "verbose", "config")
+    check_idle(options)
     if not dataset and not quiet:
         notice = f"no --dataset given: using {DEFAULTS.dataset[0]}, three vertebrae in a small real CT"
         echo(notice, err=True)

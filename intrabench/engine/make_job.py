@@ -60,6 +60,21 @@ def models_of(options: Options) -> list[tuple[ModelLike, Model]]:
     return [(one, make_model(one)) for one in options.model or _own_models(preset, _prompters(options, preset)[1])]
 
 
+def check_idle(options: Options) -> None:
+    """Refuse options that would do nothing, which a person has typed in the hope that they do.
+
+    Raises:
+        IntraBenchError: corrections are asked for, but no prompter gives any.
+    """
+    registry.add_plugins(options.plugin)
+    prompters = _prompters(options, protocol(options.protocol))[0] if options.rounds and options.rounds > 0 else ()
+    if prompters and not any(prompter.corrects for prompter in prompters):
+        raise IntraBenchError(
+            f"--rounds {options.rounds} does nothing, because {prompters[0].spec} gives no corrections; add some, "
+            "such as --refine scribble, or omit it"
+        )
+
+
 def make_unplayed(options: Options) -> Job:
     """The job of a run whose models cannot run here, without them."""
     _check_models(options)
@@ -98,11 +113,6 @@ def _without_runners(
     if preset.numbers and rounds != preset.rounds:
         raise IntraBenchError(
             f"--rounds {rounds} would shorten {preset.id}, whose numbers are of {preset.rounds} corrections; omit it"
-        )
-    if options.rounds and not any(prompter.corrects for prompter in prompters):
-        raise IntraBenchError(
-            f"--rounds {options.rounds} does nothing, because {prompters[0].spec} gives no corrections; add some, "
-            "such as --refine scribble, or omit it"
         )
     datasets = _datasets(options, preset)
     made = [(given, make(given)) for given in options.model or _own_models(preset, rows)]

@@ -117,3 +117,9 @@ def test_out_is_the_results_folder_everywhere(say: Callable[..., Said]) -> None:
     assert (said.code, said.err.startswith("error: nothing has no ")) == (2, True)
     said = say("calibrate", "one", "--out", "two")
     assert said.err == "error: one and --out two are two results folders; give one, and the file as --file\n"
+
+
+def test_rounds_that_nobody_plays_are_refused(say: Callable[..., Said]) -> None:
+    said = say("run", "-m", "box_fill", "-p", "box_slice", "--rounds", "3", "--dry-run")
+    assert said.code == 2
+    assert said.err.startswith("error: --rounds 3 does nothing, because box_slice")

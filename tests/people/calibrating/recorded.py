@@ -33,14 +33,7 @@ def record(
     for number, (rater, prompter) in enumerate(zip(raters, prompters, strict=True)):
         robot = Path(f"robot-{number}")
         intrabench.run(
-            "random_walker",
-            prompter,
-            DATA,
-            out=robot,
-            rounds=2 * ("click_" in prompter),
-            cases=cases,
-            protocol="overlap@1",
-            seed=seed,
+            "random_walker", prompter, DATA, out=robot, rounds=2, cases=cases, protocol="overlap@1", seed=seed
         )
         rows = read_rows(robot)
         given = {"model": "random_walker", "dataset": DATA, "cases": [cases], "protocol": "overlap@1"}
