@@ -37,7 +37,9 @@ def echo_sentences(*sentences: str, hanging: str = "") -> None:
     """Print sentences in lines as wide as the terminal; those after the first of each begin with `hanging`."""
     width = screen_width() or _PROSE
     for sentence in sentences:
-        lines = wrap(one_line(sentence), width, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
+        lines = wrap(
+            one_line(sentence), width, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False
+        )
         echo(*(lines or [""]))
 
 
@@ -103,7 +105,9 @@ def print_frame(
         _print_block(block)
     if found.dropped:
         names = [name for name in SPARED if name in found.dropped]
-        echo_sentences(f"no room at {width} columns for: {', '.join(names)}" + (f"; {everything}" if everything else ""))
+        echo_sentences(
+            f"no room at {width} columns for: {', '.join(names)}" + (f"; {everything}" if everything else "")
+        )
     if notes:
         echo_sentences(*notes.lines(), hanging="   ")
 

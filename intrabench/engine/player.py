@@ -93,10 +93,8 @@ class Player:
                         raise IntraBenchError(f"model: on opening, it changed the scan, {REMEDY}")
             except NotApplicable as reason:
                 self.take(not_applicable(every, in_words(reason)))
-            except IntraBenchError as error:
-                self._fail(group, every, Failure("error", in_words(error)))
             except Exception as error:  # out of memory, a failing network: rows with a status, then the next image
-                self._fail(group, every, failure_of(error, started))
+                self._fail(group, every, failure_of(error, started), of_data=held is None)
             else:
                 left += self.play_waves(
                     group, arranged(units, suspects, apart, self._fullness(group)), targets, image, volume, held, apart
@@ -152,10 +150,10 @@ class Player:
             self._stored = group.dataset, group.case, cases.open_case(group.dataset, group.case)
         return self._stored[2]
 
-    def _fail(self, group: Group, units: Sequence[Unit], failure: Failure) -> None:
-        """Rows for units whose image could not be opened."""
+    def _fail(self, group: Group, units: Sequence[Unit], failure: Failure, of_data: bool = False) -> None:
+        """Rows for units whose image could not be opened; of_data: not even read."""
         self.say(f"{group.title}: {failure.message}")
-        self.take(failed([(unit, failure.status, failure.message) for unit in units]))
+        self.take(failed(units, failure, of_data))
 
     def play_waves(
         self,
@@ -221,7 +219,7 @@ class Player:
             held.add(Wave(wave, [one.sessions for one in playing], memory()))
         again = held.settle() if alone else held.settle_if_due()
         if apart and again:
-            self.take(failed([(unit, "error", witness.message) for unit in wave]))
+            self.take(failed(wave, Failure("error", witness.message)))
         return again
 
     def _begun(self, unit: Unit, targets: Mapping[str, Target], volume: Volume) -> Session | Joint | Divided:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.errors import WrongType, foreign, in_words, kind
+from intrabench.errors import WrongType, foreign, in_words, kind, passes, traced
 from intrabench.mask import Box, Index, Mask, Region
 from intrabench.partitions.partition import Partition
 from intrabench.prompts import Abilities, Derived, PromptKind, Turn, counting
@@ -134,11 +134,16 @@ FailureStatus = Literal["error", "oom", "timeout"]
 
 @dataclass(frozen=True)
 class Failure:
-    """A request that could not be answered: `status` and one sentence."""
+    """A request that could not be answered: `status` and one sentence.
+
+    passing: the same request may succeed later (`errors.passes`). traceback: where it happened; empty if unknown.
+    """
 
     status: FailureStatus
     message: str
     seconds: float = 0.0
+    passing: bool = False
+    traceback: str = ""
 
 
 class Predictor(ABC):
@@ -266,7 +271,7 @@ def failure_of(error: Exception, started: float) -> Failure:
         status = "oom"
     elif isinstance(error, TimeoutError):
         status = "timeout"
-    return Failure(status, in_words(error), time.perf_counter() - started)
+    return Failure(status, in_words(error), time.perf_counter() - started, passes(error), traced(error))
 
 
 @contextmanager

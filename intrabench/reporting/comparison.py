@@ -85,7 +85,11 @@ def remarks(found: Mapping[str, Comparison], a: str, b: str) -> list[str]:
 def _remarks(one: Comparison, a: str, b: str) -> list[str]:
     few = one.datasets.filter(pl.col("dataset") != AVERAGE, pl.col("patients") < FEW)
     names = [f"{name} ({patients})" for name, patients in few.select("dataset", "patients").iter_rows()]
-    lines = [f"prompts were adapted differently: {_side(a, one.adapted[0])}; {_side(b, one.adapted[1])}"] if any(one.adapted) else []
+    lines = (
+        [f"prompts were adapted differently: {_side(a, one.adapted[0])}; {_side(b, one.adapted[1])}"]
+        if any(one.adapted)
+        else []
+    )
     lines += [f"fewer than {FEW} patients, too few for a conclusion: {', '.join(names)}"] if names else []
     lines += [f"not compared: {one.only_a} only in {a}, {one.only_b} only in {b}"] if one.only_a or one.only_b else []
     own = ("too few for a conclusion", "prompts of the two were adapted")

@@ -84,7 +84,9 @@ def compare(a: pl.DataFrame, b: pl.DataFrame, settings: Settings | None = None) 
         raise IntraBenchError("the two lines have no target and seed in common; run both on the same data and seeds")
     datasets = _per_dataset(units, settings)
     few = datasets.filter(pl.col("patients") < FEW, pl.col("dataset") != AVERAGE).select("dataset", "patients")
-    warnings = [f"{name}: {several(patients, 'patient')}; too few for a conclusion" for name, patients in few.iter_rows()]
+    warnings = [
+        f"{name}: {several(patients, 'patient')}; too few for a conclusion" for name, patients in few.iter_rows()
+    ]
     done = tuple(_adapted(side, units, settings) for side in (a, b))
     if different := done[0] != done[1]:
         told = "; ".join(f"{side}: {text or 'none'}" for side, text in zip("AB", done, strict=True))

@@ -62,7 +62,9 @@ def contests(folder: Path, a: str, b: str) -> list[Contest]:
         )
         sides = [rows.filter(pl.col(column) == one) for one in (a, b)]
     pairs = _pairs(sides, shared)
-    if not pairs and "weights_sha256" not in shared and "model" in shared:  # other weights of the user's are other names
+    if (
+        not pairs and "weights_sha256" not in shared and "model" in shared
+    ):  # other weights of the user's are other names
         pairs = _pairs([side.with_columns(model=pl.col("_model")) for side in sides], shared)
     told = (*left_out, *_inapplicable((a, b), sides, shared))
     found = [replace(one, left_out=told) for one in pairs]
@@ -92,7 +94,9 @@ def _pairs(sides: Sequence[pl.DataFrame], shared: Sequence[str]) -> list[Contest
         return {name: "" if value is None else str(value) for name, value in zip(shared, key, strict=True)}
 
     varied = [name for at, name in enumerate(shared) if len({key[at] for key in common}) > 1 or name == main]
-    models = Counter(model for model, _ in {(one.get("model"), one.get("weights_sha256")) for one in map(named, common)})
+    models = Counter(
+        model for model, _ in {(one.get("model"), one.get("weights_sha256")) for one in map(named, common)}
+    )
     found = []
     for key in common:
         known = named(key)
@@ -112,7 +116,9 @@ def _inapplicable(names: Sequence[str], sides: Sequence[pl.DataFrame], shared: S
         both = side.join(other, on=list(shared), how="semi", nulls_equal=True)
         for (head,), line in both.group_by(main, maintain_order=True):
             if line["status"].eq("not_applicable").all():
-                reason = line["error"].drop_nulls().unique(maintain_order=True).first() or "it does not take the prompts"
+                reason = (
+                    line["error"].drop_nulls().unique(maintain_order=True).first() or "it does not take the prompts"
+                )
                 lines.append(f"not compared: {head}, not applicable to {name}: {reason}")
     return sorted(lines)
 
