@@ -15,6 +15,8 @@ from intrabench.errors import IntraBenchError
 class CannotWrite(IntraBenchError):
     """A file cannot be written."""
 
+    passing = True
+
 
 @contextmanager
 def atomically(path: Path, durable: bool = True) -> Iterator[Path]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ContextDecorator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from intrabench.surroundings import put_back, settings
 
@@ -16,7 +16,12 @@ T = TypeVar("T")
 
 
 class IntraBenchError(Exception):
-    """A message for the user: one sentence that names the file or option, what was expected and what to do next."""
+    """A message for the user: one sentence that names the file or option, what was expected and what to do next.
+
+    passing: what went wrong may be gone when the same command is given again, as with a network.
+    """
+
+    passing: ClassVar[bool] = False
 
 
 class Unfinished(IntraBenchError):
@@ -117,6 +122,27 @@ def in_words(error: Exception) -> str:
     if isinstance(error, ValueError | TypeError) and _NO_WRITING.search(text):
         text = f"{READ_ONLY} ({text})"
     return (f"{type(error).__name__}: {text}" if text else type(error).__name__) + _place(error)
+
+
+def passes(error: BaseException) -> bool:
+    """Whether the same command may succeed later: a lack of memory, time, disk or network, but no bug or bad file."""
+    lack = isinstance(error, MemoryError | TimeoutError | ConnectionError) or type(error).__name__ == "OutOfMemoryError"
+    return lack or (isinstance(error, IntraBenchError) and error.passing)
+
+
+LONGEST = 6000
+"""Characters of a traceback; its beginning is cut off, for its end says where it happened."""
+
+
+def traced(error: BaseException) -> str:
+    """The traceback of an exception, as Python prints it."""
+    try:
+        with foreign():  # what its own `__str__` does
+            lines = "".join(traceback.format_exception(error)).rstrip()
+    except Exception:
+        return ""
+    text = lines.encode(errors="backslashreplace").decode()
+    return text if len(text) <= LONGEST else f"... {text[-LONGEST:]}"
 
 
 _NO_WRITING = re.compile("read-only|set WRITEABLE")

@@ -19,7 +19,7 @@ DATA = "INTRABENCH_DATA"
 
 SETTINGS = """\
 # An IntraBench workspace: your own classes in the folders beside this file are known by name when `intrabench` runs
-# in this folder.
+# in this folder or below it.
 results = "results"
 """
 """What the file says in a new workspace."""
@@ -51,14 +51,19 @@ def here() -> Path:
 
 
 def current() -> Workspace | None:
-    """The workspace in the current folder, or None. Parent folders are not searched.
+    """The workspace of the current folder or of the nearest folder above it, or None.
+
+    Above it, a file counts only if it belongs to the user or to the owner of the current folder: classes of a workspace
+    are executed, and anybody may write into a folder such as /tmp.
 
     Raises:
         IntraBenchError: its settings are wrong or no file, or it is a folder of results, which may be somebody else's
             and is read from within; no command executes what results bring along.
     """
-    file = here() / FILE
-    if not os.path.lexists(file):
+    folder = here()
+    above = (one / FILE for one in folder.parents if _is_trusted(one / FILE, folder))
+    file = folder / FILE if os.path.lexists(folder / FILE) else next(above, None)
+    if file is None:
         return None
     try:
         settings = read_toml(file, _KEYS)
@@ -76,6 +81,15 @@ def current() -> Workspace | None:
                 f"{file}: there is no setting {key!r}{nearest(key, _KEYS)}; the settings are {sorted(_KEYS)}"
             )
     return Workspace(file.parent, results)
+
+
+def _is_trusted(file: Path, folder: Path) -> bool:
+    """Whether a file exists that belongs to the user, or to whom `folder` belongs."""
+    try:
+        owners = {folder.stat().st_uid, *([os.getuid()] if hasattr(os, "getuid") else [])}
+        return file.lstat().st_uid in owners
+    except OSError:
+        return False
 
 
 def results_folder(out: Path | None = None) -> Path:

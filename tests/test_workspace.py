@@ -123,3 +123,35 @@ def test_settings_that_are_no_file_are_told(
     for words in (("list", "models"), ("table",)):
         said = say(*words)
         assert (said.code, said.err) == (2, f"error: {Path.cwd()}/intrabench.toml {sentence}\n")
+
+
+def test_a_workspace_is_found_from_its_subfolders(say: Callable[..., Said], monkeypatch: pytest.MonkeyPatch) -> None:
+    say("init", "bench")
+    root, below = Path("bench").absolute(), Path("bench/notes/today").absolute()
+    below.mkdir(parents=True)
+    monkeypatch.chdir(below)
+    found = workspace.current()
+    assert found is not None
+    assert (found.root, workspace.results_folder()) == (root, root / "results")
+    assert "In prompters/ of this workspace:" in say("list", "prompters").out
+    said = say("run", "-m", "box_fill", "-p", "box_slice", "-d", "phantom:shape=8x16x16", "-q")
+    assert (said.code, (root / "results" / "rows").is_dir()) == (0, True)
+    (below / "intrabench.toml").write_text('results = "own"\n')
+    assert workspace.results_folder() == below / "own"  # the nearest
+
+
+def test_a_workspace_of_somebody_else_above_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("intrabench.toml").write_text('results = "results"\n')
+    Path("below").mkdir()
+    monkeypatch.chdir("below")
+    assert workspace.current() is not None
+    real = Path.lstat
+
+    def lstat(path: Path) -> os.stat_result:
+        found = real(path)
+        return os.stat_result((*found[:4], found.st_uid + 1, *found[5:])) if path.name == "intrabench.toml" else found
+
+    monkeypatch.setattr(Path, "lstat", lstat)
+    assert workspace.current() is None
+    monkeypatch.chdir("..")
+    assert workspace.current() is not None  # as before: whoever works in a folder trusts it

@@ -66,7 +66,7 @@ def table(
     given["by"] = by if isinstance(by, str) else ",".join(by)
     folder = _folder(out)
     found = make_table(folder, **given)
-    _warn([folder], found.left_out)
+    _warn([folder], [*found.left_out, *filter(None, [found.lost])])
     return found.frame
 
 

@@ -57,6 +57,8 @@ def run(
     timeout: float = 600.0,
     dask: str | Path = "",
     collect: bool = False,
+    fail_fast: bool = False,
+    fetch: bool = False,
     out: str | Path | None = None,
     progress: bool | None = None,
 ) -> pl.DataFrame:
@@ -80,7 +82,7 @@ def run(
 
     Raises:
         IntraBenchError: a name, spec or option is wrong. Sessions that fail are rows with a status instead, and a
-            warning tells how many did and why.
+            warning tells how many did and why; with `fail_fast` the first one raises instead.
     """
     given = dict(locals())
     from intrabench.engine.local import execute, rows_of
@@ -95,7 +97,7 @@ def run(
         summary, last = execute(options, folder, reporter)
     if summary.moved:
         warnings.warn("\n".join(summary.moved), ChangedPatients, stacklevel=3)
-    if lines := summary.valueless + counted(summary.failures):
+    if lines := summary.left_out + summary.valueless + counted(summary.failures):
         lines[:0] = [f"{summary.failed} of {several(summary.total, 'session')} failed"] if summary.failed else []
         warnings.warn("\n".join(lines), FailedSessions, stacklevel=3)
     rows = rows_of(summary, folder, last)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, asdict, fields
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -42,13 +42,52 @@ def describe(name: str) -> str:
 
 
 def described(name: str) -> str:
-    """What a model says about itself, as JSON."""
+    """What a model says about itself, or what is known of anything else, as JSON; a list, if several have the name."""
     from intrabench.models.about import about
 
-    bare = name.partition(":")[0]
-    if not any(room == "models" for room, _ in registry.named(bare)) and registry.full_spec(name) == name:
-        raise IntraBenchError(f"--json describes models, and {bare!r} is none; see `intrabench list models`")
-    return json.dumps(about(registry.make("models", name)), indent=1)
+    bare, _, parameters = name.partition(":")
+    found = registry.named(bare)
+    if any(room == "models" for room, _ in found) or registry.full_spec(name) != name:
+        return json.dumps(about(registry.make("models", name)), indent=1)
+    if bare in PROTOCOLS:
+        return json.dumps(_protocol_facts(PROTOCOLS[bare]), indent=1)
+    if not found:
+        describe(name)  # raises
+    facts = [_entry_facts(room, entry, parameters) for room, entry in found]
+    return json.dumps(facts if len(facts) > 1 else facts[0], indent=1)
+
+
+def _entry_facts(room: Room, entry: registry.Entry, parameters: str) -> dict[str, Any]:
+    """What `_describe` tells, for programs."""
+    cls = entry.load()
+    types = specs.types_of(cls)
+    taken = {one.name: {"takes": expected(types[one.name]), "default": _default(one)} for one in fields(cls)}
+    facts: dict[str, Any] = {"name": entry.name, "kind": entry.kind or registry.ROOMS[room], "origin": entry.origin}
+    facts |= {"summary": entry.summary, "description": inspect.cleandoc(cls.__doc__ or "")}
+    facts |= {"version": getattr(cls, "version", None), "parameters": taken}
+    spec = f"{entry.name}:{parameters}" if parameters else entry.name
+    if room == "metrics":
+        metric = registry.make("metrics", spec)
+        worst = metric.worst if math.isfinite(metric.worst) else None
+        facts |= {"column": metric.column, "unit": metric.unit, "best": metric.best, "worst": worst}
+        facts |= {"needs": sorted(metric.needs)}
+    if room == "datasets":
+        card = registry.make("datasets", spec).card if isinstance(cls.card, property) else cls.card
+        facts |= {"card": asdict(card)}
+    return facts
+
+
+def _protocol_facts(preset: Protocol) -> dict[str, Any]:
+    """What `_protocol` tells, for programs."""
+    facts: dict[str, Any] = {
+        "name": preset.id,
+        "kind": "protocol",
+        "summary": preset.summary,
+        "metrics": list(preset.metrics),
+    }
+    facts |= {"rounds": preset.rounds, "stop": preset.stop.spec, "aggregation": preset.aggregation}
+    facts |= {"numbers": dict(preset.numbers), "models": list(preset.models)}
+    return facts | {"rows": [{"name": row.name, "prompter": row.prompter, "note": row.note} for row in preset.rows]}
 
 
 def _protocol(preset: Protocol) -> str:
@@ -121,15 +160,10 @@ def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
     lines += [f"  {line}" for line in parameters_of(cls)]
     if room == "models":
         model = registry.make("models", f"{entry.name}:{parameters}" if parameters else entry.name)
-        lines += [
-            "",
-            f"accepts: {', '.join(sorted(model.accepts))}; works in {model.dims}D; devices: {', '.join(model.devices)}",
-            f"answers for: {model.covers}",
-            f"takes its own last answer: {'yes' if model.feeds_back else 'no'}",
-        ]
-        lines += [f"interpolated and other derived prompts (none or all): {model.derived}"] if model.dims == 3 else []
-        lines += [f"needs: pip install 'intrabench[{model.extra}]'"] if model.extra else []
-        lines += _weights(model.weights) if model.weights else []
+        try:
+            lines += ["", *_model(model)]
+        except IntraBenchError as error:  # a repository or a server that cannot be asked now
+            lines += ["", f"not known: {error}"]
     if room == "metrics":
         metric = registry.make("metrics", f"{entry.name}:{parameters}" if parameters else entry.name)
         facts = {"column": metric.column, "version": metric.version, "unit": metric.unit or "none"}
@@ -141,6 +175,17 @@ def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
             card = registry.make("datasets", f"{entry.name}:{parameters}" if parameters else entry.name).card
         lines += ["", *(f"{key}: {_flat(value)}" for key, value in asdict(card).items() if value)]
     return "\n".join(lines)
+
+
+def _model(model: Any) -> list[str]:
+    lines = [
+        f"accepts: {', '.join(sorted(model.accepts))}; works in {model.dims}D; devices: {', '.join(model.devices)}",
+        f"answers for: {model.covers}",
+        f"takes its own last answer: {'yes' if model.feeds_back else 'no'}",
+    ]
+    lines += [f"interpolated and other derived prompts (none or all): {model.derived}"] if model.dims == 3 else []
+    lines += [f"needs: pip install 'intrabench[{model.extra}]'"] if model.extra else []
+    return lines + (_weights(model.weights) if model.weights else [])
 
 
 def _default(parameter: Field[Any]) -> str:
@@ -157,19 +202,23 @@ def _weights(name: str) -> list[str]:
 
 
 def _flat(value: Any) -> str:
+    if isinstance(value, dict):
+        texts = {key: ", ".join(each) if isinstance(each, tuple) else each for key, each in value.items()}
+        value = [f"{key} = {text}" if text else key for key, text in texts.items()]
     return "; ".join(str(part) for part in value) if isinstance(value, tuple | list) else str(value)
 
 
-def datasets() -> list[dict[str, Any]]:
-    """One line per data set: modality, size, licence, and number of local cases."""
+def datasets(json: bool = False) -> list[dict[str, Any]]:
+    """One line per data set: modality, size, licence, and number of local cases; json: numbers stay numbers."""
     rows: list[dict[str, Any]] = []
     for name, entry in registry.entries("datasets").items():
         try:
             with foreign():
-                rows.append(_facts(name, specs.build(entry.load(), {}, name)))
+                facts = _facts(name, specs.build(entry.load(), {}, name))
         except Exception:  # a class of the user's may raise anything; the others are listed all the same
-            unknown = dict.fromkeys(("paper", "modality", "cases", "targets", "size", "here"), "?")
-            rows.append({"name": name, **unknown, "licence": f"? (see `intrabench info {name}`)"})
+            unknown = dict.fromkeys(("paper", "modality", "cases", "targets", "megabytes", "cases_here"))
+            facts = {"name": name, **unknown, "licence": f"? (see `intrabench info {name}`)"}
+        rows.append(facts if json else _shown(facts))
     return rows
 
 
@@ -181,13 +230,28 @@ def _facts(name: str, dataset: Dataset) -> dict[str, Any]:
     here = store.stored_cases(dataset)
     return {
         "name": name,
-        "paper": card.paper or "-",
+        "paper": card.paper or None,
         "modality": card.modality.partition(",")[0],
-        "cases": known or "?",
-        "targets": card.targets or "?",
-        "size": data_size(dataset.megabytes()),
-        "here": "yes" if known and here >= known else several(here, "case") if here else "no",
+        "cases": known or None,
+        "targets": card.targets or None,
+        "megabytes": dataset.megabytes(),
+        "cases_here": here,
         "licence": card.licence.partition(";")[0].partition(" (")[0],
+    }
+
+
+def _shown(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts of a data set as people read them."""
+    broken, known, here = facts["modality"] is None, facts["cases"], facts["cases_here"]
+    return {
+        "name": facts["name"],
+        "paper": "?" if broken else facts["paper"] or "-",
+        "modality": facts["modality"] or "?",
+        "cases": known or "?",
+        "targets": facts["targets"] or "?",
+        "size": "?" if broken else data_size(facts["megabytes"]),
+        "here": "?" if broken else "yes" if known and here >= known else several(here, "case") if here else "no",
+        "licence": facts["licence"],
     }
 
 

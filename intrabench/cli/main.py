@@ -16,6 +16,7 @@ from intrabench.cli.calibrate import calibrate
 from intrabench.cli.clickability import clickability_app
 from intrabench.cli.console import echo
 from intrabench.cli.data import data_app
+from intrabench.cli.failures import failures
 from intrabench.cli.gap import gap
 from intrabench.cli.output import Output
 from intrabench.cli.rate import rate_app
@@ -55,6 +56,7 @@ class Commands(TyperGroup):
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 app.add_typer(data_app, name="data")
@@ -73,7 +75,7 @@ def _version(asked: bool) -> None:
 @app.callback()
 def common(
     version: Annotated[
-        bool, flag("--version", help="Show the version and exit.", callback=_version, is_eager=True)
+        bool, flag("--version", "-V", help="Show the version and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
     """Measure promptable segmentation models on 3D radiology volumes the way a clinician would use them."""
@@ -108,7 +110,7 @@ def info(
     json: Json = False,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
-    """Describe a model, prompter, data set, metric or protocol and its parameters; --json: a model, for programs."""
+    """Describe a model, prompter, data set, metric or protocol and its parameters."""
     from intrabench.cli.describe import describe, described
 
     add_plugins(plugin)
@@ -128,6 +130,7 @@ add_runs(app)
 app.command()(annotate)
 app.command()(calibrate)
 app.command()(gap)
+app.command()(failures)
 app.command()(serve)
 app.command()(record)
 add_submit(app)
@@ -136,7 +139,7 @@ add_results(app)
 
 
 def main() -> NoReturn:
-    """Entry point: 0 ok, 1 some units failed, 2 usage, or output that cannot be written, 75 interrupted."""
+    """Entry point: 0 ok, 1 some units failed, 2 usage, or output that cannot be written, 75 more to do, 130 Ctrl-C."""
     output = Output()
     code = _exit_code()
     if problem := output.problem():

@@ -69,7 +69,11 @@ metric = typer.Option(
     "--metric", help="Metric besides the protocol's, e.g. lesion_f1.", autocompletion=completes("metrics")
 )
 seed = typer.Option("--seed", help="Seed of all random numbers of the simulated user.")
-seeds = typer.Option("--seed", help=f"{seed.help} Default: 0; of rclicks-users@1, one for each real click.")
+seeds = typer.Option(
+    "--seed",
+    metavar="N",
+    help=f"{seed.help} Several: 0..9, or 0,1,2. Default: 0; of rclicks-users@1, one for each real click.",
+)
 
 ROUNDS_HELP = "Number of corrections after the first prompts. Default: 5 with a refinement, else 0."
 

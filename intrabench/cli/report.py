@@ -32,7 +32,9 @@ Metric = Annotated[
 ]
 Round = Annotated[int | None, typer.Option("--round", help="State after this round. Default: the last.")]
 How = Annotated[str, typer.Option("--aggregation", help="protocol, class-first, case, pooled; table: also matched")]
-Failed = Annotated[str, typer.Option("--failed", help="How failures count: worst (value) or drop.")]
+Failed = Annotated[
+    str, typer.Option("--failed", help="How failures count: worst (value), all (also those of data) or drop.")
+]
 Empty = Annotated[str, typer.Option("--empty", help="How empty answers count: worst (value) or drop.")]
 
 
@@ -60,19 +62,20 @@ def table(
     interval: Annotated[bool, flag("--interval", help="Show the 95 % interval of every cell.")] = False,
     counts: Annotated[bool, flag("--counts", help="Show cases/targets of every cell, and !failures.")] = False,
     reference: Annotated[str, typer.Option(help="Compare with published numbers: paper.")] = "",
-    format: Annotated[str, typer.Option(help="text, csv, markdown, latex or html")] = "text",
+    format: Annotated[str, typer.Option(help="text, csv, markdown, latex, html or json")] = "text",
     csv: Annotated[bool, flag("--csv", help="Same as --format csv.")] = False,
+    json: Annotated[bool, flag("--json", help="Same as --format json.")] = False,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Tabulate effort against a metric."""
-    given = {name: value for name, value in locals().items() if name not in ("out", "format", "csv", "plugin")}
+    given = {name: value for name, value in locals().items() if name not in ("out", "format", "csv", "json", "plugin")}
     from intrabench.reporting.make_table import make_table
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)
     folder = results_folder(out)
     found = make_table(folder, **given)
-    show_table(found, "csv" if csv else format)
+    show_table(found, "csv" if csv else "json" if json else format)
     echo(*found.left_out, err=True)
     _tell_lacking(folder)
 
@@ -91,12 +94,13 @@ def show_table(table: Table, format: str = "text", everything: str = "--csv has 
     from intrabench.reporting.formats import formatted
     from intrabench.reporting.table import readable, seen_in_training
 
-    frame = table.frame if format == "csv" else readable(table.frame)
+    frame = table.frame if format in ("csv", "json") else readable(table.frame)
     notes = table.notes.of(frame.columns)
     if format != "text":
         echo(*formatted(frame, format, notes).removesuffix("\n").split("\n"))
+        echo(*filter(None, [table.lost]), err=True)
         return
-    print_frame(frame, table.heading, notes, everything=everything)
+    print_frame(frame, "; ".join(filter(None, [table.heading, table.lost])), notes, everything=everything)
     for warning in seen_in_training(table.rows):
         echo(warning)
 

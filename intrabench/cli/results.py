@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from intrabench.cli.console import echo
-from intrabench.cli.shared import Plugins, add_plugins, flag
+from intrabench.cli.shared import Json, Plugins, add_plugins, flag, show
 from intrabench.errors import several
 
 Out = Annotated[
@@ -133,6 +133,7 @@ def verify(
     trust: Annotated[
         bool, flag("--trust", help="Execute the plug-ins and interpreters that the folder names.")
     ] = False,
+    json: Json = False,
 ) -> None:
     """Compute random finished sessions again and compare them. Exit code 1: some differ, or none could be verified.
 
@@ -140,6 +141,7 @@ def verify(
     and no code is executed that only the folder names, unless you --trust it.
     """
     from collections import Counter
+    from dataclasses import asdict
 
     from intrabench.engine.options import interpreter
     from intrabench.engine.verify import Trust
@@ -151,10 +153,15 @@ def verify(
     folder = results_folder(results)
     words = {"equal": "ok", "rounding": "ok, up to rounding", "differs": "DIFFERS", "unknown": "cannot be verified"}
     counts: Counter[str] = Counter()
+    given = []
     for verdict in verdicts(folder, sample, seed, Trust(plugin, interpreter(python) if python else None, trust)):
         counts[verdict.found] += 1
-        echo(f"{words[verdict.found]:<18}  {verdict.message}")
-    echo(", ".join(f"{counts[found]} {word}" for found, word in words.items() if counts[found]))
+        given.append(asdict(verdict))
+        echo(*([] if json else [f"{words[verdict.found]:<18}  {verdict.message}"]))
+    if json:
+        show(given, json)
+    else:
+        echo(", ".join(f"{counts[found]} {word}" for found, word in words.items() if counts[found]))
     tell_damage(folder, unread=damaged_masks(folder))
     if counts["differs"] or not counts["equal"] + counts["rounding"]:
         raise typer.Exit(1)

@@ -4,31 +4,60 @@ from __future__ import annotations
 
 import gc
 import shlex
-from collections import Counter
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperOption
 
 from intrabench.cli import options as o
+from intrabench.cli.config import Config
 from intrabench.cli.console import echo
 from intrabench.cli.results import Out, tell_damage
-from intrabench.cli.shared import Cases, Plugins, Quiet, Targets, continued, flag
+from intrabench.cli.shared import Cases, Json, Plugins, Quiet, Targets, continued, flag, show
 from intrabench.errors import several
 
 if TYPE_CHECKING:
     import polars as pl
 
     from intrabench.engine.options import Options
+    from intrabench.engine.progress.reporter import Reporter
+    from intrabench.engine.summary import Summary
     from intrabench.protocols import Protocol
 
 
 def add_runs(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
-    for command in (run, check, preview):
+    app.command(cls=InPanels)(run)
+    for command in (check, preview):
         app.command()(command)
+
+
+PANELS = {
+    "What is played": "config model prompter refine hand dataset perturb cases targets seed",
+    "By which rules": "protocol only rounds stop joint metric effort strict",
+    "Where results go": "out save_masks dry_run quiet verbose fail_fast",
+    "Models": "weights fetch device dtype batch compile python plugin",
+    "Memory and disk": "memory cache_embeddings cache_gb",
+    "Workers and clusters": "workers timeout dask collect",
+}
+"""The options of a run under the headings of its help."""
+
+
+class InPanels(TyperCommand):
+    """A command whose help has its options under headings, in the order of `PANELS`."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        panels = {name: panel for panel, names in PANELS.items() for name in names.split()}
+        places = list(panels)
+        for option in self.params:
+            if isinstance(option, TyperOption) and option.name in panels:
+                option.rich_help_panel = panels[option.name]
+        self.params.sort(key=lambda one: places.index(one.name) if one.name in panels else len(places))
 
 
 def run(
@@ -43,7 +72,7 @@ def run(
     joint: Annotated[
         str, typer.Option("--joint", help="Play the targets of a case together, e.g. others=negative,overlap=first.")
     ] = "",
-    seed: Annotated[list[int], o.seeds] = [],  # noqa: B006
+    seed: Annotated[list[str], o.seeds] = [],  # noqa: B006
     cases: Cases = [],  # noqa: B006
     targets: Targets = [],  # noqa: B006
     rounds: o.Rounds = None,
@@ -55,7 +84,13 @@ def run(
     out: Out = None,
     device: o.Device = "auto",
     batch: o.Batch = "fixed",
-    memory: Annotated[int, typer.Option("--memory", help="MiB of embeddings in memory; the rest is on disk.")] = 512,
+    memory: Annotated[
+        int,
+        typer.Option(
+            "--memory",
+            help="MiB of embeddings in memory, the rest is on disk; as much for what models remember of sessions.",
+        ),
+    ] = 512,
     dtype: o.Dtype = "float32",
     compile: Annotated[bool, flag("--compile", help="Compile image encoders with torch.")] = False,
     weights: o.Weights = None,
@@ -87,16 +122,24 @@ def run(
         str, typer.Option("--dask", metavar="WHERE", help="Dask cluster: local:4, tcp://HOST:8786 or FILE.yaml.")
     ] = "",
     collect: Annotated[bool, flag("--collect", help="Bring rows back from a cluster that lacks the folder.")] = False,
+    fetch: Annotated[
+        bool, flag("--fetch", help="Also download weights that are missing and may be downloaded.")
+    ] = False,
+    fail_fast: Annotated[bool, flag("--fail-fast", help="End the run with the first failure, and show where.")] = False,
+    verbose: Annotated[bool, flag("--verbose", "-v", help="Show where in the code failures happened.")] = False,
+    config: Config = None,
 ) -> None:
     """Prompt models on data sets with simulated users; repeat the command to continue it.
 
     Without --prompter and --model, those of the protocol are run (intrabench@1 has both).
     """
     given = dict(locals())
+    from intrabench.engine.make_job import check_idle
     from intrabench.engine.options import DEFAULTS
     from intrabench.protocols import protocol as protocol_of
 
-    options = options_of(given, "out", "dry_run", "quiet")
+    options = options_of(given, "out", "dry_run", "quiet", "verbose", "config")
+    check_idle(options)
     if not dataset and not quiet:
         notice = f"no --dataset given: using {DEFAULTS.dataset[0]}, three vertebrae in a small real CT"
         echo(notice, err=True)
@@ -108,7 +151,7 @@ def run(
     else:
         preset = protocol_of(options.protocol)
         command = f"intrabench table --protocol {preset.id}" if preset.numbers else "intrabench table"
-        play(options, out, quiet, command, partial(_show, preset=preset, command=command))
+        play(options, out, quiet, command, partial(_show, preset=preset, command=command), verbose)
 
 
 def options_of(given: dict[str, Any], *others: str) -> Options:
@@ -126,9 +169,16 @@ def _show(rows: pl.DataFrame, preset: Protocol, command: str) -> None:
     show_table(table_of_run(rows, preset), everything=f"`{command} --csv` has everything")
 
 
-def play(options: Options, out: Path | None, quiet: bool, command: str, show: Callable[[pl.DataFrame], None]) -> None:
-    """Run, show the rows of the run, and set the exit code. command: shows all results."""
-    from intrabench.engine.local import execute, rows_of
+def play(
+    options: Options,
+    out: Path | None,
+    quiet: bool,
+    command: str,
+    show: Callable[[pl.DataFrame], None],
+    verbose: bool = False,
+) -> None:
+    """Run, show the rows of the run, and set the exit code. command: shows all results. verbose: with tracebacks."""
+    from intrabench.engine.local import rows_of
     from intrabench.engine.progress.reporter import reporting
     from intrabench.models.parts.allocator import return_freed_memory
     from intrabench.models.parts.embedding_cache import quota_gb, said
@@ -138,12 +188,12 @@ def play(options: Options, out: Path | None, quiet: bool, command: str, show: Ca
 
     folder = results_folder(out)
     with reporting(quiet=quiet) as reporter, continued(reporter, "sessions"):
-        summary, last = execute(options, folder, reporter)
+        summary, last = _executed(options, folder, reporter)
     gc.collect()  # the plan and the state of the folder, which have circles: of a million sessions they are large
     return_freed_memory()
     preset = protocol(options.protocol)
     rows = rows_of(summary, folder, last, None if preset.partition or preset.numbers else READ)
-    if not rows.is_empty():
+    if not rows["status"].eq("no_data").all():
         show(rows)
     for line in summary.moved + summary.valueless + summary.not_applicable:
         echo(line, err=True)
@@ -152,20 +202,39 @@ def play(options: Options, out: Path | None, quiet: bool, command: str, show: Ca
         echo(f"results in {folder}; `{command}{option}` shows all of them")
         if options.cache_embeddings is not False and (line := said(quota_gb(options.cache_gb))):
             echo(line)
+    for line in summary.left_out:
+        echo(line, err=True)
     if summary.failed:
-        tell_failures(summary.failures)
-        hint = f"{summary.failed} of {several(summary.total, 'session')} failed; run the same command to try them again"
-        echo(hint, err=True)
+        tell_failures(summary, verbose)
+        count = f"{summary.failed} of {several(summary.total, 'session')} failed"
+        data = f", {summary.no_data} of them for lack of data, which count in no mean" if summary.no_data else ""
+        echo(f"{count}{data}; {summary.advice(option)}", err=True)
+    if summary.failed or summary.left_out:
         raise typer.Exit(1)
     tell_damage(folder)
 
 
-def tell_failures(failures: Counter[str]) -> None:
-    """Print each distinct failure once, with the number of its sessions."""
+def _executed(options: Options, folder: Path, reporter: Reporter) -> tuple[Summary, int]:
+    """Run; the failure that is to end a run is shown with its traceback, and ends the command with exit code 1."""
+    from intrabench.engine.local import execute
+    from intrabench.engine.writer import FirstFailure
+
+    try:
+        return execute(options, folder, reporter)
+    except FirstFailure as failure:
+        for line in filter(None, [*failure.traceback.split("\n"), str(failure)]):
+            reporter.say(line)
+        raise typer.Exit(1) from None
+
+
+def tell_failures(summary: Summary, verbose: bool) -> None:
+    """Print each distinct failure once, with the number of its sessions; verbose: and with its traceback."""
     from intrabench.engine.summary import counted
 
-    for line in counted(failures):
+    for line in counted(summary.failures):
         echo(line, err=True)
+    for why, text in summary.tracebacks.items() if verbose else ():
+        echo("", why, *text.split("\n"), err=True)
 
 
 def check(
@@ -181,6 +250,7 @@ def check(
     device: o.Device = "auto",
     dtype: o.Dtype = "float32",
     batch: o.Batch = "fixed",
+    json: Json = False,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Check a model on a synthetic scan: prompts, geometry, batches, determinism, memory, time."""
@@ -189,12 +259,14 @@ def check(
     from intrabench.engine.runners import make_runner
 
     given["weights"] = "random" if random_weights else weights
-    failed = False
-    for finding in findings(make_runner(options_of(given, "random_weights")).model):
+    found = []
+    for finding in findings(make_runner(options_of(given, "random_weights", "json")).model):
+        found.append(finding)
         mark = {True: "ok", False: "FAILED", None: ""}[finding.ok]
-        echo(f"{mark:<7} {finding.name:<32} {finding.message}")
-        failed |= finding.ok is False
-    if failed:
+        echo(*([] if json else [f"{mark:<7} {finding.name:<32} {finding.message}"]))
+    if json:
+        show([asdict(finding) for finding in found], json)
+    if any(finding.ok is False for finding in found):
         raise typer.Exit(1)
 
 
@@ -208,7 +280,7 @@ def preview(
     rounds: o.Rounds = None,
     refine: Annotated[str | None, o.refine] = None,
     hand: o.Hand = "",
-    out: Annotated[Path, typer.Option("--out", help="The PNG; with --model NAME_round0.png, ...")] = Path(
+    file: Annotated[Path, typer.Option("--file", help="The PNG; with --model NAME_round0.png, ...")] = Path(
         "preview.png"
     ),
     plugin: Plugins = [],  # noqa: B006
@@ -218,5 +290,5 @@ def preview(
     from intrabench.engine.preview import preview as pictures
     from intrabench.engine.preview import write
 
-    for name, picture in pictures(options_of(given, "case", "target", "out"), case, target):
-        echo(f"wrote {write(picture, name, out)}")
+    for name, picture in pictures(options_of(given, "case", "target", "file"), case, target):
+        echo(f"wrote {write(picture, name, file)}")

@@ -18,12 +18,15 @@ if TYPE_CHECKING:
 
 
 MORE_TO_DO = 75
-"""Exit code of what was stopped, EX_TEMPFAIL of sysexits.h: the same command continues."""
+"""Exit code of what ended early by itself or by a signal, EX_TEMPFAIL of sysexits.h: the same command continues."""
+
+INTERRUPTED = 130
+"""Exit code of what was ended by Ctrl-C, as shells have it: 128 and the number of SIGINT."""
 
 
-def flag(name: str, **more: Any) -> Any:
+def flag(*names: str, **more: Any) -> Any:
     """An option that is given or not; its help shows no type."""
-    return typer.Option(name, metavar="", **more)
+    return typer.Option(*names, metavar="", **more)
 
 
 Plugins = Annotated[list[Path], typer.Option("--plugin", help="Python file with your own classes.")]
@@ -34,21 +37,21 @@ Targets = Annotated[
         "--targets", help="Targets: glob of ids or labels, e.g. 'vertebra.2*'; bounds, e.g. 'ml>=1', 'slices>5'."
     ),
 ]
-Quiet = Annotated[bool, flag("--quiet", help="Say nothing but results and what is wrong.")]
+Quiet = Annotated[bool, flag("--quiet", "-q", help="Say nothing but results and what is wrong.")]
 Json = Annotated[bool, flag("--json", help="Machine-readable output.")]
 
 
 @contextmanager
 def continued(reporter: Reporter, what: str) -> Iterator[None]:
-    """Exit with `MORE_TO_DO` if what runs meanwhile is interrupted, or ends early; `what` it finished is kept."""
-    from intrabench.engine.signals import undisturbed
+    """Exit with `INTERRUPTED` or `MORE_TO_DO` if what runs meanwhile does not end; `what` it finished is kept."""
+    from intrabench.engine.signals import Asked, undisturbed
 
     try:
         yield
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         undisturbed()
         reporter.say(f"interrupted; finished {what} are kept, and the same command continues")
-        raise typer.Exit(MORE_TO_DO) from None
+        raise typer.Exit(MORE_TO_DO if isinstance(error, Asked) else INTERRUPTED) from None
     except Unfinished as error:
         reporter.say(str(error))
         raise typer.Exit(MORE_TO_DO) from None
@@ -111,7 +114,9 @@ def show_names(rows: Sequence[Mapping[str, str]], json: bool) -> None:
     for number, (heading, members) in enumerate(groups.items()):
         if len(groups) > 1:
             echo(*[""] * (number > 0), heading)
-        print_columns([{"name": f"{row['name']:<{width}}", "summary": row["summary"]} for row in members], heading=False)
+        print_columns(
+            [{"name": f"{row['name']:<{width}}", "summary": row["summary"]} for row in members], heading=False
+        )
 
 
 _KINDS = ("", "refinement", "modifier", "preset")
@@ -143,9 +148,7 @@ def _folder(origin: str) -> str:
     return f"From {origin}"
 
 
-def show(
-    rows: Sequence[Mapping[str, Any]], json: bool, *, heading: bool = False, spared: Sequence[str] = ()
-) -> None:
+def show(rows: Sequence[Mapping[str, Any]], json: bool, *, heading: bool = False, spared: Sequence[str] = ()) -> None:
     """Print rows as JSON, or as `print_columns`."""
     if json:
         import json as writer
@@ -159,4 +162,4 @@ def show_datasets(json: bool) -> None:
     """Print all data sets; what many of them lack is left out first where there is no room."""
     from intrabench.cli.describe import datasets
 
-    show(datasets(), json, heading=True, spared=("paper", "targets", "cases"))
+    show(datasets(json), json, heading=True, spared=("paper", "targets", "cases"))

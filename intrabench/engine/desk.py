@@ -15,6 +15,7 @@ from intrabench.engine.units import Unit
 from intrabench.engine.writer import RowWriter
 from intrabench.errors import several
 from intrabench.leases import ATTEMPTS, Lease, held
+from intrabench.models.base import Failure
 
 Share = Callable[[Hand, Group, Sequence[Unit], Take], None]
 """Has a hand play units."""
@@ -60,7 +61,7 @@ class Desk:
                 self.reporter.say(damaged)
             if lease.attempts >= ATTEMPTS:
                 problem = f"{several(lease.attempts, 'run')} in a row died while they played this image"
-                self.writer.take(failed([(unit, "error", problem) for unit in units]))
+                self.writer.take(failed(units, Failure("error", problem)))
             elif units:
                 self._share(hand, group, units, partial(self._take, lease))
 

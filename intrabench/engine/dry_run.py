@@ -6,22 +6,24 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from intrabench.datasets.base import Dataset
+from intrabench.datasets.base import Dataset, NotFetched
 from intrabench.datasets.cases import store as cases
 from intrabench.datasets.cases.notes import notes_on
 from intrabench.datasets.cases.selection import check_targets
+from intrabench.engine.able import able
 from intrabench.engine.job import Job
-from intrabench.engine.make_job import make_run
+from intrabench.engine.make_job import make_run, make_unplayed
 from intrabench.engine.options import Options
-from intrabench.errors import several
+from intrabench.errors import foreign, several
 from intrabench.results.parts import finished_sessions
 
 
 def describe(options: Options, folder: Path) -> list[str]:
-    """Lines for people: downloads and their state, sessions per model, and how many are finished."""
-    job = make_run(options)
+    """Lines for people: downloads and their state, sessions per model, how many are finished, and what is missing."""
+    found = able(options)
+    job = make_unplayed(options) if found.none else make_run(found.options)
     try:
-        return _described(job, folder)
+        return [*_described(job, folder), *found.lacking]
     finally:
         for runner in job.runners:
             runner.close()
@@ -29,10 +31,13 @@ def describe(options: Options, folder: Path) -> list[str]:
 
 def _described(job: Job, folder: Path) -> list[str]:
     chosen: dict[Dataset, list[str]] = {dataset: [] for dataset in job.datasets}
-    for dataset, case in job.selected():
+    unlisted = {dataset: why for dataset in job.datasets if (why := _unlisted(dataset))}
+    selected = job.selected(without=unlisted)
+    for dataset, case in selected:
         chosen[dataset].append(case)
     lines = [line for dataset, names in chosen.items() for line in _data(dataset, names)]
-    indexes = {(dataset, case): cases.look(dataset, case)[0] for dataset, case in job.selected()}
+    lines += unlisted.values()
+    indexes = {(dataset, case): cases.look(dataset, case)[0] for dataset, case in selected}
     for dataset in chosen:
         lines += notes_on(dataset, [index for (one, _), index in indexes.items() if one == dataset and index])
     unknown = [where for where, index in indexes.items() if index is None]
@@ -52,11 +57,23 @@ def _described(job: Job, folder: Path) -> list[str]:
         each = len(job.prompters_for(runner.model)) * len(job.seeds)
         more = f", and {each} for each selected target of {several(len(unknown), 'further case')}" if unknown else ""
         lines.append(f"{runner.label}: {several(len(keys), 'session')} on {runner.device}, {here} finished{more}")
-    least = "at least " if unknown else ""
+    least = "at least " if unknown or unlisted else ""
     lines.append(
         f"total: {least}{several(total, 'session')}, {finished} finished, {total - finished} to do; results in {folder}"
     )
     return lines + _uncounted(unknown)
+
+
+def _unlisted(dataset: Dataset) -> str:
+    """Why nobody knows the cases of a data set yet; empty if they are known."""
+    try:
+        with foreign():
+            dataset.cases()
+    except NotFetched as error:
+        return str(error)
+    except Exception:  # `select_cases` reports the error
+        return ""
+    return ""
 
 
 def _uncounted(unknown: Sequence[tuple[Dataset, str]]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from intrabench.datasets.base import Dataset, patient_of
@@ -43,10 +43,12 @@ class Job:
         """The prompters to run with a model."""
         return [p for p in self.prompters if p.spec not in self.rows or self.rows[p.spec].suits(model.abilities)]
 
-    def selected(self) -> list[tuple[Dataset, str]]:
-        """The cases of the job, ``(data set, case)``."""
+    def selected(self, without: Container[Dataset] = ()) -> list[tuple[Dataset, str]]:
+        """The cases of the job, ``(data set, case)``. without: data sets whose cases are unknown."""
         chosen: dict[tuple[str, str], tuple[Dataset, str]] = {}
         for dataset in self.datasets:
+            if dataset in without:
+                continue
             for case in select_cases(dataset, self.cases):
                 if (dataset.short_spec, case) in chosen:
                     raise IntraBenchError(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
+from intrabench.engine.able import able, fetch_weights
 from intrabench.engine.crew import crew, plays_here
 from intrabench.engine.make_job import make_run
 from intrabench.engine.manifest import Manifest
@@ -34,21 +35,27 @@ def execute(options: Options, folder: Path, reporter: Reporter) -> tuple[Summary
     Raises:
         IntraBenchError: an option is wrong. Failures of single sessions are rows with a status instead.
     """
-    job = make_run(options, here=plays_here(options))
+    if options.fetch:
+        fetch_weights(options, reporter)
+    found = able(options)
+    for line in found.lacking if not found.none else ():
+        reporter.say(line)
+    job = make_run(found.options, here=plays_here(options))
     run_id = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + secrets.token_hex(3)
     try:
         manifest = Manifest(options, job)
-        writer = RowWriter(Store(folder, run_id, manifest.opening), reporter)
+        writer = RowWriter(Store(folder, run_id, manifest.opening), reporter, options.fail_fast)
         for line in warnings_about(folder):
             reporter.say(line)
         with manifest.kept(writer.store, writer.summary):
             _tidy(folder, run_id, reporter)
             plan = make_plan(job, reporter)
+            writer.summary.left_out += [*found.lacking, *plan.unlisted]
             if others_at_work(folder, run_id):
                 plan.begin_at(random.random())
             manifest.prepared = plan.ready
             work = Work(plan, writer, reporter)
-            with crew(options, work) as hands:
+            with crew(found.options, work) as hands:
                 work.done_by(hands)
         if writer.store.parts:
             _tidy(folder, run_id, reporter)

@@ -52,6 +52,35 @@ def make_preparation(options: Options) -> Job:
     return Job((), (), _datasets(options, preset), (), preset, 0, tuple(options.cases))
 
 
+def models_of(options: Options) -> list[tuple[ModelLike, Model]]:
+    """The models of a run, each with what it was given by: those of the options, or of the protocol. None is loaded."""
+    _check_models(options)
+    registry.add_plugins(options.plugin)
+    preset = protocol(options.protocol)
+    return [(one, make_model(one)) for one in options.model or _own_models(preset, _prompters(options, preset)[1])]
+
+
+def check_idle(options: Options) -> None:
+    """Refuse options that would do nothing, which a person has typed in the hope that they do.
+
+    Raises:
+        IntraBenchError: corrections are asked for, but no prompter gives any.
+    """
+    registry.add_plugins(options.plugin)
+    prompters = _prompters(options, protocol(options.protocol))[0] if options.rounds and options.rounds > 0 else ()
+    if prompters and not any(prompter.corrects for prompter in prompters):
+        raise IntraBenchError(
+            f"--rounds {options.rounds} does nothing, because {prompters[0].spec} gives no corrections; add some, "
+            "such as --refine scribble, or omit it"
+        )
+
+
+def make_unplayed(options: Options) -> Job:
+    """The job of a run whose models cannot run here, without them."""
+    _check_models(options)
+    return _without_runners(options, make_model)[0]
+
+
 def check_names(options: Options) -> None:
     """Refuse names, specs and combinations of a run that no machine could take; packages and weights are not needed.
 

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from intrabench.results.store import Store
 
 
+MOST_TRACEBACKS = 100
+"""A record keeps the tracebacks of so many distinct failures."""
+
+
 class Manifest:
     """The manifest of one run: `opening` is written with its first part, the rest when it ends.
 
@@ -99,7 +103,8 @@ class Manifest:
     def _complete(self, state: str, summary: Summary) -> dict[str, Any]:
         counts = {name: getattr(summary, name) for name in ("total", "already", "computed", "failed")}
         ending = {"state": state, "ended": _now(), "sessions": counts, "datasets": self._datasets()}
-        return {**self.opening(), **ending}
+        kept = dict(list(summary.tracebacks.items())[:MOST_TRACEBACKS])
+        return {**self.opening(), **ending, **({"tracebacks": _shareable(kept)} if kept else {})}
 
     def _datasets(self) -> list[dict[str, Any]]:
         """The data sets of the job and their prepared cases, with a hash over images and targets."""

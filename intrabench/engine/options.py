@@ -15,6 +15,7 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from intrabench.calibration import Calibration, given_effort, given_hand
+from intrabench.engine.seeds import given_seeds
 from intrabench.engine.workers.places import asked
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights.registry import RANDOM
@@ -79,6 +80,8 @@ class Options:
     timeout: float = 600.0
     dask: str = field(default="", metadata={"read": str})
     collect: bool = False
+    fail_fast: bool = False
+    fetch: bool = False
 
     @property
     def random(self) -> bool:
@@ -116,6 +119,7 @@ def chosen(given: Mapping[str, Any]) -> Options:
     """
     known, hints, values = {option.name: option for option in fields(Options)}, get_type_hints(Options), {}
     for name, value in given.items():
+        value = given_seeds(value) if name == "seed" else value
         if value is not None:
             read = known[name].metadata.get("read")
             values[name] = read(value) if read and isinstance(value, str | Path) else _fitting(name, value, hints[name])

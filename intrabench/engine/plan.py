@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from intrabench import doing
@@ -17,9 +18,9 @@ from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.job import Job
 from intrabench.engine.progress.reporter import Reporter
 from intrabench.engine.units import Runner, Unit
-from intrabench.errors import foreign, several
+from intrabench.errors import IntraBenchError, foreign, several
 from intrabench.fetch.transfer import DownloadError
-from intrabench.models.base import Failure, FailureStatus, failure_of
+from intrabench.models.base import Failure, failure_of
 
 DEATHS = 3
 """Deaths of one group that end it, not counting those that only narrow down who is at fault."""
@@ -32,13 +33,14 @@ class Blame:
         self.verdict: Failure | None = None
         self._deaths = 0
 
-    def died(self, status: FailureStatus, message: str, opening: bool) -> None:
+    def died(self, failure: Failure, opening: bool) -> None:
         """One died of a session or of the image; opening: it takes too long to open, and would again."""
         self._deaths += 1
         if opening:
-            self.verdict = Failure(status, message)
+            self.verdict = failure
         elif self._deaths >= DEATHS:
-            self.verdict = Failure(status, f"{message}; {several(DEATHS, 'worker')} died of this image")
+            died = f"{failure.message}; {several(DEATHS, 'worker')} died of this image"
+            self.verdict = replace(failure, message=died)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,13 +93,14 @@ class Plan:
     """The cases of a run.
 
     ready: prepared cases. waiting: cases that must be downloaded or converted first. lost: cases that could not be
-    prepared.
+    prepared. unlisted: a sentence for each data set whose cases are unknown, because its files cannot be had.
     """
 
     job: Job
     ready: dict[Selected, CaseIndex] = field(default_factory=dict)
     waiting: list[Selected] = field(default_factory=list)
     lost: list[Selected] = field(default_factory=list)
+    unlisted: list[str] = field(default_factory=list)
 
     def groups(self, dataset: Dataset, case: str, index: CaseIndex) -> list[Group]:
         """The groups of a prepared case, one per model that has sessions on it."""
@@ -147,13 +150,33 @@ def make_plan(job: Job, reporter: Reporter) -> Plan:
         IntraBenchError: the job names cases that do not exist.
     """
     plan = Plan(job)
-    _fetch_lists(job, reporter)
-    for dataset, case in job.selected():
+    told = _fetch_lists(job, reporter)
+    unlisted = {dataset: why for dataset, why in told.items() if why}
+    plan.unlisted += [f"data set {dataset.argument} is left out: {why}" for dataset, why in unlisted.items()]
+    for line in plan.unlisted:
+        reporter.say(line)
+    for dataset, case in job.selected(without=unlisted):
         if (index := look(dataset, case, reporter)) is None:
             plan.waiting.append((dataset, case))
         else:
             plan.ready[dataset, case] = index
+    for dataset in dict.fromkeys(dataset for dataset, _ in plan.waiting if dataset not in told):
+        if _downloads(dataset, [case for one, case in plan.waiting if one == dataset]):
+            reporter.note(_licence(dataset))
     return plan
+
+
+def _licence(dataset: Dataset) -> str:
+    return f"{dataset.argument} is downloaded: licence {dataset.card.licence}"
+
+
+def _downloads(dataset: Dataset, waiting: Sequence[str]) -> bool:
+    """Whether cases that wait need a download."""
+    try:
+        with foreign():
+            return bool(cases.to_download(dataset, waiting))
+    except Exception:  # preparing them will tell
+        return False
 
 
 def look(dataset: Dataset, case: str, reporter: Reporter) -> CaseIndex | None:
@@ -168,16 +191,29 @@ def look(dataset: Dataset, case: str, reporter: Reporter) -> CaseIndex | None:
     return index
 
 
-def _fetch_lists(job: Job, reporter: Reporter) -> None:
-    """Download the archives that define the cases of a data set."""
+def _fetch_lists(job: Job, reporter: Reporter) -> dict[Dataset, str]:
+    """Download the archives that define the cases of data sets; returns their data sets, and why one cannot be had.
+
+    Raises:
+        IntraBenchError: none of the data sets of the job can be had.
+    """
+    told = dict[Dataset, str]()
     for dataset in job.datasets:
         try:
             with foreign():
                 dataset.cases()
         except NotFetched:
-            fetch_shared(dataset, reporter.watch)
+            reporter.note(_licence(dataset))
+            try:
+                fetch_shared(dataset, reporter.watch)
+                told[dataset] = ""
+            except IntraBenchError as error:
+                told[dataset] = str(error)
+                if all(told.get(one) for one in job.datasets):
+                    raise
         except Exception:  # `select_cases` reports the error
             continue
+    return told
 
 
 def prepare(dataset: Dataset, case: str, reporter: Reporter) -> CaseIndex:

@@ -51,7 +51,7 @@ class Player:
     ) -> None:
         self.job, self.take, self.say, self.begins = job, take, say, begins
         self._loaded: Runner | None = None
-        self._scorer = Scorer()
+        self._scorer, self._remembered = Scorer(), 0  # bytes that the model remembered of the last wave's sessions
         self._annotations: dict[tuple[str, ...], Partition] = {}  # of the last case
         self._stored: tuple[Dataset, str, StoredCase] | None = None  # the last case, which the next model needs too
 
@@ -93,12 +93,12 @@ class Player:
                         raise IntraBenchError(f"model: on opening, it changed the scan, {REMEDY}")
             except NotApplicable as reason:
                 self.take(not_applicable(every, in_words(reason)))
-            except IntraBenchError as error:
-                self._fail(group, every, Failure("error", in_words(error)))
             except Exception as error:  # out of memory, a failing network: rows with a status, then the next image
-                self._fail(group, every, failure_of(error, started))
+                self._fail(group, every, failure_of(error, started), of_data=held is None)
             else:
-                left += self.play_waves(group, arranged(units, suspects, apart), targets, image, volume, held, apart)
+                left += self.play_waves(
+                    group, arranged(units, suspects, apart, self._fullness(group)), targets, image, volume, held, apart
+                )
         finally:  # Ctrl-C keeps the sessions that are complete
             if held is not None:
                 left[:0] = held.settle()  # before closing, of which a worker could die
@@ -109,6 +109,11 @@ class Player:
         if left and not apart:
             self.say(f"{group.title}: the scan or a target was changed; what played since is played again")
         return left
+
+    def _fullness(self, group: Group) -> Callable[[], float]:
+        """How much of the memory for sessions, as much as for embeddings, the last wave took; see `waves`."""
+        room = max(1, group.runner.model.runtime.memory_mb) << 20
+        return lambda: self._remembered / room
 
     def _present(
         self, units: Sequence[Unit], suspects: Sequence[Sequence[Unit]], targets: Mapping[str, Target]
@@ -145,10 +150,10 @@ class Player:
             self._stored = group.dataset, group.case, cases.open_case(group.dataset, group.case)
         return self._stored[2]
 
-    def _fail(self, group: Group, units: Sequence[Unit], failure: Failure) -> None:
-        """Rows for units whose image could not be opened."""
+    def _fail(self, group: Group, units: Sequence[Unit], failure: Failure, of_data: bool = False) -> None:
+        """Rows for units whose image could not be opened; of_data: not even read."""
         self.say(f"{group.title}: {failure.message}")
-        self.take(failed([(unit, failure.status, failure.message) for unit in units]))
+        self.take(failed(units, failure, of_data))
 
     def play_waves(
         self,
@@ -209,12 +214,12 @@ class Player:
             self._fail(group, wave, failure_of(error, started))
             return []
         try:
-            play(playing, witness if apart else image, self._scorer)
+            self._remembered = play(playing, witness if apart else image, self._scorer)
         finally:
             held.add(Wave(wave, [one.sessions for one in playing], memory()))
         again = held.settle() if alone else held.settle_if_due()
         if apart and again:
-            self.take(failed([(unit, "error", witness.message) for unit in wave]))
+            self.take(failed(wave, Failure("error", witness.message)))
         return again
 
     def _begun(self, unit: Unit, targets: Mapping[str, Target], volume: Volume) -> Session | Joint | Divided:
@@ -262,12 +267,16 @@ def _ids(units: Sequence[Unit]) -> list[str]:
 
 
 def arranged(
-    units: Sequence[Unit], suspects: Sequence[Sequence[Unit]], apart: bool
+    units: Sequence[Unit],
+    suspects: Sequence[Sequence[Unit]],
+    apart: bool,
+    fullness: Callable[[], float] = lambda: 0.0,
 ) -> Iterator[tuple[Sequence[Unit], bool]]:
     """The waves, and whether each is alone: those that the clock suggests, and then the suspects; apart, each unit."""
     if apart:
         yield from (([unit], True) for unit in units)
     else:
-        for wave in waves(units, [sum(info.slices for info in unit.targets) for unit in units]):
+        costs = [sum(info.slices for info in unit.targets) for unit in units]
+        for wave in waves(units, costs, fullness=fullness):
             yield wave, False
     yield from ((suspect, True) for suspect in suspects)

@@ -10,9 +10,10 @@ from intrabench.engine.environment import peak_gpu_mb, peak_memory_mb, versions_
 from intrabench.engine.summary import Summary
 from intrabench.engine.units import Unit
 from intrabench.mask import Mask
+from intrabench.models.base import Failure
 from intrabench.play.divided import Divided
 from intrabench.play.session import Session
-from intrabench.results.schema import FAILED
+from intrabench.results.schema import FAILED, NO_DATA
 from intrabench.target import TargetInfo
 
 
@@ -55,13 +56,14 @@ def played(waves: Sequence[Wave]) -> Part:
     return Part(rows, turns, masks, summary)
 
 
-def failed(units: Sequence[tuple[Unit, str, str]]) -> Part:
-    """Units that were never played, each with its status and the reason."""
-    each = [(key, f"{status}: {message}") for unit, status, message in units for key in unit.sessions]
-    summary = Summary(computed=len(each), keys={key for key, _ in each})
-    summary.failures.update(why for _, why in each)
-    rows = [row for unit, status, message in units for row in bare_rows(unit, status, message, dice=0.0)]
-    return Part(rows, summary=summary)
+def failed(units: Sequence[Unit], failure: Failure, of_data: bool = False) -> Part:
+    """Units that were never played, and why; of_data: because their case could not be had, which counts in no mean."""
+    status, dice = (NO_DATA, None) if of_data else (failure.status, 0.0)
+    keys = [key for unit in units for key in unit.sessions]
+    summary = Summary(computed=len(keys), keys=set(keys))
+    if keys:
+        summary.fail(failure, len(keys), status)
+    return Part([row for unit in units for row in bare_rows(unit, status, failure.message, dice)], summary=summary)
 
 
 def not_applicable(units: Sequence[Unit], reason: str) -> Part:
@@ -78,7 +80,8 @@ def _count(summary: Summary, session: Session | Divided) -> None:
     scored = [row for row in session.rows if row["status"] not in (*FAILED, "not_applicable")]
     summary.computed += 1
     summary.keys.add(session.key)
-    summary.failures.update([f"{row['status']}: {row['error']}" for row in session.rows if row["status"] in FAILED][:1])
+    if session.failure is not None:
+        summary.fail(session.failure)
     summary.unmeasured.update(session.problems)
     summary.inapplicable.update([row["error"] for row in session.rows if row["status"] == "not_applicable"][:1])
     for metric in session.metrics if scored else ():

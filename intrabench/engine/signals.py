@@ -10,7 +10,7 @@ from types import FrameType
 
 
 class Asked(KeyboardInterrupt):
-    """The run was asked to end by a signal; it ends as by Ctrl-C."""
+    """The run was asked to end by a signal; it ends as by Ctrl-C, but its exit code asks for more."""
 
 
 def undisturbed() -> None:

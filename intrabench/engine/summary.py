@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field, fields
 
 from intrabench.errors import several
+from intrabench.models.base import Failure
+from intrabench.results.schema import NO_DATA
 
 MOST_FAILURES = 10
 """Further kinds of failures are only counted, not listed."""
@@ -15,17 +17,22 @@ MOST_FAILURES = 10
 class Summary:
     """The summary of a run.
 
-    failures: failed sessions by ``status: message``. inapplicable: sessions that do not apply by their reason. moved: a
+    failures: failed sessions by ``status: message``. passing: those of them that may be gone when the same command
+    is given again. tracebacks: where they happened, as far as that is known. inapplicable: sessions that do not
+    apply by their reason. left_out: a sentence for each model and data set that could not take part. moved: a
     sentence for each data set whose stored cases are of other patients now. unmeasured: sessions in which a metric
-    failed, by its column and the reason. undefined, measured: sessions in which a metric was None in every round, and
-    those in which it was not, by its column.
+    failed, by its column and the reason. undefined, measured: sessions in which a metric was None in every round,
+    and those in which it was not, by its column.
     """
 
     total: int = 0
     already: int = 0
     computed: int = 0
     failures: Counter[str] = field(default_factory=Counter)
+    passing: set[str] = field(default_factory=set)
+    tracebacks: dict[str, str] = field(default_factory=dict)
     inapplicable: Counter[str] = field(default_factory=Counter)
+    left_out: list[str] = field(default_factory=list)
     moved: list[str] = field(default_factory=list)
     unmeasured: Counter[tuple[str, str]] = field(default_factory=Counter)
     undefined: Counter[str] = field(default_factory=Counter)
@@ -36,7 +43,7 @@ class Summary:
         """Count what came of some more sessions."""
         for one in fields(self):
             mine, theirs = getattr(self, one.name), getattr(other, one.name)
-            if isinstance(mine, Counter | set):
+            if isinstance(mine, dict | set):
                 mine.update(theirs)
             else:
                 setattr(self, one.name, mine + theirs)
@@ -45,6 +52,28 @@ class Summary:
     def failed(self) -> int:
         """The number of failed sessions."""
         return self.failures.total()
+
+    @property
+    def no_data(self) -> int:
+        """How many of them failed because of their data."""
+        return sum(count for why, count in self.failures.items() if why.startswith(f"{NO_DATA}: "))
+
+    def fail(self, failure: Failure, sessions: int = 1, status: str = "") -> None:
+        """Count sessions that failed; status: if it is another than that of the failure."""
+        why = f"{status or failure.status}: {failure.message}"
+        self.failures[why] += sessions
+        if failure.passing or failure.status in ("oom", "timeout"):
+            self.passing.add(why)
+        if failure.traceback:
+            self.tracebacks.setdefault(why, failure.traceback)
+
+    def advice(self, option: str = "") -> str:
+        """What to do about failures: the same command, where that helps. option: of commands, for the same results."""
+        again = sum(self.failures[why] for why in self.passing)
+        if again == self.failed:
+            return "run the same command to try them again"
+        rest = f"see `intrabench failures --traceback{option}`; the same command plays them once the cause is mended"
+        return f"run the same command to try {again} of them again, for the others {rest}" if again else rest
 
     @property
     def valueless(self) -> list[str]:

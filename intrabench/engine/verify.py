@@ -29,7 +29,7 @@ from intrabench.results.differences import describe, differences, who
 from intrabench.results.origin import dataset_of
 from intrabench.results.parts import read_rows, read_turns
 from intrabench.results.runs import at_home, read_record
-from intrabench.results.schema import FAILED
+from intrabench.results.schema import UNDONE
 from intrabench.temporary import temporary_folder
 
 
@@ -67,7 +67,7 @@ def verify(results: Path, sample: int = 20, seed: int = 0, trust: Trust = Trust(
     if sample < 1:
         raise IntraBenchError(f"--sample {sample} is not a number of sessions; give 1 or more")
     rows = read_rows(results)
-    failed = rows.filter(pl.col("status").is_in(FAILED))["session"].to_list()
+    failed = rows.filter(pl.col("status").is_in(UNDONE))["session"].to_list()
     rows = rows.filter(~pl.col("session").is_in(failed)).sort("session", "round")
     names = rows["session"].unique().sort().to_list()
     if not names:
@@ -205,7 +205,7 @@ def _not_loaded(results: Path, row: Mapping[str, Any], trust: Trust) -> str:
 def _why_another(row: Mapping[str, Any], played: pl.DataFrame) -> str:
     """Why the same options gave a different session than the stored one."""
     now = played.row(0, named=True)
-    if now["status"] in FAILED and now["target"] != row["target"]:
+    if now["status"] in UNDONE and now["target"] != row["target"]:
         return str(now["error"])
     names = ("dataset_version", "model_version", "prompter_version", "weights_sha256", "target_voxels")
     changed = [f"{name} was {row[name]} and is {now[name]}" for name in names if row[name] != now[name]]

@@ -136,7 +136,7 @@ class Work:
         while units := pool.portion():
             try:
                 if verdict := pool.group.blame.verdict:
-                    pool.take(failed([(unit, verdict.status, verdict.message) for unit in units]))
+                    pool.take(failed(units, verdict))
                 else:
                     hand.play(pool.group, units, pool.take)
             finally:
@@ -171,7 +171,7 @@ class Work:
             self.summary.total += len(units)
             if self._begun:
                 self.reporter.expect(len(units))
-            self.writer.take(failed([(unit, failure.status, failure.message) for unit in units]))
+            self.writer.take(failed(units, failure, of_data=True))
 
     def _tell(self) -> None:
         """Say what is unusual, now that all cases are known."""

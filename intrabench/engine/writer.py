@@ -10,15 +10,27 @@ from intrabench.engine.progress.reporter import Reporter
 from intrabench.engine.rows import Part, bare_rows
 from intrabench.engine.summary import Summary
 from intrabench.engine.units import Unit
+from intrabench.errors import IntraBenchError
 from intrabench.results.renewal import replaced
 from intrabench.results.store import Store
 
 
-class RowWriter:
-    """Writes the parts of a run into its store, and counts them; several threads may bring some."""
+class FirstFailure(IntraBenchError):
+    """The run was to end with its first failure; what is complete is kept."""
 
-    def __init__(self, store: Store, reporter: Reporter) -> None:
-        self.store, self.reporter, self.summary = store, reporter, Summary()
+    def __init__(self, why: str, traceback: str) -> None:
+        super().__init__(f"{why}; this first failure ended the run (--fail-fast)")
+        self.traceback = traceback
+
+
+class RowWriter:
+    """Writes the parts of a run into its store, and counts them; several threads may bring some.
+
+    fail_fast: the first failure that is counted ends the run.
+    """
+
+    def __init__(self, store: Store, reporter: Reporter, fail_fast: bool = False) -> None:
+        self.store, self.reporter, self.summary, self.fail_fast = store, reporter, Summary(), fail_fast
         self._lock = RLock()
 
     def take(self, part: Part) -> None:
@@ -32,10 +44,16 @@ class RowWriter:
         self.count(part.summary, [score for score in last.values() if score is not None])
 
     def count(self, summary: Summary, dice: Sequence[float]) -> None:
-        """Count what was written. dice: that of the last round of each session."""
+        """Count what was written. dice: that of the last round of each session.
+
+        Raises:
+            FirstFailure: a session failed, and that is to end the run.
+        """
         with self._lock:
             self.summary.add(summary)
         self.reporter.advance(summary.computed, summary.failed, dice)
+        for why in summary.failures if self.fail_fast else ():
+            raise FirstFailure(why, summary.tracebacks.get(why, ""))
 
     def tell_patients(self, now: Mapping[tuple[str, str], str]) -> None:
         """Note for the summary whether stored rows of these cases name other patients; the newest row will decide."""

@@ -35,6 +35,8 @@ LARGEST = 50 * 10**9
 class DownloadError(IntraBenchError):
     """A file could not be fetched, checked, stored or opened."""
 
+    passing = True
+
 
 class Refused(Exception):
     """The server refuses the file; the message says why. final: further attempts are useless."""

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.errors import WrongType, foreign, in_words, kind
+from intrabench.errors import WrongType, foreign, in_words, kind, passes, traced
 from intrabench.mask import Box, Index, Mask, Region
 from intrabench.partitions.partition import Partition
 from intrabench.prompts import Abilities, Derived, PromptKind, Turn, counting
@@ -30,9 +30,10 @@ class Runtime:
     """Where and how a model runs. Apart from `dtype`, this must not change its answers.
 
     batch: "fixed" pads every batch to a constant size so that answers do not depend on what else is asked;
-    "auto" lets the size vary; a number sets it. memory_mb bounds the embeddings kept in memory. weights names a
-    checkpoint file brought by hand; random takes random weights instead. embeddings is a folder that keeps embeddings
-    across runs, up to embeddings_gb. compile has torch compile the image encoder.
+    "auto" lets the size vary; a number sets it. memory_mb bounds the embeddings kept in memory, and about as much what
+    models remember of the sessions that are played together. weights names a checkpoint file brought by hand; random
+    takes random weights instead. embeddings is a folder that keeps embeddings across runs, up to embeddings_gb.
+    compile has torch compile the image encoder.
     """
 
     device: str = "cpu"
@@ -133,11 +134,16 @@ FailureStatus = Literal["error", "oom", "timeout"]
 
 @dataclass(frozen=True)
 class Failure:
-    """A request that could not be answered: `status` and one sentence."""
+    """A request that could not be answered: `status` and one sentence.
+
+    passing: the same request may succeed later (`errors.passes`). traceback: where it happened; empty if unknown.
+    """
 
     status: FailureStatus
     message: str
     seconds: float = 0.0
+    passing: bool = False
+    traceback: str = ""
 
 
 class Predictor(ABC):
@@ -200,6 +206,11 @@ class Model(ABC):
         return None
 
     @property
+    def weights_file(self) -> Path | None:
+        """The file of weights that are not in the registry, which a parameter names; None if there is none."""
+        return None
+
+    @property
     def abilities(self) -> Abilities:
         """What the adaptation has to know."""
         return Abilities(self.dims, self.accepts, self.derived, self.feeds_back, self.unprompted)
@@ -226,7 +237,7 @@ class Model(ABC):
     def notes(self, volume: Volume) -> tuple[str, ...]:
         """What it has to assume about a scan, such as ``("assumed CT",)``; with ``--strict`` it then does not open it.
 
-        Rows show what its answers note (`Answer.notes`), which `SliceModel` copies from here.
+        Rows show what its answers note (`Answer.notes`), which `SliceModel` and `CropModel` copy from here.
         """
         return ()
 
@@ -260,7 +271,7 @@ def failure_of(error: Exception, started: float) -> Failure:
         status = "oom"
     elif isinstance(error, TimeoutError):
         status = "timeout"
-    return Failure(status, in_words(error), time.perf_counter() - started)
+    return Failure(status, in_words(error), time.perf_counter() - started, passes(error), traced(error))
 
 
 @contextmanager

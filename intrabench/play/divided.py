@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -32,6 +33,7 @@ class Divided:
         self.masks: list[Mask] = []
         self.rows: list[dict[str, Any]] = []
         self.problems: set[tuple[str, str]] = set()
+        self.failure: Failure | None = None
         self._annotation: Partition | None = annotation
         self.requests: Sequence[Request] = [Request(key, (), partition=True)]
 
@@ -59,14 +61,18 @@ class Divided:
         timings = Timings()
         timings.add(answer)
         if isinstance(answer, Failure):
-            self._end(answer.status, legible(answer.message), timings)
+            self._fail(replace(answer, message=legible(answer.message)), timings)
         elif not isinstance(answer.partition, Partition) or self._annotation is None:
-            self._end("error", "model: it gave no superpixels; it must set Answer.partition", timings)
+            self._fail(Failure("error", "model: it gave no superpixels; it must set Answer.partition"), timings)
         elif answer.partition.shape != self._annotation.shape:
-            self._end("error", f"model: its superpixels have the shape {answer.partition.shape}", timings)
+            self._fail(Failure("error", f"model: its superpixels have the shape {answer.partition.shape}"), timings)
         else:
             self._measure(PartitionPair(answer.partition, self._annotation))
             self._end("ok", self._told(), timings, answer.notes)
+
+    def _fail(self, failure: Failure, timings: Timings) -> None:
+        self.failure = failure
+        self._end(failure.status, failure.message, timings)
 
     def _measure(self, pair: PartitionPair) -> None:
         self._values: dict[str, float | None] = {}

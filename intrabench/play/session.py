@@ -8,11 +8,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from intrabench.effort import Effort
-from intrabench.errors import NotApplicable, WrongType, foreign, in_words, legible
+from intrabench.errors import NotApplicable, WrongType, foreign, in_words, legible, passes, traced
 from intrabench.mask import Mask
 from intrabench.metrics.base import Metric
 from intrabench.metrics.known import of_protocol
@@ -37,7 +38,8 @@ class Session:
     """Driven by its owner: while `request` is not None, get its answer and pass it to `receive`.
 
     `rows` and `turns` are plain data; `masks` holds the mask of each round if `keep_masks`, `problems` the failures of
-    metrics as pairs of column and reason. Rows have only what the session knows; its owner adds the rest (model, ...).
+    metrics as pairs of column and reason, `failure` the first failure of the session. Rows have only what the session
+    knows; its owner adds the rest (model, ...).
     Whoever reads rows or problems waits for the scores that are still being measured.
     """
 
@@ -71,6 +73,7 @@ class Session:
         self.masks: list[Mask] = []
         self._rows: list[dict[str, Any]] = []
         self._problems: set[tuple[str, str]] = set()
+        self.failure: Failure | None = None
         self._scorer = scorer
         self._unsettled: list[tuple[dict[str, Any], Scoring, Future[None] | None]] = []  # with the row of each
         self.request: Request | None = None
@@ -152,7 +155,7 @@ class Session:
             if isinstance(answer, Failure):
                 check_failure(answer)
                 self._round.timings.add(answer)
-                self._miss(answer.status, legible(answer.message))
+                self._miss(replace(answer, message=legible(answer.message)))
                 return
             update = checked_update(answer, self.target.shape)
             self._round.timings.add(answer)
@@ -165,14 +168,15 @@ class Session:
         except NotApplicable as reason:
             self._end("not_applicable", in_words(reason))
         except Exception as error:  # a model of the user's own may answer anything
-            self._miss("error", f"model: {in_words(error)}")
+            self._miss(_failure(f"model: {in_words(error)}", error))
 
-    def _miss(self, status: str, message: str) -> None:
+    def _miss(self, failure: Failure) -> None:
         """An answer is missing: the session ends, or goes on with the last one and a failed row."""
         if self._round is not None and self.protocol.misses == "keep":
-            self._round.failure = self._round.failure or (status, message)
+            self._round.failure = self._round.failure or (failure.status, failure.message)
+            self.failure = self.failure or failure
         else:
-            self._end(status, message)
+            self._fail(failure)
 
     @property
     def shown(self) -> Mask:
@@ -203,9 +207,9 @@ class Session:
         except NotApplicable as reason:
             self._end("not_applicable", in_words(reason))
         except WrongType as error:
-            self._end("error", in_words(error))
+            self._fail(_failure(in_words(error), error))
         except Exception as error:  # a prompter of the user's own may fail in any way
-            self._end("error", f"prompter: {in_words(error)}")
+            self._fail(_failure(f"prompter: {in_words(error)}", error))
 
     def ask(self) -> None:
         """Have the user give the next `turn`, if it is not waiting already; None: there is none."""
@@ -359,6 +363,11 @@ class Session:
         scoring.measure()
         return None
 
+    def _fail(self, failure: Failure) -> None:
+        """End with a failure."""
+        self.failure = self.failure or (None if self.ended else failure)
+        self._end(failure.status, failure.message)
+
     def _end(self, status: str, message: str) -> None:
         """End before the round is complete: failures count as Dice 0; sessions that do not apply have no Dice."""
         if self.ended:
@@ -398,3 +407,7 @@ class Session:
         if self._dialogue is not None:
             with nullcontext() if self.ours else foreign():
                 self._dialogue.close()
+
+
+def _failure(message: str, error: Exception) -> Failure:
+    return Failure("error", message, passing=passes(error), traceback=traced(error))

@@ -38,7 +38,7 @@ def shares(answer: Answer | JointAnswer | Failure, places: Sequence[int], count:
         )
         return [replace(of_all, update=masks[place]) for place in places]
     if isinstance(answer, Failure):
-        return [Failure(answer.status, answer.message, answer.seconds / share) for _ in places]
+        return [replace(answer, seconds=answer.seconds / share)] * share
     return [Failure("error", f"model: it returned {kind(answer)} for a joint session, expected a JointAnswer")] * share
 
 

@@ -19,6 +19,7 @@ class Box3DSlice(Prompter):
     """
 
     name = "box3d_slice"
+    corrects = False
 
     def interact(self, user: User) -> Turns:
         """One turn: the same box on all slices; the hand sets the first and the last."""

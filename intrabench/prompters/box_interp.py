@@ -24,6 +24,7 @@ class BoxInterp(Prompter):
     """
 
     name = "box_interp"
+    corrects = False
     n: int = 3
     jitter_px: int = switch(0)
 

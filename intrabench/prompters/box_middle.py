@@ -29,6 +29,7 @@ class BoxMiddle(Prompter):
     """
 
     name = "box_middle"
+    corrects = False
     widen: int = 5
     start: Literal["file", "target"] = "file"
 

@@ -18,6 +18,7 @@ class BoxSlice(Prompter):
     """
 
     name = "box_slice"
+    corrects = False
 
     def interact(self, user: User) -> Turns:
         """One turn: all boxes."""

@@ -21,6 +21,7 @@ class BoxVolume(Prompter):
     """
 
     name = "box_volume"
+    corrects = False
     jitter_mm: float = switch(0.0)
 
     def __post_init__(self) -> None:

@@ -18,6 +18,7 @@ class CenterSlice(Prompter):
     """
 
     name = "center_slice"
+    corrects = False
 
     def interact(self, user: User) -> Turns:
         """One turn: all points."""

@@ -30,6 +30,8 @@ class Combined(Prompter):
     ) -> None:
         self.initial, self.refinement, self.hand = initial, refinement, hand
         self.propagates = initial is not None and initial.propagates
+        self.reads_names = initial is not None and initial.reads_names
+        self.corrects = refinement is not None or (initial is not None and initial.corrects)
         self.empty_targets = all(part.empty_targets for part in (initial, refinement) if part is not None)
 
     @property

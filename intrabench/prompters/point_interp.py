@@ -23,6 +23,7 @@ class PointInterp(Prompter):
     """
 
     name = "point_interp"
+    corrects = False
     n: int = 3
 
     def __post_init__(self) -> None:

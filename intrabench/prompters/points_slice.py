@@ -29,6 +29,7 @@ class PointsSlice(Prompter):
     """
 
     name = "points_slice"
+    corrects = False
     n: int = 1
     negatives: bool = switch(False)
 

@@ -27,6 +27,7 @@ class PointsVolume(Prompter):
     """
 
     name = "points_volume"
+    corrects = False
     n: int = 1
     placement: Literal["center", "random"] = "center"
 

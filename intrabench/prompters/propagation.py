@@ -21,6 +21,7 @@ class Propagation(Prompter):
     """
 
     propagates = True
+    corrects = False
 
     @abstractmethod
     def first(self, user: User, z: int) -> Turn:

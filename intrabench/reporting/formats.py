@@ -1,8 +1,9 @@
-"""A table as text in other formats: CSV, Markdown, LaTeX, HTML."""
+"""A table as text in other formats: CSV, Markdown, LaTeX, HTML, JSON."""
 
 from __future__ import annotations
 
 import html
+import json
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -29,7 +30,7 @@ _MARKDOWN = re.compile(r"[\\|*<\[\]`~&$]|(?<!\w)_|_(?!\w)")
 def formatted(frame: pl.DataFrame, format: str, notes: Footnotes = NONE) -> str:
     """The frame as `format`, one of `FORMATS`; numbers as `texts` writes them, with footnotes below.
 
-    CSV keeps all digits and has no footnotes.
+    CSV and JSON keep all digits and have no footnotes.
     """
     check_format(format)
     return FORMATS[format](frame, notes)
@@ -59,6 +60,15 @@ def texts(values: list[Any]) -> list[str]:
 
 def _csv(frame: pl.DataFrame, _notes: Footnotes) -> str:
     return frame.write_csv()
+
+
+def _json(frame: pl.DataFrame, _notes: Footnotes) -> str:
+    """A list of lines; JSON has neither infinite numbers nor NaN, which are null."""
+    lines = [
+        {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in line.items()}
+        for line in frame.iter_rows(named=True)
+    ]
+    return json.dumps(lines, indent=1, default=str) + "\n"
 
 
 def _markdown(frame: pl.DataFrame, notes: Footnotes) -> str:
@@ -109,6 +119,7 @@ FORMATS: Mapping[str, Callable[[pl.DataFrame, Footnotes], str]] = {
     "markdown": _markdown,
     "latex": _latex,
     "html": _html,
+    "json": _json,
 }
 
 
@@ -123,7 +134,5 @@ def _heads(frame: pl.DataFrame) -> list[str]:
 def _lines(frame: pl.DataFrame, notes: Footnotes) -> list[list[tuple[str, str]]]:
     """The text and the mark of each cell."""
     none = [""] * frame.height
-    columns = [
-        zip(texts(frame[name].to_list()), notes.marks.get(name, none), strict=True) for name in frame.columns
-    ]
+    columns = [zip(texts(frame[name].to_list()), notes.marks.get(name, none), strict=True) for name in frame.columns]
     return [list(line) for line in zip(*columns, strict=True)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, several
 from intrabench.protocols import Protocol
 from intrabench.reporting.annotated import annotated_table
 from intrabench.reporting.click_tables import ClickTable, click_table
@@ -27,7 +27,10 @@ from intrabench.reporting.table import (
     stored_rows,
 )
 from intrabench.results.current import current
+from intrabench.results.runs import read_records
+from intrabench.results.schema import NO_DATA
 from intrabench.statistics.resample import FEW
+from intrabench.statistics.scores import without_data
 from intrabench.statistics.superpixels import prompted
 
 
@@ -35,7 +38,8 @@ from intrabench.statistics.superpixels import prompted
 class Table:
     """A table, how its numbers came about, the rows that it is made from, and what of them is left out and why.
 
-    notes: which of its numbers come from prompts that were converted, or are missing because they were refused.
+    notes: which of its numbers come from prompts that were converted, or are missing because they were refused. lost: a
+    sentence on cases without data.
     """
 
     frame: pl.DataFrame
@@ -43,6 +47,7 @@ class Table:
     rows: pl.DataFrame
     left_out: Sequence[str] = ()
     notes: Footnotes = field(default_factory=Footnotes)
+    lost: str = ""
 
 
 def table_of_run(rows: pl.DataFrame, preset: Protocol) -> Table:
@@ -50,14 +55,19 @@ def table_of_run(rows: pl.DataFrame, preset: Protocol) -> Table:
     layout = Layout()
     if preset.numbers:
         frame, heading = numbers_table(rows, layout, [preset]), numbers_heading(layout, [preset])
-        return _noted(frame, heading, rows, (), numbers_places(rows, layout, [preset]))
-    return _noted(effort_table(rows), layout.heading(), rows, (), places(rows))
+        return _noted(frame, heading, rows, (), numbers_places(rows, layout, [preset]), layout)
+    return _noted(effort_table(rows), layout.heading(), rows, (), places(rows), layout)
 
 
 def _noted(
-    frame: pl.DataFrame, heading: str, rows: pl.DataFrame, left_out: Sequence[str], noted: Sequence[Place]
+    frame: pl.DataFrame,
+    heading: str,
+    rows: pl.DataFrame,
+    left_out: Sequence[str],
+    noted: Sequence[Place],
+    layout: Layout,
 ) -> Table:
-    return Table(with_words(frame, noted), heading, rows, left_out, footnotes(frame, noted))
+    return Table(with_words(frame, noted), heading, rows, left_out, footnotes(frame, noted), layout.lost(rows))
 
 
 def make_table(
@@ -88,6 +98,11 @@ def make_table(
     presets = [] if metric else reporting(protocols_of(protocol))
     layout = replace(layout_of(metric or "dice", by, columns, round, aggregation, failed, empty), root=folder)
     rows, left_out = current(prompted(stored_rows(folder, protocol), layout.metric), layout.by)
+    if layout.policy.failed != "all" and rows["status"].eq(NO_DATA).all():
+        raise IntraBenchError(
+            f"{folder} has nothing to show, for the data of all cases could not be read ({without_data(rows)}); "
+            f"`intrabench failures --out {folder}` says why"
+        )
     heading = layout.heading()
     paper = protocol if reference == "paper" else ""
     if clicks := click_table(groups, users, paper):
@@ -113,7 +128,8 @@ def make_table(
     else:
         frame = round_table(rows, layout) if per_round else effort_table(rows, layout)
         noted = round_places(rows, layout) if per_round else places(rows, layout)
-    return _noted(frame, heading, rows, left_out, noted)
+    _check_round(rows, folder, round)
+    return _noted(frame, heading, rows, left_out, noted, layout)
 
 
 def _click_table(
@@ -129,6 +145,15 @@ def _click_table(
     table = clicks.table(rows, metric, layout.round, layout.policy)
     table, others = clicks.beside(table) if published else (table, [])
     return table, clicks.describe(metric), others
+
+
+def _check_round(rows: pl.DataFrame, folder: Path, round: int | None) -> None:
+    """Refuse a round that no run allowed; sessions that ended before it keep their last state."""
+    played = int(rows["round"].max() or 0)  # type: ignore[arg-type]
+    allowed = max([played, *(record.get("rounds", 0) for record in read_records(folder))])
+    if round is not None and round > allowed:
+        most = f"give --round 0 to {allowed}" if allowed else "omit it"
+        raise IntraBenchError(f"--round {round} is beyond all that was run, {several(allowed, 'correction')}; {most}")
 
 
 def _refuse(option: str, others: Mapping[str, object]) -> None:

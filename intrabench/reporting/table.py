@@ -23,7 +23,7 @@ from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import AGGREGATIONS, COUNTS, Aggregation, aggregate, aggregation
 from intrabench.statistics.matched import MATCHED, matched_scores
 from intrabench.statistics.measures import described, measured, scored_by, summary
-from intrabench.statistics.scores import UNIT, FailurePolicy, metric, scores
+from intrabench.statistics.scores import UNIT, FailurePolicy, metric, scores, without_data
 from intrabench.statistics.soundness import check_mixable, some_rows
 
 PRINTED = pl.struct("protocol", "prompter").map_elements(
@@ -71,14 +71,19 @@ class Layout:
         """A description of how the numbers were computed."""
         return f"{described(self.metric)}: {self.how.description}; {self.policy.describe()}"
 
+    def lost(self, rows: pl.DataFrame) -> str:
+        """A sentence that counts the cases without data, for headings; empty if there are none, or if they count."""
+        lost = "" if self.policy.failed == "all" else without_data(rows)
+        return f"left out, for their data could not be read: {lost} (see `intrabench failures`)" if lost else ""
+
 
 def layout_of(
     metric: str, by: str, columns: str, round: int | None, aggregation_name: str, failed: str, empty: str
 ) -> Layout:
     """Make the layout from words of the command line; `by` has names of columns, separated by commas."""
-    for option, word in (("failed", failed), ("empty", empty)):
-        if word not in ("worst", "drop"):
-            raise IntraBenchError(f"--{option} {word} is unknown; give worst or drop")
+    for option, word, known in (("failed", failed, ("worst", "all", "drop")), ("empty", empty, ("worst", "drop"))):
+        if word not in known:
+            raise IntraBenchError(f"--{option} {word} is unknown; give {', '.join(known[:-1])} or {known[-1]}")
     lines = tuple(name.strip() for name in by.split(",") if name.strip()) or IDENTITY
     policy = FailurePolicy(failed, empty)  # type: ignore[arg-type]
     summary(metric)

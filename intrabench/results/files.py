@@ -14,7 +14,7 @@ from intrabench.bounded import most
 from intrabench.errors import IntraBenchError
 from intrabench.results.damage import is_sound
 from intrabench.results.schema import UNWRITTEN, metric_columns
-from intrabench.results.upgrade import UPGRADED, upgraded
+from intrabench.results.upgrade import STATUS, UPGRADED, upgraded
 
 State = tuple[int, ...]
 """Which file it is, its bytes, and when it changed last."""
@@ -170,6 +170,8 @@ def _fitted(frame: pl.LazyFrame, schema: Mapping[str, Any], needed: Sequence[str
     metrics = [name for name, kind in given.items() if name not in schema and kind == pl.Float64]
     if "contract" in schema and "contract" not in known:
         frame, known = upgraded(frame), known | UPGRADED.keys()
+    if {"status", "target"} <= known:
+        frame = frame.with_columns(status=STATUS)
     kinds = dict(schema) if needed is None else {name: schema[name] for name in needed}
     columns = {name: pl.col(name).cast(kind) if name in known else pl.lit(None, kind) for name, kind in kinds.items()}
     columns |= {name: columns[name].fill_null(value) for name, value in UNWRITTEN.items() if name in columns}

@@ -20,7 +20,7 @@ from intrabench.results.packs import contents, listed
 from intrabench.results.parts import damaged_files, damaged_parts, read_rows
 from intrabench.results.placing import put_in_place
 from intrabench.results.runs import read_record, read_records
-from intrabench.results.schema import FAILED
+from intrabench.results.schema import UNDONE
 from intrabench.results.store import clean
 
 FOLDERS = {"rows": "*.parquet", "turns": "*.parquet", "masks": "*.npz", "people": "*.parquet", "runs": "*.json"}
@@ -150,7 +150,7 @@ def _compare(roots: Sequence[Path], merged: Merged) -> None:
 
 
 def _succeeded(root: Path) -> pl.DataFrame:
-    return read_rows(root).filter(~pl.col("status").is_in(FAILED)).with_columns(folder=pl.lit(str(root)))
+    return read_rows(root).filter(~pl.col("status").is_in(UNDONE)).with_columns(folder=pl.lit(str(root)))
 
 
 def _versions(roots: Sequence[Path]) -> list[str]:

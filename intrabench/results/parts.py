@@ -12,7 +12,7 @@ from intrabench.results.damage import left_out
 from intrabench.results.files import damaged, read_parts, together
 from intrabench.results.many import different, only
 from intrabench.results.packs import number_of, reading
-from intrabench.results.schema import FAILED, SCHEMA, TURNS, metric_columns
+from intrabench.results.schema import SCHEMA, TURNS, UNDONE, metric_columns
 from intrabench.target import WHOLE_CASE
 
 
@@ -34,7 +34,7 @@ def cases_of(rows: pl.DataFrame) -> pl.DataFrame:
     return with_patients(cases, rows).select("dataset", "case", "patient")
 
 
-_COUNTS = (pl.col("target") != WHOLE_CASE) | pl.col("status").is_in(FAILED)
+_COUNTS = (pl.col("target") != WHOLE_CASE) | pl.col("status").is_in(UNDONE)
 """Of current rows about whole cases only the failures count."""
 
 
@@ -105,7 +105,7 @@ def current_rows(rows: pl.DataFrame) -> pl.DataFrame:
     A failure is dropped once the session succeeded in that round or in a newer play. For whole cases the newest row
     counts, whatever its status.
     """
-    failed = pl.col("status").is_in(FAILED) & (pl.col("target") != WHOLE_CASE)
+    failed = pl.col("status").is_in(UNDONE) & (pl.col("target") != WHOLE_CASE)
     few = rows.select("session", "round", "written_at", failed.alias("failed")).with_row_index("number")
     if not few["failed"].any() and different(few, ["session", "round"]) == len(rows):
         return rows
@@ -122,7 +122,7 @@ def finished_of(rows: pl.DataFrame, rounds: int) -> set[str]:
         .agg(
             pl.col("round").max().alias("last"),
             pl.col("ended").any(),
-            pl.col("status").is_in(FAILED).any().alias("failed"),
+            pl.col("status").is_in(UNDONE).any().alias("failed"),
         )
     )
     done = summary.filter(~pl.col("failed") & ((pl.col("last") >= rounds) | pl.col("ended")))

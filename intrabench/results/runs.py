@@ -28,7 +28,7 @@ _PASSING = ("device", "batch", "memory", "compile", "cache_embeddings", "python"
 
 _TYPES: dict[str, Any] = {
     **{"state": str, "started": str, "ended": str | None, "rounds": int, "stamps": list[int]},
-    **dict.fromkeys(("options", "work", "sessions", "versions", "hardware", "effort"), dict),
+    **dict.fromkeys(("options", "work", "sessions", "versions", "hardware", "effort", "tracebacks"), dict),
     **{"weights": list[dict[str, Any]]},
 }
 _TYPES_OF_OPTIONS: dict[str, Any] = {

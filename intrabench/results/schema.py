@@ -87,9 +87,15 @@ TURNS: dict[str, Any] = {
 }
 
 FAILED = ("error", "oom", "timeout")
-"""Statuses that count as Dice 0, give exit code 1 and are tried again by the next run."""
+"""Statuses of failures of a model or a prompter, which count as Dice 0."""
 
-STATUSES = ("ok", "stopped", "empty", "not_applicable", *FAILED)
+NO_DATA = "no_data"
+"""Status of failures of data: no session could be played, because the case could not be had. It counts in no mean."""
+
+UNDONE = (*FAILED, NO_DATA)
+"""Statuses that give exit code 1 and are tried again by the next run."""
+
+STATUSES = ("ok", "stopped", "empty", "not_applicable", *UNDONE)
 """How a round can end; see docs/results.md."""
 
 

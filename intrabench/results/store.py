@@ -33,7 +33,7 @@ from intrabench.results.masks import is_whole, masks_file, write_masks
 from intrabench.results.packs import PAUSES, part_name
 from intrabench.results.parts import DECIDING, cases_of, current_rows, latest_stamp, newest_stamp
 from intrabench.results.progress import Progress
-from intrabench.results.schema import FAILED, SCHEMA, TURNS, measured_columns
+from intrabench.results.schema import SCHEMA, TURNS, UNDONE, measured_columns
 from intrabench.target import WHOLE_CASE
 
 
@@ -115,7 +115,7 @@ class Store:
         with self._lock:
             self._look()
             rows = current_rows(self._progress.all().filter(pl.col("target") == WHOLE_CASE))
-            return set(rows.filter(pl.col("status").is_in(FAILED))["session"].to_list())
+            return set(rows.filter(pl.col("status").is_in(UNDONE))["session"].to_list())
 
     def are_newest(self, sessions: Collection[str]) -> bool:
         """Whether no other session in the folder was written after one of these, or together with one."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from intrabench.results.schema import FAILED, NO_DATA
+from intrabench.target import WHOLE_CASE
+
 _MODEL = r"^(.*?)(?: \((?:random weights|weights ([0-9a-f]+))\))?$"
 
 UPGRADED: dict[str, pl.Expr] = {
@@ -27,6 +30,12 @@ UPGRADED: dict[str, pl.Expr] = {
     ),
 }
 """The columns that contract 2 (version 0.1) wrote otherwise or not at all, from those that it wrote."""
+
+
+STATUS = (
+    pl.when((pl.col("target") == WHOLE_CASE) & pl.col("status").is_in(FAILED)).then(pl.lit(NO_DATA)).otherwise("status")
+)
+"""The status: before failures of data had one of their own, a case that could not be prepared failed like a model."""
 
 
 def upgraded(frame: pl.LazyFrame) -> pl.LazyFrame:

@@ -62,9 +62,7 @@ def contests(folder: Path, a: str, b: str) -> list[Contest]:
         )
         sides = [rows.filter(pl.col(column) == one) for one in (a, b)]
     pairs = _pairs((a, b), sides, shared)
-    if (
-        not pairs and "weights_sha256" not in shared and "model" in shared
-    ):  # other weights of the user's are other names
+    if not pairs and {"prompter", "model"} <= set(shared):  # of two runs: other weights of the user's are other names
         pairs = _pairs((a, b), [side.with_columns(model=pl.col("_model")) for side in sides], shared)
     told = (*left_out, *_inapplicable((a, b), sides, shared))
     found = [replace(one, left_out=told) for one in pairs]

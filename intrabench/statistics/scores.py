@@ -10,12 +10,12 @@ from typing import ClassVar, Literal, Protocol
 
 import polars as pl
 
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, several
 from intrabench.metrics import known
 from intrabench.metrics.base import Best, Metric
 from intrabench.results.current import newest_plays
-from intrabench.results.many import different
-from intrabench.results.schema import ALWAYS, FAILED, metric_columns
+from intrabench.results.many import different, only
+from intrabench.results.schema import ALWAYS, FAILED, NO_DATA, UNDONE, metric_columns
 
 UNIT = ("dataset", "case", "label", "target", "seed")
 """Columns that pair the sessions of two lines: the same target with the same random numbers."""
@@ -47,14 +47,23 @@ class MachineTime:
 
 @dataclass(frozen=True)
 class FailurePolicy:
-    """How failures (error, oom, timeout) and empty answers count: as the worst value, or not at all."""
+    """How failures (error, oom, timeout) and empty answers count: as the worst value, or not at all.
 
-    failed: Literal["worst", "drop"] = "worst"
+    Failures of data (no_data) are left out, unless `failed` is ``all``: then they count as the worst value, too.
+    """
+
+    failed: Literal["worst", "all", "drop"] = "worst"
     empty: Literal["worst", "drop"] = "worst"
+
+    @property
+    def counted(self) -> Sequence[str]:
+        """The statuses that are failures."""
+        return UNDONE if self.failed == "all" else FAILED
 
     def describe(self) -> str:
         """The policy in words, for the headings of tables."""
         words = {"worst": "count as the worst value", "drop": "are left out"}
+        words["all"] = f"of models and data {words['worst']}"
         return f"failures {words[self.failed]}, empty answers {words[self.empty]}"
 
 
@@ -107,9 +116,10 @@ def states(rows: pl.DataFrame, round: int | None = None, column: str = "dice") -
 def scores(
     rows: pl.DataFrame, name: str = "dice", round: int | None = None, policy: FailurePolicy | None = None
 ) -> pl.DataFrame:
-    """`valued` `states`: one line per session."""
+    """`valued` `states`: one line per session, but none for cases without data, unless these count."""
     column = metric(name).column  # an unknown name is reported before missing rows
-    found = states(rows, round, column)
+    policy = policy or FailurePolicy()
+    found = only(states(rows, round, column), _counts(policy))
     if column not in found.columns:
         raise IntraBenchError(f"no session was scored by {name}; run again with --metric {name}, which adds it")
     return valued(found, name, policy)
@@ -118,15 +128,26 @@ def scores(
 def valued(rows: pl.DataFrame, name: str = "dice", policy: FailurePolicy | None = None) -> pl.DataFrame:
     """The rows with the columns `value` (null for rows that do not count), `failed` and `not_applicable`."""
     chosen, policy = metric(name), policy or FailurePolicy()
-    failed, inapplicable = pl.col("status").is_in(FAILED), pl.col("status") == "not_applicable"
+    failed, inapplicable = pl.col("status").is_in(policy.counted), pl.col("status") == "not_applicable"
     out = pl.lit(None, pl.Float64)
     value = (
-        pl.when(inapplicable)
+        pl.when(inapplicable | ~_counts(policy))
         .then(out)
         .when(failed)
-        .then(chosen.worst if policy.failed == "worst" else out)
+        .then(out if policy.failed == "drop" else chosen.worst)
         .when((pl.col("status") == "empty") & pl.lit(policy.empty == "drop"))
         .then(out)
         .otherwise(pl.col(chosen.column).cast(pl.Float64))
     )
     return rows.with_columns(value=value, failed=failed, not_applicable=inapplicable)
+
+
+def _counts(policy: FailurePolicy) -> pl.Expr:
+    """Whether a row is no failure of data, or these count."""
+    return (pl.col("status") != NO_DATA) | pl.lit(policy.failed == "all")
+
+
+def without_data(rows: pl.DataFrame) -> str:
+    """How many cases of which data sets no session could be played on, in a sentence; empty if there are none."""
+    lost = rows.filter(pl.col("status") == NO_DATA).group_by("dataset").agg(pl.col("case").n_unique()).sort("dataset")
+    return ", ".join(f"{several(count, 'case')} of {name}" for name, count in lost.iter_rows())

@@ -150,7 +150,7 @@ def test_weights_list(say: Callable[..., Said]) -> None:
 
 
 def test_preview_draws_the_prompts_where_they_are(say: Callable[..., Said]) -> None:
-    words = ("preview", "-p", "box_interp:n=2", "-d", PHANTOM, "--target", "blob.2", "--out", "p/q.png")
+    words = ("preview", "-p", "box_interp:n=2", "-d", PHANTOM, "--target", "blob.2", "--file", "p/q.png")
     assert say(*words).out == "wrote p/q.png\n"
     picture = np.asarray(Image.open("p/q.png").convert("RGB")).astype(int)
     for colour in ((90, 200, 90), (255, 200, 0), (90, 170, 255)):  # target, drawn, derived
@@ -161,7 +161,7 @@ def test_preview_draws_the_prompts_where_they_are(say: Callable[..., Said]) -> N
 
 def test_preview_with_a_model_writes_a_picture_per_round(say: Callable[..., Said]) -> None:
     words = ("preview", "-p", "box_interp:n=2", "--refine", "click_center", "--hand", "jitter_mm=1", "-m", "box_fill")
-    said = say(*words, "-d", PHANTOM, "--rounds", "1", "--out", "p/q.png")
+    said = say(*words, "-d", PHANTOM, "--rounds", "1", "--file", "p/q.png")
     assert said.out == "wrote p/q_round0.png\nwrote p/q_round1.png\n"
     picture = np.asarray(Image.open("p/q_round1.png").convert("RGB"))
     assert (picture == (235, 80, 235)).all(axis=2).sum() > 20  # the answer
@@ -201,7 +201,7 @@ def test_previews_that_cannot_be_played(say: Callable[..., Said], words: list[st
 )
 def test_a_preview_that_cannot_be_written(say: Callable[..., Said], path: str, words: str) -> None:
     Path("file").touch()
-    said = say("preview", "-p", "box_slice", "-d", PHANTOM, "--out", path)
+    said = say("preview", "-p", "box_slice", "-d", PHANTOM, "--file", path)
     assert (said.code, words in said.err) == (2, True)
     assert "Traceback" not in said.err
 

@@ -46,7 +46,7 @@ def files(folder: Path) -> list[str]:
         (("figures", "new"), 1000, "new/dice_against_interactions.png"),
         (("figures", "new", "--format", "pdf"), 1000, "new/dice_against_interactions.pdf"),
         (("figures", "new", "--format", "svg"), 1000, "new/dice_against_interactions.svg"),
-        (("preview", "-p", "box_slice", "-d", RUN[6], "--out", "new/p.png"), 1000, "new/p.png"),
+        (("preview", "-p", "box_slice", "-d", RUN[6], "--file", "new/p.png"), 1000, "new/p.png"),
         (("merge", "intrabench-results", "--out", "new"), 1000, "new"),
         (("init", "new/bench"), 1000, "new/bench"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import intrabench
+from intrabench.cli.run import PANELS, run
 from intrabench.workspace import make_workspace
 from tests.conftest import Said
 
@@ -84,3 +86,40 @@ def test_a_flag_shows_no_type_in_its_help(say: Callable[..., Said]) -> None:
     (line,) = [line for line in say("table", "--help").out.splitlines() if "--per-round" in line]
     assert "<" not in line
     assert "A line per round" in line
+
+
+def test_short_names_of_help_and_version(say: Callable[..., Said]) -> None:
+    assert say("-V").out == say("--version").out == f"intrabench {intrabench.__version__}\n"
+    for words in ([], ["run"], ["data", "get"], ["export", "rows"], ["superpixels", "run"]):
+        assert say(*words, "-h").out == say(*words, "--help").out != ""
+
+
+def test_the_options_of_a_run_are_under_headings(say: Callable[..., Said], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sorted(" ".join(PANELS.values()).split()) == sorted(inspect.signature(run).parameters)
+    monkeypatch.setenv("COLUMNS", "100")
+    found = [line.split("─")[1].strip() for line in say("run", "-h").out.splitlines() if line.startswith("╭")]
+    assert found == ["Options", *PANELS]
+
+
+def test_seeds_of_a_run(say: Callable[..., Said]) -> None:
+    words = ("run", "-m", "box_fill", "-p", "box_slice", "-d", "phantom:shape=8x16x16,instances=1", "--dry-run")
+    say(*words[:-1])
+    assert "box_fill: 10 sessions on cpu, 1 finished\n" in say(*words, "--seed", "0..9").out
+    assert "box_fill: 3 sessions on cpu, 1 finished\n" in say(*words, "--seed", "0,1", "--seed", "5").out
+    assert (said := say(*words, "--seed", "many")).code == 2
+    assert said.err == "error: --seed many is no whole number; give one, a range such as 0..9, or 0,1,2\n"
+
+
+def test_out_is_the_results_folder_everywhere(say: Callable[..., Said]) -> None:
+    said = say("preview", "-p", "box_slice", "-d", "phantom:shape=8x16x16", "--out", "a.png")
+    assert (said.code, "No such option: --out" in said.err) == (2, True)
+    said = say("calibrate", "--out", "nothing", "--file", "mine.toml")
+    assert (said.code, said.err.startswith("error: nothing has no ")) == (2, True)
+    said = say("calibrate", "one", "--out", "two")
+    assert said.err == "error: one and --out two are two results folders; give one, and the file as --file\n"
+
+
+def test_rounds_that_nobody_plays_are_refused(say: Callable[..., Said]) -> None:
+    said = say("run", "-m", "box_fill", "-p", "box_slice", "--rounds", "3", "--dry-run")
+    assert said.code == 2
+    assert said.err.startswith("error: --rounds 3 does nothing, because box_slice")

@@ -40,12 +40,12 @@ def test_a_case_that_kills_its_conversion_fails_alone(data: Path, monkeypatch: p
     killed = "the worker process ended with "
     assert said.pop("segv")[1].startswith(f"{killed}signal 11: Fatal Python error: Segmentation fault, File ")
     assert said.pop("sysexit")[1].startswith("SystemExit('no more') would have ended the program; raise an ordinary ")
-    assert said.pop("memory") == ("oom", "MemoryError: no room, in line 48 of unruly_plugin.py")
+    assert said.pop("memory") == ("no_data", "MemoryError: no room, in line 48 of unruly_plugin.py")
     assert said == {
-        "exit": ("error", f"{killed}exit code 3"),
-        "loop": ("timeout", "converting took longer than 8 s"),
+        "exit": ("no_data", f"{killed}exit code 3"),
+        "loop": ("no_data", "converting took longer than 8 s"),
         "leak": (
-            "oom",
+            "no_data",
             "converting took more than 0.5 GB of memory, a worker's share; use fewer --workers or a machine with more",
         ),
     }

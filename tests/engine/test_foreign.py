@@ -175,7 +175,7 @@ def test_a_data_set_that_ends_the_program_is_a_failed_case(say: Say) -> None:
     plugin("data")
     assert run(say, "--dataset", SMALL).code == 1
     found = {(row["dataset"].partition(":")[0], row["target"] == "*", row["status"]) for row in rows().to_dicts()}
-    assert found == {("fading", True, "error"), ("phantom", False, "ok")}
+    assert found == {("fading", True, "no_data"), ("phantom", False, "ok")}
 
 
 def test_a_metric_that_ends_the_program_has_no_value(say: Say) -> None:

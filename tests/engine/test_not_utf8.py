@@ -74,7 +74,7 @@ def test_the_other_files_of_its_folder_are_used(tmp_path: Path, layout: str) -> 
     with pytest.warns(FailedSessions):
         found = intrabench.run("box_fill", "box_slice", os.fspath(root), progress=False)
     assert set(found.filter(status="ok")["case"]) == {"case_000" if layout == "nnunet" else "c1"}
-    (bad,) = found.filter(status="error").iter_rows(named=True)
+    (bad,) = found.filter(status="no_data").iter_rows(named=True)
     assert bad["case"] == r"caf\udce9"
     assert bad["error"].endswith("is not UTF-8; rename it")
 

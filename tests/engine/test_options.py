@@ -9,6 +9,7 @@ import pytest
 
 import intrabench
 from intrabench.datasets.phantom import Phantom
+from intrabench.engine.make_job import check_idle
 from intrabench.engine.options import Options, chosen
 from intrabench.errors import IntraBenchError
 from intrabench.models.box_fill import BoxFill
@@ -78,3 +79,18 @@ def test_records_from_before_are_read_under_the_names_of_now() -> None:
     )
     assert work_of(old) == work_of({"work": now.work})
     assert work_of(old) != work_of({"work": {**now.work, "rounds": 3}})
+
+
+def test_rounds_without_corrections_are_refused() -> None:
+    told = "--rounds 3 does nothing, because box_slice.* gives no corrections; add some, such as --refine"
+    with pytest.raises(IntraBenchError, match=told):
+        check_idle(chosen({"prompter": ["box_slice", "box_interp"], "rounds": 3}))
+    for given in (
+        {"prompter": ["box_slice", "box_slice+scribble"], "rounds": 1},
+        {"prompter": "box_slice", "rounds": 0},
+        {"prompter": "box_slice"},
+        {"prompter": "box_slice", "refine": "scribble", "rounds": 1},
+        {"prompter": "clickability", "rounds": 2},
+        {"protocol": "intrabench@1", "rounds": 2},
+    ):
+        check_idle(chosen(given))

@@ -89,7 +89,9 @@ def failures(say: Callable[..., Said], model: str, prompter: str, dataset: str =
     said = say("run", "-m", model, "-p", prompter, "-d", dataset, *more)
     assert said.code == 1
     *_, failures, last = said.err.splitlines()
-    assert last.endswith(" failed; run the same command to try them again")
+    assert last.endswith(
+        "; see `intrabench failures --traceback`; the same command plays them once the cause is mended"
+    )
     return failures
 
 
@@ -165,7 +167,7 @@ def test_patient(say: Callable[..., Said], given: str, sentence: str) -> None:
 def test_load(say: Callable[..., Said], given: str, sentence: str) -> None:
     returned = f"import numpy as np\n        from intrabench import Volume\n        return {given}"
     in_workspace("datasets", SOUND["data set"][1].replace("raise NotImplementedError", returned))
-    assert failures(say, "box_fill", "box_slice", "mine") == f"1 session: error: mine.load {sentence}"
+    assert failures(say, "box_fill", "box_slice", "mine") == f"1 session: no_data: mine.load {sentence}"
     assert f"mine.load {sentence}" in say("data", "check", "mine").out
 
 

@@ -340,5 +340,5 @@ def test_info_describes_a_model_for_programs(say: Callable[..., Said]) -> None:
     with served() as address:
         on = json.loads(say("info", f"nninteractive_server:url={address}", "--json").out)
     assert on["accepts"] == ["box2d", "box3d", "point", "scribble"]
-    said = say("info", "dice", "--json")
-    assert (said.code, "describes models" in said.err) == (2, True)
+    said = say("info", "dize", "--json")
+    assert (said.code, "there is nothing named 'dize'" in said.err) == (2, True)

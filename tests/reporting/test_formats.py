@@ -11,6 +11,8 @@ from intrabench.reporting.formats import FORMATS, formatted
 FRAME = pl.DataFrame({"model": ["a_b|c", "<&>"], "n": [1, 20], "dice": [0.51239, None]})
 EXPECTED = {
     "csv": "model,n,dice\na_b|c,1,0.51239\n<&>,20,\n",
+    "json": '[\n {\n  "model": "a_b|c",\n  "n": 1,\n  "dice": 0.51239\n },\n'
+    ' {\n  "model": "<&>",\n  "n": 20,\n  "dice": null\n }\n]\n',
     "markdown": "| model | n | dice |\n| --- | ---: | ---: |\n| a_b\\|c | 1 | 0.512 |\n| \\<\\&> | 20 | - |\n",
     "latex": "\\begin{tabular}{lrr}\n\\toprule\nmodel & n & dice \\\\\n\\midrule\n"
     "a\\_b\\textbar{}c & 1 & 0.512 \\\\\n\\textless{}\\&\\textgreater{} & 20 & - \\\\\n\\bottomrule\n\\end{tabular}\n",
@@ -24,6 +26,10 @@ EXPECTED = {
 @pytest.mark.parametrize("format", FORMATS)
 def test_formats(format: str) -> None:
     assert formatted(FRAME, format) == EXPECTED[format]
+
+
+def test_json_has_no_infinite_numbers() -> None:
+    assert formatted(pl.DataFrame({"hd95": [float("inf")]}), "json") == '[\n {\n  "hd95": null\n }\n]\n'
 
 
 def test_an_unknown_format() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -110,7 +111,7 @@ def test_the_table_says_what_the_paper_has_instead(table: Callable[..., Said]) -
     ("words", "told"),
     [
         (("--format", "word"), "there is no format 'word'"),
-        (("--failed", "zero"), "--failed zero is unknown; give worst or drop"),
+        (("--failed", "zero"), "--failed zero is unknown; give worst, all or drop"),
         (("--aggregation", "median"), "there is no aggregation 'median'"),
         (("--reference", "papre"), "there is no reference 'papre', did you mean 'paper'?"),
         (("--interval", "--columns", "label"), "--interval and --counts need data sets as columns"),
@@ -176,3 +177,17 @@ def test_the_published_clicks_take_no_metric_of_ones_own(say: Callable[..., Said
     said = say(*asked, "--metric", "auc", "--round", "3")
     assert said.err == "error: --reference of rclicks@1 cannot be combined with --metric, --round; omit one of them\n"
     assert "no model was run with two groups of clicks" in say(*asked).err
+
+
+def test_a_round_that_no_run_allowed_is_refused(table: Callable[..., Said]) -> None:
+    said = table("--round", "9")
+    assert said.code == 2
+    assert said.err == "error: --round 9 is beyond all that was run, 0 corrections; omit it\n"
+    assert table("--round", "0").code == 0
+    record = {"state": "finished", "rounds": 3}  # sessions may all have ended before
+    Path("intrabench-results/runs").mkdir(exist_ok=True)
+    Path("intrabench-results/runs/run.json").write_text(json.dumps(record))
+    assert table("--round", "3").code == 0
+    assert table("--round", "4").err == (
+        "error: --round 4 is beyond all that was run, 3 corrections; give --round 0 to 3\n"
+    )

@@ -240,7 +240,7 @@ class Far:
         try:
             outcome = self.ask(post.play, group, units)
         except Killed as error:
-            take(failed([(unit, "error", str(error)) for unit in units]))
+            take(failed(units, Failure("error", str(error))))
             return
         for part in outcome.parts:
             take(part)

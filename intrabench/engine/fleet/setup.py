@@ -87,7 +87,7 @@ class Outcome:
     def failed(self, units: Sequence[Unit]) -> Part:
         """Units that failed because nothing could be done."""
         assert self.failure is not None
-        return failed([(unit, self.failure.status, self.failure.message) for unit in units])
+        return failed(units, self.failure, of_data=True)
 
 
 def lacking(python: str, version: str, lease: str, plugins: Sequence[str]) -> str:

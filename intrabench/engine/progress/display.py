@@ -52,6 +52,10 @@ class Console:
         else:
             print_line(text)
 
+    def note(self, text: str) -> None:
+        """The same, about what is not wrong."""
+        self.say(text)
+
     @contextmanager
     def watch(self, name: str) -> Iterator[Callable[[int, int | None], None]]:
         """Shows a download while the context lasts; several may go on at once."""

@@ -18,6 +18,9 @@ class Reporter(Protocol):
     def say(self, text: str) -> None:
         """One plain line."""
 
+    def note(self, text: str) -> None:
+        """One plain line about what is not wrong."""
+
     def watch(self, name: str) -> AbstractContextManager[Progress]:
         """Shows the progress of the named download while the context lasts."""
 
@@ -44,6 +47,9 @@ class Silent:
     """A silent reporter."""
 
     def say(self, text: str) -> None:
+        """Do nothing."""
+
+    def note(self, text: str) -> None:
         """Do nothing."""
 
     def watch(self, name: str) -> AbstractContextManager[Progress]:

@@ -44,12 +44,12 @@ class Supervisor:
         while trial.left:
             try:
                 self.worker.ask("play", {**self._numbers(group), **trial.waves()}, trial.take, trial.share)
-                trial.fail(list(trial.left), "error", "its code or data changed during the run; run the command again")
+                trial.fail(list(trial.left), _changed("its code or data changed during the run"), of_data=True)
             except Death as death:
                 self.worker.reporter.say(f"{group.title}: {death.message}")
                 trial.died(death)
             except Failed as error:  # the case cannot be read there
-                trial.fail(list(trial.left), error.failure.status, str(error))
+                trial.fail(list(trial.left), error.failure, of_data=True)
 
     def prepare(self, dataset: Dataset, case: str) -> CaseIndex | Failure:
         """Download and convert a case; if the process dies over it, once more in a fresh one.
@@ -68,9 +68,9 @@ class Supervisor:
         except Failed as failed:
             return failed.failure
         except Death as death:
-            return Failure(death.status, death.message)
+            return death.failure
         found = cases.look(dataset, case)[0]
-        return found or Failure("error", "its files changed while it was converted; run the command again")
+        return found or _changed("its files changed while it was converted")
 
     def _prepare(self, dataset: Dataset, case: str) -> None:
         try:
@@ -97,6 +97,10 @@ class Supervisor:
         return {"dataset": self.job.datasets.index(group.dataset), "case": group.case, "runner": runner}
 
 
+def _changed(what: str) -> Failure:
+    return Failure("error", f"{what}; run the command again", passing=True)
+
+
 class Trial:
     """What is left of a group, and the waves of it of which some session is fatal.
 
@@ -114,10 +118,10 @@ class Trial:
         for key in part.summary.keys:
             self.left.pop(self._unit_of.get(key, key), None)
 
-    def fail(self, keys: Sequence[str], status: str, message: str) -> None:
+    def fail(self, keys: Sequence[str], failure: Failure, of_data: bool = False) -> None:
         """Sessions failed."""
         if keys:
-            self.take(failed([(self.left[key], status, message) for key in keys]))
+            self.take(failed([self.left[key] for key in keys], failure, of_data))
 
     def waves(self) -> Mapping[str, Any]:
         """The keys of what is left, and apart from them those of suspects."""
@@ -146,7 +150,7 @@ class Trial:
             middle = len(wave) // 2
             self._suspects += [(half, share) for half in (wave[:middle], wave[middle:]) if half]
             return
-        self.fail(wave, death.status, death.message)
-        self.group.blame.died(death.status, death.message, opening=not wave and death.status == "timeout")
+        self.fail(wave, death.failure)
+        self.group.blame.died(death.failure, opening=not wave and death.status == "timeout")
         if verdict := self.group.blame.verdict:
-            self.fail(list(self.left), verdict.status, verdict.message)
+            self.fail(list(self.left), verdict)

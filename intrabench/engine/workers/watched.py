@@ -36,6 +36,11 @@ class Death(Exception):
         super().__init__(message)
         self.status, self.message, self.wave = status, message, wave
 
+    @property
+    def failure(self) -> Failure:
+        """The failure of what it was doing; it may have been the machine that ended the process."""
+        return Failure(self.status, self.message, passing="perhaps out of memory" in self.message)
+
 
 class Failed(IntraBenchError):
     """The process could not do its task, and says why."""

@@ -94,7 +94,7 @@ def write(found: Calibrated, path: Path, force: bool = False) -> None:
         IntraBenchError: there is one and it may not be replaced, or it cannot be written.
     """
     if path.exists() and not force:
-        raise IntraBenchError(f"{path} exists; give another --out, or --force to replace it")
+        raise IntraBenchError(f"{path} exists; give another --file, or --force to replace it")
     with writing(path), atomically(path) as part:
         part.write_text(_toml(found.content), "utf-8")
 

@@ -19,10 +19,10 @@ from intrabench.reporting.table import seen_in_training
 from intrabench.results import labels
 from intrabench.results.parts import damaged_parts
 from intrabench.results.runs import without_home
-from intrabench.results.schema import FAILED
+from intrabench.results.schema import FAILED, NO_DATA
 from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.resample import DRAWS, FEW
-from intrabench.statistics.scores import FailurePolicy, measured_metrics
+from intrabench.statistics.scores import FailurePolicy, measured_metrics, without_data
 from intrabench.statistics.soundness import is_partial
 from intrabench.target import WHOLE_CASE
 
@@ -62,6 +62,8 @@ def warnings(results: Path, rows: pl.DataFrame, scored: pl.DataFrame) -> list[st
     failed = int(scored["failed"].sum())
     if failed:
         notes.append(f"{_count(failed)} of {_count(scored.height)} sessions failed; they are listed under Failures.")
+    if lost := without_data(rows):
+        notes.append(f"Cases that could not be read count in no mean: {lost}; they are listed under Failures.")
     notes += [f"{text} (marked †)." for text in seen_in_training(rows)]
     patients = scored.group_by("dataset").agg(pl.col("patient").n_unique()).sort("dataset")
     few = ", ".join(f"{name} ({count})" for name, count in patients.iter_rows() if count < FEW)
@@ -127,7 +129,7 @@ def definitions(rows: pl.DataFrame, how: Aggregation, policy: FailurePolicy) -> 
         ("Average", f"The {how.description}; then the mean over data sets, if a line has all of them."),
         (
             "Failures",
-            f"{policy.describe().capitalize()}. Failures are {', '.join(FAILED)}. "
+            f"{policy.describe().capitalize()}. Failures are {', '.join(FAILED)}; those of data are {NO_DATA}. "
             "Sessions that are not applicable are not averaged.",
         ),
         ("Last state", "After an early stop, the last state is carried forward."),

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from intrabench.reporting.page.grid import Cell, Grid, digits_of, number, word
-from intrabench.results.schema import FAILED
+from intrabench.results.schema import UNDONE
 
 
 def pair_grid(pairs: pl.DataFrame, lines: pl.DataFrame, seen: set[int], most: int = 200) -> tuple[Grid, int]:
@@ -32,7 +32,7 @@ def pair_grid(pairs: pl.DataFrame, lines: pl.DataFrame, seen: set[int], most: in
 
 def failure_grid(rows: pl.DataFrame, most: int = 200) -> tuple[Grid, int]:
     """Failures grouped by message, the most frequent first, and the number of groups left out."""
-    wrong = rows.filter(pl.col("status").is_in(FAILED))
+    wrong = rows.filter(pl.col("status").is_in(UNDONE))
     keys = ["status", "error", "name", "dataset"]
     kinds = wrong.group_by(keys).agg(
         pl.col("session").n_unique().alias("sessions"),

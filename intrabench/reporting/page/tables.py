@@ -88,7 +88,11 @@ def metric_grid(scored: Mapping[Metric, pl.DataFrame], lines: pl.DataFrame, how:
     found = [(_averages(sessions, how), 1 if metric.unit else 3) for metric, sessions in scored.items()]
     heads = [metric.head for metric in scored]
     return _grid(
-        "metrics", lines, heads, lambda line: [number(means.get(line["line"]), digits) for means, digits in found], notes
+        "metrics",
+        lines,
+        heads,
+        lambda line: [number(means.get(line["line"]), digits) for means, digits in found],
+        notes,
     )
 
 

@@ -23,7 +23,7 @@ HAND = "hand:jitter_mm=1.5,box_slack=0.1"
 
 def test_what_was_recorded_is_recovered_and_used(say: Callable[..., Said]) -> None:
     record(("points_volume:n=3+click_center+hand:miss_rate=0.2", f"box_slice+{HAND}"), seed=3)
-    said = say("calibrate", str(PEOPLE), "--out", "mine.toml")
+    said = say("calibrate", str(PEOPLE), "--file", "mine.toml")
     assert said.code == 0, said.err
     content = tomllib.loads(Path("mine.toml").read_text())
     facts = content["recordings"]
@@ -45,17 +45,17 @@ def test_what_was_recorded_is_recovered_and_used(say: Callable[..., Said]) -> No
     id = Calibration.read(Path("mine.toml")).id
     for sentence in (
         f"{id}, measured on 2 raters in 24 sessions",
-        "too few recordings of box3d, scribble, lasso, extent: seconds@1 is kept; 30 actions in 6 sessions are needed",
+        "too few recordings of box3d, scribble, lasso, extent, text: seconds@1 is kept; 30 actions in 6 sessions are",
         "box2d: what is once per round is in the seconds of each",
         "72 s of undo, finish and what was taken back are no cost of an action",
         "wrote mine.toml; use it: intrabench run --effort mine.toml --hand mine.toml",
     ):
         assert sentence in told
 
-    again = say("calibrate", str(PEOPLE), "--out", "mine.toml")
-    assert (again.code, again.err) == (2, "error: mine.toml exists; give another --out, or --force to replace it\n")
+    again = say("calibrate", str(PEOPLE), "--file", "mine.toml")
+    assert (again.code, again.err) == (2, "error: mine.toml exists; give another --file, or --force to replace it\n")
     before = Path("mine.toml").read_bytes()
-    assert say("calibrate", str(PEOPLE), "--out", "mine.toml", "--force").code == 0
+    assert say("calibrate", str(PEOPLE), "--file", "mine.toml", "--force").code == 0
     assert Path("mine.toml").read_bytes() == before
     words = ("-m", "box_fill", "-p", "box_slice", "-d", DATA, "--cases", "first:1", "--out", "used", "--quiet")
     assert say("run", *words, "--effort", "mine.toml", "--hand", "mine.toml").code == 0
@@ -89,7 +89,7 @@ def test_without_recordings_one_sentence_says_what_to_do(say: Callable[..., Said
     for folder in ("nowhere", "simulated"):
         if folder == "simulated":
             simulated(Path(folder))
-        said = say("calibrate", folder, "--out", "mine.toml")
+        said = say("calibrate", folder, "--file", "mine.toml")
         assert (said.code, said.err) == (
             2,
             f"error: {folder} has no recordings of people; `intrabench annotate --out {folder}` makes some\n",
@@ -100,7 +100,7 @@ def test_without_recordings_one_sentence_says_what_to_do(say: Callable[..., Said
 def test_seconds_need_no_references(say: Callable[..., Said], data: Path) -> None:
     record(("points_volume:n=3",), ("ab",))
     shutil.rmtree(data)
-    said = say("calibrate", str(PEOPLE), "--out", "mine.toml")
+    said = say("calibrate", str(PEOPLE), "--file", "mine.toml")
     assert said.code == 0, said.err
     assert "case case-1, is left out" in said.err
     content = tomllib.loads(Path("mine.toml").read_text())

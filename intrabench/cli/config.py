@@ -1,0 +1,83 @@
+"""The run file: options of ``intrabench run`` as TOML, or as the record that every run leaves in its results."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from intrabench.errors import IntraBenchError
+
+
+def _take(context: typer.Context, file: Path | None) -> Path | None:
+    """Let the options of the file be the defaults of the command; what is typed counts before them."""
+    if file is not None and not context.resilient_parsing:
+        several = {option.name for option in context.command.params if getattr(option, "multiple", False)}
+        given = read_run_file(file).items()
+        context.default_map = {
+            name: [str(one) for one in (value if isinstance(value, list) else [value])] if name in several else value
+            for name, value in given
+        }
+    return file
+
+
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="Options from a TOML file, or from the record of a run, RESULTS/runs/RUN.json; others count before them.",
+        is_eager=True,
+        callback=_take,
+    ),
+]
+
+
+def read_run_file(file: Path) -> dict[str, Any]:
+    """The options in a run file, by the names that they have in Python (``save_masks``); ``~`` is the home folder.
+
+    Raises:
+        IntraBenchError: it cannot be read, or has something that is no option of a run.
+    """
+    from intrabench.documents import read_toml
+    from intrabench.engine.options import Options
+    from intrabench.results.runs import at_home, read_record
+    from intrabench.specs import nearest
+
+    try:
+        if file.suffix == ".json":
+            options = _of_record(file, read_record(file.absolute().parents[1], file.stem))
+        else:
+            options = read_toml(file, {})
+    except FileNotFoundError:
+        raise IntraBenchError(f"--config {file} does not exist; give a TOML file with options of a run") from None
+    known = [option.name for option in fields(Options)]
+    for name in options:
+        if name not in known:
+            raise IntraBenchError(f"{file}: a run has no option {name!r}{nearest(name, known)}; remove it")
+
+    def expanded(value: Any) -> Any:
+        if isinstance(value, list):
+            return [expanded(one) for one in value]
+        return at_home(value) if isinstance(value, str) else value
+
+    return {name: expanded(value) for name, value in options.items() if value is not None}
+
+
+def _of_record(file: Path, record: dict[str, Any]) -> dict[str, Any]:
+    """The options in the record of a run; those that were never given, or are no longer known by a file, are left out.
+
+    Raises:
+        IntraBenchError: it is no record.
+    """
+    if not isinstance(options := record.get("options"), dict):
+        what = "does not exist" if not file.exists() else "is no record of a run"
+        raise IntraBenchError(f"--config {file} {what}; give RESULTS/runs/RUN.json, or a TOML file")
+    if options.get("effort"):
+        raise IntraBenchError(
+            f"{file} counts the seconds of a calibration, {options['effort']}, whose file it does not name; write its "
+            'options into a TOML file, with effort = "FILE"'
+        )
+    return options

@@ -1,0 +1,84 @@
+"""A run file: what stands in it, what is typed beside it, and the record of a run as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import intrabench
+from intrabench.results.parts import read_rows
+from intrabench.results.runs import read_records
+from tests.conftest import Said
+from tests.test_calibration import written
+
+RUN = """\
+model = ["box_fill", "random_walker"]
+prompter = "box_slice"
+dataset = ["phantom:shape=16x32x32,instances=1"]
+seed = "0..2"
+save_masks = true
+workers = "0"
+"""
+
+
+def test_a_file_has_the_options_of_a_run(say: Callable[..., Said]) -> None:
+    Path("run.toml").write_text(RUN)
+    say("data", "get", "phantom:shape=16x32x32,instances=1")
+    said = say("run", "--config", "run.toml", "--dry-run")
+    assert said.out.splitlines()[:2] == [
+        "box_fill: 3 sessions on cpu, 0 finished",
+        "random_walker: 3 sessions on cpu, 0 finished",
+    ]
+    assert say("run", "--config", "run.toml", "-m", "box_fill", "--seed", "7", "--out", "out", "-q").code == 0
+    rows = read_rows(Path("out"))
+    assert rows.select("model", "seed", "prompter").rows() == [("box_fill", 7, "box_slice")]  # what is typed counts
+    assert list(Path("out/masks").iterdir()) != []
+
+
+def test_the_record_of_a_run_repeats_it(say: Callable[..., Said]) -> None:
+    words = (
+        "-m",
+        "box_fill",
+        "-p",
+        "box_slice+scribble",
+        "-d",
+        "phantom:shape=16x32x32,instances=1",
+        "--rounds",
+        "1",
+        "--seed",
+        "4",
+    )
+    say("run", *words, "--workers", "0", "--out", "out")
+    (record,) = Path("out/runs").glob("*.json")
+    assert say("run", "--config", str(record), "--out", "again").code == 0
+    first, second = (read_rows(Path(name)) for name in ("out", "again"))
+    kept = ["session", "round", "status", "dice", "prompts_hash"]
+    assert first.select(kept).equals(second.select(kept))
+    assert len(first) == 2
+    assert read_records(Path("out"))[0]["work"] == read_records(Path("again"))[0]["work"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("none.toml", None, "--config none.toml does not exist; give a TOML file with options of a run"),
+        ("none.json", None, "--config none.json does not exist; give RESULTS/runs/RUN.json, or a TOML file"),
+        ("no.json", "{}", "--config no.json is no record of a run; give RESULTS/runs/RUN.json, or a TOML file"),
+        ("bad.toml", "modle = 'x'", "bad.toml: a run has no option 'modle', did you mean 'model'?; remove it"),
+    ],
+)
+def test_files_that_are_none(say: Callable[..., Said], name: str, text: str | None, told: str) -> None:
+    if text is not None:
+        Path(name).write_text(text)
+    said = say("run", "--config", name)
+    assert (said.code, said.err) == (2, f"error: {told}\n")
+
+
+def test_a_record_with_a_calibration_is_told(say: Callable[..., Said]) -> None:
+    intrabench.run("box_fill", "box_slice", "phantom:shape=16x32x32,instances=1", effort=written(), out="out")
+    (record,) = Path("out/runs").glob("*.json")
+    said = say("run", "--config", str(record))
+    assert said.code == 2
+    assert 'whose file it does not name; write its options into a TOML file, with effort = "FILE"' in said.err

@@ -1,0 +1,198 @@
+"""Failures of data and of models: what counts, what is said, and where it happened."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from PIL import Image
+
+import intrabench
+from intrabench.errors import IntraBenchError, PartialResults
+from intrabench.results.parts import read_rows
+from intrabench.results.runs import read_records
+from intrabench.results.store import Store
+from tests.conftest import Said
+from tests.results import made
+
+LOST = "left out, for their data could not be read: 1 case of pics (see `intrabench failures`)"
+SICK = (
+    "from dataclasses import dataclass\nfrom intrabench.models.base import VolumeModel\n\n"
+    "@dataclass(eq=False)\nclass Sick(VolumeModel):\n    name = 'sick'\n"
+    "    accepts = frozenset({'box2d'})\n    calls = []\n"
+    "    def segment_one(self, volume, request):\n        raise ERROR\n"
+)
+RUN = (
+    "run",
+    "-m",
+    "box_fill",
+    "-m",
+    "sick",
+    "-p",
+    "box_slice",
+    "-p",
+    "box_volume",
+    "-d",
+    "pics",
+    "--plugin",
+    "sick.py",
+)
+
+
+@pytest.fixture
+def pics() -> str:
+    """The sentence about the second of two photographs, which is truncated; and a model that fails."""
+    for folder in ("images", "masks"):
+        (Path("pics") / folder).mkdir(parents=True)
+    for number in range(2):
+        mask = np.zeros((48, 64), np.uint8)
+        mask[8:30, 10:40] = 1
+        noise = np.random.default_rng(number).integers(0, 99, (48, 64, 3))
+        Image.fromarray((noise + 99 * mask[..., None]).astype(np.uint8)).save(f"pics/images/c{number}.png")
+        Image.fromarray(mask).save(f"pics/masks/c{number}.png")
+    bad = Path("pics/images/c1.png")
+    bad.write_bytes(bad.read_bytes()[:2000])
+    Path("sick.py").write_text(SICK.replace("ERROR", "KeyError('layer')"))
+    return f"{bad} cannot be read: it is truncated or not a picture (image file is truncated); fetch or export it again"
+
+
+def test_a_truncated_picture_counts_in_no_mean(say: Callable[..., Said], pics: str) -> None:
+    said = say(*RUN, "--workers", "0", "--out", "out")
+    assert said.code == 1
+    assert said.err.splitlines()[-3:] == [
+        f"4 sessions: no_data: {pics}",
+        "2 sessions: error: KeyError: 'layer', in line 10 of sick.py",
+        "6 of 8 sessions failed, 4 of them for lack of data, which count in no mean; see `intrabench failures "
+        "--traceback --out out`; the same command plays them once the cause is mended",
+    ]
+    assert LOST in " ".join(said.out.split())
+    means = {row[:2]: row[2:] for row in table("out").select("model", "prompter", "pics", "failed").rows()}
+    assert means["sick", "box_slice"] == (0.0, 1)  # a failure of the model
+    assert means["box_fill", "box_slice"][1] == 0
+    halved = {
+        row[:2]: row[2:] for row in table("out", failed="all").select("model", "prompter", "pics", "failed").rows()
+    }
+    assert halved["box_fill", "box_slice"] == (pytest.approx(means["box_fill", "box_slice"][0] / 2), 1)
+    assert halved["sick", "box_slice"] == (0.0, 2)
+    text = say("table", "--out", "out")
+    assert (text.code, LOST in " ".join(text.out.split()), text.err) == (0, True, "")
+    csv = say("table", "--out", "out", "--csv")
+    assert (csv.code, csv.err) == (0, f"{LOST}\n")
+    assert LOST not in say("table", "--out", "out", "--failed", "all").out
+
+
+def table(out: str, **how: str) -> pl.DataFrame:
+    """The table, which warns of the lost case unless it counts."""
+    if how:
+        return intrabench.table(out, plugin="sick.py", **how)  # type: ignore[arg-type]
+    with pytest.warns(PartialResults, match="^left out, for their data could not be read: 1 case of pics"):
+        return intrabench.table(out, plugin="sick.py")
+
+
+def test_failures_are_listed_once_each_with_where_they_happened(say: Callable[..., Said], pics: str) -> None:
+    say(*RUN, "--out", "out")
+    said = say("failures", "--out", "out")
+    assert said.code == 0
+    assert said.out.splitlines() == [
+        f"4 sessions: no_data: {pics}",
+        "  model box_fill, sick; data set pics; case c1",
+        "2 sessions: error: KeyError: 'layer', in line 10 of sick.py",
+        "  model sick; data set pics; case c0",
+    ]
+    lines = say("failures", "--out", "out", "--traceback").out.splitlines()
+    assert "  | KeyError: 'layer'" in lines
+    assert "  | OSError: image file is truncated" in lines
+    assert [line for line in lines if 'sick.py", line 10' in line] != []
+    found = json.loads(say("failures", "--out", "out", "--json").out)
+    assert [(one["status"], one["sessions"], one["cases"]) for one in found] == [
+        ("no_data", 4, ["c1"]),
+        ("error", 2, ["c0"]),
+    ]
+    assert found[1]["traceback"].endswith("raise KeyError('layer')\nKeyError: 'layer'")
+    (record,) = read_records(Path("out"))
+    assert len(record["tracebacks"]) == 2  # once each, not in every row
+    assert not read_rows(Path("out"))["error"].str.contains("Traceback").any()
+
+
+def test_no_failures(say: Callable[..., Said]) -> None:
+    say("run", "-m", "box_fill", "-p", "box_slice", "-d", "phantom:shape=8x16x16", "--out", "out")
+    said = say("failures", "--out", "out")
+    assert (said.code, said.out) == (0, "no session in out has failed\n")
+    said = say("failures", "--out", "nothing")
+    assert said.code == 2
+    assert said.err.startswith("error: nothing has no results yet")
+
+
+def test_verbose_shows_tracebacks_after_the_run(say: Callable[..., Said], pics: str) -> None:
+    said = say(*RUN, "-v")
+    assert said.code == 1
+    assert "\nKeyError: 'layer'\n" in said.err
+    assert "\nOSError: image file is truncated\n" in said.err
+    assert "Traceback" not in say(*RUN).err
+
+
+@pytest.mark.parametrize("workers", ["0", "1"])
+def test_fail_fast_ends_with_the_first_failure(say: Callable[..., Said], pics: str, workers: str) -> None:
+    Path("pics/images/c1.png").write_bytes(Path("pics/images/c0.png").read_bytes())
+    said = say(*RUN, "--fail-fast", "--workers", workers, "--out", "out")
+    assert said.code == 1
+    why = "error: KeyError: 'layer', in line 10 of sick.py"
+    assert f"{why}; this first failure ended the run (--fail-fast)" in said.err.splitlines()
+    assert "KeyError: 'layer'" in said.err.splitlines()  # of the traceback
+    rows = read_rows(Path("out"))
+    assert rows.filter(model="sick")["case"].n_unique() == 1  # what was played together, and no more
+    with pytest.raises(IntraBenchError, match="this first failure ended the run"):
+        intrabench.run("sick", "box_slice", "pics", plugin="sick.py", fail_fast=True)
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        ("MemoryError", "run the same command to try them again"),
+        ("ConnectionError('gone')", "run the same command to try them again"),
+        ("TimeoutError('slow')", "run the same command to try them again"),
+        (
+            "ValueError('bug')",
+            "see `intrabench failures --traceback`; the same command plays them once the cause is mended",
+        ),
+        (
+            "Sick.calls.append(0) or (MemoryError() if len(Sick.calls) % 2 else ValueError('bug'))",
+            "run the same command to try 1 of them again, for the others see `intrabench failures --traceback`; "
+            "the same command plays them once the cause is mended",
+        ),
+    ],
+)
+def test_the_same_command_is_advised_where_it_helps(say: Callable[..., Said], error: str, advice: str) -> None:
+    Path("sick.py").write_text(SICK.replace("ERROR", error))
+    boxes = "phantom:shape=24x48x48,instances=2"
+    said = say("run", "-m", "sick", "-p", "box_slice", "-d", boxes, "--plugin", "sick.py", "--workers", "0")
+    assert said.code == 1
+    assert said.err.splitlines()[-1] == f"2 of 2 sessions failed; {advice}"
+
+
+def test_a_case_without_data_says_so_when_there_is_nothing_else(say: Callable[..., Said], pics: str) -> None:
+    Path("pics/images/c0.png").unlink()
+    Path("pics/masks/c0.png").unlink()
+    said = say(*RUN, "--out", "out")
+    assert (said.code, "┃" in said.out) == (1, False)
+    said = say("table", "--out", "out")
+    assert (said.code, said.err) == (
+        2,
+        "error: out has nothing to show, for the data of all cases could not be read (1 case of pics); "
+        "`intrabench failures --out out` says why\n",
+    )
+    assert say("table", "--out", "out", "--failed", "all").code == 0
+
+
+def test_results_from_before_are_read_by_the_new_rule() -> None:
+    """A case that could not be prepared had a status of models."""
+    rows = made.rows({"dice": 0.5}, {"dice": 0.0, "case": "2", "target": "*", "status": "oom", "session": "lost"})
+    given = [{k: v for k, v in row.items() if v is not None} for row in rows.to_dicts()]
+    Store(Path("old"), "run").write_part(given, [])
+    assert read_rows(Path("old")).sort("case")["status"].to_list() == ["ok", "no_data"]
+    with pytest.warns(PartialResults, match="1 case of d"):
+        assert intrabench.table("old")["d"].to_list() == [0.5]
