@@ -51,7 +51,7 @@ def print_columns(rows: Sequence[Mapping[str, Any]], *, heading: bool = True, sp
 
     spared: columns that are left out, the first of them first, if the last one would have too little room.
     """
-    from intrabench.cli.fitting import cell_len
+    from rich.cells import cell_len
 
     lines = [[one_line(str(value)) for value in row.values()] for row in rows]
     names = list(rows[0]) if rows else []
@@ -62,7 +62,10 @@ def print_columns(rows: Sequence[Mapping[str, Any]], *, heading: bool = True, sp
         shown = [at for at, name in enumerate(names) if name not in left]
         widths = [max(cell_len(line[at]) for line in lines) for at in shown]
         before = sum(widths[:-1]) + 2 * len(widths[:-1])
-        if width is None or not widths or width - before >= min(_ROOM, widths[-1]) or len(left) == len(spared):
+        if width is None or not widths or len(left) == len(spared):
+            break
+        words = [cell_len(word) for line in lines for word in line[shown[-1]].split()]
+        if width - before >= max(min(_ROOM, widths[-1]), *words, 0):
             break
         left.append(spared[len(left)])
     for line in lines:

@@ -24,7 +24,7 @@ from intrabench.cli.report import add_reports
 from intrabench.cli.results import add_results
 from intrabench.cli.run import add_runs
 from intrabench.cli.serve import record, serve
-from intrabench.cli.shared import Json, Plugins, add_plugins, flag, listing, problems, show_names, show_datasets
+from intrabench.cli.shared import Json, Plugins, add_plugins, flag, listing, problems, show_datasets, show_names
 from intrabench.cli.submit import add_submit
 from intrabench.cli.superpixels import superpixels_app
 from intrabench.cli.weights import weights_app

@@ -8,13 +8,13 @@ from dataclasses import dataclass, fields
 import polars as pl
 
 from intrabench.protocols.rclicks_paper import Users
+from intrabench.reporting.footnotes import Place
 from intrabench.reporting.reference.rclicks import (
     FIRST_CLICK,
     PUBLISHED_METRIC,
     beside_published,
     users_beside_published,
 )
-from intrabench.reporting.footnotes import Place
 from intrabench.statistics.click_groups import LINE, describe_groups, group_table, groups_adapted
 from intrabench.statistics.click_users import describe_users, user_table, users_adapted
 from intrabench.statistics.robustness import Robustness, UserNoise

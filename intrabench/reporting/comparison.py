@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
+from intrabench.reporting.formats import plain
 from intrabench.statistics.compare import Comparison
 from intrabench.statistics.measures import best, described
 from intrabench.statistics.resample import AVERAGE, FEW
@@ -104,18 +104,11 @@ def as_json(found: Mapping[str, Comparison], a: str, b: str) -> list[dict[str, A
         {
             **{"a": a, "b": b, "shared": dict(one.shared), "metric": one.settings.metric, "round": one.settings.round},
             **{"aggregation": one.settings.how.name, "failures": one.settings.policy.describe()},
-            **{part: _plain(getattr(one, part)) for part in ("datasets", "sizes", "extremes")},
+            **{part: plain(getattr(one, part)) for part in ("datasets", "sizes", "extremes")},
             **{"only_a": one.only_a, "only_b": one.only_b, "adapted": dict(zip("ab", one.adapted, strict=True))},
             **{"warnings": list(one.warnings), "worse": one.worse},
         }
         for one in found.values()
-    ]
-
-
-def _plain(frame: pl.DataFrame) -> list[dict[str, Any]]:
-    return [
-        {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()}
-        for row in frame.iter_rows(named=True)
     ]
 
 

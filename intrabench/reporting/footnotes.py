@@ -139,8 +139,9 @@ _NAMED, _SAID = 3, 4  # lines of a note, and notes of a sentence
 def with_words(frame: pl.DataFrame, places: Sequence[Place]) -> pl.DataFrame:
     """The table with the columns `WORDS`, after its counts of sessions: what its footnotes say, line by line."""
     said: list[dict[str, _Note]] = [{} for _ in range(frame.height)]
-    for place in places:
-        for one in _found(frame, place) if not place.again else ():
+    whole = [place for place in places if "average" in place.columns]  # shares of all sessions of a line
+    for place in whole or places:
+        for one in _found(frame, place):
             said[one["_at"]].setdefault(str(one["note"]), _Note()).add(one)
     refused = [{note: told for note, told in line.items() if note.startswith(INAPPLICABLE)} for line in said]
     words = [

@@ -63,12 +63,15 @@ def _csv(frame: pl.DataFrame, _notes: Footnotes) -> str:
 
 
 def _json(frame: pl.DataFrame, _notes: Footnotes) -> str:
-    """A list of lines; JSON has neither infinite numbers nor NaN, which are null."""
-    lines = [
+    return json.dumps(plain(frame), indent=1, default=str) + "\n"
+
+
+def plain(frame: pl.DataFrame) -> list[dict[str, Any]]:
+    """The lines for JSON, which has neither infinite numbers nor NaN: they are null."""
+    return [
         {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in line.items()}
         for line in frame.iter_rows(named=True)
     ]
-    return json.dumps(lines, indent=1, default=str) + "\n"
 
 
 def _markdown(frame: pl.DataFrame, notes: Footnotes) -> str:

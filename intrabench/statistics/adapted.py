@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
+from intrabench.results.schema import NO_DATA
 from intrabench.statistics.scores import played as played_rows
 from intrabench.target import WHOLE_CASE
 
@@ -31,13 +32,13 @@ def _rest(note: str) -> str:
 
 
 def adapted(rows: pl.DataFrame, by: Sequence[str], round: int | None = None, column: str = "dice") -> pl.DataFrame:
-    """A line per group of `by` and `note`: in how many `sessions` `of` all, and after how many `turns` of `corrections`.
+    """A line per group of `by` and `note`: in how many `sessions` `of` all, and `turns` of `corrections`.
 
     A note is one of `conversions`, or why sessions are not applicable (`INAPPLICABLE`); of the former, only sessions
     that count are counted. rows: as for `scores`, of which those up to `round` count, of the newest sessions with
     `column`.
     """
-    rows = played_rows(rows, round, column).filter(pl.col("target") != WHOLE_CASE)
+    rows = played_rows(rows, round, column).filter(pl.col("target") != WHOLE_CASE, pl.col("status") != NO_DATA)
     refused = rows.filter(pl.col("status") == "not_applicable")
     played = rows.join(refused.select("session").unique(), on="session", how="anti") if len(refused) else rows
     reason = pl.format(INAPPLICABLE + "{}", pl.col("error").fill_null("the model does not take the prompts"))

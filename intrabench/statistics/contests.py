@@ -112,12 +112,10 @@ def _inapplicable(names: Sequence[str], sides: Sequence[pl.DataFrame], shared: S
     lines = []
     for name, side, other in zip(names, sides, reversed(sides), strict=True):
         both = side.join(other, on=list(shared), how="semi", nulls_equal=True)
-        for (head,), line in both.group_by(main, maintain_order=True):
+        for head, line in ((str(key), line) for (key,), line in both.group_by(main, maintain_order=True)):
             if line["status"].eq("not_applicable").all():
-                reason = (
-                    line["error"].drop_nulls().unique(maintain_order=True).first() or "it does not take the prompts"
-                )
-                lines.append(f"not compared: {head}, not applicable to {name}: {reason}")
+                reasons = [*map(str, line["error"].drop_nulls()), "it does not take the prompts"]
+                lines.append(f"not compared: {head}, not applicable to {name}: {reasons[0]}")
     return sorted(lines)
 
 

@@ -53,6 +53,16 @@ def test_every_format_can_be_opened(tmp_path: Path) -> None:
             assert path.read_bytes().startswith(b"%PDF")
 
 
+def test_a_line_below_every_figure_says_which_prompts_were_adapted(tmp_path: Path) -> None:
+    adapted = several().with_columns(adapted=pl.when(pl.col("prompter") == "p:n=2").then(pl.lit("box2d->point")))
+    for number, rows in enumerate((several(), adapted)):
+        written = write_figures(store(tmp_path / str(number), rows), tmp_path / f"figures{number}", ["svg"])
+        for path in written:
+            text = " ".join(node.text or "" for node in ElementTree.parse(path).iter())
+            told = "Adapted prompts: box2d->point in all sessions of p:n=2, m; p:n=2, n."
+            assert (told in " ".join(text.split())) == bool(number), path
+
+
 def test_names_are_drawn_as_they_are(tmp_path: Path) -> None:
     """matplotlib would leave out a name that begins with an underscore, and warn of letters that no font has."""
     rows = several().with_columns(

@@ -302,3 +302,29 @@ def test_the_command_of_a_line_repeats_it(words: str) -> None:
     by_hand = line | {"weights": "file", "weights_sha256": "1a2b3c4d5e"}
     assert "--weights FILE-1a2b3c4d --prompter" in command(by_hand, ["d"])
     assert "p:a='x y'" in shlex.split(command(line | {"prompter": "p:a='x y'"}, ["d"]))
+
+
+def test_numbers_of_adapted_prompts_have_notes(tmp_path: Path) -> None:
+    given = pl.concat(
+        [
+            rows({"dice": 0.5, "adapted": "box3d->box2d"}, {"dice": 0.5, "case": "2", "adapted": ""}, model="boxes"),
+            rows({"dice": 0.5}, model="walker"),
+            rows({"status": "not_applicable", "error": "no <b>"}, model="points", dataset="e"),
+        ]
+    )
+    page, text = report(store(tmp_path / "results", given))
+    cells = {line[1]: line[-3:] for line in page.tables["effort"][1:]}
+    assert cells == {  # "note" is only heard
+        "boxes": ["0.500 notea", "–", "– notea"],
+        "points": ["–", "– noteb", "– noteb"],
+        "walker": ["0.500", "–", "–"],
+    }
+    assert "<li><sup>a</sup> adapted: box3d-&gt;box2d, in 50 % of the sessions</li>" in text
+    assert "<li><sup>b</sup> n/a: no &lt;b&gt;, in all sessions</li>" in text
+    assert "Adapted prompts: box3d-&gt;box2d in 50 % of the sessions of p, boxes." in text
+
+
+def test_without_adapted_prompts_there_are_no_notes(results: Path) -> None:
+    _, text = report(results)
+    assert "id=notes" not in text
+    assert "Adapted prompts" not in text
