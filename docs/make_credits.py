@@ -36,11 +36,16 @@ Please cite the publications behind what you used. `intrabench report` lists tho
 - Boundary IoU: B. Cheng et al., *Boundary IoU*, CVPR 2021, [arXiv 2103.16562](https://arxiv.org/abs/2103.16562).
 - Seconds of a 2D box: D. P. Papadopoulos et al., *Extreme clicking for efficient object annotation*, ICCV 2017,
   [arXiv 1708.02750](https://arxiv.org/abs/1708.02750).
+- Seconds of a text: S. K. Card, T. P. Moran and A. Newell, *The keystroke-level model for user performance time with
+  interactive systems*, Communications of the ACM 23(7), 396 (1980).
 
 ## Models
 
 `random_walker` follows L. Grady, *Multilabel random walker image segmentation using prior models*, CVPR 2005. `grabcut`
-is OpenCV's implementation of C. Rother et al., *GrabCut*, SIGGRAPH 2004.
+is OpenCV's implementation of C. Rother et al., *GrabCut*, SIGGRAPH 2004. `graph_cut` follows Y. Boykov and
+M.-P. Jolly, *Interactive graph cuts*, ICCV 2001, with SciPy's maximum flow. `grow_from_seeds` is ITK's implementation
+(itk-growcut, Apache-2.0) of L. Zhu et al., *An effective interactive medical image segmentation method using fast
+GrowCut*, IMIC workshop at MICCAI 2014.
 """
 
 
@@ -59,6 +64,7 @@ def _models() -> Iterator[str]:
                 if entry.name not in models[_about(file)]:
                     models[_about(file)].append(entry.name)
     models[_about(weights.get("rclicks"))] = ["clickability:model=rclicks"]
+    models[_about(weights.get("clip_merges"))] = ["texts of segvol"]
     for about, names in models.items():
         yield f"| {', '.join(f'`{name}`' for name in names)} | {' | '.join(about)} |"
 

@@ -63,7 +63,8 @@ def _overview(models: list[Any]) -> Iterator[str]:
     for model in models:
         files = weights_of(model)
         install = f"`pip install 'intrabench[{model.extra}]'`" if model.extra else ""
-        size = "none" if not files else ", ".join(f"{file.megabytes} MB" for file in files)
+        none = "of the repository" if hasattr(model, "repository") else "none"
+        size = none if not files else ", ".join(f"{file.megabytes} MB" for file in files)
         prompts = ", ".join(sorted(model.accepts))
         yield f"| [{model.name}](#{model.name}) | {model.dims}D | {model().covers} | {prompts} | {install} | {size} |"
     yield ""
@@ -79,7 +80,8 @@ def _section(model: type[Any]) -> Iterator[str]:
         yield "|---|---|---|---|---|---|---|"
         for name, r in recipes.items():
             again = "all prompted slices" if r.predicts_all else "slices with a new prompt"
-            steps = f"{r.intensity} | {r.resize} | {r.multimask} | {r.feedback} | {r.threshold:g}"
+            resize = "of its own" if "resize" in getattr(model, "lacks", ()) else r.resize
+            steps = f"{r.intensity} | {resize} | {r.multimask} | {r.feedback} | {r.threshold:g}"
             yield f"| {name} | {steps} | {again} |"
         yield ""
     for file in weights_of(model):
@@ -107,9 +109,9 @@ def _weights(file: Weights) -> Iterator[str]:
 
 
 def weights_of(model: type[Any]) -> list[Weights]:
-    """The registered files of a model, of all its sizes and versions."""
+    """The registered files of a model, of all its sizes, versions and checkpoints."""
     hints = get_type_hints(model)
-    kinds = [field.name for field in fields(model) if field.name in ("size", "release")]
+    kinds = [field.name for field in fields(model) if field.name in ("size", "release", "checkpoint")]
     made = [
         model(**dict(zip(kinds, values, strict=True))) for values in product(*(get_args(hints[kind]) for kind in kinds))
     ]

@@ -63,11 +63,11 @@ The effort is that of the session in the picture; "per slice" is confirmed on a 
 
 
 class Bright(VolumeModel):
-    """A cheap model for pictures: what is bright in a 2D box, or around a point in its slice."""
+    """A cheap model for pictures: what is bright, in a 2D box, around a point in its slice, or anywhere for a text."""
 
     name = "bright"
     dims = 2
-    accepts = frozenset({"point", "box2d"})
+    accepts = frozenset({"point", "box2d", "text"})
 
     def segment_one(self, volume: Volume, request: Request) -> Answer:
         """Answer on the slices of the newest prompts."""
@@ -75,6 +75,8 @@ class Bright(VolumeModel):
         within = np.zeros((3, 3, 3))
         within[1] = 1  # slices are apart
         pieces, _ = ndimage.label(volume.array > 95, structure=within)
+        if prompts.text is not None:
+            return Answer(Mask.of(pieces))
         answer = np.zeros(volume.shape, dtype=bool)
         for z, y, x, label in prompts.points.tolist():
             if label and pieces[z, y, x]:

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from intrabench.prompts import Prompts as Prompts
     from intrabench.prompts import Scribble as Scribble
     from intrabench.prompts import Turn as Turn
+    from intrabench.prompts import TypeText as TypeText
     from intrabench.prompts import box3d as box3d
     from intrabench.prompts import boxes as boxes
     from intrabench.prompts import points as points
@@ -111,7 +112,7 @@ _PLACES = {
     "prompters.user": ("JointTurns", "Turns", "User", "Users"),
     "prompts": (
         *("Click", "Derived", "DrawBox2D", "DrawBox3D", "DrawScribble", "MarkExtent"),
-        *("Prompts", "Scribble", "Turn", "box3d", "boxes", "points"),
+        *("Prompts", "Scribble", "Turn", "TypeText", "box3d", "boxes", "points"),
     ),
     "specs": ("switch",),
     "superpixels.base": ("Picture", "SliceSuperpixels", "Superpixels"),

@@ -17,14 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from intrabench.documents import read_toml
-from intrabench.effort import SECONDS, EffortTable, shipped
+from intrabench.effort import COUNTED, SECONDS, EffortTable, shipped
 from intrabench.errors import IntraBenchError
 from intrabench.specs import written
 
 HAND = ("jitter_mm", "miss_rate", "box_slack")
 """The parameters of the user error model (`intrabench.prompters.hand`), in their order."""
 
-_COSTS = ("each", "once_per_round", "per_control_point")
+_COSTS = ("each", "once_per_round", *(f"per_{one}" for one in COUNTED))
+_LATER = {"text"}
+"""Actions that files of earlier versions have no cost for; a run with such an action says so."""
 
 
 def kinds() -> list[str]:
@@ -113,7 +115,7 @@ def _check(content: Mapping[str, Any], where: str) -> None:
     seconds = content.get("seconds")
     if not isinstance(seconds, Mapping) or not isinstance(seconds.get("source"), str):
         raise IntraBenchError(f"{where} has no [seconds] with a source; write one as in intrabench/effort.toml")
-    for kind in kinds():
+    for kind in (kind for kind in kinds() if kind in seconds or kind not in _LATER):
         _check_costs(seconds.get(kind), f"{where}, [seconds] {kind}")
     if unknown := seconds.keys() - {"source", *kinds()}:
         raise IntraBenchError(f"{where}, [seconds] has {min(unknown)!r}; give {', '.join(kinds())}")

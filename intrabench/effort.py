@@ -19,6 +19,9 @@ SECONDS = "seconds@1"
 TABLES = ("interactions@1", "dof@1", SECONDS)
 """The tables that every row carries, in the order of its columns."""
 
+COUNTED = ("control_point", "word")
+"""What some actions have several of, ``per_word`` in tables and ``words`` in actions."""
+
 
 @dataclass(frozen=True)
 class Effort:
@@ -86,8 +89,7 @@ def cost(actions: Iterable[Action], by: str | EffortTable) -> float:
                 f"the effort table {found.id} has no cost for the action {action.kind!r}; add it there"
             )
         entry = found.costs[action.kind]
-        control_points = getattr(action, "control_points", 0)
-        total += entry["each"] + entry.get("per_control_point", 0) * control_points
+        total += entry["each"] + sum(entry.get(f"per_{one}", 0) * getattr(action, f"{one}s", 0) for one in COUNTED)
         once[action.kind] = entry.get("once_per_round", 0.0)
     return total + sum(once.values())
 

@@ -66,7 +66,8 @@ class Picture:
         views += [plane for given in self.prompts for plane in _stroke_planes(given)]
         grey = _grey(self.volume, box)
         drawn = [self._tile(_View(box, self.volume, axis, at), grey, marks) for axis, at in views]
-        return _sheet(drawn, self.lines)
+        typed = [f"typed: {given.text}" for given in self.prompts if given.text is not None]
+        return _sheet(drawn, [*self.lines, *typed])
 
     def _window(self, marks: Sequence[_Mark]) -> Box:
         """A box around the target, the prompts and the near part of the answer, with a margin."""

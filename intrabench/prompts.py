@@ -15,7 +15,7 @@ from intrabench.errors import IntraBenchError, kind
 from intrabench.frozen import frozen, plain
 from intrabench.mask import Box
 
-PromptKind = Literal["point", "box2d", "box3d", "scribble", "lasso"]
+PromptKind = Literal["point", "box2d", "box3d", "scribble", "lasso", "text"]
 Derived = Literal["none", "all"]
 """Which of the prompts that were derived from others, such as interpolated boxes, a model of volumes gets."""
 Ints = NDArray[Any]
@@ -39,7 +39,7 @@ class Abilities:
     @property
     def builds_on_mask(self) -> bool:
         """Whether corrections alone build on the last answer: it is fed back, or clicks become boxes around it."""
-        return self.feeds_back or not self.accepts & {"point", "scribble"}
+        return self.feeds_back or (not self.accepts & {"point", "scribble"} and bool(self.accepts & {"box2d", "box3d"}))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class Prompts:
 
     points: rows ``z, y, x, label`` (label 1 target, 0 background); `clicked` flags the points that the hand clicked,
     the others were derived. boxes2d: rows ``z, y0, x0, y1, x1``; `drawn` does the same for boxes. None: all by hand.
-    box3d: ``z0, y0, x0, z1, y1, x1`` or None.
+    box3d: ``z0, y0, x0, z1, y1, x1`` or None. text: what is to be segmented, in words on one line, or None.
     """
 
     points: Ints = field(default_factory=lambda: np.zeros((0, 4), dtype=np.int64))
@@ -79,6 +79,7 @@ class Prompts:
     lassos: tuple[Lasso, ...] = ()
     drawn: NDArray[np.bool_] | None = None
     clicked: NDArray[np.bool_] | None = None
+    text: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "points", _rows(self.points, 4, "a point is z, y, x, label"))
@@ -89,6 +90,8 @@ class Prompts:
         object.__setattr__(self, "lassos", _strokes(self.lassos, Lasso))
         object.__setattr__(self, "drawn", _flags(self.drawn, len(self.boxes2d), "drawn", "2D box"))
         object.__setattr__(self, "clicked", _flags(self.clicked, len(self.points), "clicked", "point"))
+        if self.text is not None:
+            _check_text(self.text)
 
     @property
     def drawn_boxes2d(self) -> Ints:
@@ -119,11 +122,12 @@ class Prompts:
             "box3d": self.box3d is not None,
             "scribble": len(self.scribbles) > 0,
             "lasso": len(self.lassos) > 0,
+            "text": self.text is not None,
         }
         return frozenset(kind for kind, here in present.items() if here)
 
     def extents(self) -> Ints:
-        """The tight box of each prompt, rows ``z0, y0, x0, z1, y1, x1``, half-open."""
+        """The tight box of each prompt, rows ``z0, y0, x0, z1, y1, x1``, half-open; a text is nowhere."""
         z, low, high = self.boxes2d[:, :1], self.boxes2d[:, 1:3], self.boxes2d[:, 3:]
         rows = [np.hstack([self.points[:, :3], self.points[:, :3] + 1]), np.hstack([z, low, z + 1, high])]
         rows += [] if self.box3d is None else [self.box3d[None]]
@@ -150,7 +154,7 @@ class Prompts:
         for key, strokes in (("scribbles", self.scribbles), ("lassos", self.lassos)):
             if strokes:
                 data[key] = [{"points": stroke.points.tolist(), "label": stroke.label} for stroke in strokes]
-        return data
+        return data if self.text is None else data | {"text": self.text}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Prompts:
@@ -167,6 +171,7 @@ class Prompts:
             lassos=strokes(Lasso, "lassos"),
             drawn=data.get("drawn"),
             clicked=data.get("clicked"),
+            text=data.get("text"),
         )
 
 
@@ -179,6 +184,19 @@ def _flags(given: Any, count: int, name: str, what: str) -> NDArray[np.bool_]:
     if flags.shape != (count,):
         raise ValueError(f"{name} has the shape {flags.shape}; expected one flag per {what} ({count})")
     return frozen(flags)
+
+
+def _check_text(given: Any) -> None:
+    """Refuse what nobody types into one line."""
+    if not isinstance(given, str):
+        raise ValueError(f"text is {kind(given)}, expected words, such as 'left kidney', or None")
+    if not given.strip():
+        raise ValueError("text has no words; give None where nothing was typed")
+    if len(given) > LONGEST_TEXT:
+        raise ValueError(f"text has {len(given)} characters, expected {LONGEST_TEXT} at most; shorten it")
+    if not given.isprintable():
+        odd = next(letter for letter in given if not letter.isprintable())
+        raise ValueError(f"text has the character {odd!a}, which cannot be printed; give words on one line")
 
 
 def _strokes(given: Any, stroke: type[_Stroke]) -> tuple[Any, ...]:
@@ -244,6 +262,19 @@ class MarkExtent(Action):
     """The first or the last slice of the target, marked."""
 
     kind: ClassVar[str] = "extent"
+
+
+@dataclass(frozen=True)
+class TypeText(Action):
+    """A text with its number of words, typed."""
+
+    words: int = 1
+    kind: ClassVar[str] = "text"
+
+    @classmethod
+    def of(cls, text: str) -> TypeText:
+        """What it takes to type a text; words are what blanks divide."""
+        return cls(len(text.split()))
 
 
 @dataclass(frozen=True)
@@ -331,6 +362,8 @@ def box3d(box: Box) -> Prompts:
 
 _BOX2D = "a 2D box is z, y0, x0, y1, x1"
 _BOX3D = "a 3D box is z0, y0, x0, z1, y1, x1"
+LONGEST_TEXT = 1000
+"""Characters of a text prompt."""
 _LARGEST = 2**53
 """No voxel index is as large; floats beyond it are no longer exact."""
 

@@ -84,6 +84,10 @@ def build(cls: type[T], arguments: Mapping[str, str], spec: str) -> T:
         raise
     except (ValueError, TypeError) as error:
         raise IntraBenchError(f"{spec!r}: {said(error) or type(error).__name__}") from error
+    except ModuleNotFoundError as error:
+        raise IntraBenchError(
+            f"{spec!r} needs {error.name}, which is not installed; run: pip install {error.name}"
+        ) from error
     except Exception as error:  # the class's own code may raise anything
         raise IntraBenchError(f"{spec!r} cannot be made ({in_words(error)}); repair it") from error
 

@@ -41,7 +41,8 @@ class Target:
     `ignore` marks voxels that metrics do not count; `siblings` are the other targets of the case. scribbles: strokes
     with which people began to segment it, of one person after the other, where the data set has them. person: who drew
     it, where each of several people drew the whole image. boxes: the 3D boxes with which its segmentation is to begin,
-    where the data set says that; empty: with none.
+    where the data set says that; empty: with none. names: what people call it, with synonyms, as the data set's card
+    says; empty: only the label says.
     """
 
     case: str
@@ -55,6 +56,7 @@ class Target:
     scribbles: tuple[tuple[Scribble, ...], ...] = ()
     person: str = ""
     boxes: tuple[Box, ...] | None = None
+    names: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:

@@ -10,7 +10,7 @@ import pytest
 from intrabench.calibration import Calibration, given_effort, given_hand, kinds
 from intrabench.effort import SECONDS, cost, effort_of_round, table
 from intrabench.errors import IntraBenchError
-from intrabench.prompts import Click, DrawBox2D, DrawLasso, DrawScribble
+from intrabench.prompts import Click, DrawBox2D, DrawLasso, DrawScribble, TypeText
 
 TEXT = """
 [seconds]
@@ -43,10 +43,19 @@ def test_seconds_are_those_of_the_file() -> None:
     assert effort_of_round([Click(), Click()]).seconds == 4
 
 
+def test_a_file_from_before_there_was_text_serves_all_runs_without_text() -> None:
+    table_of = Calibration.read(written()).table
+    assert "text" not in TEXT
+    assert cost([Click()], table_of) > 0
+    with pytest.raises(IntraBenchError, match="no cost for the action 'text'; add it there"):
+        cost([TypeText(2)], table_of)
+    timed = Calibration.read(written(TEXT.replace("[hand]", "text = { each = 1, per_word = 2 }\n[hand]"))).table
+    assert cost([TypeText(3)], timed) == 7
+
+
 def test_it_covers_every_action_of_the_table_that_ships() -> None:
-    assert (
-        set(kinds()) == {"click", "box2d", "box3d", "scribble", "lasso", "extent"} == table(SECONDS).keys() - {"source"}
-    )
+    every = {"click", "box2d", "box3d", "scribble", "lasso", "extent", "text"}
+    assert set(kinds()) == every == table(SECONDS).keys() - {"source"}
     assert cost([DrawLasso()], SECONDS) == cost([DrawScribble()], SECONDS)  # as before lassos had entries of their own
 
 

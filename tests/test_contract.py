@@ -19,7 +19,7 @@ from intrabench.statistics.scores import MachineTime, valued
 from tests.conftest import Said
 from tests.own_classes import MODEL, PROMPTER, SOUND, in_workspace
 
-KINDS = "point, box2d, box3d, scribble, lasso"
+KINDS = "point, box2d, box3d, scribble, lasso, text"
 TAKES = f'write accepts = frozenset({{"point"}}) with those it takes of {KINDS}'
 
 

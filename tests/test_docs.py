@@ -99,6 +99,28 @@ def test_the_examples_of_joint_sessions_work(data: Path) -> None:
     assert sum(mask.voxels for mask in apart) > Mask.union(apart).voxels
 
 
+def test_the_network_of_the_page_works_with_weights_from_a_file(data: Path) -> None:
+    import torch
+
+    code = next(block for block in blocks("adding_a_model", "python") if "class ClickNet" in block)
+    Path("click_net.py").write_text(code)
+    layers = torch.nn.Conv3d(3, 8, 3, padding=1), torch.nn.ReLU(), torch.nn.Conv3d(8, 1, 3, padding=1)
+    network = torch.nn.Sequential(*layers).requires_grad_(False)
+    given = "click_net", "points_volume:n=1+click_deepest", "phantom:shape=8x16x16,instances=1"
+    options: dict[str, Any] = {"rounds": 1, "plugin": [Path("click_net.py")], "out": "out"}
+    dice = []
+    for bias in (-100.0, 100.0):  # of two files with one name
+        network[-1].bias.fill_(bias)
+        torch.save(network.state_dict(), "click_net.pt")
+        rows = intrabench.run(*given, **options)
+        assert rows["status"].unique().to_list() == ["ok" if bias > 0 else "empty"]
+        assert rows["weights_sha256"][0] == hashlib.sha256(Path("click_net.pt").read_bytes()).hexdigest()
+        dice.append(rows["dice"].to_list())
+    share = rows["target_voxels"][0] / (8 * 16 * 16)
+    assert dice[0] == [0, 0]
+    assert dice[1] == pytest.approx([2 * share / (1 + share)] * 2)
+
+
 def test_a_joint_model_without_its_method_is_told_so(data: Path) -> None:
     code = blocks("adding_a_model", "python")[-1]
     for now, said in (

@@ -6,10 +6,13 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from intrabench.effort import TABLES, cost, effort_of_round, table
 from intrabench.errors import IntraBenchError
 from intrabench.prompts import (
+    LONGEST_TEXT,
     Action,
     Click,
     DrawBox2D,
@@ -20,6 +23,7 @@ from intrabench.prompts import (
     Prompts,
     Scribble,
     Turn,
+    TypeText,
     box3d,
     boxes,
     points,
@@ -37,6 +41,8 @@ from intrabench.prompts import (
         ((DrawBox3D(),), 3, 6, 12),
         ((DrawBox2D(),) * 2, 4, 10, 14),
         ((DrawScribble(control_points=4),), 3, 9, 5.5),
+        ((TypeText.of("left  kidney"),), 2, 2, 3),
+        ((TypeText.of("vertebra"), Click()), 2, 4, 1.5 + 2.5),
         ((), 0, 0, 0),
     ],
 )
@@ -49,8 +55,8 @@ def test_every_table_names_its_source_and_knows_every_action() -> None:
     for name in TABLES:
         assert table(name)["source"]
         for action in Action.__subclasses__():
-            if action.kind in {"click", "box2d", "box3d", "scribble", "extent"}:
-                assert table(name)[action.kind]["each"] > 0
+            if action.kind in {"click", "box2d", "box3d", "scribble", "extent", "text"}:
+                assert sum(table(name)[action.kind].values()) > 0
 
 
 def test_an_unknown_action_or_table_is_an_error() -> None:
@@ -81,6 +87,47 @@ def test_a_turn_survives_json() -> None:
     assert again.prompts.slices() == (1, 3, 4, 7, 8)
     assert again.prompts.drawn_boxes2d.tolist() == [[7, 0, 1, 2, 3]]
     assert again.prompts.clicked_points.tolist() == [[4, 5, 6, 0]]
+
+
+PRINTABLE = st.text(st.characters(exclude_categories=["C", "Z"]) | st.just(" "), min_size=1, max_size=LONGEST_TEXT)
+TYPED = PRINTABLE.filter(lambda text: bool(text.strip()) and text.isprintable())
+
+
+@given(TYPED)
+def test_a_text_survives_json_letter_by_letter(text: str) -> None:
+    turn = Turn(Prompts(text=text), (TypeText.of(text),))
+    again = Turn.from_json(json.loads(json.dumps(turn.to_json())))
+    assert (again.prompts.text, again.actions, again.to_json()) == (text, turn.actions, turn.to_json())
+    assert again.prompts.kinds == {"text"}
+    assert not again.waits
+    assert again.opens
+    assert (again.prompts.slices(), again.prompts.extents().shape, again.prompts.derived) == ((), (0, 6), 0)
+    assert again.prompts.by_hand.text == text
+    assert effort_of_round(again.actions).interactions == len(text.split())
+
+
+@given(st.text(max_size=40), st.characters(categories=["Cc", "Cf", "Cs", "Zl", "Zp"]), st.text(max_size=40))
+def test_a_text_with_what_nobody_can_type_into_a_line_is_refused(before: str, odd: str, after: str) -> None:
+    with pytest.raises(ValueError, match=r"^text has the character .*, which cannot be printed; give words"):
+        Prompts(text=f"a{before}{odd}{after}")
+
+
+def test_other_texts_are_refused() -> None:
+    assert Prompts(text="ü" * LONGEST_TEXT).text == "ü" * LONGEST_TEXT
+    with pytest.raises(ValueError, match="text has 1001 characters, expected 1000 at most; shorten it"):
+        Prompts(text="ü" * (LONGEST_TEXT + 1))
+    for blank in ("", " ", "\t"):
+        with pytest.raises(ValueError, match="text has no words; give None where nothing was typed"):
+            Prompts(text=blank)
+    with pytest.raises(ValueError, match="text is list, expected words, such as 'left kidney', or None"):
+        Prompts(text=["kidney"])  # type: ignore[arg-type]
+
+
+def test_the_data_of_prompts_without_a_text_is_as_it_always_was() -> None:
+    made = {"points": [[1, 2, 3, 1]], "clicked": [True]}
+    assert points([(1, 2, 3)]).to_json() == made
+    assert Prompts.from_json(made).text is None
+    assert Prompts.from_json(made | {"text": "spleen"}).to_json() == made | {"text": "spleen"}
 
 
 def test_helpers() -> None:

@@ -160,15 +160,10 @@ def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
     lines += [f"  {line}" for line in parameters_of(cls)]
     if room == "models":
         model = registry.make("models", f"{entry.name}:{parameters}" if parameters else entry.name)
-        lines += [
-            "",
-            f"accepts: {', '.join(sorted(model.accepts))}; works in {model.dims}D; devices: {', '.join(model.devices)}",
-            f"answers for: {model.covers}",
-            f"takes its own last answer: {'yes' if model.feeds_back else 'no'}",
-        ]
-        lines += [f"interpolated and other derived prompts (none or all): {model.derived}"] if model.dims == 3 else []
-        lines += [f"needs: pip install 'intrabench[{model.extra}]'"] if model.extra else []
-        lines += _weights(model.weights) if model.weights else []
+        try:
+            lines += ["", *_model(model)]
+        except IntraBenchError as error:  # a repository or a server that cannot be asked now
+            lines += ["", f"not known: {error}"]
     if room == "metrics":
         metric = registry.make("metrics", f"{entry.name}:{parameters}" if parameters else entry.name)
         facts = {"column": metric.column, "version": metric.version, "unit": metric.unit or "none"}
@@ -180,6 +175,17 @@ def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
             card = registry.make("datasets", f"{entry.name}:{parameters}" if parameters else entry.name).card
         lines += ["", *(f"{key}: {_flat(value)}" for key, value in asdict(card).items() if value)]
     return "\n".join(lines)
+
+
+def _model(model: Any) -> list[str]:
+    lines = [
+        f"accepts: {', '.join(sorted(model.accepts))}; works in {model.dims}D; devices: {', '.join(model.devices)}",
+        f"answers for: {model.covers}",
+        f"takes its own last answer: {'yes' if model.feeds_back else 'no'}",
+    ]
+    lines += [f"interpolated and other derived prompts (none or all): {model.derived}"] if model.dims == 3 else []
+    lines += [f"needs: pip install 'intrabench[{model.extra}]'"] if model.extra else []
+    return lines + (_weights(model.weights) if model.weights else [])
 
 
 def _default(parameter: Field[Any]) -> str:
@@ -196,6 +202,9 @@ def _weights(name: str) -> list[str]:
 
 
 def _flat(value: Any) -> str:
+    if isinstance(value, dict):
+        texts = {key: ", ".join(each) if isinstance(each, tuple) else each for key, each in value.items()}
+        value = [f"{key} = {text}" if text else key for key, text in texts.items()]
     return "; ".join(str(part) for part in value) if isinstance(value, tuple | list) else str(value)
 
 

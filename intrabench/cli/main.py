@@ -46,6 +46,10 @@ class Commands(TyperGroup):
         except Exception as error:
             if is_foreign(error):
                 raise IntraBenchError(in_words(error)) from error
+            if isinstance(error, ModuleNotFoundError):  # what extras install is imported where it is used
+                raise IntraBenchError(
+                    f"this command needs {error.name}, which is not installed; run: pip install {error.name}"
+                ) from error
             raise
 
 

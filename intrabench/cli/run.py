@@ -84,7 +84,13 @@ def run(
     out: Out = None,
     device: o.Device = "auto",
     batch: o.Batch = "fixed",
-    memory: Annotated[int, typer.Option("--memory", help="MiB of embeddings in memory; the rest is on disk.")] = 512,
+    memory: Annotated[
+        int,
+        typer.Option(
+            "--memory",
+            help="MiB of embeddings in memory, the rest is on disk; as much for what models remember of sessions.",
+        ),
+    ] = 512,
     dtype: o.Dtype = "float32",
     compile: Annotated[bool, flag("--compile", help="Compile image encoders with torch.")] = False,
     weights: o.Weights = None,

@@ -46,18 +46,16 @@ def weights_id(name: str) -> str:
 def weights_get(names: Annotated[list[str], typer.Argument(help=NAMES)], quiet: Quiet = False) -> None:
     """Download missing weights and verify them; sources are tried in turn."""
     from intrabench.engine.progress.reporter import reporting
-    from intrabench.models.weights.fetch import fetch
-    from intrabench.models.weights.registry import get
-
-    known = {id: get(id) for id in map(weights_id, names)}
+    from intrabench.models.weights.fetch import described, fetch
 
     def fetched(name: str) -> object:
+        entry = described(name)
         if not quiet:
-            echo(f"{name}: licence {known[name].licence}", err=True)
-        with reporting(quiet=quiet) as reporter, reporter.watch(known[name].file) as progress:
+            echo(f"{name}: licence {entry.licence}", err=True)
+        with reporting(quiet=quiet) as reporter, reporter.watch(entry.file) as progress:
             return fetch(name, progress)
 
-    _each(known, fetched)
+    _each(dict.fromkeys(map(weights_id, names)), fetched)
 
 
 @weights_app.command("verify")

@@ -92,8 +92,9 @@ class RClicks(Clickability):
             IntraBenchError: the file is missing; the message says what to do.
         """
         from intrabench.clickability.letterbox import SIZE
+        from intrabench.models.weights.hashes import sha256_of_path
 
-        sha256 = weights.sha256_of_path(self.file)
+        sha256 = sha256_of_path(self.file)
         own = "" if weights.is_registered(self.name, sha256) else sha256[:12]
         return own if self.side == SIZE else f"{own}at{self.side}"
 

@@ -40,6 +40,7 @@ class AdrenalACC(IdcSet):
             "the published code drops such cases",
             "the published code cannot load this data set, because it does not write the description it needs",
         ),
+        names={"tumour": ("adrenal tumour", "adrenocortical carcinoma")},
     )
 
     def targets(self, segments: Sequence[Segment], case: str, volume: Volume) -> list[Target]:

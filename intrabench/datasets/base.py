@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
@@ -33,7 +33,9 @@ class DatasetCard:
 
     instances: what an instance is. paper: its number in the IntRaBench paper. cases, targets: how many there are, after
     conversion, where that is known; a case without targets does not count. part_of names the published data sets that
-    the scans are from, as the weights registry calls them; empty: unknown.
+    the scans are from, as the weights registry calls them; empty: unknown. names: of a label, or of a target
+    (``label.instance``), what people would type to have it segmented, and synonyms; where there are none, it is the
+    label.
     """
 
     title: str
@@ -48,6 +50,11 @@ class DatasetCard:
     targets: int | None = None
     part_of: tuple[str, ...] = ()
     caveats: tuple[str, ...] = ()
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def names_of(self, info: TargetInfo) -> tuple[str, ...]:
+        """What people call a target; empty if only its label says."""
+        return tuple(self.names.get(info.id) or self.names.get(info.label, ()))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from intrabench.datasets.base import Dataset, DatasetCard, Files
+from intrabench.datasets.families.desikan import STRUCTURES
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.package import PackageSource
 from intrabench.target import Target, targets_of
@@ -60,6 +61,7 @@ class BrainMNI(Dataset):
             "the borders in the atlas are also those of a population, and may not follow visible edges",
             "nilearn's documentation calls the template asymmetrical, but the file name says symmetrical",
         ),
+        names=STRUCTURES,
     )
     structures: Literal["all", "cortical", "subcortical"] = "all"
 

@@ -29,5 +29,6 @@ class BrainTumour(TumourSample):
             "whether the two components in brain1 are two tumours or two parts of one is not stated",
             "the mask of brain2, as published, fits the visible lesion better one slice lower",
         ),
+        names={"tumour": ("brain tumour", "glioma")},
     )
     scans = ("brain1", "brain2")

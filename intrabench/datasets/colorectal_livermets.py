@@ -52,6 +52,7 @@ class ColorectalLiverMets(IdcSet):
             "some series have several acquisitions; the one that the labels refer to is used",
             "the published code writes a second file per case into its label folder, and its evaluation fails on it",
         ),
+        names={"metastasis": ("liver metastasis", "liver tumour")},
     )
     cohort: Literal["paper", "all"] = "paper"
 

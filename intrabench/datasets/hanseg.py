@@ -10,6 +10,7 @@ from intrabench.datasets.base import Dataset, DatasetCard, Files
 from intrabench.datasets.convert.registration import rigid
 from intrabench.datasets.convert.resample import onto_grid
 from intrabench.datasets.convert.segments import targets_from
+from intrabench.datasets.families.head_and_neck import NAMES
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.remote import RemoteFile
 from intrabench.target import Target
@@ -61,6 +62,7 @@ class HaNSeg(Dataset):
             "the published code resets the axes of the MR before it registers, so it misplaces labels of oblique scans "
             "and one organ may also overwrite another",
         ),
+        names=NAMES,
     )
 
     def cases(self) -> tuple[str, ...]:

@@ -47,6 +47,7 @@ class HccTace(IdcSet):
             "for HCC_065 and HCC_075, other users report tumours larger than the liver",
             "the published code cannot load this data set, because it does not write the description it needs",
         ),
+        names={"liver": ("liver",), "tumour": ("liver tumour", "hepatocellular carcinoma")},
     )
     structures: Literal["all", "liver", "tumour"] = "all"
     merge: Literal["union", "sum"] = "union"

@@ -51,6 +51,10 @@ class HNTSMRG(Dataset):
             "the paper names tumours and nodes, but its code keeps tumours only: `hntsmrg:structures=tumour`",
             "patients are numbered as in the archive, so the cases are known only after the download",
         ),
+        names={
+            "tumour": ("head and neck tumour", "oropharyngeal cancer"),
+            "node": ("neck lymph node metastasis", "lymph node"),
+        },
     )
     structures: Literal["all", "tumour"] = "all"
 

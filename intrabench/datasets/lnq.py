@@ -39,6 +39,7 @@ class LNQ(IdcSet):
             "wrong there; `--cases subset:fully_annotated` has the 120 scans with all nodes",
             "the published code writes a second file per case into its label folder, and its evaluation fails on it",
         ),
+        names={"lymph_node": ("mediastinal lymph node", "enlarged lymph node")},
     )
 
     def targets(self, segments: Sequence[Segment], case: str, volume: Volume) -> list[Target]:

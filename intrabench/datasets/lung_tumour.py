@@ -25,5 +25,6 @@ class LungTumour(TumourSample):
         cases=2,
         targets=2,
         caveats=CAVEATS,
+        names={"tumour": ("lung tumour", "lung cancer")},
     )
     scans = ("lung1", "lung2")

@@ -57,6 +57,7 @@ class MSFlair(Dataset):
             "the other sequences are not aligned with FLAIR and are not used",
             "to download by hand, take the single file on the page; `download all` makes a different archive",
         ),
+        names={"lesion": ("multiple sclerosis lesion", "white matter lesion")},
     )
 
     def cases(self) -> tuple[str, ...]:

@@ -44,6 +44,7 @@ class NsclcGtv(Dataset):
             "the scans are cropped around the tumour",
             "the patients may be among those of NSCLC-Radiomics, which some models were trained on",
         ),
+        names={"tumour": ("lung tumour", "lung cancer")},
     )
 
     def cases(self) -> tuple[str, ...]:

@@ -44,6 +44,7 @@ class Pengwin(Dataset):
         cases=100,
         part_of=("pengwin",),
         caveats=("the published code renumbers the fragments of each scan from 1",),
+        names={"fragment": ("fragment of the pelvis", "pelvic bone")},
     )
 
     def cases(self) -> tuple[str, ...]:

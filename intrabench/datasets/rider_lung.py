@@ -40,6 +40,7 @@ class RiderLung(IdcSet):
             "the paper counts 58 scans and its rules give 59; which scan is missing is not known",
             "the contours are used, as reports contradict each other about which segment of the SEGs is the manual one",
         ),
+        names={"tumour": ("lung tumour", "lung cancer")},
     )
 
     def patient(self, case: str) -> str:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from intrabench.datasets.base import Dataset, DatasetCard, Files
 from intrabench.datasets.convert.segments import targets_from
+from intrabench.datasets.families.head_and_neck import NAMES
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.remote import RemoteFile
 from intrabench.mask import Mask
@@ -56,6 +57,7 @@ class SegRap(Dataset):
             "the archives may be encrypted with a password for participants; unpack them, and pack their content again "
             "under the same names",
         ),
+        names=NAMES,
     )
     cohort: Literal["paper", "all"] = "paper"
 

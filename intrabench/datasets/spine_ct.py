@@ -29,6 +29,11 @@ class SpineCT(SpineSample):
             "a model may have drawn the labels",
             "vertebrae 21 and 23 are cut off by the border of the crop",
         ),
+        names={
+            "vertebra.21": ("vertebra L2", "second lumbar vertebra"),
+            "vertebra.22": ("vertebra L3", "third lumbar vertebra"),
+            "vertebra.23": ("vertebra L4", "fourth lumbar vertebra"),
+        },
     )
     case = "ct-22"
     image = "TPTBox/tests/sample_ct/sub-ct_label-22_ct.nii.gz"

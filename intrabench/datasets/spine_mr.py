@@ -29,6 +29,7 @@ class SpineMR(SpineSample):
             "a model may have drawn the labels",
             "the outer vertebrae are cut off by the border of the crop; endplates are not targets",
         ),
+        names={"disc": ("intervertebral disc", "disc")},
     )
     case = "mr-6"
     image = "TPTBox/tests/sample_mri/sub-mri_label-6_T2w.nii.gz"

@@ -14,6 +14,13 @@ from intrabench.engine.units import Runner
 PAUSE_SECONDS = 1.0
 """How long a group that another run holds is left alone."""
 
+PATIENCE_SECONDS = 10.0
+"""So long a hand that has loaded a network waits for a case to be prepared, before it loads another model instead.
+
+About what it takes to load a large network: so waiting and loading together take at most twice the time of the better
+choice, which nobody knows beforehand.
+"""
+
 
 class Agenda:
     """Groups and cases, each handed out once."""
@@ -29,7 +36,7 @@ class Agenda:
         """A group that can be played now."""
         with self._changed:
             self._groups[group.runner].append(group)
-            self._changed.notify()
+            self._changed.notify_all()  # not each that waits would take it
 
     def later(self, group: Group) -> bool:
         """A group that another run holds. Returns whether nothing else is left to be handed out."""
@@ -48,13 +55,17 @@ class Agenda:
 
         None when all is done. Waits while cases are prepared, or other runs hold the rest.
         """
+        patient_until = time.monotonic() + (PATIENCE_SECONDS if runner and runner.model.encodes else 0.0)
         with self._changed:
             while not self._stopped:
-                if (found := self._next(runner)) is not None:
+                coming = bool(self._cases or self._preparing)
+                patience = patient_until - time.monotonic() if coming else 0.0
+                if (found := self._own(runner) or (self._other() if patience <= 0 else None)) is not None:
                     return found
-                if not (self._cases or self._preparing or self._held):
+                if not (coming or self._held):
                     break
-                self._changed.wait(PAUSE_SECONDS / 4 if self._held else None)
+                pause = PAUSE_SECONDS / 4 if self._held else None
+                self._changed.wait(patience if patience > 0 else pause)
             return None
 
     @property
@@ -90,10 +101,14 @@ class Agenda:
             self._stopped = True
             self._changed.notify_all()
 
-    def _next(self, runner: Runner | None) -> Group | Pool | None:
+    def _own(self, runner: Runner | None) -> Group | None:
+        """The next group of a model."""
         groups = self._groups.get(runner) if runner else None
-        groups = groups or next((one for one in self._groups.values() if one), None)
-        if groups:
+        return groups.popleft() if groups else None
+
+    def _other(self) -> Group | Pool | None:
+        """The next group of any model; else one that another run may have left, or one to help with."""
+        if groups := next((one for one in self._groups.values() if one), None):
             return groups.popleft()
         if self._held and self._held[0][0] <= time.monotonic():
             return self._held.popleft()[1]

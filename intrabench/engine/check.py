@@ -100,6 +100,8 @@ def prompt(kind: PromptKind, target: Target) -> Prompts:
         return box3d_prompts(target.mask.box)
     if kind == "scribble":
         return Prompts(scribbles=(Scribble(inside[inside[:, 1] == centre[1]]),))
+    if kind == "text":
+        return Prompts(text=f"{target.label} {target.instance}")
     if kind == "lasso":
         corners = np.array([(z, y0, x0), (z, y0, x1 - 1), (z, y1 - 1, x1 - 1), (z, y1 - 1, x0)])
         return Prompts(lassos=(Lasso(corners),))
@@ -230,7 +232,7 @@ def _memory(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator
 
 def _kind(model: Model) -> PromptKind:
     """The kind of prompt used in most checks: the simplest that the model takes."""
-    order: tuple[PromptKind, ...] = ("point", "box2d", "box3d", "scribble", "lasso")
+    order: tuple[PromptKind, ...] = ("point", "box2d", "box3d", "scribble", "lasso", "text")
     return next(kind for kind in order if kind in model.abilities.accepts)
 
 

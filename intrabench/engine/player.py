@@ -51,7 +51,7 @@ class Player:
     ) -> None:
         self.job, self.take, self.say, self.begins = job, take, say, begins
         self._loaded: Runner | None = None
-        self._scorer = Scorer()
+        self._scorer, self._remembered = Scorer(), 0  # bytes that the model remembered of the last wave's sessions
         self._annotations: dict[tuple[str, ...], Partition] = {}  # of the last case
         self._stored: tuple[Dataset, str, StoredCase] | None = None  # the last case, which the next model needs too
 
@@ -96,7 +96,9 @@ class Player:
             except Exception as error:  # out of memory, a failing network: rows with a status, then the next image
                 self._fail(group, every, failure_of(error, started), of_data=held is None)
             else:
-                left += self.play_waves(group, arranged(units, suspects, apart), targets, image, volume, held, apart)
+                left += self.play_waves(
+                    group, arranged(units, suspects, apart, self._fullness(group)), targets, image, volume, held, apart
+                )
         finally:  # Ctrl-C keeps the sessions that are complete
             if held is not None:
                 left[:0] = held.settle()  # before closing, of which a worker could die
@@ -107,6 +109,11 @@ class Player:
         if left and not apart:
             self.say(f"{group.title}: the scan or a target was changed; what played since is played again")
         return left
+
+    def _fullness(self, group: Group) -> Callable[[], float]:
+        """How much of the memory for sessions, as much as for embeddings, the last wave took; see `waves`."""
+        room = max(1, group.runner.model.runtime.memory_mb) << 20
+        return lambda: self._remembered / room
 
     def _present(
         self, units: Sequence[Unit], suspects: Sequence[Sequence[Unit]], targets: Mapping[str, Target]
@@ -207,7 +214,7 @@ class Player:
             self._fail(group, wave, failure_of(error, started))
             return []
         try:
-            play(playing, witness if apart else image, self._scorer)
+            self._remembered = play(playing, witness if apart else image, self._scorer)
         finally:
             held.add(Wave(wave, [one.sessions for one in playing], memory()))
         again = held.settle() if alone else held.settle_if_due()
@@ -260,12 +267,16 @@ def _ids(units: Sequence[Unit]) -> list[str]:
 
 
 def arranged(
-    units: Sequence[Unit], suspects: Sequence[Sequence[Unit]], apart: bool
+    units: Sequence[Unit],
+    suspects: Sequence[Sequence[Unit]],
+    apart: bool,
+    fullness: Callable[[], float] = lambda: 0.0,
 ) -> Iterator[tuple[Sequence[Unit], bool]]:
     """The waves, and whether each is alone: those that the clock suggests, and then the suspects; apart, each unit."""
     if apart:
         yield from (([unit], True) for unit in units)
     else:
-        for wave in waves(units, [sum(info.slices for info in unit.targets) for unit in units]):
+        costs = [sum(info.slices for info in unit.targets) for unit in units]
+        for wave in waves(units, costs, fullness=fullness):
             yield wave, False
     yield from ((suspect, True) for suspect in suspects)

@@ -12,13 +12,21 @@ from intrabench.models.base import Model
 
 def check_requirements(model: Model) -> None:
     """Refuse a model whose extra is not installed, with the command that installs it, or that cannot run as it is."""
-    missing = [module for module in model.requires if find_spec(module) is None]
+    missing = [module for module in model.requires if not _found(module)]
     if missing:
         raise IntraBenchError(
             f"model {model.name} needs {', '.join(missing)}, which is not installed; "
             f"run: pip install 'intrabench[{model.extra}]'"
         )
     model.check_runnable()
+
+
+def _found(module: str) -> bool:
+    """Whether a module is installed; one inside of a package that is not cannot be looked for."""
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def pick_device(wanted: str, devices: Sequence[str], here: bool = True) -> str:

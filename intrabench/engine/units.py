@@ -130,7 +130,8 @@ class Runner:
         """Everything that decides its answers, and which prompts it gets."""
         model, taken = self.model, self.model.abilities
         alone = ("unprompted",) if taken.unprompted else ()
-        abilities = taken.dims, *sorted(taken.accepts), taken.derived, taken.feeds_back, *alone
+        accepts = taken.accepts - {"text"}  # no other prompt becomes a text, so taking it changes no other session
+        abilities = taken.dims, *sorted(accepts), taken.derived, taken.feeds_back, *alone
         return model.spec, version_of(model), self.weights_sha256, model.runtime.dtype, *abilities
 
     def begun(self, protocol: Protocol, prompter: Prompter, dataset: Dataset) -> hashlib._Hash:
@@ -141,6 +142,7 @@ class Runner:
             parts: list[object] = [CONTRACT, protocol.id, protocol.stop.spec, self.identity, prompter.spec]
             parts += [version_of(prompter), dataset.spec, version_of(dataset)]
             parts += [protocol.effort.id] if protocol.effort else []
+            parts += [sorted(dataset.card.names.items())] if prompter.reads_names else []
             self._begun[key] = hashlib.sha256(json.dumps(parts).removesuffix("]").encode()), shared
         return self._begun[key][0].copy()
 

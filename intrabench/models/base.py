@@ -30,9 +30,10 @@ class Runtime:
     """Where and how a model runs. Apart from `dtype`, this must not change its answers.
 
     batch: "fixed" pads every batch to a constant size so that answers do not depend on what else is asked;
-    "auto" lets the size vary; a number sets it. memory_mb bounds the embeddings kept in memory. weights names a
-    checkpoint file brought by hand; random takes random weights instead. embeddings is a folder that keeps embeddings
-    across runs, up to embeddings_gb. compile has torch compile the image encoder.
+    "auto" lets the size vary; a number sets it. memory_mb bounds the embeddings kept in memory, and about as much what
+    models remember of the sessions that are played together. weights names a checkpoint file brought by hand; random
+    takes random weights instead. embeddings is a folder that keeps embeddings across runs, up to embeddings_gb.
+    compile has torch compile the image encoder.
     """
 
     device: str = "cpu"
@@ -205,6 +206,11 @@ class Model(ABC):
         return None
 
     @property
+    def weights_file(self) -> Path | None:
+        """The file of weights that are not in the registry, which a parameter names; None if there is none."""
+        return None
+
+    @property
     def abilities(self) -> Abilities:
         """What the adaptation has to know."""
         return Abilities(self.dims, self.accepts, self.derived, self.feeds_back, self.unprompted)
@@ -231,7 +237,7 @@ class Model(ABC):
     def notes(self, volume: Volume) -> tuple[str, ...]:
         """What it has to assume about a scan, such as ``("assumed CT",)``; with ``--strict`` it then does not open it.
 
-        Rows show what its answers note (`Answer.notes`), which `SliceModel` copies from here.
+        Rows show what its answers note (`Answer.notes`), which `SliceModel` and `CropModel` copy from here.
         """
         return ()
 

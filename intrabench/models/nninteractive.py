@@ -8,9 +8,6 @@ interactions, and its answer ours.
 from __future__ import annotations
 
 import io
-import json
-import os
-import pydoc
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, redirect_stdout
 from dataclasses import dataclass
@@ -25,13 +22,11 @@ from intrabench.errors import IntraBenchError
 from intrabench.models.base import Model, Predictor
 from intrabench.models.parts.allocator import keep_freed_memory
 from intrabench.models.parts.nninteractive_image import OneImage, check_image
+from intrabench.models.parts.nnunet_folder import check_plans, weights_only
 from intrabench.models.weights import registry as weights
 from intrabench.prompts import Derived
 from intrabench.specs import switch
 from intrabench.volume import Volume
-
-_FORCE = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
-_PARTS = ("dynamic_network_architectures.", "torch.nn.")
 
 
 @dataclass(eq=False)
@@ -100,8 +95,8 @@ class NnInteractive(Model):
             keep_freed_memory()
         folder, session = self._folder(), self._session()
         try:
-            with loading(f"loading {self.name}"), _quiet(), _weights_only():
-                _check_plans(folder)
+            with loading(f"loading {self.name}"), _quiet(), weights_only():
+                check_plans(folder)
                 # what initialize_from_trained_model_folder loads, but to be shared by the sessions of all images
                 parts: dict[str, Any] = session._load_model_artifacts_from_disk(str(folder))
         except Exception as error:  # wrong folders raise various exceptions
@@ -152,41 +147,6 @@ class NnInteractive(Model):
         finally:
             torch.set_num_threads(threads)
             torch.backends.cudnn.benchmark = benchmark
-
-
-def _check_plans(folder: Path) -> None:
-    """Refuse plans that name anything but networks and layers, because nnU-Net calls what they name."""
-    import torch
-
-    plans = json.loads((folder / "plans.json").read_text(encoding="utf-8"))
-    for configuration in plans["configurations"].values():
-        about = configuration.get("architecture")
-        if about is None:  # old or inherited
-            continue
-        named = [about["arch_kwargs"][key] for key in about["_kw_requires_import"]]
-        for name in filter(None, [about["network_class_name"], *named]):
-            found: Any = pydoc.locate(name) if name.startswith(_PARTS) else dict  # locating imports it
-            if found is not None and not (isinstance(found, type) and issubclass(found, torch.nn.Module)):
-                raise ValueError(f"plans.json names {name}, which is neither a network nor a layer")
-
-
-@contextmanager
-def _weights_only() -> Iterator[None]:
-    """Read checkpoints as data only, not unpickled as by the package; nnU-Net's logs in them contain NumPy numbers."""
-    import torch
-
-    scalar: Any = np.float64(0).__reduce__()[0]
-    scalars = [(scalar, f"numpy.{core}.multiarray.scalar") for core in ("core", "_core")]
-    dtypes = [type(np.dtype(kind)) for kind in ("f2", "f4", "f8", "i4", "i8", "?")]
-    before = os.environ.get(_FORCE)
-    os.environ[_FORCE] = "1"
-    try:
-        with torch.serialization.safe_globals([*scalars, np.dtype, *dtypes]):
-            yield
-    finally:
-        os.environ.pop(_FORCE)
-        if before is not None:
-            os.environ[_FORCE] = before
 
 
 @contextmanager

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from intrabench.mask import Box, Mask
 from intrabench.models.base import Answer, Request, VolumeModel
-from intrabench.models.parts.neighbourhood import Array, Bools, Frame, Hints, Labels
+from intrabench.models.parts.neighbourhood import FACES, Array, Bools, Frame, Hints, Labels
+from intrabench.models.parts.tissue import log_ratio, normalised
 from intrabench.prompts import Derived
 from intrabench.specs import switch
 from intrabench.volume import Volume
 
-_BINS = 64
 _WALL = 0.3  # conductance across the edges of boxes; low, because tight boxes touch the target
 _PASSES = 3  # passes that learn tissue from the answer, only with boxes: else the answer would grow
 _SURE = 6.0  # log-odds: here even different tissue follows a prompt
@@ -77,20 +77,12 @@ class RandomWalker(VolumeModel):
         fine = Frame(box, volume.shape, volume.spacing_mm)
         frame = fine.coarse(self.max_voxels)
         chance = frame.refine(self._chance(frame, hints, frame.image(volume.array), check))
-        room, seeds = self._room(fine, hints), fine.seeds(hints.points, self.seed_mm)
+        room, seeds = fine.room(hints, self.seed_mm, self.touch_mm), fine.seeds(hints.points, self.seed_mm)
         check()
         answer = np.where(seeds >= 0, seeds == 1, (chance > 0.5) & room)
         begun = None if request.turns[0].prompts.kinds else hints.mask.crop(box)
         found = Mask.of(_pieces(answer, seeds == 1, boxed=len(hints.blocks) > 0, begun=begun), box[:3])
         return Answer(found, scores=_inside(chance, box, found.box) if request.scores else None)
-
-    def _room(self, frame: Frame, hints: Hints) -> Bools:
-        """Where the target may be: in the boxes and near points that contradict them; else all but the border."""
-        if len(hints.blocks) == 0:
-            return frame.interior()
-        room, _ = frame.boxes(hints.blocks)
-        outside = (frame.seeds(hints.points, self.seed_mm) == 1) & ~room
-        return room | (frame.distance_mm(outside) <= self.touch_mm) if outside.any() else room
 
     def _odds(self, frame: Frame, hints: Hints, seeds: Labels, check: Callable[[], None]) -> Array:
         """Log-odds from the position alone."""
@@ -121,8 +113,8 @@ class RandomWalker(VolumeModel):
         """The probability of target for every cell."""
         from scipy.special import expit
 
-        image = _normalised(image)
-        seeds, room = frame.seeds(hints.points, self.seed_mm), self._room(frame, hints)
+        image = normalised(image)
+        seeds, room = frame.seeds(hints.points, self.seed_mm), frame.room(hints, self.seed_mm, self.touch_mm)
         odds = self._odds(frame, hints, seeds, check)
         boxed = len(hints.blocks) > 0
         chance = expit(odds)
@@ -133,7 +125,7 @@ class RandomWalker(VolumeModel):
         free = (seeds < 0) & room
         system, inflow = _walks(image, frame.step_mm, free, room | (seeds == 1), seeds == 1, self.beta)
         for _ in range(_PASSES if boxed else 1):
-            prior = expit(odds + _tissue(image, chance))[free]
+            prior = expit(odds + log_ratio(image, chance))[free]
             check()
             chance[free] = _solve(system, inflow, prior, self.reach_mm, chance[free], check)
         return chance
@@ -155,28 +147,6 @@ class _Deadline:
             raise TimeoutError(f"no answer within {self.limit_s:g} s; increase time_limit_s or decrease max_voxels")
 
 
-def _normalised(image: Array) -> Array:
-    """Intensities from the 1st to the 99th percentile as 0 to 1, so that CT and MR mean the same; constant: 0."""
-    low, high = np.percentile(image, [1, 99])
-    if high <= low:
-        low, high = image.min(), image.max()
-    return ((image - low) / (high - low)).clip(0, 1) if high > low else np.zeros_like(image)
-
-
-def _tissue(image: Array, chance: Array) -> Array:
-    """Log-ratio of the intensity histograms of target and background, both weighted by the present probability."""
-    from scipy import ndimage
-
-    bins = np.minimum((image * _BINS).astype(np.intp), _BINS - 1)
-    total = np.bincount(bins.ravel(), minlength=_BINS)
-    target = np.bincount(bins.ravel(), chance.ravel(), _BINS)
-    ratio = []
-    for counts in (target, total - target):
-        smooth = ndimage.gaussian_filter1d(counts, 1.5, mode="nearest")
-        ratio.append(np.log(smooth / max(smooth.sum(), 1e-9) + 0.01 / _BINS))  # 1 % of voxels may have any intensity
-    return np.asarray((ratio[0] - ratio[1])[bins], dtype=np.float64)
-
-
 def _walks(
     image: Array, step_mm: tuple[float, float, float], free: Bools, room: Bools, target: Bools, beta: float
 ) -> tuple[Any, Array]:
@@ -192,8 +162,7 @@ def _walks(
     number[free] = np.arange(size, dtype=np.int32)
     rows, columns, weights = [], [], []
     degree, inflow = np.zeros(size), np.zeros(size)
-    for axis in range(3):
-        lower, upper = ((slice(None),) * axis + (part,) for part in (slice(0, -1), slice(1, None)))
+    for axis, (lower, upper) in enumerate(FACES):
         weight = np.exp(-beta * (image[lower] - image[upper]) ** 2) / step_mm[axis] ** 2
         weight *= np.where(room[lower] == room[upper], 1.0, _WALL)
         for here, there in ((lower, upper), (upper, lower)):

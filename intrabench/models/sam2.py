@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from intrabench.models.networks.sam2_choice import Release, Size
 from intrabench.models.parts import resize
 from intrabench.models.parts.network_model import NetworkModel
+from intrabench.models.parts.points import as_points
 from intrabench.models.parts.recipe import Recipe
 from intrabench.models.parts.sam_family import SamFamily, bilinear
 from intrabench.models.parts.slice_model import Floats
@@ -81,17 +82,3 @@ class SAM2(Sam2Choice, SamFamily):
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Low-resolution logits and estimated IoU; a box is two points with labels of their own, before all clicks."""
         return self.network.decode(embeddings, *as_points(points, boxes), masks, multimask)
-
-
-def as_points(
-    points: tuple[torch.Tensor, torch.Tensor] | None, boxes: torch.Tensor | None
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Points ``(n, k, 2)`` with labels ``(n, k)`` and boxes ``(n, 4)``, all as points: corners have labels 2 and 3."""
-    import torch
-
-    parts = [] if points is None else [points]
-    if boxes is not None:
-        labels = torch.tensor([2, 3], device=boxes.device).expand(len(boxes), 2)
-        parts.insert(0, (boxes.reshape(-1, 2, 2), labels))
-    coordinates, labels = (torch.cat(part, dim=1) for part in zip(*parts, strict=True))
-    return coordinates, labels

@@ -2,41 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Mask
-from intrabench.models.base import Answer, Request
 from intrabench.models.networks.sam2_choice import SIDE
 from intrabench.models.parts import resize
-from intrabench.models.parts.crop_model import CropModel, Floats, OpenCrops
-from intrabench.models.parts.intensity import slice_images
-from intrabench.models.parts.sam_family import bilinear
-from intrabench.models.parts.slice_model import clipped
-from intrabench.models.parts.slice_scores import SliceScores
-from intrabench.models.sam2 import Sam2Choice, as_points
-from intrabench.prompts import Derived, Prompts
+from intrabench.models.parts.crop_model import Floats
+from intrabench.models.parts.video_model import VideoModel
+from intrabench.models.sam2 import Sam2Choice
 from intrabench.specs import switch
-from intrabench.volume import Volume
-
-if TYPE_CHECKING:
-    import torch
-
-    from intrabench.models.networks.sam2_video import SlicePrompt
-
-Corrections = Literal["conditioning", "overwritten"]
-"""conditioning: a corrected slice is one at which all others look from then on, as in the authors' training
-(``add_all_frames_to_correct_as_cond``). overwritten: corrections are tracked over, as the predictor is built without
-that setting."""
 
 
 @dataclass(eq=False)
-class SAM2Video(Sam2Choice, CropModel):
+class SAM2Frames(VideoModel):
+    """Base of networks of SAM 2's kind; a subclass says which it is, and the side of its images."""
+
+    side: ClassVar[int] = SIDE
+
+    corrections: Literal["conditioning", "overwritten"] = switch("conditioning")
+
+    @property
+    def tracker(self) -> Any:
+        """The network itself."""
+        return self.network
+
+    def encode(self, crop: Floats) -> Floats:
+        """A prepared slice ``(3, side, side)`` to its embedding: three maps in one vector."""
+        import torch
+
+        with self.computing():
+            embedding: Floats = (
+                self.network.encode(torch.from_numpy(crop[None]).to(self.runtime.device))[0].cpu().numpy()
+            )
+        return embedding
+
+    def frame(self, image: NDArray[np.uint8]) -> Floats:
+        """An 8-bit slice as the network takes it, ``(3, side, side)``: as the authors load frames, without JPEG."""
+        import torch
+
+        from intrabench.models.networks.sam2 import normalised
+
+        values = resize.fit(image, "squash_bicubic_smooth", self.side) / 255
+        frame: Floats = normalised(torch.from_numpy(values)).numpy()
+        return frame
+
+
+@dataclass(eq=False)
+class SAM2Video(SAM2Frames, Sam2Choice):
     """SAM 2 and 2.1 as video (Ravi et al., ICLR 2025): slices are frames, and the object is tracked up and down.
 
     Takes points and 2D boxes on any slices; `size` and `release` are those of `sam2`. Each round is what a user of the
@@ -55,104 +70,3 @@ class SAM2Video(Sam2Choice, CropModel):
 
     name = "sam2_video"
     version = "2"
-    accepts = frozenset({"point", "box2d"})
-    side: ClassVar[int] = SIDE
-
-    threshold: float = switch(0.0)
-    derived: Derived = switch("none")
-    corrections: Corrections = switch("conditioning")
-    fill_holes: int = switch(8)
-
-    def prepared(self, volume: Volume) -> Callable[[int], NDArray[Any]]:
-        """The function from z to the 8-bit slice: percentiles of the volume, as for `sam2`."""
-        images = slice_images(volume, "volume")
-        return lambda z: images(z).astype(np.uint8)
-
-    def encode(self, crop: Floats) -> Floats:
-        """A prepared slice ``(3, 1024, 1024)`` to its embedding: three maps in one vector."""
-        import torch
-
-        with self.computing():
-            embedding: Floats = (
-                self.network.encode(torch.from_numpy(crop[None]).to(self.runtime.device))[0].cpu().numpy()
-            )
-        return embedding
-
-    def frame(self, image: NDArray[np.uint8]) -> Floats:
-        """An 8-bit slice as the network takes it, ``(3, 1024, 1024)``: as the authors load frames, without JPEG."""
-        import torch
-
-        from intrabench.models.networks.sam2 import normalised
-
-        values = resize.fit(image, "squash_bicubic_smooth", self.side) / 255
-        frame: Floats = normalised(torch.from_numpy(values)).numpy()
-        return frame
-
-    def segment_one(self, image: OpenCrops, request: Request) -> Answer:
-        """Answer for the whole volume; a turn without prompts changes nothing.
-
-        Raises:
-            ValueError: a prompt lies outside of the volume.
-        """
-        from intrabench.models.networks.sam2_video import play_round
-
-        given = [turn.prompts for turn in request.given]
-        prompts = {z: self._prompt(given, z, image.volume.shape) for z in request.turns[-1].prompts.slices()}
-        if not prompts:
-            return Answer(request.mask, memory=request.memory)
-        slices, height, width = image.volume.shape
-        with self.computing():
-            past = play_round(
-                self.network,
-                partial(self._features, image),
-                slices,
-                prompts,
-                request.memory,
-                fill_area=self.fill_holes,
-                corrections_condition=self.corrections == "conditioning",
-            )
-            masks, scores = [], SliceScores()
-            for z in range(slices):
-                logits = self._logits(past[z].logits, (height, width))
-                masks.append(Mask.of(logits > self.threshold, (z, 0, 0)))
-                if request.scores:
-                    scores.add(masks[-1], logits[0])
-        update = Mask.union(masks)
-        return Answer(update, memory=past, scores=scores.within(update.box))
-
-    def _logits(self, logits: torch.Tensor, shape: tuple[int, int]) -> Floats:
-        """A slice ``(1, y, x)`` in its own size, without holes."""
-        from intrabench.models.networks.sam2_video import fill_holes
-
-        filled = fill_holes(self.finite(logits), self.fill_holes).to(self.runtime.device)
-        found: Floats = bilinear(filled, shape).cpu().numpy()
-        return found
-
-    def _features(self, image: OpenCrops, z: int) -> torch.Tensor:
-        import torch
-
-        embedding = image.embedding(z, lambda: self.frame(image.prepared(z)))
-        return torch.from_numpy(np.array(embedding)).to(self.runtime.device)
-
-    def _prompt(self, given: list[Prompts], z: int, shape: tuple[int, int, int]) -> SlicePrompt:
-        """What counts on a slice: the last box, then all points."""
-        import torch
-
-        from intrabench.models.networks.sam2_video import SlicePrompt
-
-        points = np.vstack([prompts.points[prompts.points[:, 0] == z, 1:] for prompts in given])
-        boxes = np.vstack([prompts.boxes2d[prompts.boxes2d[:, 0] == z, 1:] for prompts in given])[-1:]
-        if not 0 <= z < shape[0] or (len(points) and not ((points >= 0).all() and (points[:, :2] < shape[1:]).all())):
-            raise ValueError(f"slice {z} has a prompt outside of the volume of {' x '.join(map(str, shape))} voxels")
-        frame = resize.frame("squash_bicubic_smooth", (shape[1], shape[2]), self.side)
-        device = self.runtime.device
-        clicks = corners = None
-        if len(points):
-            xy = np.ascontiguousarray(frame.coordinates(points[:, :2])[:, ::-1])
-            clicks = torch.from_numpy(xy)[None].to(device), torch.from_numpy(points[:, 2])[None].to(device)
-        if len(boxes):
-            box = clipped(boxes[0], shape[1:], z)
-            xy = np.ascontiguousarray(frame.coordinates(np.array(box).reshape(2, 2))[:, ::-1])
-            corners = torch.from_numpy(xy).reshape(1, 4).to(device)
-        coordinates, labels = as_points(clicks, corners)
-        return SlicePrompt(coordinates[0], labels[0])

@@ -13,7 +13,9 @@ from intrabench.errors import NotApplicable
 from intrabench.mask import Box, Mask
 from intrabench.prompts import Abilities, Ints, PromptKind, Prompts, Turn
 
+NEITHER = "the model takes neither boxes nor points"
 PROPAGATION = "slice propagation needs a model that answers slice by slice"
+ONLY_TEXT = "the model takes no text, and this turn has nothing else"
 ONLY_DERIVED = "this turn has only derived prompts, which a model of volumes gets by its parameter derived=all"
 FORGETFUL = (
     "corrections without the earlier prompts (previous=drop) need a model that takes its own last answer (feeds_back); "
@@ -40,6 +42,11 @@ def adapt(
     if turn.afresh and not first and not abilities.builds_on_mask:
         raise NotApplicable(FORGETFUL)
     prompts, notes = turn.prompts, list[str]()
+    if "text" in prompts.kinds - accepts:
+        prompts = replace(prompts, text=None)
+        notes.append("text ignored")
+        if not prompts.kinds:
+            raise NotApplicable(ONLY_TEXT)
     if "lasso" in prompts.kinds - accepts:
         prompts, note = _lassos(prompts, accepts)
         notes.append(note)
@@ -109,7 +116,7 @@ def _boxes2d(prompts: Prompts, accepts: frozenset[PromptKind]) -> tuple[Prompts,
     if "point" in accepts:
         centre = np.column_stack([drawn[:, 0], (drawn[:, 1:3] + drawn[:, 3:5] - 1) // 2, np.ones(len(drawn))])
         return _with_points(others, [centre]), "box2d->point"
-    raise NotApplicable("the model takes neither boxes nor points")
+    raise NotApplicable(NEITHER)
 
 
 def _box3d(prompts: Prompts, abilities: Abilities) -> tuple[Prompts, str]:
@@ -124,7 +131,7 @@ def _box3d(prompts: Prompts, abilities: Abilities) -> tuple[Prompts, str]:
     if "point" in accepts:
         centre = [(z0 + z1 - 1) // 2, (y0 + y1 - 1) // 2, (x0 + x1 - 1) // 2, 1]
         return _with_points(replace(prompts, box3d=None), [np.array([centre])]), "box3d->point"
-    raise NotApplicable("the model takes neither boxes nor points")
+    raise NotApplicable(NEITHER)
 
 
 def _points(
@@ -134,6 +141,8 @@ def _points(
 
     Without the earlier box, a mask that is too small would shrink the user's box.
     """
+    if not accepts & {"box2d", "box3d"}:
+        raise NotApplicable(NEITHER)
     if first and not prompts.kinds & {"box2d", "box3d"}:
         raise NotApplicable("an initial point has no counterpart for a model that takes only boxes")
     positive = prompts.points[prompts.points[:, 3] == 1]

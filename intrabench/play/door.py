@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from intrabench.effort import COUNTED
 from intrabench.errors import IntraBenchError, kind
 from intrabench.mask import THRESHOLD, Index, Mask
 from intrabench.models.base import Answer, Failure, FailureStatus
@@ -38,9 +39,11 @@ LARGEST = 10**9
 def check_actions(actions: Sequence[Action]) -> None:
     """Refuse actions whose cost would be absurd."""
     for action in actions:
-        points = getattr(action, "control_points", 0)
-        if not is_a(int, points) or not 0 <= points <= LARGEST:
-            raise Refused(f"a {action.kind} has {_said(points)} control points, expected a whole number")
+        for what in COUNTED:
+            number = getattr(action, f"{what}s", 0)
+            if not is_a(int, number) or not 0 <= number <= LARGEST:
+                said = f"{_said(number)} {what.replace('_', ' ')}s"
+                raise Refused(f"a {action.kind} has {said}, expected a whole number")
 
 
 def check_prompts(prompts: Prompts, shape: Index) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from dataclasses import is_dataclass
 from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
@@ -20,29 +21,33 @@ from intrabench.play.session import Session
 T = TypeVar("T")
 
 
-def play(sessions: Sequence[Session | Joint | Divided], image: Predictor, scorer: Scorer | None = None) -> None:
-    """Play all sessions to their ends.
+def play(sessions: Sequence[Session | Joint | Divided], image: Predictor, scorer: Scorer | None = None) -> int:
+    """Play all sessions to their ends; returns how many bytes the model remembered of all of them at most.
 
     scorer: measures while the model answers. If there are many sessions, and no code of the user's own in them, they
     are two crews: while the model answers one, the users of the other take their answers and give their next prompts.
     """
-    crews = [_Crew(sessions)]
+    every = crews = [_Crew(sessions)]
     if scorer and len(sessions) >= MANY and all(session.ours for session in sessions):
         half = len(sessions) // 2
-        crews = [_Crew(sessions[:half]), _Crew(sessions[half:])]
+        every = crews = [_Crew(sessions[:half]), _Crew(sessions[half:])]
     try:
         while crews:
             crews = [crew for crew in crews if crew.asks(image, scorer, aside=len(crews) > 1)]
     finally:
         for crew in crews:
             wait(crew.busy)
+    return sum(crew.remembered for crew in every)
 
 
 class _Crew:
-    """Sessions whose requests the model answers in one call. busy: with their answers, in another thread."""
+    """Sessions whose requests the model answers in one call.
+
+    busy: with their answers, in another thread. remembered: bytes of the memories that the model left, at most.
+    """
 
     def __init__(self, sessions: Sequence[Session | Joint | Divided]) -> None:
-        self.sessions, self.busy = sessions, list[Future[None]]()
+        self.sessions, self.busy, self.remembered = sessions, list[Future[None]](), 0
 
     def asks(self, image: Predictor, scorer: Scorer | None, aside: bool) -> bool:
         """Have the next requests answered; whether there were any."""
@@ -53,11 +58,37 @@ class _Crew:
         if waiting:
             with scorer.meanwhile() if scorer else nullcontext():
                 answers = ask(image, [request for _, requests in waiting for request in requests])
+            self.remembered = max(self.remembered, _remembered(answers))
             if scorer and aside:
                 self.busy = [scorer.aside(partial(_receive, waiting, answers))]
             else:
                 _receive(waiting, answers)
         return bool(waiting)
+
+
+DEEP, LONG = 4, 10_000
+"""So far it is looked for arrays in what a model remembers, which may be anything: so many levels, so many items."""
+
+
+def _bytes_of(memory: Any, depth: int = 0) -> int:
+    """The bytes of the arrays and tensors in what a model remembers; what it hides in objects of its own is unknown."""
+    parts: Iterable[Any] = ()
+    if depth < DEEP and is_dataclass(memory) and not isinstance(memory, type):
+        parts = vars(memory).values() if hasattr(memory, "__dict__") else ()
+    elif depth < DEEP and isinstance(memory, dict):
+        parts = memory.values()
+    elif depth < DEEP and isinstance(memory, list | tuple):
+        parts = memory
+    elif hasattr(memory, "nbytes") and isinstance(memory.nbytes, int):
+        return memory.nbytes
+    return sum(_bytes_of(part, depth + 1) for part in islice(parts, LONG))
+
+
+def _remembered(answers: Sequence[Any]) -> int:
+    """The bytes that a model remembers after these answers; 0 if its own objects refuse to be looked at."""
+    with suppress(Exception):
+        return sum(_bytes_of(getattr(answer, "memory", None)) for answer in answers)
+    return 0
 
 
 def _receive(waiting: Sequence[tuple[Session | Joint | Divided, Sequence[Any]]], answers: Sequence[Any]) -> None:
@@ -102,17 +133,21 @@ GROWTH = 3.0
 
 
 def waves(
-    items: Sequence[T], costs: Sequence[float], clock: Callable[[], float] = time.perf_counter
+    items: Sequence[T],
+    costs: Sequence[float],
+    clock: Callable[[], float] = time.perf_counter,
+    fullness: Callable[[], float] = lambda: 0.0,
 ) -> Iterator[Sequence[T]]:
     """Split items, in order, into waves of about half a minute each, estimated from the time of earlier waves.
 
-    `costs` are the relative costs of the items (slices of the target). Waves limit the memory (of the sessions alive at
-    once) and the work that a killed run loses, so they grow slowly. The first is a single item, because it may have
-    slices to encode.
+    `costs` are the relative costs of the items (slices of the target). fullness: how much of the memory for sessions
+    the last wave took, 1 is all. Waves limit that memory and the work that a killed run loses, so they grow slowly. The
+    first is a single item, because it may have slices to encode.
     """
-    position, rate, costliest = 0, 0.0, 0.0
+    position, rate, filled, costliest = 0, 0.0, 0.0, 0.0
     while position < len(items):
         allowed = min(WAVE_SECONDS / rate, GROWTH * costliest) if rate else 0.0
+        allowed = min(allowed, 1 / filled) if filled else allowed
         stop, cost = position + 1, costs[position]
         while stop < min(len(items), position + LARGEST_WAVE) and cost + costs[stop] <= allowed:
             cost += costs[stop]
@@ -121,4 +156,5 @@ def waves(
         yield items[position:stop]
         # a cheap wave says little about the next, so estimates decrease at most by half
         rate = max((clock() - started) / max(cost, 1.0), rate / 2, 1e-9)
+        filled = max(fullness() / max(cost, 1.0), filled / 2)
         position, costliest = stop, max(costliest, cost)

@@ -28,7 +28,8 @@ class Prompter(ABC):
 
     `version` changes whenever the same mask could get other turns. `computes`: it runs a network. `propagates` says
     that prompts follow from the answer on other slices, which takes a model of slices. `empty_targets`: it also plays
-    targets without voxels, on which any answer is wrong. `corrects`: it may go on after its first round.
+    targets without voxels, on which any answer is wrong. `reads_names`: it also looks at what people call the target.
+    `corrects`: it may go on after its first round.
     """
 
     name: ClassVar[str]
@@ -37,6 +38,7 @@ class Prompter(ABC):
     propagates: bool = False
     empty_targets: bool = False
     corrects: bool = True
+    reads_names: bool = False
 
     @abstractmethod
     def interact(self, user: User) -> Turns:

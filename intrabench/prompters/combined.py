@@ -31,6 +31,7 @@ class Combined(Prompter):
         self.initial, self.refinement, self.hand = initial, refinement, hand
         self.propagates = initial is not None and initial.propagates
         self.corrects = refinement is not None or (initial is not None and initial.corrects)
+        self.reads_names = initial is not None and initial.reads_names
         self.empty_targets = all(part.empty_targets for part in (initial, refinement) if part is not None)
 
     @property

@@ -7,14 +7,17 @@ import sys
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 import intrabench
-from intrabench.engine import crew
+from intrabench.engine import crew, player
 from intrabench.models.base import Answer, Request
 from intrabench.models.box_fill import BoxFill
+from intrabench.models.parts.slice_model import SliceModel, SliceResult
+from intrabench.play import lockstep
 from intrabench.volume import Volume
 
 DATASET = """
@@ -110,6 +113,68 @@ def test_one_model_is_in_memory_at_a_time(monkeypatch: pytest.MonkeyPatch) -> No
     rows = intrabench.run(models, "box_volume", "phantom:shape=8x16x16,instances=1,scans=2", out="results")
     assert set(rows["status"]) == {"ok"}
     assert Loading.seen == [["first"], ["first"], ["second"], ["second"]]
+
+
+@dataclass(eq=False)
+class Remembers(SliceModel):
+    """Leaves 128 KiB of logits for each slice, as SAM does."""
+
+    name = "remembers"
+    accepts = frozenset({"point", "box2d"})
+    encodes = False
+
+    @property
+    def feeds_back(self) -> bool:
+        """It does."""
+        return True
+
+    def slice_images(self, volume: Volume) -> Any:
+        """The slices."""
+        return lambda z: volume.array[z]
+
+    def encode(self, images: Any) -> Any:
+        """Nothing."""
+        return [np.zeros(1, np.float32) for _ in images]
+
+    def decode(self, items: Any) -> Any:
+        """Empty masks."""
+        return [SliceResult(np.zeros(one.shape, bool), np.zeros((256, 256), np.float32)) for one in items]
+
+
+@pytest.mark.parametrize(("memory", "most"), [(1, 2), (2, 3), (512, 8)])
+def test_fewer_sessions_are_played_together_if_models_remember_much(
+    memory: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played: list[tuple[int, int]] = []
+
+    def noted(sessions: Any, *others: Any) -> int:
+        played.append((len(sessions), lockstep.play(sessions, *others)))
+        return played[-1][1]
+
+    monkeypatch.setattr(player, "play", noted)
+    data = "phantom:shape=24x64x64,instances=6,scans=2"
+    rows = intrabench.run(Remembers(), ["box_slice", "center_slice"], data, memory=memory, rounds=0, out="results")
+    assert set(rows["status"]) == {"empty"}
+    assert sum(count for count, _ in played) == len(rows) == 24
+    assert max(count for count, _ in played) == most
+    assert all(size <= memory * 2**20 for count, size in played if count > 1)
+    assert played[0] == (1, 6 * 2**17)  # of a target on 6 slices
+
+
+@pytest.mark.parametrize(("dataset", "workers"), [("phantom", 0), ("slow", 1)])
+def test_each_model_is_loaded_once_whatever_the_number_of_cases_and_data_sets(dataset: str, workers: int) -> None:
+    """Also if cases become ready one by one, slower than they are played."""
+    rows = intrabench.run(
+        ["loads:who=a", "loads:who=b", "loads:who=c"],
+        "box_volume",
+        [f"{dataset}:shape=8x16x{width},instances=1,scans=4" for width in (16, 18)],
+        plugin=Path(__file__).with_name("loads_plugin.py"),
+        workers=workers,
+        out="results",
+    )
+    assert (len(rows), set(rows["status"])) == (3 * 4 * 2, {"ok"})
+    noted = Path("loads.txt").read_text().splitlines()
+    assert noted == ["load a", "drop a", "load b", "drop b", "load c"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what memory is in use")

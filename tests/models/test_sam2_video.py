@@ -119,7 +119,7 @@ def test_a_round_begins_with_what_the_last_one_left(opened: Any, calls: list[Any
     (second,) = answers(opened, [request("a", *turns, memory=first.memory)])
     assert calls[0][1] is None
     assert calls[1][1] is first.memory
-    assert calls[1][2] == {"fill_area": 8, "corrections_condition": True}
+    assert calls[1][2] == {"fill_area": 8, "corrections": "conditioning"}
     answers(opened, [request("a", *turns)])
     assert [sorted(prompts) for prompts, *_ in calls] == [[0, 2], [1], [0, 2], [1]]
     assert isinstance(calls[3][1], Past)
@@ -161,7 +161,7 @@ def test_parameters(calls: list[Any]) -> None:
         (answer,) = answers(image, [request("a", points([(0, 5, 5)]))])
     assert answer.update.box == (1, 0, 0, 3, 128, 256)  # the threshold is on logits
     assert np.argwhere(~answer.update.to_array((3, 256, 256))[2, :128]).tolist() == [[64, 5], [64, 6], [64, 7]]
-    assert calls[0][2] == {"fill_area": 2, "corrections_condition": False}
+    assert calls[0][2] == {"fill_area": 2, "corrections": "overwritten"}
 
 
 @pytest.mark.parametrize("outside", [(3, 5, 5), (1, 32, 5), (1, 5, 64), (1, -1, 5)])

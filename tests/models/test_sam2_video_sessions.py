@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import pickle
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy import ndimage
 
 from intrabench.models.base import Answer, Request, Runtime
 from intrabench.models.sam2_video import SAM2Video
 from intrabench.prompts import Prompts, Turn
 from intrabench.volume import Volume
+from tests.models.official_video import SHAPE, SIDE, extension, given, movie, play, predictor
 from tests.models.stub import answers
-
-SIDE = 128
-SHAPE = (7, 64, 128)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -32,14 +28,6 @@ def _imports() -> None:
 
     from intrabench.models.networks.sam2 import Release, build_sam2
     from intrabench.models.networks.sam2_video import REACH, Past, fill_holes
-
-
-def movie() -> np.ndarray:
-    """A bright disc that moves and grows, over noise."""
-    y, x = np.mgrid[: SHAPE[1], : SHAPE[2]]
-    noise = 60 * np.random.default_rng(0).random(SHAPE)
-    discs = [(y - 30) ** 2 + (x - 50 - 4 * z) ** 2 < (10 + z) ** 2 for z in range(SHAPE[0])]
-    return (noise + 150 * np.stack(discs)).astype(np.uint8)
 
 
 FRAMES = movie()
@@ -62,39 +50,11 @@ def small(release: Release, **parameters: Any) -> Small:
     return model
 
 
-def components(background: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """What the predictor's CUDA extension gives: labels and areas of 8-connected parts."""
-    labels, _ = ndimage.label(background[0, 0].numpy(), np.ones((3, 3)))
-    areas = np.where(labels > 0, np.bincount(labels.ravel())[labels], 0)
-    return torch.from_numpy(labels)[None, None], torch.from_numpy(areas)[None, None]
-
-
-def predictor(model: SAM2Video) -> Any:
-    """The package's own predictor, made by its own builder with the weights of the model."""
-    from hydra import initialize_config_module
-    from hydra.core.global_hydra import GlobalHydra
-    from sam2.build_sam import build_sam2_video_predictor
-
-    config = "configs/sam2.1/sam2.1_hiera_t.yaml" if model.release == "2.1" else "configs/sam2/sam2_hiera_t.yaml"
-    GlobalHydra.instance().clear()
-    with torch.random.fork_rng(devices=[]), initialize_config_module("sam2", version_base="1.2"):
-        made = build_sam2_video_predictor(config, device="cpu", hydra_overrides_extra=[f"++model.image_size={SIDE}"])
-    made.load_state_dict(model.network.state_dict())
-    made.forward_image = once_each(made.forward_image)
-    return made
-
-
-def once_each(encode: Callable[[torch.Tensor], Any]) -> Callable[[torch.Tensor], Any]:
-    """An encoder that remembers all images; the predictor's own remembers the last one, and takes half of the time."""
-    known: dict[bytes, Any] = {}
-
-    def encoded(images: torch.Tensor) -> Any:
-        content = images.numpy().tobytes()
-        if content not in known:
-            known[content] = encode(images)
-        return known[content]
-
-    return encoded
+def official(model: SAM2Video) -> Any:
+    """The package's own predictor of the model's release."""
+    return predictor(
+        model, "configs/sam2.1/sam2.1_hiera_t.yaml" if model.release == "2.1" else "configs/sam2/sam2_hiera_t.yaml"
+    )
 
 
 class Official:
@@ -134,22 +94,9 @@ class Official:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def extension() -> Iterator[None]:
-    """The predictor's CUDA extension by scipy; that it is absent must not pass for a hole filled."""
-    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        warnings.filterwarnings("error", message=".*Skipping the post-processing.*")
-        patch.setattr("sam2.utils.misc.get_connected_components", components)
+def _extension() -> Iterator[None]:
+    with extension():
         yield
-
-
-def play(opened: Any, turns: list[Turn]) -> list[Answer]:
-    """The answers to a session, round after round."""
-    memory, found = None, []
-    for count in range(1, len(turns) + 1):
-        (answer,) = answers(opened, [Request("a", tuple(turns[:count]), memory=memory)])
-        found.append(answer)
-        memory = answer.memory
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -169,12 +116,7 @@ def pair(request: pytest.FixtureRequest) -> Iterator[tuple[Any, Any]]:
     """The movie in colours, which no intensity policy changes, opened by one release; and the predictor."""
     model = small(request.param)
     with model.open(Volume.from_canonical(np.stack([FRAMES] * 3, axis=-1))) as image:
-        yield image, predictor(model)
-
-
-def given(rows: Any = (), boxes: Any = (), afresh: bool = False) -> Turn:
-    """A turn of points ``z, y, x, label`` and boxes ``z, y0, x0, y1, x1``."""
-    return Turn(Prompts(points=rows or np.zeros((0, 4)), boxes2d=boxes or np.zeros((0, 5))), afresh=afresh)
+        yield image, official(model)
 
 
 FIRST = given([(2, 30, 58, 1), (4, 30, 66, 1), (4, 8, 100, 0)])

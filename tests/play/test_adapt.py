@@ -10,17 +10,19 @@ import pytest
 import intrabench
 from intrabench.errors import NotApplicable
 from intrabench.mask import Mask
-from intrabench.play.adapt import adapt
+from intrabench.play.adapt import NEITHER, ONLY_TEXT, adapt
 from intrabench.prompters.user import User
 from intrabench.prompts import (
     Abilities,
     Click,
     DrawBox2D,
     DrawBox3D,
+    DrawScribble,
     Lasso,
     Prompts,
     Scribble,
     Turn,
+    TypeText,
     box3d,
     boxes,
     points,
@@ -37,6 +39,48 @@ ALL_3D, ALL_3D_DERIVED = Abilities(3, ALL), Abilities(3, ALL, derived="all")
 
 THREE = Turn(boxes({2: (0, 0, 4, 4), 3: (1, 1, 5, 5), 4: (2, 2, 7, 6)}, drawn=[2, 4]), (DrawBox2D(), DrawBox2D()))
 NOTHING = Mask.empty()
+
+
+TEXT_3D, TEXT_POINTS_3D = Abilities(3, frozenset({"text"})), Abilities(3, frozenset({"text", "point"}))
+TEXT_BOX_3D = Abilities(3, frozenset({"text", "box3d"}))
+NAMED = Turn(Prompts(text="left kidney"), (TypeText(2),))
+CLICKED = Turn(points([(1, 2, 3)]), (Click(),))
+
+
+def test_a_text_reaches_models_that_take_it_and_no_others() -> None:
+    for taken in (TEXT_3D, TEXT_POINTS_3D):
+        assert adapt(NAMED, taken, NOTHING, first=True) == (NAMED, [])
+    for untold in (POINTS_3D, BOX_3D, BOX_2D, POINTS_2D, ALL_3D):
+        for first in (True, False):
+            with pytest.raises(NotApplicable, match=ONLY_TEXT):
+                adapt(NAMED, untold, NOTHING, first=first)
+
+
+def test_a_text_beside_other_prompts_is_ignored_and_noted_and_costs_the_same() -> None:
+    both = Turn(Prompts(points=[[1, 2, 3, 1]], text="left kidney"), (TypeText(2), Click()))
+    turn, notes = adapt(both, POINTS_3D, NOTHING, first=True)
+    assert (turn.prompts.text, turn.prompts.points.tolist(), notes) == (None, [[1, 2, 3, 1]], ["text ignored"])
+    assert turn.actions == both.actions
+    kept, notes = adapt(both, TEXT_POINTS_3D, NOTHING, first=True)
+    assert (kept.prompts.text, notes) == ("left kidney", [])
+    with pytest.raises(NotApplicable, match="--strict forbids the adaptation text ignored"):
+        adapt(both, POINTS_3D, NOTHING, first=True, strict=True)
+
+
+def test_corrections_of_a_model_that_takes_only_text_do_not_exist() -> None:
+    scribbled = Turn(Prompts(scribbles=(Scribble(np.array([[1, 2, 3], [1, 2, 4]])),)), (DrawScribble(),))
+    for turn in (CLICKED, scribbled, THREE, Turn(box3d((0, 0, 0, 1, 1, 1)), (DrawBox3D(),))):
+        with pytest.raises(NotApplicable, match=NEITHER):
+            adapt(turn, TEXT_3D, NOTHING, first=False, earlier=[NAMED])
+    with pytest.raises(NotApplicable, match="previous=drop"):
+        adapt(replace(CLICKED, afresh=True), TEXT_3D, NOTHING, first=False, earlier=[NAMED])
+
+
+def test_a_click_after_a_text_becomes_a_box_around_the_answer_for_a_model_of_boxes() -> None:
+    answer = Mask.of(np.ones((2, 2, 2), dtype=bool))
+    turn, notes = adapt(CLICKED, TEXT_BOX_3D, answer, first=False, earlier=[NAMED])
+    assert turn.prompts.box3d is not None
+    assert (turn.prompts.box3d.tolist(), notes) == ([0, 0, 0, 2, 3, 4], ["point->box3d"])
 
 
 def test_2d_boxes_become_the_centres_of_the_drawn_ones() -> None:

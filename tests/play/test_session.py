@@ -352,6 +352,17 @@ def test_waves_learn_from_the_time_they_take() -> None:
     assert sizes([], []) == []
 
 
+def test_waves_hold_no_more_than_the_memory_for_sessions_has_room_for() -> None:
+    found: list[int] = []
+    for wave in waves(range(60), [10.0] * 60, clock=lambda: 0.0, fullness=lambda: 0.12 * found[-1]):
+        found.append(len(wave))
+    assert found == [1, 3, 8, 8, 8, 8, 8, 8, 8]
+    alone: list[int] = []
+    for wave in waves(range(3), [10.0] * 3, clock=lambda: 0.0, fullness=lambda: 5.0):
+        alone.append(len(wave))
+    assert alone == [1, 1, 1]  # a session is never too large
+
+
 def test_waves_follow_the_weights() -> None:
     assert sizes([1.0, 1.0, 1.0, 100.0, 1.0], [1.0, 1.0, 1.0, 100.0, 1.0]) == [1, 2, 1, 1]
 

@@ -42,6 +42,7 @@ SPECS = [
     "clickability:group=2",
     "davis",
     "davis_slices",
+    "recist",
 ]
 PROPAGATED = ["point_prop:points=5", "box_prop"]
 CORRECTIONS = (
@@ -88,6 +89,7 @@ def test_every_built_in_prompter_is_tested_here() -> None:
         ("points_slice:n=3,negatives=true", 37, 111),  # the two outermost slices have one pixel, so one point less each
         ("point_prop:points=5", 7, 17),
         ("box_prop", 4, 7),
+        ("recist", 3, 5),
         (HAND, 6, 15),
     ],
 )

@@ -115,7 +115,7 @@ def open_case(dataset: Dataset, case: str, root: Path | None = None) -> StoredCa
         None if gathered is None else [{place: found.targets[place].box for place in places} for _, places in gathered]
     )
     folder, shown = _folder(dataset, case, root), found.gathered(dataset)
-    return StoredCase(folder, shown, _remedy(dataset), dataset.seen, dataset.moved, parts)
+    return StoredCase(folder, shown, _remedy(dataset), dataset.seen, dataset.moved, parts, dataset.card.names_of)
 
 
 def to_download(dataset: Dataset, cases: Sequence[str] = (), root: Path | None = None) -> list[Source]:

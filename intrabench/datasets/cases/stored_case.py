@@ -75,7 +75,8 @@ class StoredCase:
     """A prepared case: its index, and its image and targets, which are read on demand.
 
     seen, moved: what becomes of the stored image, and of a target, before anybody sees it. parts: of each target in
-    the index, the stored ones that it consists of: numbers with boxes; None: targets are as stored.
+    the index, the stored ones that it consists of: numbers with boxes; None: targets are as stored. names: what people
+    call a target.
     """
 
     folder: Path
@@ -84,6 +85,7 @@ class StoredCase:
     seen: Callable[[Volume], Volume] = lambda volume: volume
     moved: Callable[[Target], Target] = lambda target: target
     parts: Sequence[Mapping[int, Box]] | None = None
+    names: Callable[[TargetInfo], tuple[str, ...]] = lambda info: ()
 
     @cached_property
     def volume(self) -> Volume:
@@ -141,6 +143,7 @@ class StoredCase:
             _scribbles(bits[drawn], int(bits[f"{drawn}.people"])) if drawn in bits else (),
             info.person,
             tuple(_box(row) for row in bits[boxes]) if boxes in bits else None,
+            self.names(info),
         )
 
     def problems(self) -> list[str]:

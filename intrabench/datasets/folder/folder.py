@@ -70,7 +70,7 @@ class Folder(Dataset):
         """The card as stated in ``dataset.toml``, else in the files, else empty."""
         given = {key: getattr(self.rules, key) for key in ("title", "modality", "licence", "citation")}
         stated = {"title": self.name, "modality": "", **self.layout.stated, **{k: v for k, v in given.items() if v}}
-        return DatasetCard(**stated, caveats=self.layout.notes)
+        return DatasetCard(**stated, caveats=self.layout.notes, names=self.rules.names)
 
     @cached_property
     def short_spec(self) -> str:

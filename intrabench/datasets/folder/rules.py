@@ -16,6 +16,7 @@ from intrabench.datasets.convert.photo import Coding
 from intrabench.datasets.convert.segments import Outside, Segment
 from intrabench.documents import read_toml
 from intrabench.errors import IntraBenchError
+from intrabench.prompts import Prompts
 from intrabench.specs import nearest
 
 FILE = "dataset.toml"
@@ -53,6 +54,16 @@ Rule = Annotated[Components | None, BeforeValidator(_as_rule)]
 """The rule of instances: connected components, or (None) everything under one value or name in the files."""
 
 
+def _as_names(given: Any) -> Any:
+    """``"NAME"`` or ``["NAME", "SYNONYM"]``."""
+    names = [given] if isinstance(given, str) else given
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise ValueError('write "NAME" or ["NAME", "SYNONYM"]')
+    for name in names:
+        Prompts(text=name)  # raises what is wrong with it
+    return tuple(names)
+
+
 class Entry(_Table):
     """The label of a value or name in the files, and its own rule of instances."""
 
@@ -69,7 +80,8 @@ class Rules(_Table):
     outside: what happens to structures that were drawn on slices that a DICOM series lacks. gaps: what happens to a
     DICOM series with uneven steps. shear: what happens to scans whose axes are not at right angles. coding: how the
     pixels of mask pictures encode objects. patients: maps names of cases, in which ``*`` stands for any text, to
-    patients, in whose names ``*`` stands for what the first ``*`` matched; the first match counts.
+    patients, in whose names ``*`` stands for what the first ``*`` matched; the first match counts. names: what people
+    call a label, or a target, with synonyms (`DatasetCard.names`).
     """
 
     name: str = Field(default="", pattern=r"^[\w.+-]*$")
@@ -85,6 +97,7 @@ class Rules(_Table):
     instances: Rule = None
     labels: dict[str, Annotated[Entry, BeforeValidator(_as_entry)]] = {}
     patients: dict[str, Annotated[str, Field(min_length=1)]] = {}
+    names: dict[str, Annotated[tuple[str, ...], BeforeValidator(_as_names)]] = {}
 
     @field_validator("patients")
     @classmethod

@@ -17,12 +17,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from intrabench.models.networks.sam2_choice import SIDE, Release, Size
+from intrabench.models.networks.tracks import LIMIT, Asked
 
 Pair = tuple[Tensor, Tensor]
 Maps = tuple[Tensor, Tensor, Tensor]
 
-LIMIT = 32.0
-"""Logits that are fed back lie within plus and minus this, as the official predictors clamp them."""
 LENGTH = 4 * SIDE**2
 """The length of an embedding; in float32 it takes 16 MiB."""
 
@@ -88,6 +87,58 @@ class Sam2Network(torch.nn.Module):
         )
         return logits.float(), iou.float()
 
+    @property
+    def device(self) -> torch.device:
+        """Where it is."""
+        return self.no_memory.device
+
+    def maps(self, embedding: Tensor) -> Maps:
+        """What an embedding ``(LENGTH,)`` consists of, on the device; see `unpack`."""
+        return unpack(embedding[None].to(self.device))
+
+    def track(
+        self, maps: Maps, z: int, frames: int, seen: tuple[Any, Any], reverse: bool, asked: Asked
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """See `intrabench.models.networks.tracks.Tracks`."""
+        image, *high = maps
+        positions = self.module.image_encoder.neck.position_encoding(image)
+        clicks = None
+        if asked.prompt is not None:
+            clicks = {
+                "point_coords": asked.prompt.points[None].to(self.device, torch.float32),
+                "point_labels": asked.prompt.labels[None].to(self.device, torch.int32),
+            }
+        out = self.module.track_step(  # SAM2VideoPredictor calls it as well
+            frame_idx=z,
+            is_init_cond_frame=asked.initial,
+            current_vision_feats=[_flat(part) for part in (*high, image)],
+            current_vision_pos_embeds=[_flat(positions)],  # only the last one is used
+            feat_sizes=[part.shape[-2:] for part in (*high, image)],
+            point_inputs=clicks,
+            mask_inputs=asked.mask,
+            output_dict={"cond_frame_outputs": seen[0], "non_cond_frame_outputs": seen[1]},
+            num_frames=frames,
+            track_in_reverse=reverse,
+            run_mem_encoder=False,  # see `remember`
+            prev_sam_mask_logits=asked.previous,
+        )
+        return out["pred_masks"][0], out["object_score_logits"], out["obj_ptr"]
+
+    def remember(self, maps: Maps, logits: Tensor, score: Tensor, prompted: bool) -> tuple[Tensor, list[Tensor]]:
+        """See `intrabench.models.networks.tracks.Tracks`."""
+        image, _, _ = maps
+        side = self.module.image_size
+        masks = logits[None].expand(-1, 1 if prompted else 3, -1, -1)  # torch rounds one and three differently
+        large = functional.interpolate(masks, (side, side), mode="bilinear")[:, :1]
+        memory, places = self.module._encode_new_memory(  # SAM2VideoPredictor calls it as well
+            current_vision_feats=[_flat(image)],
+            feat_sizes=[image.shape[-2:]],
+            pred_masks_high_res=large,
+            object_score_logits=score,
+            is_mask_from_pts=prompted,
+        )
+        return memory.to(torch.bfloat16), places
+
 
 def unpack(embeddings: Tensor) -> Maps:
     """What embeddings consist of: the image embedding and two maps of higher resolution.
@@ -99,6 +150,11 @@ def unpack(embeddings: Tensor) -> Maps:
     parts = torch.split(embeddings, [math.prod(shape) for shape in shapes], dim=1)
     image, high0, high1 = (part.reshape(-1, *shape) for part, shape in zip(parts, shapes, strict=True))
     return image, high0, high1
+
+
+def _flat(maps: Tensor) -> Tensor:
+    """``(n, c, h, w)`` as ``(h * w, n, c)``."""
+    return maps.flatten(2).permute(2, 0, 1)
 
 
 def prepare(image: NDArray[np.uint8]) -> Tensor:

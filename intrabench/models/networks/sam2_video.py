@@ -1,40 +1,36 @@
 """SAM 2 on a volume whose slices are the frames of a video: prompts on some slices, masks of one object on all.
 
 The steps are those of https://github.com/facebookresearch/sam2 (SAM2VideoPredictor, sam2/modeling/sam2_base.py) for
-one object. One call of `play_round` is what a user of that predictor does in one round: ``add_new_points_or_box`` once
-for each slice with new prompts, then ``propagate_in_video`` and ``propagate_in_video(reverse=True)``. Both directions
-begin at the first conditioning slice, as they do without ``start_frame_idx``.
+one object; the network behind them may be that package's or that of transformers (`tracks`).
+
+One call of `play_round` is what a user of that predictor does in one round: ``add_new_points_or_box`` once for each
+slice with new prompts, then ``propagate_in_video`` and ``propagate_in_video(reverse=True)``. Both directions begin at
+the first conditioning slice, as they do without ``start_frame_idx``. Two steps that MedSAM2's scripts add to that are
+optional: ``add_new_mask`` (`Tracker.as_mask`), and ``reset_state`` between the two directions (apart).
+
+Shapes below are those for images of 1024 x 1024 pixels; logits have a quarter of the image's side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from intrabench.models.networks.sam2 import LIMIT, Maps, Sam2Network, unpack
+from intrabench.models.networks.tracks import LIMIT, Asked, Corrections, SlicePrompt, Tracks
+
+__all__ = ["Outcome", "Past", "Remembered", "SlicePrompt", "Tracker", "fill_holes", "play_round"]
 
 REACH = 6
 """A slice looks back at the memories of so many tracked slices; of the pointers, which are small, at more."""
 FILLED = 0.1
 """The logit of a filled hole."""
-
-
-class SlicePrompt(NamedTuple):
-    """All prompts that count on one slice.
-
-    points: ``(k, 2)``, x and y in pixels of the 1024 x 1024 image, k at least 1. labels: ``(k,)`` as in
-    `Sam2Network.decode`, but without padding: one point gives the best of three masks, more give a single one.
-    """
-
-    points: Tensor
-    labels: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +39,7 @@ class Outcome:
 
     logits: ``(1, 256, 256)`` in float32, holes not filled. Where the network sees no object they are -1024 all over and
     take no memory. score: ``(1, 1)``, above 0 when it sees one. pointer: ``(1, 256)``. prompted: the slice was decoded
-    from prompts, so that others look back at its mask instead of its logits.
+    from prompts, or its mask was given, so that others look back at its mask instead of its logits.
     """
 
     logits: Tensor
@@ -72,22 +68,24 @@ class Past:
 
 
 def play_round(
-    network: Sam2Network,
+    network: Tracks,
     features: Callable[[int], Tensor],
     frames: int,
     prompts: Mapping[int, SlicePrompt],
     past: Past | None = None,
     *,
     fill_area: int = 8,
-    corrections_condition: bool = True,
+    corrections: Corrections = "conditioning",
+    mask_shape: tuple[int, int] | None = None,
+    apart: bool = False,
 ) -> Past:
     """Decode the slices with new prompts, then track the object through all slices that are not conditioning.
 
-    features: from z to the embedding ``(LENGTH,)`` that `Sam2Network.encode` gave for the slice. frames: the number of
+    features: from z to the embedding ``(LENGTH,)`` that the network gave for the slice. frames: the number of
     slices. past: what the round before returned, which stays as it is; None in the first round. There, slices are
     decoded from their prompts alone; later also from their own logits and what they look back at. fill_area: see
-    `fill_holes`. corrections_condition: see `Tracker.prompt`. Besides the results, the memories of the conditioning and
-    of 2 * `REACH` other slices are held at a time, 0.5 MiB each.
+    `fill_holes`. corrections: see `Corrections`. mask_shape: see `Tracker.prompt`. apart: see `Tracker.track`. Besides
+    the results, the memories of the conditioning and of 2 * `REACH` other slices are held at a time, 0.5 MiB each.
 
     Raises:
         ValueError: there are no prompts, or they are outside of the volume.
@@ -95,12 +93,10 @@ def play_round(
     if not prompts or not (min(prompts) >= 0 and max(prompts) < frames):
         raise ValueError(f"prompts are needed on slices from 0 to {frames - 1}, there are some on {sorted(prompts)}")
     tracker = Tracker(network, features, frames, prompts, past, fill_area)
-    tracker.prompt(corrections_condition)
+    tracker.prompt(corrections, mask_shape)
     first = min(tracker.conditioning)
-    for z in range(first + 1, frames):
-        tracker.track(z, reverse=False)
-    for z in range(first - 1, -1, -1):
-        tracker.track(z, reverse=True)
+    tracker.track(range(first + 1, frames), reverse=False, apart=apart)
+    tracker.track(range(first - 1, -1, -1), reverse=True, apart=apart)
     return tracker.left()
 
 
@@ -109,7 +105,7 @@ class Tracker:
 
     def __init__(
         self,
-        network: Sam2Network,
+        network: Tracks,
         features: Callable[[int], Tensor],
         frames: int,
         prompts: Mapping[int, SlicePrompt],
@@ -124,23 +120,48 @@ class Tracker:
         self.memory = lru_cache(len(self.conditioning) + len(prompts) + 2 * REACH)(self._memory)
 
     @torch.inference_mode()
-    def prompt(self, corrections_condition: bool) -> None:
-        """Decode all slices with prompts; none of them sees another's answer.
+    def prompt(self, corrections: Corrections, mask_shape: tuple[int, int] | None) -> None:
+        """Decode all slices with prompts; none of them sees another's answer, except with ``library``.
 
-        corrections_condition is ``add_all_frames_to_correct_as_cond`` of the predictor. Without it only the slices of
-        the first round are conditioning, a correction of one of them is dropped, and others are tracked over.
+        mask_shape: of a slice ``(y, x)``, if the mask of each takes the place of its prompts, see `as_mask`; else None.
         """
-        answers = {z: Remembered(self, z, self._decode(z)) for z in sorted(self.prompts)}
-        stay = self.past is None or corrections_condition
+        if corrections == "library":
+            for z in sorted(self.prompts):
+                initial = self.past is None or z in self.conditioning
+                answer = self._step(z, False, Asked(initial, self.prompts[z]))
+                (self.conditioning if initial else self.tracked)[z] = Remembered(self, z, answer)
+            return
+        decoded = {z: self._decode(z) for z in sorted(self.prompts)}
+        if mask_shape is not None:
+            decoded = {z: self.as_mask(z, outcome, mask_shape) for z, outcome in decoded.items()}
+        answers = {z: Remembered(self, z, outcome) for z, outcome in decoded.items()}
+        stay = self.past is None or corrections == "conditioning"
         (self.conditioning if stay else self.tracked).update(answers)
         for z in self.conditioning:
             self.tracked.pop(z, None)
 
+    def as_mask(self, z: int, outcome: Outcome, shape: tuple[int, int]) -> Outcome:
+        """What ``add_new_mask`` makes of the mask of an outcome, ``> 0`` in the slice's own size ``(y, x)``."""
+        logits = fill_holes(outcome.logits, self.fill_area)[None].to(self.network.device)
+        mask = (functional.interpolate(logits, shape, mode="bilinear") > 0).float()
+        side = 4 * logits.shape[-1]
+        if shape != (side, side):
+            mask = (functional.interpolate(mask, (side, side), mode="bilinear", antialias=True) >= 0.5).float()
+        return self._step(z, False, Asked(mask=mask))
+
     @torch.inference_mode()
-    def track(self, z: int, reverse: bool) -> None:
-        """Decode slice z, unless it is conditioning, from what it looks back at."""
-        if z not in self.conditioning:
-            self.tracked[z] = Remembered(self, z, self._step(z, reverse))
+    def track(self, slices: Iterable[int], *, reverse: bool, apart: bool) -> None:
+        """Decode slices in their order, but for conditioning ones, from what each looks back at.
+
+        apart: at first that is only the conditioning ones, as after ``reset_state`` and the same prompts again; else
+        also those that were tracked before.
+        """
+        before = self.tracked
+        self.tracked = {} if apart else dict(before)
+        for z in slices:
+            if z not in self.conditioning:
+                self.tracked[z] = Remembered(self, z, self._step(z, reverse, Asked()))
+        self.tracked = before | self.tracked
 
     def left(self) -> Past:
         """What the next round begins with; all else is released."""
@@ -149,71 +170,38 @@ class Tracker:
         return Past(*({z: one.outcome for z, one in part.items()} for part in (self.conditioning, self.tracked)))
 
     def _decode(self, z: int) -> Outcome:
-        points, labels = self.prompts[z]
-        clicks = {
-            "point_coords": points[None].to(self.device, torch.float32),
-            "point_labels": labels[None].to(self.device, torch.int32),
-        }
         if self.past is None:
-            return self._step(z, False, is_init_cond_frame=True, point_inputs=clicks)
-        own = fill_holes(self.past[z].logits, self.fill_area)[None].to(self.device).clamp(-LIMIT, LIMIT)
-        return self._step(z, self.past.was_reverse(z), point_inputs=clicks, prev_sam_mask_logits=own)
+            return self._step(z, False, Asked(True, self.prompts[z]))
+        own = fill_holes(self.past[z].logits, self.fill_area)[None].to(self.network.device).clamp(-LIMIT, LIMIT)
+        return self._step(z, self.past.was_reverse(z), Asked(False, self.prompts[z], own))
 
-    def _step(self, z: int, reverse: bool, **prompt: Any) -> Outcome:
-        image, *high = self.maps(z)
-        positions = self.network.module.image_encoder.neck.position_encoding(image)
-        given = {"is_init_cond_frame": False, "point_inputs": None, "mask_inputs": None} | prompt
-        out = self.network.module.track_step(  # SAM2VideoPredictor calls it as well
-            frame_idx=z,
-            current_vision_feats=[_flat(part) for part in (*high, image)],
-            current_vision_pos_embeds=[_flat(positions)],  # only the last one is used
-            feat_sizes=[part.shape[-2:] for part in (*high, image)],
-            output_dict={"cond_frame_outputs": self.conditioning, "non_cond_frame_outputs": self.tracked},
-            num_frames=self.frames,
-            track_in_reverse=reverse,
-            run_mem_encoder=False,  # see `_memory`
-            **given,
-        )
-        logits = out["pred_masks"][0].float().cpu()
+    def _step(self, z: int, reverse: bool, asked: Asked) -> Outcome:
+        seen = self.conditioning, self.tracked
+        found, score, pointer = self.network.track(self.maps(z), z, self.frames, seen, reverse, asked)
+        logits = found.float().cpu()
         if (logits == logits[..., :1, :1]).all():
             logits = logits[..., :1, :1].clone().expand(logits.shape)
-        score, pointer = out["object_score_logits"].cpu(), out["obj_ptr"].cpu()
-        return Outcome(logits, score, pointer, prompted=given["point_inputs"] is not None)
+        return Outcome(logits, score.cpu(), pointer.cpu(), prompted=asked.prompt is not None or asked.mask is not None)
 
-    def _memory(self, z: int, outcome: Outcome) -> tuple[Tensor, list[Tensor]]:
+    def _memory(self, z: int, outcome: Outcome) -> tuple[Tensor, Any]:
         """What others look back at, and the positions in it; holes are filled only where there were prompts."""
         logits = fill_holes(outcome.logits, self.fill_area) if outcome.prompted else outcome.logits
-        image, _, _ = self.maps(z)
-        side = self.network.module.image_size
-        masks = logits[None].expand(-1, 1 if outcome.prompted else 3, -1, -1)  # torch rounds one and three differently
-        large = functional.interpolate(masks.to(self.device), (side, side), mode="bilinear")[:, :1]
-        memory, places = self.network.module._encode_new_memory(  # SAM2VideoPredictor calls it as well
-            current_vision_feats=[_flat(image)],
-            feat_sizes=[image.shape[-2:]],
-            pred_masks_high_res=large,
-            object_score_logits=outcome.score.to(self.device),
-            is_mask_from_pts=outcome.prompted,
-        )
-        return memory.to(torch.bfloat16), places
+        device = self.network.device
+        return self.network.remember(self.maps(z), logits.to(device), outcome.score.to(device), outcome.prompted)
 
-    def _maps(self, z: int) -> Maps:
-        return unpack(self.features(z)[None].to(self.device))
-
-    @property
-    def device(self) -> torch.device:
-        """Where the network is."""
-        return self.network.no_memory.device
+    def _maps(self, z: int) -> Any:
+        return self.network.maps(self.features(z))
 
 
 class Remembered:
-    """An outcome under the names by which the package looks back at it; its memory is encoded when it is looked at."""
+    """An outcome under the names by which networks look back at it; its memory is encoded when it is looked at."""
 
     def __init__(self, tracker: Tracker, z: int, outcome: Outcome) -> None:
         self.tracker, self.z, self.outcome = tracker, z, outcome
 
     def __getitem__(self, name: str) -> Any:
-        if name == "obj_ptr":
-            return self.outcome.pointer.to(self.tracker.device)
+        if name in ("obj_ptr", "object_pointer"):
+            return self.outcome.pointer.to(self.tracker.network.device)
         memory, places = self.tracker.memory(self.z, self.outcome)
         return {"maskmem_features": memory, "maskmem_pos_enc": places}[name]
 
@@ -230,8 +218,3 @@ def fill_holes(logits: Tensor, area: int) -> Tensor:
     hole = np.bincount(labels.ravel()) <= area
     hole[0] = False  # the foreground
     return torch.where(torch.from_numpy(hole[labels])[None], FILLED, logits) if hole.any() else logits
-
-
-def _flat(maps: Tensor) -> Tensor:
-    """``(n, c, h, w)`` as ``(h * w, n, c)``."""
-    return maps.flatten(2).permute(2, 0, 1)

@@ -43,19 +43,25 @@ class SegVol(nn.Module):
         return tokens.transpose(1, 2).reshape(len(volume), CHANNELS, *GRID)
 
     def decode(
-        self, embedding: Tensor, points: Tensor | None = None, labels: Tensor | None = None, boxes: Tensor | None = None
+        self,
+        embedding: Tensor,
+        points: Tensor | None = None,
+        labels: Tensor | None = None,
+        boxes: Tensor | None = None,
+        text: Tensor | None = None,
     ) -> Tensor:
         """Low-resolution logits ``(n, 1, 32, 64, 64)`` for n sets of prompts.
 
         embedding: ``(n, 768, 8, 16, 16)``, or one for all sets. points: ``(n, k, 3)`` rows z, y, x. labels: ``(n, k)``
-        1 target, 0 background, -1 to be ignored. boxes: ``(n, 6)`` first and last voxel, the last one included.
+        1 target, 0 background, -1 to be ignored. boxes: ``(n, 6)`` first and last voxel, the last one included. text:
+        ``(n, 768)`` from the text encoder.
 
         Raises:
-            ValueError: neither points nor boxes, or points without labels.
+            ValueError: no prompts, or points without labels.
         """
-        sparse = self.prompt_encoder(points, labels, boxes)
+        sparse = self.prompt_encoder(points, labels, boxes, text)
         encoder = self.prompt_encoder
-        low, _ = self.mask_decoder(embedding, encoder.dense_positions(), sparse, encoder.no_mask_embed.weight)
+        low, _ = self.mask_decoder(embedding, encoder.dense_positions(), sparse, encoder.no_mask_embed.weight, text)
         return low
 
 
@@ -141,7 +147,7 @@ class PositionEncoding(nn.Module):
 
 
 class PromptEncoder(nn.Module):
-    """Points and boxes to tokens."""
+    """Points, boxes and texts to tokens."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -161,10 +167,12 @@ class PromptEncoder(nn.Module):
             nn.Conv2d(16, CHANNELS, kernel_size=1),
         )
 
-    def forward(self, points: Tensor | None, labels: Tensor | None, boxes: Tensor | None) -> Tensor:
-        """Tokens ``(n, t, 768)``: those of the points, then two for the box; arguments as for `SegVol.decode`."""
-        if points is None and boxes is None:
-            raise ValueError("SegVol needs a point or a box")
+    def forward(
+        self, points: Tensor | None, labels: Tensor | None, boxes: Tensor | None, text: Tensor | None = None
+    ) -> Tensor:
+        """Tokens ``(n, t, 768)``: of the points, two of the box, one of the text; arguments as for `SegVol.decode`."""
+        if points is None and boxes is None and text is None:
+            raise ValueError("SegVol needs a point, a box or a text")
         tokens = []
         if points is not None:
             if labels is None:
@@ -174,6 +182,8 @@ class PromptEncoder(nn.Module):
                 tokens.append(self.not_a_point_embed.weight.expand(len(points), 1, -1))
         if boxes is not None:
             tokens.append(self._positions(boxes.reshape(-1, 2, 3)) + self._kinds(2, 3))
+        if text is not None:
+            tokens.append(text[:, None])
         return torch.cat(tokens, dim=1)
 
     def dense_positions(self) -> Tensor:
@@ -219,14 +229,16 @@ class MaskDecoder(nn.Module):
         )
         self.output_hypernetworks_mlps = nn.ModuleList(MLP(CHANNELS, CHANNELS, TOP, 3) for _ in range(4))
         self.iou_prediction_head = MLP(CHANNELS, 256, 4, 3)
-        # for text, which is not supported yet: its similarity to the upscaled embedding would be added to the logits
+        # the similarity of a text to the upscaled embedding is added to the logits
         self.txt_align_upscaled_embedding = nn.Linear(CHANNELS, TOP)
 
-    def forward(self, embedding: Tensor, positions: Tensor, sparse: Tensor, dense: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, embedding: Tensor, positions: Tensor, sparse: Tensor, dense: Tensor, text: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Low-resolution logits ``(n, 1, 32, 64, 64)`` and predicted IoU ``(n, 1)``.
 
         embedding: ``(n or 1, 768, 8, 16, 16)``. positions: the same for the cells' positions, n = 1. sparse: tokens
-        ``(n, t, 768)``. dense: ``(1, 768)``, added to every cell.
+        ``(n, t, 768)``. dense: ``(1, 768)``, added to every cell. text: ``(n, 768)``, which is also one of the tokens.
         """
         count = len(sparse)
         own = torch.cat([self.iou_token.weight, self.mask_tokens.weight])
@@ -236,6 +248,8 @@ class MaskDecoder(nn.Module):
         answers, cells = self.transformer(cells.flatten(3), positions.expand(count, -1, -1, -1, -1).flatten(3), tokens)
         upscaled = self.output_upscaling(cells.transpose(1, 2).reshape(count, CHANNELS, *GRID))
         weights = self.output_hypernetworks_mlps[0](answers[:, 1])
+        if text is not None:
+            weights = weights + self.txt_align_upscaled_embedding(text)
         low = torch.einsum("nc,nczyx->nzyx", weights, upscaled)[:, None]
         return low, self.iou_prediction_head(answers[:, 0])[:, :1]
 

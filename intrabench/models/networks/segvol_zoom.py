@@ -27,7 +27,8 @@ Encode = Callable[[Box | None, Tensor], Tensor]
 """From an image ``(1, 1, 32, 256, 256)`` to its embedding. The key tells it from the others of the crop, to cache by:
 the box of the crop's voxels that it shows, or None for the frame."""
 Decode = Callable[[Tensor, Tensor | None, Tensor | None, Tensor | None], Tensor]
-"""`SegVol.decode`: from embedding, points, labels and boxes (all three on the CPU) to logits ``(1, 1, 32, 64, 64)``."""
+"""`SegVol.decode`: from embedding, points, labels and boxes (all three on the CPU) to logits ``(1, 1, 32, 64, 64)``.
+If there is a text, it is in there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,10 +153,12 @@ def zoom_in(
 
     Each window gets points drawn from those asked for, if there are any, and a box: around what the frame's logits
     found in it, or, if it is the only window, the one asked for. The original refuses points together with a box.
+    A text, of which only `decode` knows, goes with all that; without points and boxes it goes alone.
     """
     shape = crop.image.shape
     found = in_crop(logits > 0, shape, roi)
     target_points = _target_points(prompts, shape)
+    placeless = prompts.points is None and prompts.box is None
     cube = torch.zeros(WINDOW, dtype=torch.bool)
     if prompts.box is not None:
         z0, y0, x0, z1, y1, x1 = prompts.box[0].long().tolist()
@@ -176,7 +179,7 @@ def zoom_in(
             corners = _bounds(in_crop(cube, shape, roi))
         elif (corners := _bounds(found[inside])) is not None:
             corners = tuple(np.add(corners, np.tile(margin, 2)).tolist())
-        fed = torch.tensor([corners or (-1,) * 6]).float()  # no special value: to the network a box like any other
+        fed = None if placeless else torch.tensor([corners or (-1,) * 6]).float()  # to the network a box like any other
         total[inside] += upscaled(decode(encode(box, image), points, labels, fed))[place]
         count[inside] += 1
     return total / count

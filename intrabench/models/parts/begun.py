@@ -66,13 +66,14 @@ class Begun(Model):
 
     @property
     def runtime(self) -> Runtime:
-        """That of the second; the first computes on the same device."""
+        """That of the second; the first computes on the same device, and each has half of the memory."""
         return self.second.runtime
 
     @runtime.setter
     def runtime(self, runtime: Runtime) -> None:
-        self.first.runtime = replace(runtime, weights=None, random=False, dtype="float32")
-        self.second.runtime = runtime
+        half = replace(runtime, memory_mb=runtime.memory_mb // 2)
+        self.first.runtime = replace(half, weights=None, random=False, dtype="float32")
+        self.second.runtime = half
 
     def notes(self, volume: Volume) -> tuple[str, ...]:
         """Those of the second, which looks at every scan that is corrected."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pickle
 import zipfile
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ SHOWN = 3
 """Maximum number of keys listed per kind of difference."""
 
 
-def fill(network: Any, model: Model) -> Any:
+def fill(network: Any, model: Model, own: Callable[[str], str | None] | None = None) -> Any:
     """Load the weights that the model's runtime names: the registered ones, those of a file, or random ones.
+
+    own: for a network that is only a part of what the file has, the key in it for each key in the file, or None.
 
     Raises:
         IntraBenchError: the file is absent, damaged, or not exactly of this network.
@@ -33,7 +36,9 @@ def fill(network: Any, model: Model) -> Any:
         return network
     entry = weights.get(model.weights)
     path = weights.locate(entry.id, model.runtime.weights)
-    state = unwrapped(read(path), entry)
+    state = (
+        unwrapped(read(path), entry) if own is None else _part(unwrapped(read(path), replace(entry, ignored=())), own)
+    )
     try:
         check(state, network.state_dict())
         network.load_state_dict(state)
@@ -109,6 +114,11 @@ def unwrapped(content: Any, entry: Weights) -> dict[str, Any]:
         )
     state = {key.removeprefix(entry.prefix): tensor for key, tensor in inner.items()}
     return {key: tensor for key, tensor in state.items() if not key.startswith(tuple(entry.ignored))}
+
+
+def _part(state: Mapping[str, Any], own: Callable[[str], str | None]) -> dict[str, Any]:
+    """What a network has of a state dict, by its own keys."""
+    return {key: tensor for name, tensor in state.items() if (key := own(name)) is not None}
 
 
 def check(state: Mapping[str, Any], expected: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +27,12 @@ Floats = NDArray[np.float32]
 class CropModel(NetworkModel):
     """Base of 3D networks that work on crops; a subclass defines `encode` and `segment_one`.
 
-    `feeds_back` says that an answer depends on what the one before left as its memory, besides the prompts.
+    `feeds_back` says that an answer depends on what the one before left as its memory, besides the prompts. `passing`
+    says that crops lie where the clicks are, so few come again; those that exceed the memory are not kept in a file.
     """
 
     feeds_back = True
+    passing: ClassVar[bool] = False
 
     @abstractmethod
     def encode(self, crop: Floats) -> Floats:
@@ -55,7 +57,7 @@ class OpenCrops(Predictor):
 
     def __init__(self, model: CropModel, volume: Volume, store: EmbeddingStore) -> None:
         self.model, self.volume, self.store = model, volume, store
-        self.prepared = model.prepared(volume)
+        self.prepared, self._notes = model.prepared(volume), model.notes(volume)
         self._encode_seconds = 0.0
 
     def embedding(self, key: Key, crop: Callable[[], Floats]) -> Floats:
@@ -65,7 +67,7 @@ class OpenCrops(Predictor):
             what = f"slice {key + 1} of {depth}" if isinstance(key, int) else f"crop {self.store.encoded + 1}"
             with encoding(f"encoding {what}"):
                 embedding = self.model.encode(crop())
-            self.store.put(key, embedding, time.perf_counter() - started)
+            self.store.put(key, embedding, time.perf_counter() - started, self.model.passing)
             self._encode_seconds += time.perf_counter() - started
         return self.store.get(key)
 
@@ -83,7 +85,8 @@ class OpenCrops(Predictor):
         except Exception as error:  # a row with a status instead of a lost run
             return failure_of(error, started)
         seconds = time.perf_counter() - started - self._encode_seconds
-        return replace(answer, seconds=seconds, encode_seconds=self._encode_seconds)
+        notes = (*self._notes, *answer.notes)
+        return replace(answer, seconds=seconds, encode_seconds=self._encode_seconds, notes=notes)
 
     def _one(self, request: Request) -> Answer:
         return checked(self.model.segment_one(self, request), f"{self.model.name}.segment_one")

@@ -15,6 +15,7 @@ import shutil
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,8 @@ from intrabench.atomic import atomically
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Model, Runtime
 from intrabench.models.parts import random_weights
-from intrabench.models.weights.registry import RANDOM, identity, sha256_of_path
+from intrabench.models.weights.hashes import sha256_of_path
+from intrabench.models.weights.registry import RANDOM, identity
 from intrabench.versions import version_of
 from intrabench.volume import Volume
 from intrabench.workspace import data_root
@@ -109,11 +111,14 @@ def content_key(array: NDArray[np.generic], *made_by: str) -> str:
 
 def _surroundings(model: Model) -> Iterator[str]:
     """Versions of packages, processor and GPU, by which embeddings differ in their last bits."""
-    import torch
-
     for package in ("torch", "torchvision", "numpy", *model.requires):
         with suppress(importlib.metadata.PackageNotFoundError):
             yield f"{package} {importlib.metadata.version(package)}"
+    if find_spec("torch") is None:
+        yield platform.machine()
+        return
+    import torch
+
     if model.runtime.device == "cuda" and torch.cuda.is_available():
         yield torch.cuda.get_device_name()
     yield f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}"

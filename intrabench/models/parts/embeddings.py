@@ -46,6 +46,7 @@ class EmbeddingStore:
         self._cache = cache
         self._spilled: IO[bytes] | None = None
         self._places: dict[Key, int] = {}  # in the file without a name, in bytes
+        self._passing: set[Key] = set()
 
     def __enter__(self) -> EmbeddingStore:
         return self
@@ -61,13 +62,15 @@ class EmbeddingStore:
             self._remember(key, kept)
         return kept is not None
 
-    def put(self, key: Key, embedding: Floats, seconds: float = math.inf) -> None:
-        """Keep an embedding, which took so many seconds.
+    def put(self, key: Key, embedding: Floats, seconds: float = math.inf, passing: bool = False) -> None:
+        """Keep an embedding, which took so many seconds; a `passing` one only as long as the memory has room for it.
 
         Raises:
             IntraBenchError: it fits neither into memory nor on the disk.
         """
         self.encoded += 1
+        if passing:
+            self._passing.add(key)
         if self._cache is not None:
             self._cache.write(key, embedding, seconds)
         self._remember(key, embedding)
@@ -101,10 +104,10 @@ class EmbeddingStore:
     def _remember(self, key: Key, embedding: Floats) -> None:
         self._recent[key] = frozen(embedding)  # sessions share it
         self._held += embedding.nbytes
-        while self._held > self._room:
+        while self._held > self._room and not (key in self._passing and len(self._recent) == 1):  # it is needed now
             oldest, evicted = self._recent.popitem(last=False)
             self._held -= evicted.nbytes
-            if oldest not in self._places:
+            if oldest not in self._places and oldest not in self._passing:
                 self._spill(oldest, evicted)
 
     def _spill(self, key: Key, embedding: Floats) -> None:

@@ -17,18 +17,22 @@ from intrabench.volume import Volume
 Array = NDArray[Any]
 Intensity = Literal["slice", "slice_positive", "volume", "volume_positive", "ct_soft", "modality", "none"]
 """slice: the 0.5 and 99.5 percentiles of the slice's own voxels. volume: those of all voxels of the volume. _positive:
-of those above zero. ct_soft: the soft-tissue CT window, level 40 and width 400 HU. modality: for CT that window, where
-the scan has values beyond it, else the scan's own minimum or maximum; volume_positive for all other scans; photographs
-and 8-bit images that are not stated to be a scan stay as they are (MedSAM). none: the minimum and the maximum of the
-slice."""
+of those above zero. ct_soft: the soft-tissue CT window, level 40 and width 400 HU. modality: for CT that window (or
+another that the caller gives), where the scan has values beyond it, else the scan's own minimum or maximum;
+volume_positive for all other scans; photographs and 8-bit images that are not stated to be a scan stay as they are
+(MedSAM). none: the minimum and the maximum of the slice."""
 
 PERCENTILES = (0.5, 99.5)
-WINDOWS = {"ct_soft": (40.0, 400.0)}
-"""Level and width in Hounsfield units. Source: MedSAM's preprocessing of CT, https://github.com/bowang-lab/MedSAM."""
+SOFT_TISSUE = (40.0, 400.0)
+"""Level and width of a CT window in Hounsfield units. Source: MedSAM's preprocessing of CT, https://github.com/bowang-lab/MedSAM."""
 
 
-def slice_images(volume: Volume, policy: Intensity) -> Callable[[int], Array]:
+def slice_images(
+    volume: Volume, policy: Intensity, window: tuple[float, float] = SOFT_TISSUE
+) -> Callable[[int], Array]:
     """The function from z to the image of that slice, ``(y, x)`` or ``(y, x, channel)``, within [0, 255].
+
+    window: level and width in Hounsfield units, for policies that window CT.
 
     Colour images of uint8 pass through as they are; everything else becomes float32, channels together. A constant
     slice becomes zeros, and where no voxel is above zero all of them count. What a policy takes from the whole volume
@@ -46,7 +50,7 @@ def slice_images(volume: Volume, policy: Intensity) -> Callable[[int], Array]:
         return lambda z: stretch(array[z], float(array[z].min()), float(array[z].max()))
     if policy.startswith("slice"):
         return lambda z: stretch(array[z], *percentiles(array[z], policy == "slice_positive"))
-    low, high = _bounds(volume, policy)
+    low, high = _bounds(volume, policy, window)
     return lambda z: stretch(array[z], low, high)
 
 
@@ -62,12 +66,12 @@ def _is_ready(volume: Volume) -> bool:
     return volume.is_photo or states_ct(volume.modality) is not False
 
 
-def _bounds(volume: Volume, policy: Intensity) -> tuple[float, float]:
+def _bounds(volume: Volume, policy: Intensity, window: tuple[float, float]) -> tuple[float, float]:
     """The low and the high value of a policy that has the same ones for all slices."""
     array, windowed = volume.array, policy == "ct_soft" or (policy == "modality" and volume.is_ct)
     if not windowed:
         return percentiles(array, policy in ("volume_positive", "modality"))
-    level, width = WINDOWS["ct_soft"]
+    level, width = window
     low, high = level - width / 2, level + width / 2
     if policy == "modality":
         return max(low, float(array.min())), min(high, float(array.max()))

@@ -19,6 +19,9 @@ Labels = NDArray[np.int8]
 Bools = NDArray[np.bool_]
 Spacing = tuple[float, float, float]
 
+FACES = tuple(((*(slice(None),) * axis, slice(0, -1)), (*(slice(None),) * axis, slice(1, None))) for axis in range(3))
+"""By axis: all cells but the last of each row, and those after them; so cells that share a face."""
+
 _SLACK = 0.1
 """Derived boxes grow by this share of their size on each side, because interpolation cuts off convex shapes."""
 
@@ -136,14 +139,26 @@ class Frame:
             room[where], level[where] = True, 1 - rho2
         return room, level
 
-    def interior(self) -> Bools:
-        """All cells except those at the border of the neighbourhood; the volume's border does not count."""
+    def room(self, hints: Hints, seed_mm: float, touch_mm: float) -> Bools:
+        """Where the target may be: in the boxes and near points that contradict them; else all but the border."""
+        if len(hints.blocks) == 0:
+            return self.interior()
+        room, _ = self.boxes(hints.blocks)
+        outside = (self.seeds(hints.points, seed_mm) == 1) & ~room
+        return room | (self.distance_mm(outside) <= touch_mm) if outside.any() else room
+
+    def interior(self, of_volume: bool = False) -> Bools:
+        """All cells except those at the border of the neighbourhood; the volume's border does not count.
+
+        of_volume: it does, along axes with more than two cells.
+        """
         room = np.ones(self.cells, dtype=bool)
         for axis in range(3):
             rows = np.moveaxis(room, axis, 0)
-            if self.box[axis] > 0:
+            ends = of_volume and len(rows) > 2
+            if self.box[axis] > 0 or ends:
                 rows[0] = False
-            if self.box[axis + 3] < self.shape[axis]:
+            if self.box[axis + 3] < self.shape[axis] or ends:
                 rows[-1] = False
         return room
 

@@ -20,6 +20,8 @@ class NetworkModel(Model):
     torch's automatic casting, with weights kept in float32.
     """
 
+    extra: str | None = "torch"
+    requires: tuple[str, ...] = ("torch",)
     devices = ("cpu", "cuda")
     dtypes = ("float32", "bfloat16", "float16")
     encoder: ClassVar[str] = "image_encoder"
@@ -27,6 +29,12 @@ class NetworkModel(Model):
     @abstractmethod
     def build(self) -> Any:
         """The network without its weights, a ``torch.nn.Module``; imports what the extra installs."""
+
+    def filled(self, network: Any) -> Any:
+        """A network that was built, with its weights."""
+        from intrabench.models.parts.checkpoints import fill
+
+        return fill(network, self)
 
     @cached_property
     def network(self) -> Any:
@@ -36,14 +44,13 @@ class NetworkModel(Model):
             IntraBenchError: the extra is not installed, or the weights are absent, damaged or do not fit.
         """
         from intrabench.models.parts.allocator import keep_freed_memory
-        from intrabench.models.parts.checkpoints import fill
 
         if self.runtime.dtype not in self.dtypes:
             raise IntraBenchError(f"model {self.name} computes in {', '.join(self.dtypes)}, not {self.runtime.dtype}")
         if self.runtime.device == "cpu":
             keep_freed_memory()
         with loading(f"loading {self.name}"):
-            network = fill(self._built(), self)
+            network = self.filled(self._built())
             network = network.eval().requires_grad_(False).to(self.runtime.device)
             if self.runtime.compile:
                 getattr(network, self.encoder).compile()

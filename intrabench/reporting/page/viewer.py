@@ -129,6 +129,7 @@ def _round(row: Mapping[str, Any], masks: Sequence[Mask], given: Sequence[Turn],
         **{name: row[name] for name in ("status", "error", "dice", "interactions", "seconds_human")},
         "answer": mask_text(window.mask(masks[number])) if number < len(masks) else None,
         "given": [marks(turn.prompts) for turn in given],
+        "typed": [turn.prompts.text for turn in given if turn.prompts.text is not None],
     }
 
 

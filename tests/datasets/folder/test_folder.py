@@ -125,6 +125,39 @@ def test_the_check_counts_patients_and_lines_that_never_count(tmp_path: Path, sa
         assert f"warning: {never} the same ones\n" in told
 
 
+def test_names_of_labels_and_targets_are_typed(tmp_path: Path, say: Callable[..., Said]) -> None:
+    names = '[names]\none = "lever"\n"two.2" = ["Niere", "kidney"]\n'
+    text = f'instances = "components"\n[labels]\n1 = "one"\n2 = "two"\n{names}'
+    root = rule(pair(tmp_path / "lab"), text)
+    dataset = registry.make("datasets", str(root))
+    assert dataset.card.names == {"one": ("lever",), "two.2": ("Niere", "kidney")}
+    store.prepare(dataset, "c1")
+    stored = {target.id: target.names for target in store.open_case(dataset, "c1").targets()}
+    assert stored == {"one.1": ("lever",), "two.1": (), "two.2": ("Niere", "kidney")}
+    assert "under [names]" not in say("data", "check", str(root)).out
+    rule(root, text + 'three = "drei"\n')
+    assert (
+        '"three" under [names] in dataset.toml is no label and no target of any case'
+        in say("data", "check", str(root)).out
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("7", 'write "NAME" or ["NAME", "SYNONYM"]'),
+        ("[]", 'write "NAME" or ["NAME", "SYNONYM"]'),
+        ('["a", ""]', "text has no words"),
+        ('"a\\nb"', "which cannot be printed"),
+    ],
+)
+def test_names_that_nobody_can_type_are_one_sentence(tmp_path: Path, given: str, told: str) -> None:
+    root = rule(pair(tmp_path / "lab"), f"[names]\nliver = {given}\n")
+    with pytest.raises(IntraBenchError, match=r"names\.liver does not fit") as caught:
+        registry.make("datasets", str(root))
+    assert told in str(caught.value)
+
+
 def test_patients_reach_rows_that_were_there_before(tmp_path: Path) -> None:
     root = pair(pair(tmp_path / "lab", "P01_a"), "P01_b", 1)
     before = intrabench.run("box_fill", "box_slice", root, out="r")

@@ -106,7 +106,7 @@ def test_one_embedding_serves_several_sets_of_prompts(
 
 def test_prompts_have_to_be_there(network: Any) -> None:
     embedding = torch.zeros(1, 768, 8, 16, 16)
-    with pytest.raises(ValueError, match="point or a box"):
+    with pytest.raises(ValueError, match="a point, a box or a text"):
         network.decode(embedding)
     with pytest.raises(ValueError, match="labels"):
         network.decode(embedding, points=torch.zeros(1, 1, 3))

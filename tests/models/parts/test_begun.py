@@ -92,3 +92,9 @@ def test_what_it_says_of_itself() -> None:
     assert model.version == f"{BoxFill().version}+{RandomWalker().version}"
     model.runtime = Runtime(batch="3")
     assert (model.first.runtime.batch, model.second.runtime.batch) == ("3", "3")
+
+
+def test_both_share_the_memory() -> None:
+    model = begun([BoxFill(), RandomWalker()], "box_fill+random_walker")
+    model.runtime = Runtime(memory_mb=101)
+    assert [model.first.runtime.memory_mb, model.second.runtime.memory_mb] == [50, 50]

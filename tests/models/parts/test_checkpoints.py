@@ -67,6 +67,20 @@ def test_a_state_dict_is_taken_out_of_its_container_its_prefix_and_its_company(o
     )
 
 
+def test_a_network_that_is_a_part_of_a_file_takes_its_own_keys(own: Own) -> None:
+    own(container="model", prefix="module.", ignored=("text.",))
+    inner = {f"module.text.old.{key}": tensor for key, tensor in STATE.items()} | {"module.other": torch.zeros(9)}
+    asking: Any = type("Asking", (), {"name": "linear", "weights": "own"})
+    asking.runtime = Runtime(weights=saved({"model": inner}))
+
+    def key(name: str) -> str | None:
+        return name.removeprefix("text.old.") if name.startswith("text.") else None
+
+    assert is_state(fill(torch.nn.Linear(2, 1), asking, key))
+    with pytest.raises(IntraBenchError, match=r"is not a checkpoint of linear \(2 missing: bias, weight\)"):
+        fill(torch.nn.Linear(2, 1), asking, lambda name: None)
+
+
 @pytest.mark.parametrize("new", [True, False], ids=["zip", "legacy"])
 def test_both_formats_of_torch_are_read(own: Own, new: bool) -> None:
     own(container="model")

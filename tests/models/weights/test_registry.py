@@ -38,7 +38,8 @@ def test_every_entry_is_complete_and_consistent(entry: Weights) -> None:
     assert entry.megabytes > 0
     assert entry.sources or entry.pages
     assert all(any(re.fullmatch(kind, source) for kind in SOURCES) for source in entry.sources)
-    assert all(source.endswith("/" + entry.file) for source in entry.sources if source.startswith(("hf:", "package:")))
+    stored = [source.rpartition("/")[2] for source in entry.sources if source.startswith(("hf:", "package:"))]
+    assert all(entry.file.endswith(name) for name in stored)  # more than model.pt may be written before it
     assert entry.pages
     assert all(page.startswith("https://") for page in entry.pages)
     assert not (entry.sha256 and entry.members)
@@ -63,13 +64,14 @@ def test_packages_that_carry_weights_are_pinned_by_their_extra() -> None:
 
 def test_models_and_entries_name_each_other() -> None:
     named = {made.weights for entry in registry.entries("models").values() for made in every_kind_of(entry.load())}
-    assert (named - {None}) | {"rclicks"} == set(weights.entries())
+    assert (named - {None}) | {"rclicks", "clip_merges"} == set(weights.entries())
 
 
 def every_kind_of(model: type[Any]) -> list[Any]:
-    """A model of every size and release."""
+    """A model of every size, release and checkpoint."""
     hints = get_type_hints(model)
-    chosen = [f.name for f in fields(model) if f.name in ("size", "release") and get_origin(hints[f.name]) is Literal]
+    kinds = ("size", "release", "checkpoint")
+    chosen = [f.name for f in fields(model) if f.name in kinds and get_origin(hints[f.name]) is Literal]
     values = itertools.product(*(get_args(hints[name]) for name in chosen))
     return [model(**dict(zip(chosen, value, strict=True))) for value in values]
 

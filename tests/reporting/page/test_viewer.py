@@ -20,14 +20,16 @@ import intrabench
 from intrabench.datasets.cases import store as cases
 from intrabench.errors import PartialResults
 from intrabench.mask import Mask, box_slices
-from intrabench.prompts import Lasso, Prompts, Scribble, boxes
+from intrabench.prompts import Lasso, Prompts, Scribble, Turn, TypeText, boxes
 from intrabench.reporting.page.chosen import chosen
+from intrabench.reporting.page.viewer import _round
 from intrabench.reporting.page.views import Window, marks, mask_text, view
 from intrabench.results.masks import read_masks
 from intrabench.results.parts import read_rows
 from intrabench.statistics.scores import scores
 from intrabench.target import Target
 from intrabench.volume import Volume
+from tests.conftest import make_target
 from tests.reporting.page.conftest import PHANTOM
 from tests.reporting.page.page_of import report
 from tests.results.made import rows
@@ -126,6 +128,18 @@ def made(array: np.ndarray, spacing_mm: tuple[float, float, float], modality: st
     mask = np.zeros(volume.shape, bool)
     mask[tuple(slice(size // 3, size - size // 3) for size in volume.shape)] = True
     return volume, Target("case", "thing", 1, Mask.of(mask), volume.shape, volume.spacing_mm)
+
+
+def test_texts_are_told_beside_the_prompts_that_have_a_place() -> None:
+    given = [Turn(Prompts(text="left kidney"), (TypeText(2),)), Turn(Prompts(points=[[1, 2, 3, 1]], text="kidney"))]
+    row = {"round": 0, "status": "ok", "error": "", "dice": 0.5, "interactions": 2.0, "seconds_human": 3.0}
+    target = make_target(np.ones((2, 4, 4), dtype=bool))
+    volume = Volume.from_canonical(np.zeros((2, 4, 4), dtype=np.int16))
+    window = Window.around(target, [], [turn.prompts for turn in given], volume)
+    told = _round(row, [], given, window)
+    assert told["typed"] == ["left kidney", "kidney"]
+    assert [len(one["points"]) for one in told["given"]] == [0, 1]
+    assert marks(given[0].prompts) == {"points": [], "boxes": [], "strokes": []}
 
 
 def test_large_windows_get_larger_voxels_nearer_to_cubes() -> None:

@@ -1,0 +1,74 @@
+"""SAM and its successors from any repository of the Hugging Face hub, or from a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.models.parts import resize
+from intrabench.models.parts.hub_model import HubModel
+from intrabench.models.parts.recipe import Recipe
+from intrabench.models.parts.sam_family import SamFamily, bilinear
+from intrabench.models.parts.slice_model import Floats
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(eq=False)
+class HF(HubModel, SamFamily):  # type: ignore[override]
+    """SAM, SAM-HQ, SAM 2 and 2.1, EdgeTAM or the tracker of SAM 3 on slices, from a repository of the Hugging Face hub.
+
+    Which network it is, its ``config.json`` says (`model_type`); the repository's own processor prepares slices, so a
+    fine-tuned checkpoint with another size or other means works as it is. Code: transformers, Apache-2.0.
+
+    repo: ``ORG/NAME``, or a folder as `save_pretrained` writes it. revision: a branch, a tag or a commit; a branch
+    stays at the commit that it was when it was fetched. Rows have that commit, or a hash of the folder's configuration,
+    in `model_version`, and the sha256 of the weights. Only safetensors are read, and no code of the repository is run.
+    """
+
+    name = "hf"
+    room_mb = 4000
+    lacks = ("resize",)
+    recipes = {"official": Recipe("volume", "longest", "first_click", "logits")}
+
+    @property
+    def recipe(self) -> Recipe:
+        """The steps, with the resizing of the family once that is known."""
+        return replace(super().recipe, resize=self.family.resize) if self.repo else super().recipe
+
+    def prepare(self, image: NDArray[Any]) -> Floats:
+        """A slice of 8-bit values ``(y, x)`` or ``(y, x, 3)`` as the network takes it, ``(3, side, side)``."""
+        return self.pixels(image)
+
+    def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats]:
+        """Slices to embeddings, all maps of one in one vector."""
+        import torch
+
+        from intrabench.models.networks import hf
+
+        batch = torch.from_numpy(np.stack([self.prepare(image) for image in images]))
+        with self.computing():
+            embeddings: Floats = hf.encode(self.network, batch.to(self.runtime.device)).cpu().numpy()
+        return list(embeddings)
+
+    def full(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
+        """Logits of the slice: of families that do not pad, straight from those of low resolution."""
+        return super().full(low, frame) if self.family.pads else bilinear(low, frame.shape)
+
+    def decoded(
+        self,
+        embeddings: torch.Tensor,
+        points: tuple[torch.Tensor, torch.Tensor] | None,
+        boxes: torch.Tensor | None,
+        masks: torch.Tensor | None,
+        multimask: bool,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Low-resolution logits and estimated IoU; see `intrabench.models.networks.hf.decode`."""
+        from intrabench.models.networks import hf
+
+        return hf.decode(self.network, embeddings, points, boxes, masks, multimask)

@@ -1,0 +1,224 @@
+"""A click network of a repository with the package `isegm`: from its checkpoint to predictors, and their states.
+
+The interface is that of RITM (https://github.com/SamsungLabs/ritm_interactive_segmentation): `load_is_model` makes a
+network from what a checkpoint holds, `get_predictor` a predictor for one image, and `get_prediction` the probabilities
+for a list of clicks. The predictor remembers its last prediction and where it zoomed in. SegNext has fewer names for
+the same (`BasePredictor`, `set_image`, `predict`).
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.errors import IntraBenchError, foreign, in_words
+from intrabench.models.outside.isegm_package import NAME, Package
+
+PARTS = ("config", "state_dict")
+"""What a checkpoint holds."""
+SHARED = ("original_image", "image_feats")
+"""What a predictor knows of its image; the rest is its state."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `get_predictor` is given. None: what the repository does by itself.
+
+    size: of the crops that it zooms in to: of the longer side, or ``(y, x)``. always: also for the first click. For the
+    others see `intrabench.models.isegm.Isegm`.
+    """
+
+    mode: str = "NoBRS"
+    zoom: bool = True
+    size: int | tuple[int, int] | None = None
+    always: bool = False
+    flip: bool | None = None
+    infer_size: int | None = None
+    clicks_limit: int | None = None
+    cf_n: int | None = None
+    acf: bool = False
+
+
+class Network:
+    """A network with its weights on a device, and how its repository asks it."""
+
+    def __init__(self, package: Package, checkpoint: Path, options: Options, device: str) -> None:
+        """Unpickle a checkpoint and import the code that it names: both run whatever is in them.
+
+        Raises:
+            IntraBenchError: a module is missing here, or checkpoint, repository and options do not fit together.
+        """
+        self._package, self._options = package, options
+        self._root = package.root
+        with self._importing(checkpoint):
+            import torch
+
+            self._device = torch.device(device)
+            with package.at_work():
+                self._utils = importlib.import_module(f"{NAME}.inference.utils")
+                self._clicker = importlib.import_module(f"{NAME}.inference.clicker")
+                self._predictors = self._module("inference.predictors") or self._module("inference.predictor")
+                self._net, self._stages = self._loaded(_content(checkpoint), checkpoint)
+                self._make = self._maker()
+                self._made()
+
+    def see(self, image: NDArray[np.uint8]) -> Any:
+        """A predictor that has seen an image ``(y, x, 3)``, and no click."""
+        with self._package.at_work():
+            predictor = self._made()
+            see = predictor.set_input_image if hasattr(predictor, "set_input_image") else predictor.set_image
+            see(image)
+        return predictor
+
+    def answer(self, state: Any, clicks: NDArray[Any]) -> tuple[NDArray[np.float32], Any]:
+        """The probabilities ``(y, x)`` for all clicks so far, and the state of the predictor then.
+
+        state: a predictor, which stays as it is. clicks: rows ``y, x, label``, oldest first.
+        """
+        predictor = self._copied(state)
+        with self._package.at_work():
+            clicker = self._clicker.Clicker()
+            for y, x, label in clicks.tolist():
+                clicker.add_click(self._clicker.Click(is_positive=label == 1, coords=(y, x)))
+            ask = predictor.get_prediction if hasattr(predictor, "get_prediction") else predictor.predict
+            found = np.asarray(ask(clicker), dtype=np.float32)
+        if np.isnan(found).any():
+            raise FloatingPointError(f"{self._root.name} answered with NaN")
+        return found, predictor
+
+    def _copied(self, predictor: Any) -> Any:
+        """A copy with the same networks and the same image."""
+        shared = [self._net, *self._stages, *(getattr(predictor, name, None) for name in SHARED)]
+        return copy.deepcopy(predictor, {id(one): one for one in shared if one is not None})
+
+    def _loaded(self, content: Any, checkpoint: Path) -> tuple[Any, list[Any]]:
+        """The network, and those of all stages if there are several."""
+        if not all(isinstance(one, dict) and set(PARTS) <= set(one) for one in _stages(content)):
+            raise IntraBenchError(
+                f"isegm: {checkpoint} holds no {' and '.join(PARTS)}, which these repositories save; give a file that "
+                "they published for interactive segmentation, not one of a backbone"
+            )
+        extra = {"eval_ritm": False} if self._takes("eval_ritm") else {}
+        made = self._utils.load_is_model(content, self._device, **extra)
+        net, stages = (made[0], list(made[1])) if isinstance(made, tuple) else (made, [])
+        for one, stored in zip(stages or [net], _stages(content), strict=True):
+            if missing := sorted({name for name, _ in one.named_parameters()} - set(stored["state_dict"])):
+                raise ValueError(f"{len(missing)} weights are missing, such as {missing[0]}")  # some do not check
+            self._fit_positions(one)
+        return net, stages
+
+    def _fit_positions(self, net: Any) -> None:
+        """Vision transformers get position embeddings for the size of the crops, as the repositories' scripts do."""
+        module, backbone = self._module("model.modeling.pos_embed"), getattr(net, "backbone", None)
+        if hasattr(module, "interpolate_pos_embed_inference") and hasattr(backbone, "pos_embed"):
+            size = self._zoom.get("target_size") if self._zoom else None
+            if not isinstance(size, tuple):
+                raise IntraBenchError("isegm: this network takes crops of one size; give zoom=448x448 or another YxX")
+            module.interpolate_pos_embed_inference(backbone, size, self._device)
+
+    @property
+    def _zoom(self) -> dict[str, Any] | None:
+        """The parameters of zooming in; by default those of the repository's own script."""
+        if not self._options.zoom:
+            return None
+        size = self._options.size or ((448, 448) if self._takes("eval_ritm") else 400)
+        always = {"skip_clicks": -1} if self._options.always or isinstance(size, tuple) else {}
+        return {"target_size": size} | always
+
+    def _takes(self, parameter: str) -> bool:
+        """Whether networks are loaded with a parameter that only SimpleClick and its kin have."""
+        return parameter in inspect.signature(self._utils.load_is_model).parameters
+
+    def _made(self) -> Any:
+        predictor = self._make()
+        if self._options.cf_n is not None and not hasattr(predictor, "cascade_step"):
+            raise self._unknown("cf_n")
+        return predictor
+
+    def _maker(self) -> Callable[[], Any]:
+        """What makes a predictor; options that the repository does not know are refused."""
+        options, model = self._options, (self._net, self._stages) if self._stages else self._net
+        make: Any = getattr(self._predictors, "get_predictor", None)
+        if make is None:
+            if options != Options():
+                raise self._unknown("mode, zoom, flip, infer_size, clicks_limit and cf_n")
+            return lambda: self._predictors.BasePredictor(model)
+        given: dict[str, Any] = {"with_flip": options.flip, "infer_size": options.infer_size}
+        given = {name: value for name, value in given.items() if value is not None}
+        if unknown := [name for name in given if name not in inspect.signature(make).parameters]:
+            raise self._unknown(unknown[0])
+        params: dict[str, Any] = {} if options.clicks_limit is None else {"net_clicks_limit": options.clicks_limit}
+        if options.cf_n is not None:
+            params |= {"cascade_step": options.cf_n + 1, "cascade_adaptive": options.acf, "cascade_clicks": 1}
+        return lambda: make(
+            model, options.mode, self._device, zoom_in_params=self._zoom, predictor_params=params, **given
+        )
+
+    def _unknown(self, option: str) -> IntraBenchError:
+        return IntraBenchError(f"isegm: {self._root} does not know {option}; omit it, or give another repo")
+
+    def _module(self, name: str) -> Any:
+        """A module of the package, or None."""
+        full = f"{NAME}.{name}"
+        try:
+            return importlib.import_module(full)
+        except ModuleNotFoundError as error:
+            if error.name and full.startswith(error.name):
+                return None
+            raise
+
+    @contextmanager
+    def _importing(self, checkpoint: Path) -> Iterator[None]:
+        """What goes wrong while code of the repository is imported and run, in one sentence."""
+        try:
+            with foreign():
+                yield
+        except IntraBenchError:
+            raise
+        except ImportError as error:
+            if (error.name or "").partition(".")[0] == NAME:
+                raise self._unfit(checkpoint, error) from error
+            raise IntraBenchError(
+                f"isegm: {self._root} needs {error.name or error}, which is not installed for {sys.executable}; "
+                "install it there, or give --python an interpreter that has what the repository requires"
+            ) from error
+        except NotImplementedError as error:
+            raise self._unknown(f"mode={self._options.mode}") from error
+        except Exception as error:  # code of others may raise anything
+            raise self._unfit(checkpoint, error) from error
+
+    def _unfit(self, checkpoint: Path, error: Exception) -> IntraBenchError:
+        return IntraBenchError(
+            f"isegm: {checkpoint} does not fit {self._root} ({in_words(error)[:300]}); give the repository and the "
+            "options that its authors used for this file, in an environment with what they require"
+        )
+
+
+def _content(checkpoint: Path) -> Any:
+    """What a checkpoint holds.
+
+    Raises:
+        IntraBenchError: it cannot be read.
+    """
+    import torch
+
+    try:
+        return torch.load(checkpoint, map_location="cpu", weights_only=False)
+    except Exception as error:  # damaged pickles raise anything
+        raise IntraBenchError(
+            f"isegm: {checkpoint} cannot be read as a checkpoint ({in_words(error)[:200]}); download it again"
+        ) from error
+
+
+def _stages(content: Any) -> list[Any]:
+    return content if isinstance(content, list) else [content]

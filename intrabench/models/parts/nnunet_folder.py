@@ -1,0 +1,58 @@
+"""Model folders of nnU-Net and its relatives, read without running anything that they contain."""
+
+from __future__ import annotations
+
+import json
+import os
+import pydoc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+_FORCE = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
+_PARTS = ("dynamic_network_architectures.", "torch.nn.")
+
+
+def check_plans(folder: Path, network: bool = True) -> None:
+    """Refuse plans that name anything but networks and layers, because nnU-Net calls what they name.
+
+    network: whether it also calls the network that they name; else only layers.
+
+    Raises:
+        ValueError: they do.
+        OSError, KeyError: they are not there, or no plans.
+    """
+    import torch
+
+    plans = json.loads((folder / "plans.json").read_text(encoding="utf-8"))
+    for configuration in plans["configurations"].values():
+        about = configuration.get("architecture")
+        if about is None:  # old or inherited
+            continue
+        named = [about["arch_kwargs"][key] for key in about["_kw_requires_import"]]
+        for name in filter(None, [*([about["network_class_name"]] if network else []), *named]):
+            found: Any = pydoc.locate(name) if name.startswith(_PARTS) else dict  # locating imports it
+            if found is not None and not (isinstance(found, type) and issubclass(found, torch.nn.Module)):
+                raise ValueError(f"plans.json names {name}, which is neither a network nor a layer")
+
+
+@contextmanager
+def weights_only() -> Iterator[None]:
+    """Read checkpoints as data only, not unpickled as by the packages; nnU-Net's logs in them contain NumPy numbers."""
+    import torch
+
+    scalar: Any = np.float64(0).__reduce__()[0]
+    scalars = [(scalar, f"numpy.{core}.multiarray.scalar") for core in ("core", "_core")]
+    dtypes = [type(np.dtype(kind)) for kind in ("f2", "f4", "f8", "i4", "i8", "?")]
+    before = os.environ.get(_FORCE)
+    os.environ[_FORCE] = "1"
+    try:
+        with torch.serialization.safe_globals([*scalars, np.dtype, *dtypes]):
+            yield
+    finally:
+        os.environ.pop(_FORCE)
+        if before is not None:
+            os.environ[_FORCE] = before

@@ -1,0 +1,188 @@
+"""VISTA3D: a 3D network for CT that knows 124 structures by name, and takes clicks on these and on others."""
+
+from __future__ import annotations
+
+import time
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.doing import encoding
+from intrabench.mask import Mask
+from intrabench.modality import states_ct
+from intrabench.models.base import Answer, Predictor, Request
+from intrabench.models.parts.crop_model import CropModel, Floats, OpenCrops
+from intrabench.models.parts.embeddings import opened
+from intrabench.models.parts.vista3d_classes import class_of, name_of, supported
+from intrabench.models.parts.vista3d_scan import Scan
+from intrabench.prompts import Derived
+from intrabench.specs import switch
+from intrabench.volume import Volume
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from intrabench.models.networks.vista3d import Clicks
+
+TOGETHER = 16
+"""Classes from 1 to 16, 17 to 32 and so on are looked for in one pass: the network encodes a window for all it looks
+for. Always the same ones, so that no answer depends on what else is asked."""
+
+
+@dataclass(eq=False)
+class VISTA3D(CropModel):
+    """VISTA3D (He et al., CVPR 2025) through MONAI: clicks, and the name of the target if the network knows it.
+
+    classes=auto: a target whose label is one of its 124 classes (`intrabench/models/parts/vista3d_classes.toml`) is
+    first looked for by its class in the whole scan. Nobody clicks for that, so with the prompter `nothing` it is the
+    answer of round 0; clicks correct it. Other targets are unknown to the network (zero-shot) and found by clicks
+    alone. classes=none: all targets are; then it gets what the other models get.
+
+    As in the authors' bundle: 1.5 mm, HU -964 to 1054, cropped to what is above 0 HU; windows of 128 voxels, for a
+    class with an overlap of 0.3, for clicks one around each. Clicks of a round change the logits of the round before
+    (MONAI's `prev_mask`), and only the windows around new clicks are computed. It was trained on CT alone.
+    """
+
+    name = "vista3d"
+    passing = True
+    grey_only = True
+    extra = "monai"
+    requires = ("monai", "skimage")
+    accepts = frozenset({"point"})
+    unprompted = True
+    covers = "the scan without the air around it"
+
+    classes: Literal["auto", "none"] = "auto"
+    derived: Derived = switch("none")
+
+    @property
+    def weights(self) -> str:
+        """The file of the bundle."""
+        return self.name
+
+    def notes(self, volume: Volume) -> tuple[str, ...]:
+        """Any scan is taken as Hounsfield units."""
+        return () if states_ct(volume.modality) else ("taken as CT",)
+
+    def build(self) -> Any:
+        """The network for 132 classes."""
+        from intrabench.models.networks.vista3d import build_vista3d
+
+        return build_vista3d()
+
+    def prepared(self, volume: Volume) -> Scan:
+        """The scan as the network sees it."""
+        return Scan.of(volume)
+
+    def open(self, volume: Volume) -> AbstractContextManager[Predictor]:
+        """Load the network if needed, and prepare one scan."""
+        self.load()
+        return opened(OpenVISTA3D, self, volume)
+
+    def encode(self, crop: Floats) -> Floats:
+        """A window ``(x, y, z)`` of 128 voxels to what clicks on it need, ``(48, 64, 64, 64)``."""
+        import torch
+
+        from intrabench.models.networks.vista3d import encode
+
+        with self.computing():
+            window = torch.from_numpy(np.ascontiguousarray(crop))[None, None].to(self.runtime.device)
+            embedding: Floats = encode(self.network, window).float()[0].cpu().numpy()
+        return embedding
+
+    def segment_one(self, image: OpenCrops, request: Request) -> Answer:
+        """Answer for the whole volume."""
+        assert isinstance(image, OpenVISTA3D)
+        return image.answer(request)
+
+
+class OpenVISTA3D(OpenCrops):
+    """An opened scan. The memory of a session is the part of the logits that clicks have changed, and its place."""
+
+    model: VISTA3D
+    prepared: Scan
+
+    def answer(self, request: Request) -> Answer:
+        """The mask after the newest turn; clicks outside of what the network sees change nothing."""
+        known = class_of(request.label) if self.model.classes == "auto" else None
+        found = None if known is None else self._found(known)
+        points, new = np.vstack([turn.prompts.points for turn in request.given]), request.turns[-1].prompts.points
+        kept, memory = self.prepared.inside(points), request.memory
+        if kept[len(points) - len(new) :].any():
+            first = int(kept[: len(points) - len(new)].sum())
+            memory = self._clicked(points[kept], first, known, found, memory)
+        notes = self.model.notes(self.volume) + (() if known is None else (f"class {name_of(known)}",))
+        return Answer(self._mask(found, memory), memory=memory, notes=notes, reach=self.prepared.box)
+
+    def _found(self, known: int) -> Floats:
+        """Logits ``(x, y, z)`` of a class in the whole scan."""
+        from intrabench.models.networks.vista3d import automatic
+
+        key = f"class_{known}"
+        if key not in self.store:
+            group = [index for index in sorted(supported()) if (index - 1) // TOGETHER == (known - 1) // TOGETHER]
+            started = time.perf_counter()
+            with encoding(f"looking for {name_of(known)}"), self.model.computing():
+                logits = self.model.finite(automatic(self.model.network, self.prepared.image, group).float())
+            seconds = time.perf_counter() - started
+            for index, one in zip(group, logits.numpy(), strict=True):
+                self.store.put(f"class_{index}", one, seconds / len(group))
+            self._encode_seconds += seconds
+        return self.store.get(key)
+
+    def _clicked(self, points: NDArray[Any], first: int, known: int | None, found: Floats | None, memory: Any) -> Any:
+        """The memory after clicks ``z, y, x, label``; those before number `first` have already changed it."""
+        import torch
+
+        from intrabench.models.networks.vista3d import ZERO_SHOT
+
+        clicks, previous = self._clicks, None
+        if found is not None or memory is not None:
+            shape = self.prepared.image.shape[1:]
+            previous = np.full(shape, clicks.unseen, dtype=np.float32) if found is None else found.copy()
+            if memory is not None:
+                previous[_part(memory)] = memory["logits"]
+        with self.model.computing():
+            logits, seen = clicks(
+                torch.from_numpy(self.prepared.positions(points)),
+                torch.from_numpy(points[:, 3]),
+                first,
+                ZERO_SHOT if known is None else known,
+                None if previous is None else torch.from_numpy(previous),
+            )
+        parts = seen if memory is None else [*seen, _part(memory)]
+        sides = zip(*parts, strict=True)
+        part = tuple(slice(min(one.start for one in along), max(one.stop for one in along)) for along in sides)
+        changed = self.model.finite(logits[part].float().nan_to_num(nan=clicks.unseen)).numpy().copy()
+        return {"start": np.array([along.start for along in part]), "logits": changed}
+
+    @cached_property
+    def _clicks(self) -> Clicks:
+        from intrabench.models.networks.vista3d import Clicks
+
+        return Clicks(self.model.network, self.prepared.image, self._embed)
+
+    def _embed(self, name: str, window: Tensor) -> Tensor:
+        import torch
+
+        embedding = self.embedding(f"window_{name}", lambda: window[0, 0].cpu().numpy())
+        return torch.from_numpy(np.array(embedding)[None]).to(self.model.runtime.device)
+
+    def _mask(self, found: Floats | None, memory: Any) -> Mask:
+        if memory is None:
+            return Mask.empty() if found is None else self.prepared.paste(found > 0, (0, 0, 0))
+        if found is None:
+            return self.prepared.paste(memory["logits"] > 0, memory["start"].tolist())
+        above = found > 0
+        above[_part(memory)] = memory["logits"] > 0
+        return self.prepared.paste(above, (0, 0, 0))
+
+
+def _part(memory: Any) -> tuple[slice, ...]:
+    """Where the logits of a memory are in those of the image."""
+    sides = zip(memory["start"].tolist(), memory["logits"].shape, strict=True)
+    return tuple(slice(start, start + side) for start, side in sides)
