@@ -33,6 +33,7 @@ class Name(Prompter):
     """
 
     name = "name"
+    corrects = False
     reads_names = True
     synonym: int = switch(0)
 
