@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from intrabench.cli.fitting import Column
     from intrabench.reporting.footnotes import Footnotes
 
-_PROSE, _ROOM = 120, 16
-"""Maximum width of sentences where there is no terminal; minimum width of the last of several columns on one."""
+_ROOM = 16
+"""Minimum width of the last of several columns on a terminal."""
 
 
 def echo(*lines: str, err: bool = False) -> None:
@@ -35,12 +35,15 @@ def screen_width() -> int | None:
 
 def echo_sentences(*sentences: str, hanging: str = "") -> None:
     """Print sentences in lines as wide as the terminal; those after the first of each begin with `hanging`."""
-    width = screen_width() or _PROSE
+    width = screen_width()
     for sentence in sentences:
-        lines = wrap(
-            one_line(sentence), width, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False
-        )
-        echo(*(lines or [""]))
+        echo(*(_folded(sentence, width, hanging) if width else [sentence]))
+
+
+def _folded(text: str, width: int, hanging: str = "") -> list[str]:
+    """The text in lines of so many letters, which break between words."""
+    lines = wrap(one_line(text), width, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
+    return lines or [""]
 
 
 def print_columns(rows: Sequence[Mapping[str, Any]], *, heading: bool = True, spared: Sequence[str] = ()) -> None:
@@ -66,8 +69,8 @@ def print_columns(rows: Sequence[Mapping[str, Any]], *, heading: bool = True, sp
         *first, last = (line[at] for at in shown)
         start = "".join(text + " " * (2 + room - cell_len(text)) for text, room in zip(first, widths, strict=False))
         room = None if width is None else max(width - before, _ROOM)
-        parts = wrap(last, room, break_long_words=False, break_on_hyphens=False) if room else [last]
-        echo(*(f"{start if not at else ' ' * before}{part}".rstrip() for at, part in enumerate(parts or [""])))
+        parts = _folded(last, room) if room else [last]
+        echo(*(f"{start if not at else ' ' * before}{part}".rstrip() for at, part in enumerate(parts)))
     if left:
         echo_sentences(f"no room at {width} columns for: {', '.join(left)}; --json has everything")
 

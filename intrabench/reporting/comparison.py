@@ -1,4 +1,4 @@
-"""Comparisons as tables: the differences, the sizes and the extremes of all pairs of lines, and what to know of them."""
+"""Comparisons as tables: differences, sizes and extremes of all pairs of lines, and what to know of them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def shown(found: Mapping[str, Comparison], a: str, b: str) -> list[Shown]:
 
 def _most(head: str, one: Comparison, a: str, b: str) -> Shown:
     who = ["dataset", "case", "target"]
-    sides = [pl.col("a").alias(a), pl.col("b").alias(b)] if a != b else [pl.col("a").alias("A"), pl.col("b").alias("B")]
+    sides = [pl.col(name).alias(head) for name, head in zip("ab", (a, b) if a != b else "AB", strict=True)]
     frame = one.extremes.select(*who, *sides, _signed("difference").alias("difference"))
     return Shown(f"the targets that differ most{f', {head}' if head else ''}:", frame, who)
 
@@ -83,22 +83,9 @@ def remarks(found: Mapping[str, Comparison], a: str, b: str) -> list[str]:
 
 
 def _remarks(one: Comparison, a: str, b: str) -> list[str]:
-    few = one.datasets.filter(pl.col("dataset") != AVERAGE, pl.col("patients") < FEW)
-    names = [f"{name} ({patients})" for name, patients in few.select("dataset", "patients").iter_rows()]
-    lines = (
-        [f"prompts were adapted differently: {_side(a, one.adapted[0])}; {_side(b, one.adapted[1])}"]
-        if any(one.adapted)
-        else []
-    )
-    lines += [f"fewer than {FEW} patients, too few for a conclusion: {', '.join(names)}"] if names else []
-    lines += [f"not compared: {one.only_a} only in {a}, {one.only_b} only in {b}"] if one.only_a or one.only_b else []
-    own = ("too few for a conclusion", "prompts of the two were adapted")
-    lines += [text for text in one.warnings if not any(part in text for part in own)]
-    return lines + ([f"{b} is worse: the interval of the average is below 0"] if one.worse else [])
-
-
-def _side(name: str, adapted: str) -> str:
-    return f"{name}: {adapted or 'none'}"
+    lines = [f"not compared: {one.only_a} only in {a}, {one.only_b} only in {b}"] if one.only_a or one.only_b else []
+    worse = [f"{b} is worse: the interval of the average is below 0"] if one.worse else []
+    return [*lines, *one.warnings, *worse]
 
 
 def long(found: Mapping[str, Comparison]) -> pl.DataFrame:

@@ -22,7 +22,7 @@ def make_comparison(
     settings = Settings(metric, round, layout.how, layout.policy)
     found = {}
     for contest in contests(folder, a, b):
-        comparison = compare(contest.a, contest.b, settings)
+        comparison = compare(contest.a, contest.b, settings, (a, b))
         others = (*filter(None, [contest.unlike]), *contest.left_out)
         found[contest.head] = replace(comparison, warnings=(*comparison.warnings, *others), shared=contest.shared)
     return found

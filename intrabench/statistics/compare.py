@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from intrabench.errors import IntraBenchError, several
+from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import merit
 from intrabench.results.parts import with_patients
 from intrabench.statistics.adapted import adapted, shares
@@ -71,8 +71,10 @@ class Comparison:
         return any(value is not None and value < 0 for value in high)
 
 
-def compare(a: pl.DataFrame, b: pl.DataFrame, settings: Settings | None = None) -> Comparison:
-    """Compare two lines, given as the rows of each.
+def compare(
+    a: pl.DataFrame, b: pl.DataFrame, settings: Settings | None = None, names: tuple[str, str] = ("A", "B")
+) -> Comparison:
+    """Compare two lines, given as the rows of each; warnings call them by their names.
 
     Raises:
         IntraBenchError: a side has several lines, or there is no common unit.
@@ -83,14 +85,15 @@ def compare(a: pl.DataFrame, b: pl.DataFrame, settings: Settings | None = None) 
     if units.is_empty():
         raise IntraBenchError("the two lines have no target and seed in common; run both on the same data and seeds")
     datasets = _per_dataset(units, settings)
-    few = datasets.filter(pl.col("patients") < FEW, pl.col("dataset") != AVERAGE).select("dataset", "patients")
-    warnings = [
-        f"{name}: {several(patients, 'patient')}; too few for a conclusion" for name, patients in few.iter_rows()
-    ]
+    warnings = []
     done = tuple(_adapted(side, units, settings) for side in (a, b))
     if different := done[0] != done[1]:
-        told = "; ".join(f"{side}: {text or 'none'}" for side, text in zip("AB", done, strict=True))
-        warnings.insert(0, f"prompts of the two were adapted differently: {told}")
+        told = "; ".join(f"{name}: {text or 'none'}" for name, text in zip(names, done, strict=True))
+        warnings.append(f"prompts were adapted differently: {told}")
+    few = datasets.filter(pl.col("patients") < FEW, pl.col("dataset") != AVERAGE).select("dataset", "patients")
+    if not few.is_empty():
+        told = ", ".join(f"{name} ({patients})" for name, patients in few.iter_rows())
+        warnings.append(f"fewer than {FEW} patients, too few for a conclusion: {told}")
     return Comparison(
         settings,
         datasets,

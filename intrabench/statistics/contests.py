@@ -61,11 +61,9 @@ def contests(folder: Path, a: str, b: str) -> list[Contest]:
             name for name in IDENTITY if name not in (MODEL if column == "model" else ("prompter", "weights"))
         )
         sides = [rows.filter(pl.col(column) == one) for one in (a, b)]
-    pairs = _pairs(sides, shared)
-    if (
-        not pairs and "weights_sha256" not in shared and "model" in shared
-    ):  # other weights of the user's are other names
-        pairs = _pairs([side.with_columns(model=pl.col("_model")) for side in sides], shared)
+    pairs = _pairs((a, b), sides, shared)
+    if not pairs and {"prompter", "model"} <= set(shared):  # of two runs: other weights of the user's are other names
+        pairs = _pairs((a, b), [side.with_columns(model=pl.col("_model")) for side in sides], shared)
     told = (*left_out, *_inapplicable((a, b), sides, shared))
     found = [replace(one, left_out=told) for one in pairs]
     if not found:
@@ -84,7 +82,7 @@ def _read(folder: Path) -> tuple[pl.DataFrame, list[str]]:
     return rows.with_columns(labels.MODEL, _model="model"), left_out
 
 
-def _pairs(sides: Sequence[pl.DataFrame], shared: Sequence[str]) -> list[Contest]:
+def _pairs(names: Sequence[str], sides: Sequence[pl.DataFrame], shared: Sequence[str]) -> list[Contest]:
     played = [side.filter(pl.col("status") != "not_applicable") for side in sides]
     groups = [side.partition_by(list(shared), as_dict=True) for side in played]
     common = sorted((key for key in groups[0] if key in groups[1]), key=str)
@@ -104,7 +102,7 @@ def _pairs(sides: Sequence[pl.DataFrame], shared: Sequence[str]) -> list[Contest
         if models[known.get("model")] > 1 and known.get("weights_sha256"):  # its name alone does not tell them apart
             head["weights"] = known["weights_sha256"][:8]
         a, b = (group[key] for group in groups)
-        found.append(Contest(head, a, b, unlike=_unlike(a, b) if {"prompter", "model"} <= set(shared) else ""))
+        found.append(Contest(head, a, b, unlike=_unlike(names, a, b) if {"prompter", "model"} <= set(shared) else ""))
     return found
 
 
@@ -123,10 +121,11 @@ def _inapplicable(names: Sequence[str], sides: Sequence[pl.DataFrame], shared: S
     return sorted(lines)
 
 
-def _unlike(a: pl.DataFrame, b: pl.DataFrame) -> str:
+def _unlike(names: Sequence[str], *sides: pl.DataFrame) -> str:
     """That one model has other weights in the two runs."""
-    one, other = (", ".join(sorted(hash[:8] for hash in side["weights_sha256"].unique() if hash)) for side in (a, b))
-    return "" if one == other else f"the weights are not the same: {one or 'none'} in A, {other or 'none'} in B"
+    hashes = [", ".join(sorted(hash[:8] for hash in side["weights_sha256"].unique() if hash)) for side in sides]
+    told = " and ".join(f"{hash or 'none'} in {name}" for name, hash in zip(names, hashes, strict=True))
+    return "" if hashes[0] == hashes[1] else f"the weights are not the same: {told}"
 
 
 def _is_results(place: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import shutil
 import warnings
 from collections.abc import Callable
@@ -138,9 +139,11 @@ def test_a_comparison_says_by_how_much_and_whether_it_is_worse(say: Callable[...
         difference = comparison.datasets["difference"][0]
         assert difference == pytest.approx(mean["random_walker"] - mean["box_fill"])
         assert comparison.worse is False  # two cases are too few
-    assert [
-        line[3:] for line in say("compare", "box_fill", "random_walker").out.splitlines() if line[:2] == "=="
-    ] == list(found)
+    shown = json.loads(say("compare", "box_fill", "random_walker", "--json").out)
+    assert [", ".join(one["shared"].values()) for one in shown] == list(found)
+    assert [one["datasets"][0]["difference"] for one in shown] == [
+        one.datasets["difference"][0] for one in found.values()
+    ]
 
 
 def test_report_and_figures_are_files() -> None:
@@ -198,4 +201,5 @@ def test_a_comparison_of_prompters_is_headed_by_the_model(say: Callable[..., Sai
     names = intrabench.table()["prompter"].unique().sort().to_list()
     found = intrabench.compare(*names)
     assert set(found) == {"box_fill", "random_walker"}
-    assert "== box_fill" in say("compare", *names).out.splitlines()
+    heads = [one["shared"] for one in json.loads(say("compare", *names, "--json").out)]
+    assert heads == [{"model": "box_fill"}, {"model": "random_walker"}]

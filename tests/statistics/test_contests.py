@@ -46,10 +46,16 @@ def test_models_are_compared_prompter_by_prompter(results: Path, say: Callable[.
     assert [(set(one.a["model"]), set(one.b["model"])) for one in found] == [({"old"}, {"new"})] * 2
     said = say("compare", "old", "new")
     assert said.code == 1
-    assert "== p\ndice of new minus old" in said.out
-    assert "  d: -0.100 [-0.100, -0.100], better in 0, worse in 10 of 10 (superiority 0.00)" in said.out
-    assert "  d: +0.100 [+0.100, +0.100], better in 10, worse in 0 of 10 (superiority 1.00)" in said.out
-    assert said.out.count("new is worse: the interval of the difference is below 0") == 1
+    assert said.out.startswith("dice of new minus old, positive if new is better: mean over")
+    lines = [line.replace("│", " ").split() for line in said.out.splitlines() if line.startswith("│")]
+    assert [line for line in lines if line[1] == "d"][:2] == [
+        ["p", "d", "-0.100", "[-0.100,", "-0.100]", "0.002", "0", "10", "10", "0.00"],
+        ["q", "d", "+0.100", "[+0.100,", "+0.100]", "0.002", "10", "0", "10", "1.00"],
+    ]
+    assert [line for line in said.out.splitlines() if "is worse" in line] == [
+        "p: new is worse: the interval of the average is below 0"
+    ]
+    assert "not compared: r, not applicable to old: it does not take the prompts" in said.out.splitlines()
 
 
 def test_prompters_are_compared_model_by_model(results: Path, say: Callable[..., Said]) -> None:

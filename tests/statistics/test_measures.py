@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from intrabench.errors import IntraBenchError
+from intrabench.reporting.comparison import heading
 from intrabench.statistics.compare import Settings, compare
 from intrabench.statistics.measures import best, described, measured
 from intrabench.statistics.scores import FailurePolicy
@@ -59,7 +60,7 @@ def test_fewer_clicks_are_better() -> None:
     slow, quick = (made.curve([0.5, *late, 0.9], interactions=1.0) for late in ([0.6], []))
     found = compare(slow, quick, Settings("noc:threshold=0.9"))
     assert found.datasets["difference"].to_list() == [1, 1]
-    assert found.describe()[0].startswith(
+    assert heading({"": found}, "A", "B").startswith(
         "noc:threshold=0.9 (interactions until dice is 0.9, 20 if it takes more) of B"
     )
 
