@@ -115,7 +115,7 @@ class OpenVISTA3D(OpenCrops):
         if kept[len(points) - len(new) :].any():
             first = int(kept[: len(points) - len(new)].sum())
             memory = self._clicked(points[kept], first, known, found, memory)
-        notes = self.model.notes(self.volume) + (() if known is None else (f"class {name_of(known)}",))
+        notes = () if known is None else (f"class {name_of(known)}",)
         return Answer(self._mask(found, memory), memory=memory, notes=notes, reach=self.prepared.box)
 
     def _found(self, known: int) -> Floats:

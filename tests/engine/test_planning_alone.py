@@ -53,7 +53,7 @@ def planned(*given: str) -> list[str]:
 
 def networks() -> list[str]:
     """The built-in models that run with random weights."""
-    untrained = {"nninteractive", "nninteractive_server", "npz", "gc", "masks"}
+    untrained = {"nninteractive", "nninteractive_server", "npz", "gc", "masks", "hf", "hf_video", "isegm", "voxtell"}
     entries = registry.entries("models").items()
     return [name for name, entry in entries if entry.origin == "intrabench" and name not in untrained]
 
