@@ -142,7 +142,7 @@ class Runner:
             parts: list[object] = [CONTRACT, protocol.id, protocol.stop.spec, self.identity, prompter.spec]
             parts += [version_of(prompter), dataset.spec, version_of(dataset)]
             parts += [protocol.effort.id] if protocol.effort else []
-            parts += [sorted(dataset.card.names.items())] if prompter.reads_names else []
+            parts += [sorted(dataset.card.names.items())] if prompter.reads_names or self.model.reads_names else []
             self._begun[key] = hashlib.sha256(json.dumps(parts).removesuffix("]").encode()), shared
         return self._begun[key][0].copy()
 

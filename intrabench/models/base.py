@@ -54,7 +54,8 @@ class Request:
     turns: the whole history, oldest first, the new one last, adapted to what the model takes, in canonical voxels.
     mask: the answer so far. memory: what the model's last answer left for this session (None at first; a model that
     gets None with a history rebuilds it from the turns). scores: whether the answer needs `Answer.scores`. partition:
-    nobody prompts; the answer needs `Answer.partition`. label: what is to be segmented, in the word of the data set.
+    nobody prompts; the answer needs `Answer.partition`. label: what is to be segmented, in the word of the data set;
+    names: what people call it, as the data set's card says.
     """
 
     session: str
@@ -64,6 +65,7 @@ class Request:
     scores: bool = False
     partition: bool = False
     label: str = ""
+    names: tuple[str, ...] = ()
 
     @property
     def given(self) -> tuple[Turn, ...]:
@@ -168,7 +170,8 @@ class Model(ABC):
     sessions it answers for all targets at once, by `Predictor.segment_jointly`. `unprompted`: it also answers
     when the user has given no prompts yet (`Turn.waits`); others are not asked then. `divides_images`: it gives the
     superpixels of an image when it is asked for them (`Request.partition`). takes_mask: it starts from `Request.mask`
-    wherever that comes from, so that it can correct the answers of another model. runs_programs: its parameters name a
+    wherever that comes from, so that it can correct the answers of another model. reads_names: it looks at
+    `Request.names`. runs_programs: its parameters name a
     program, which no command runs only because a results folder says so.
     """
 
@@ -187,6 +190,7 @@ class Model(ABC):
     unprompted: ClassVar[bool] = False
     divides_images: ClassVar[bool] = False
     takes_mask: ClassVar[bool] = False
+    reads_names: bool = False
     runs_programs: ClassVar[bool] = False
     runtime: Runtime = Runtime()
 

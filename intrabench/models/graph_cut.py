@@ -23,7 +23,8 @@ class GraphCut(SeededModel):
     Cells that share a face are joined by ``exp(-difference**2 / (2 sigma**2)) / distance_mm``. Each cell may also
     prefer a side, by the histograms of the seeds. Points and strokes of all rounds are seeds that never change sides.
     Outside of boxes is background, and their middle is target. Without boxes the border of the neighbourhood is
-    background. Each answer is computed afresh; pieces without a target seed are dropped.
+    background. Each answer is computed afresh; pieces without a target seed are dropped. It is made for strokes: after
+    single clicks of different brightness the cheapest cut may be around the clicked voxels alone.
 
     sigma: intensities that differ by more are easily cut (from the 1st to the 99th percentile they span 1). region: the
     weight of the histograms, 0 without. Both are as in MONAI Label's graph cut for scribbles; nothing was tuned.

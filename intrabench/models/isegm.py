@@ -70,7 +70,7 @@ class Isegm(Model):
     repo: str = ""
     checkpoint: str = ""
     trust: bool = False
-    mode: str = switch("NoBRS")
+    mode: Literal["NoBRS", "FocalClick", "CDNet", "Baseline"] = switch("NoBRS")
     zoom: str = switch("")
     zoom_first: bool = switch(False)
     flip: Literal["default", "on", "off"] = switch("default")
@@ -107,6 +107,8 @@ class Isegm(Model):
         if self.weights_file is None:
             what = f"checkpoint={self.checkpoint} is no file" if self.checkpoint else "checkpoint=PATH is missing"
             raise IntraBenchError(f"isegm: {what}; give one that the repository's authors published")
+        if self.runtime.random:
+            raise IntraBenchError("isegm has no random weights: a checkpoint says what the network is; omit --weights")
         if not self.trust:
             raise IntraBenchError(
                 f"isegm: {self.checkpoint} is a pickle, which can run any code when it is loaded, and so can "
@@ -125,8 +127,6 @@ class Isegm(Model):
             IntraBenchError: it cannot be, or the user does not trust it.
         """
         self.check_runnable()
-        if self.runtime.random:
-            raise IntraBenchError("isegm has no random weights: a checkpoint says what the network is; omit --weights")
         with loading("loading isegm"):
             return Network(Package(root_of(self._repo)), self._checkpoint, self.options, self.runtime.device)
 

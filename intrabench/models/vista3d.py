@@ -37,9 +37,9 @@ for. Always the same ones, so that no answer depends on what else is asked."""
 class VISTA3D(CropModel):
     """VISTA3D (He et al., CVPR 2025) through MONAI: clicks, and the name of the target if the network knows it.
 
-    classes=auto: a target whose label is one of its 124 classes (`intrabench/models/parts/vista3d_classes.toml`) is
-    first looked for by its class in the whole scan. Nobody clicks for that, so with the prompter `nothing` it is the
-    answer of round 0; clicks correct it. Other targets are unknown to the network (zero-shot) and found by clicks
+    classes=auto: a target whose name in the card of the data set, or label, is one of its 124 classes
+    (`intrabench/models/parts/vista3d_classes.toml`) is first looked for by its class in the whole scan. Nobody clicks
+    for that, so with the prompter `nothing` it is the answer of round 0; clicks correct it. Other targets are unknown to the network (zero-shot) and found by clicks
     alone. classes=none: all targets are; then it gets what the other models get.
 
     As in the authors' bundle: 1.5 mm, HU -964 to 1054, cropped to what is above 0 HU; windows of 128 voxels, for a
@@ -55,6 +55,7 @@ class VISTA3D(CropModel):
     accepts = frozenset({"point"})
     unprompted = True
     covers = "the scan without the air around it"
+    reads_names = True
 
     classes: Literal["auto", "none"] = "auto"
     derived: Derived = switch("none")
@@ -108,7 +109,8 @@ class OpenVISTA3D(OpenCrops):
 
     def answer(self, request: Request) -> Answer:
         """The mask after the newest turn; clicks outside of what the network sees change nothing."""
-        known = class_of(request.label) if self.model.classes == "auto" else None
+        words = (*request.names, request.label) if self.model.classes == "auto" else ()
+        known = next((found for found in map(class_of, words) if found is not None), None)
         found = None if known is None else self._found(known)
         points, new = np.vstack([turn.prompts.points for turn in request.given]), request.turns[-1].prompts.points
         kept, memory = self.prepared.inside(points), request.memory

@@ -323,7 +323,15 @@ class Session:
     def as_request(self, scores: bool = False) -> Request:
         """The turns and the answer so far, as the model gets them."""
         state = self._state
-        return Request(self.key, tuple(state.taken), state.shown, state.memory, scores, label=self.target.label)
+        return Request(
+            self.key,
+            tuple(state.taken),
+            state.shown,
+            state.memory,
+            scores,
+            label=self.target.label,
+            names=self.target.names,
+        )
 
     def _log(self, turn: Turn) -> None:
         self._state.given.append(turn)

@@ -39,7 +39,7 @@ def current(rows: pl.DataFrame, by: Sequence[str] = ()) -> tuple[pl.DataFrame, l
         kept = kept.join(older, on=[name, version], how="anti", nulls_equal=True, maintain_order="left")
         for who, count in left.group_by(name).agg(pl.col("session").n_unique()).sort(name).iter_rows():
             sessions, are = ("session", "is") if count == 1 else ("sessions", "are")
-            notes.append(f"{count} older {sessions} of {who} {are} left out: its code has changed since")
+            notes.append(f"{count} older {sessions} of {who} {are} left out: it has changed since")
     return kept, notes
 
 
@@ -111,7 +111,7 @@ def _newest_metrics(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
             )
         if count:
             sessions = "session does" if count == 1 else "sessions do"
-            notes.append(f"{count} older {sessions} not count for {column}: its code has changed since")
+            notes.append(f"{count} older {sessions} not count for {column}: it has changed since")
     return rows, notes
 
 

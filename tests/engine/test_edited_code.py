@@ -128,7 +128,7 @@ def test_an_edited_prompter_of_a_workspace_on_the_command_line(say: Callable[...
     assert (len(first), len(newer), rows["prompter_version"].n_unique()) == (2, 2, 2)
     assert dice(newer.sort("target")) == dice(run(fresh=True)) != dice(first.sort("target"))
     table = say("table")
-    assert "2 older sessions of mybox are left out: its code has changed since" in table.err
+    assert "2 older sessions of mybox are left out: it has changed since" in table.err
     assert f"{newer['dice'].mean():.3f}" in table.out
     every = say("table", "--by", "prompter,prompter_version", "--csv")
     assert "left out" not in every.err

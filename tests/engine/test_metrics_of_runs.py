@@ -170,7 +170,7 @@ def test_a_metric_that_was_edited_gives_fresh_values(say: Callable[..., Said]) -
     said = say("table", "--metric", "brightness", "--csv")
     fresh = first.filter(target="blob.1")["brightness"].item() + 1000
     assert float(said.out.splitlines()[1].split(",")[-1]) == pytest.approx(fresh)
-    assert "2 older sessions do not count for brightness: its code has changed since" in said.err
+    assert "2 older sessions do not count for brightness: it has changed since" in said.err
     assert say("table", "--csv").out.splitlines()[1].split(",")[-1] == str(first["dice"].mean())
     assert say("run", *BOXES, *other, "--metric", "brightness").code == 0
     said = say("table", "--metric", "brightness", "--csv")

@@ -177,6 +177,12 @@ def test_what_is_no_repository_is_refused(repo: str, words: str, tmp_path: Path)
         HF(repo=repo.format(here=tmp_path)).check_runnable()
 
 
+def test_a_folder_has_no_revisions(tmp_path: Path) -> None:
+    folder = described(tmp_path / "sam", "sam")
+    with pytest.raises(IntraBenchError, match="is a folder, which has no revision v1; omit revision"):
+        HF(repo=str(folder), revision="v1").check_runnable()
+
+
 def test_other_weights_and_damaged_ones_are_refused(tmp_path: Path) -> None:
     folder = saved(tmp_path / "sam2", "sam2")
     described(folder, "sam2", no_such_thing=1)

@@ -123,6 +123,7 @@ def test_an_environment_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
         ("acf=true", "give cf_n=4 or so"),
         ("thresh=1", "thresh between 0 and 1"),
         ("flip=yes", "flip"),
+        ("mode=foo", "mode"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: str, said: str) -> None:
@@ -134,4 +135,4 @@ def test_weights_random_is_refused() -> None:
     model = Isegm(str(ritm(Path("repo"))), str(checkpoint(Path("good.pth"))), trust=True)
     model.runtime = Runtime(random=True)
     with pytest.raises(IntraBenchError, match="isegm has no random weights"):
-        model.load()
+        model.check_runnable()

@@ -159,10 +159,13 @@ def test_a_class_is_found_without_a_click(model: VISTA3D) -> None:
     volume = scan()
     waiting = Request("session", (Turn(Prompts()),), label="spleen")
     with torch.inference_mode(), model.open(volume) as image:
-        found, unknown = answers(image, [waiting, replace(waiting, label="screw")])
+        named = replace(waiting, label="organ", names=("the milt", "spleen"))  # of the data set's card
+        found, same, unknown = answers(image, [waiting, named, replace(waiting, label="screw")])
         bundle = Bundle(volume, model.network)
         np.testing.assert_array_equal(found.update.to_array(volume.shape), bundle.mask(bundle.automatic(3), 3))
     assert (found.notes, unknown.notes) == (("taken as CT", "class spleen"), ("taken as CT",))
+    np.testing.assert_array_equal(same.update.to_array(volume.shape), found.update.to_array(volume.shape))
+    assert same.notes == found.notes
     assert found.memory is None
     assert not unknown.update.any()
 

@@ -17,7 +17,7 @@ def test_the_newest_version_of_a_model_counts_and_others_are_told() -> None:
     )
     found, told = current(given)
     assert found.select("model", "model_version", "case").rows() == [("m", "1.bbbbbbbb", "1"), ("other", "1", "1")]
-    assert told == ["3 older sessions of m are left out: its code has changed since"]
+    assert told == ["3 older sessions of m are left out: it has changed since"]
 
 
 def test_the_version_that_was_computed_last_is_the_newest() -> None:
@@ -35,7 +35,7 @@ def test_prompters_and_data_sets_too_and_no_session_is_told_twice() -> None:
     )
     found, told = current(given)
     assert found["written_at"].to_list() == [3, 5]
-    assert told == [f"1 older session of {name} is left out: its code has changed since" for name in ("m", "p", "e")]
+    assert told == [f"1 older session of {name} is left out: it has changed since" for name in ("m", "p", "e")]
 
 
 def test_versions_that_make_lines_are_all_kept() -> None:
@@ -56,7 +56,7 @@ def test_all_specs_of_a_class_share_its_version() -> None:
     given = rows({**OLD, "model": "m:a=1"}, {**NEW, "model": "m"}, {"model": "other:a=1", "written_at": 0})
     found, told = current(given)
     assert sorted(found["model"]) == ["m", "other:a=1"]
-    assert told == ["1 older session of m:a=1 is left out: its code has changed since"]
+    assert told == ["1 older session of m:a=1 is left out: it has changed since"]
 
 
 def test_each_part_of_a_prompter_has_its_version() -> None:
@@ -67,7 +67,7 @@ def test_each_part_of_a_prompter_has_its_version() -> None:
     )
     found, told = current(given)
     assert sorted(found["prompter"]) == ["box:n=3", "point+mine:k=2"]
-    assert told == ["1 older session of box:n=3+mine is left out: its code has changed since"]
+    assert told == ["1 older session of box:n=3+mine is left out: it has changed since"]
 
 
 def test_classes_that_use_others_are_known_by_their_specs() -> None:

@@ -19,7 +19,7 @@ def played(case: str, metrics: str | None, value: float, written_at: int) -> pl.
 def test_values_of_older_versions_do_not_count() -> None:
     rows = pl.concat([played("1", OLD, 0.25, 1), played("2", OLD, 0.5, 1), played("1", NEW, 0.75, 2)])
     kept, told = current(rows)
-    assert told == ["2 older sessions do not count for lesion_f1: its code has changed since"]
+    assert told == ["2 older sessions do not count for lesion_f1: it has changed since"]
     assert kept["lesion_f1"].to_list() == [None, None, 0.75]
     assert kept["metrics"].to_list() == ["dice@1 iou@1 hd95_mm@1"] * 2 + [NEW]
     assert kept.drop("lesion_f1", "metrics").equals(rows.drop("lesion_f1", "metrics"))
@@ -30,7 +30,7 @@ def test_values_of_older_versions_do_not_count() -> None:
 def test_the_newest_version_is_the_one_written_last() -> None:
     rows = pl.concat([played("1", OLD, 0.25, 3), played("2", NEW, 0.75, 2), played("3", None, 0.5, 1)])
     kept, told = current(rows)
-    assert told == ["1 older session does not count for lesion_f1: its code has changed since"]
+    assert told == ["1 older session does not count for lesion_f1: it has changed since"]
     assert kept["lesion_f1"].to_list() == [0.25, None, 0.5]
 
 

@@ -110,7 +110,7 @@ def test_sessions_that_others_replaced_are_left_out_as_in_tables(say: Callable[.
     said = say("export", "rows", "rows.csv", "--turns", "--out", str(RESULTS))
     assert said.code == 0
     assert said.err.splitlines() == [
-        "1 older session of edited is left out: its code has changed since",
+        "1 older session of edited is left out: it has changed since",
         "1 older session on d is left out: its target was played again since",
         "--all writes these, too",
     ]

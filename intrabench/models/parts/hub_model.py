@@ -74,6 +74,8 @@ class HubModel(NetworkModel):
             raise IntraBenchError(
                 f"{self.name} needs a repository; write {self.name}:repo=ORG/NAME or {self.name}:repo=FOLDER"
             )
+        if self.repository.is_folder and self.revision != "main":
+            raise IntraBenchError(f"{self.repo} is a folder, which has no revision {self.revision}; omit revision")
         _ = self.family
 
     def build(self) -> Any:

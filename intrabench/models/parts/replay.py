@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Request
 
 
@@ -20,7 +22,8 @@ def memory_of(request: Request, answer: Callable[[Request], Answer | Failure]) -
     if memory is not None:
         return memory
     for count in range(1, len(request.turns)):
-        replayed = answer(Request(request.session, request.turns[:count], memory=memory, label=request.label))
+        asked = replace(request, turns=request.turns[:count], mask=Mask.empty(), memory=memory, scores=False)
+        replayed = answer(asked)
         if isinstance(replayed, Failure):
             raise RuntimeError(f"turn {count} of {len(request.turns)} could not be replayed: {replayed.message}")
         memory = replayed.memory
