@@ -151,7 +151,7 @@ def run(
     else:
         preset = protocol_of(options.protocol)
         command = f"intrabench table --protocol {preset.id}" if preset.numbers else "intrabench table"
-        play(options, out, quiet, command, partial(_show, preset=preset, command=command), verbose)
+        play(options, out, quiet, command, partial(_show, preset=preset, command=command + _where(out)), verbose)
 
 
 def options_of(given: dict[str, Any], *others: str) -> Options:
@@ -159,6 +159,11 @@ def options_of(given: dict[str, Any], *others: str) -> Options:
     from intrabench.engine.options import chosen
 
     return chosen({name: value for name, value in given.items() if name not in others and value != []})
+
+
+def _where(out: Path | None) -> str:
+    """The option that names the results folder, if it was given."""
+    return f" --out {shlex.quote(str(out))}" if out else ""
 
 
 def _show(rows: pl.DataFrame, preset: Protocol, command: str) -> None:
@@ -197,9 +202,8 @@ def play(
         show(rows)
     for line in summary.moved + summary.valueless + summary.not_applicable:
         echo(line, err=True)
-    option = f" --out {shlex.quote(str(out))}" if out else ""
     if not quiet:
-        echo(f"results in {folder}; `{command}{option}` shows all of them")
+        echo(f"results in {folder}; `{command}{_where(out)}` shows all of them")
         if options.cache_embeddings is not False and (line := said(quota_gb(options.cache_gb))):
             echo(line)
     for line in summary.left_out:
@@ -208,7 +212,7 @@ def play(
         tell_failures(summary, verbose)
         count = f"{summary.failed} of {several(summary.total, 'session')} failed"
         data = f", {summary.no_data} of them for lack of data, which count in no mean" if summary.no_data else ""
-        echo(f"{count}{data}; {summary.advice(option)}", err=True)
+        echo(f"{count}{data}; {summary.advice(_where(out))}", err=True)
     if summary.failed or summary.left_out:
         raise typer.Exit(1)
     tell_damage(folder)

@@ -126,7 +126,7 @@ def superpixels_table(
     else:
         frame, heading = summary_table(found, interval), AVERAGES
     if format == "text":
-        print_frame(frame, heading)
+        print_frame(frame, heading, everything="--csv has everything")
     else:
         echo(*formatted(frame, format).removesuffix("\n").split("\n"))
     echo(*notes, err=True)
