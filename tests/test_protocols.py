@@ -171,8 +171,8 @@ def test_a_model_for_which_no_row_is_left_is_told_why(monkeypatch: pytest.Monkey
     with pytest.raises(IntraBenchError) as caught:
         make_job(Options(model=["segvol"], dataset=[SMALL], protocol="intrabench@1", only=["*PPV + Scribble Refine"]))
     assert str(caught.value) == (
-        "no selected row of intrabench@1 suits model segvol, which works in 3D and takes box3d, point, text, but not its "
-        "own last answer (feeds_back); select others with --only, or give --prompter"
+        "no selected row of intrabench@1 suits model segvol, which works in 3D and takes box3d, point, text, but not "
+        "its own last answer (feeds_back); select others with --only, or give --prompter"
     )
 
 

@@ -39,8 +39,9 @@ class VISTA3D(CropModel):
 
     classes=auto: a target whose name in the card of the data set, or label, is one of its 124 classes
     (`intrabench/models/parts/vista3d_classes.toml`) is first looked for by its class in the whole scan. Nobody clicks
-    for that, so with the prompter `nothing` it is the answer of round 0; clicks correct it. Other targets are unknown to the network (zero-shot) and found by clicks
-    alone. classes=none: all targets are; then it gets what the other models get.
+    for that, so with the prompter `nothing` it is the answer of round 0; clicks correct it. Other targets are unknown
+    to the network (zero-shot) and found by clicks alone. classes=none: all targets are; then it gets what the other
+    models get.
 
     As in the authors' bundle: 1.5 mm, HU -964 to 1054, cropped to what is above 0 HU; windows of 128 voxels, for a
     class with an overlap of 0.3, for clicks one around each. Clicks of a round change the logits of the round before

@@ -95,7 +95,8 @@ def footnotes(frame: pl.DataFrame, places: Sequence[Place]) -> Footnotes:
 def _found(frame: pl.DataFrame, place: Place) -> Iterable[dict[str, int]]:
     if place.told.is_empty():
         return ()
-    at = frame.select(place.on).with_row_index("_at")
+    kinds = pl.Schema({column: place.told.schema[column] for column in place.on})
+    at = frame.select(place.on).cast(kinds).with_row_index("_at")  # a column of nothing has no type of its own
     return place.told.join(at, on=list(place.on), nulls_equal=True).sort("_at", "note").iter_rows(named=True)
 
 

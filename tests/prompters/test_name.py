@@ -169,6 +169,8 @@ def test_keys_follow_the_names_of_the_card_for_this_prompter_only(monkeypatch: p
     before = keys()
     monkeypatch.setattr(Phantom, "card", replace(Phantom.card, names={"blob": ("ball",)}))
     assert [one == other for one, other in zip(before, keys(), strict=True)] == [False, False, True, True]
+    monkeypatch.setattr(Words, "reads_names", True)  # a model that does
+    assert not set(before) & set(keys())
 
 
 def test_taking_text_changes_the_keys_of_no_other_session() -> None:
