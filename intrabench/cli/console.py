@@ -118,18 +118,22 @@ def print_frame(
         echo_sentences(*notes.lines(), hanging="   ")
 
 
+_WHOLE, _COUNTED = ("model", "method", "ml", "case", "target"), ("round", "asked")
+"""Keys that are never broken: names that people look for, and numbers that say what a line is."""
+
+
 def _keys(frame: pl.DataFrame) -> list[str]:
     """The columns before the counts of sessions, or else before the first number."""
     if "sessions" in frame.columns:
         return frame.columns[: frame.columns.index("sessions")]
-    numeric = [frame[name].dtype.is_numeric() for name in frame.columns]
-    return frame.columns[: numeric.index(True)] if True in numeric else frame.columns[:1]
+    values = [frame[name].dtype.is_numeric() and name not in _COUNTED for name in frame.columns]
+    return frame.columns[: values.index(True)] if True in values else frame.columns[:1]
 
 
 def _kind(name: str, keys: Collection[str]) -> Literal["key", "whole", "number"]:
     if name not in keys:
         return "number"
-    return "whole" if name in ("model", "round", "ml", "case", "target") else "key"
+    return "whole" if name in (*_WHOLE, *_COUNTED) else "key"
 
 
 def _marked(texts: Sequence[str], marks: Sequence[str]) -> Sequence[str]:

@@ -93,6 +93,12 @@ def test_then_the_table_breaks_into_blocks(screen: Callable[..., str]) -> None:
     )
 
 
+def test_numbers_that_say_what_a_line_is_stand_in_every_block(screen: Callable[..., str]) -> None:
+    frame = pl.DataFrame({"method": ["slic"] * 2, "asked": [200, 400]} | {f"score {n}": [0.5, 0.25] for n in range(12)})
+    out = screen(60, lambda: print_frame(frame))
+    assert (out.count("┃ asked ┃"), out.count("│   200 │"), out.count("│   400 │")) == (3, 3, 3)
+
+
 def test_a_pipe_has_no_limit(screen: Callable[..., str]) -> None:
     out = screen(None, lambda: print_frame(scores(40), "title " * 60))
     title, _, head, *_ = out.splitlines()

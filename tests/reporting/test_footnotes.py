@@ -10,11 +10,13 @@ import pytest
 
 import intrabench
 from intrabench.protocols import protocol
+from intrabench.reporting.click_tables import click_table
 from intrabench.reporting.footnotes import MOST, Footnotes, Place, footnotes, sentence
 from intrabench.reporting.formats import formatted
 from intrabench.reporting.make_table import table_of_run
 from intrabench.reporting.table import Layout, effort_table, places, round_places, round_table
 from intrabench.results.store import Store
+from intrabench.statistics.scores import FailurePolicy
 from tests.conftest import Said
 from tests.results.made import rows
 
@@ -170,3 +172,29 @@ def test_a_sentence_for_figures() -> None:
         "n/a: no in 75 % of the sessions of p, n."
     )
     assert sentence(told.clear(), names) == ""
+
+
+def test_tables_of_clicks_have_marks_at_what_comes_from_adapted_clicks() -> None:
+    clicks = {"clickability:group=1": "outside crop", "clickability:group=2": "", "click_deepest": "assumed CT"}
+    given = pl.concat(
+        rows({"case": str(case), "dice": 0.5, "adapted": note}, prompter=f"point_interp:n=1+{name}")
+        for name, note in clicks.items()
+        for case in range(2)
+    )
+    table = click_table(groups=True, users=False, published="")
+    assert table is not None
+    frame = table.table(given, "dice", None, FailurePolicy())
+    found = footnotes(frame, table.places(given, None))
+    assert found.texts == {"a": "outside crop in 50 % of the sessions"}
+    assert (found.marks["sample"], found.marks["dgr"], "base" in found.marks) == (["a"], ["a"], False)
+    users = click_table(groups=False, users=True, published="")
+    assert users is not None
+    real = pl.concat(
+        rows({"dice": 0.5, "seed": seed, "adapted": note}, prompter=name)
+        for name, note in (("recorded:clicks=clicks.csv", "box2d->point"), ("clickability", ""))
+        for seed in range(2)
+    )
+    frame = users.table(real, "dice", None, FailurePolicy())
+    found = footnotes(frame, users.places(real, None))
+    assert frame["clicks"].to_list() == ["real", "clickability"]
+    assert (found.marks["mean"], found.marks["nsr"]) == (["a", ""], ["a", ""])
