@@ -147,7 +147,12 @@ def test_the_command_line(say: Callable[..., Said]) -> None:
     assert [line.partition(" (random weights)")[0] for line in said.out.splitlines()[:7]] == [
         spec for spec, _, _ in RESOLVED.values()
     ]
-    assert say(*asked).err == (
+    dry = say(*asked)
+    assert dry.code == 0
+    assert [line.split()[1] for line in dry.out.splitlines() if " is left out: the weights " in line] == [
+        spec for spec, _, _ in RESOLVED.values()
+    ]
+    assert say(*asked[:-1]).err == (
         "error: the weights of 7 models are missing; run: intrabench weights get sam_vit_h sam2_l medsam sammed2d "
         "sammed3d sammed3d_turbo segvol (about 8862 MB), or give --weights random to run the networks untrained\n"
     )

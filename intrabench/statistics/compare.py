@@ -174,7 +174,7 @@ def _per_size(units: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     bounds = targets.group_by("size").agg(
         pl.col("target_ml").min().alias("from_ml"), pl.col("target_ml").max().alias("to_ml")
     )
-    sized = units.drop("target_ml").join(targets, on=_TARGET, nulls_equal=True)
+    sized = units.drop("target_ml").join(targets, on=_TARGET, nulls_equal=True).sort(UNIT)  # sums depend on the order
     apart = [pl.format("{}/{}", "dataset", name).alias(name) for name in ("patient", "case")]
     pooled = sized.with_columns(*apart, dataset=pl.lit("all"))
     effect = intervals(pooled, ["size"], AGGREGATIONS["pooled"], settings.draws).filter(pl.col("dataset") == "all")

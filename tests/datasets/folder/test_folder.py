@@ -242,7 +242,7 @@ def test_a_run_on_a_folder(tmp_path: Path, say: Callable[..., Said]) -> None:
     rows = intrabench.run("box_fill", "box_slice", str(root), out="r")
     assert rows["case"].unique().sort().to_list() == ["case_000", "case_001", "case_002"]
     assert rows.filter(rows["case"] == "case_000")["label"].to_list() == ["cyst", "liver", "tumour"]
-    assert rows.filter(rows["case"] == "case_001")["status"].to_list() == ["error"]
+    assert rows.filter(rows["case"] == "case_001")["status"].to_list() == ["no_data"]
     blocks = rows.filter(rows["label"].is_in(["liver", "cyst"]) & (rows["case"] != "case_001"))
     assert blocks["dice"].to_list() == [1.0] * 4  # a box is right for a block
     save(root / "labelsTr" / "case_001.nii.gz", labels())

@@ -68,7 +68,7 @@ def test_a_series_without_some_of_the_slices_of_its_seg(
     assert said in check.out
     assert said in run.err
     assert "in dataset.toml" in check.out
-    assert played() == {("p1", "Liver.1"): "ok", ("p1", "Tumour.1"): "ok", ("p2", "*"): "error"}
+    assert played() == {("p1", "Liver.1"): "ok", ("p1", "Tumour.1"): "ok", ("p2", "*"): "no_data"}
 
 
 def test_the_rest_of_a_cut_structure_is_used_if_the_user_says_so(tmp_path: Path, say: Say) -> None:
@@ -142,7 +142,7 @@ def test_a_case_whose_segmentation_cannot_be_read_fails(tmp_path: Path, say: Say
         assert "or move that file away if it does not belong there" in printed
         assert "1 of 3 image series have no segmentation; they are left out" in printed
     sound = {("p1", "Liver.1"): "ok", ("p1", "Tumour.1"): "ok"}
-    assert played() == sound | {("p2", "*"): "error"}
+    assert played() == sound | {("p2", "*"): "no_data"}
     bad.write_bytes(whole)
     assert both(say, root)[1].code == 0
     assert played() == sound | {("p2", "Liver.1"): "ok", ("p2", "Tumour.1"): "ok"}
@@ -156,7 +156,7 @@ def test_a_case_whose_only_image_cannot_be_read_fails(tmp_path: Path, say: Say) 
     assert (check.code, run.code) == (1, 1)
     assert f"{root / 'p2' / 'seg.dcm'} lacks its images, which may be a file that cannot be read: " in run.err
     assert "drawn on images that are not in this folder" not in run.err
-    assert played()["p2", "*"] == "error"
+    assert played()["p2", "*"] == "no_data"
 
 
 def test_a_broken_slice_does_not_make_cases_of_scans_without_segmentation(tmp_path: Path, say: Say) -> None:
@@ -344,4 +344,4 @@ def test_a_target_outside_of_its_scan_from_a_class(tmp_path: Path, say: Say) -> 
             "CANNOT BE USED: ", ""
         )
         assert "data set outside" not in printed  # each line names data set and case already
-    assert played() == {("fine", "cell.1"): "ok", ("outside", "*"): "error"}
+    assert played() == {("fine", "cell.1"): "ok", ("outside", "*"): "no_data"}
