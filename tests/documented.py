@@ -98,7 +98,7 @@ def _check_intrabench(words: list[str], results: Path) -> None:
             return  # --help ends the command
         raise
     _check_values(" ".join(path), values, results)
-    if path == ["submit"]:
+    if path == ["job"]:
         _check_intrabench(values["run"], results)
 
 

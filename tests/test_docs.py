@@ -208,7 +208,7 @@ def test_the_command_line_takes_every_command_of_the_page(
     [
         ("intrabench run --modle sam", "--modle"),
         ("intrabench rum --model sam", "rum"),
-        ("intrabench submit --slurm -n 8 -- run --model smam > job.sh", "smam"),
+        ("intrabench job --slurm -n 8 -- run --model smam > job.sh", "smam"),
         ("intrabench run --model sam --rounds many", "valid integer"),
         ("intrabench run --model smam --prompter box_slice", "smam"),
         ("intrabench run --model sam:size=xxl", "xxl"),

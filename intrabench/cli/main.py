@@ -18,6 +18,7 @@ from intrabench.cli.console import echo
 from intrabench.cli.data import data_app
 from intrabench.cli.failures import failures
 from intrabench.cli.gap import gap
+from intrabench.cli.job import add_job
 from intrabench.cli.output import Output
 from intrabench.cli.rate import rate_app
 from intrabench.cli.report import add_reports
@@ -133,6 +134,7 @@ app.command()(gap)
 app.command()(failures)
 app.command()(serve)
 app.command()(record)
+add_job(app)
 add_submit(app)
 add_reports(app)
 add_results(app)

@@ -49,7 +49,7 @@ def intrabench(*words: str) -> str:
 
 def script(members: int, *run: str, kind: tuple[str, ...] = ("--slurm",)) -> str:
     small = ("--cpus", "1", "--memory", "1G", "--time", "0:30:00")
-    return intrabench("submit", *kind, "-n", str(members), *small, "--", *run)
+    return intrabench("job", *kind, "-n", str(members), *small, "--", *run)
 
 
 def logs() -> str:

@@ -1,4 +1,4 @@
-"""`intrabench submit`: a job script is printed, and what a member would refuse is refused here."""
+"""`intrabench job`: a job script is printed, and what a member would refuse is refused here."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_members_run_the_command_in_this_folder(say: Say, data: Path, monkeypatc
     folder.mkdir()
     monkeypatch.chdir(folder)
     monkeypatch.setenv("INTRABENCH_WEIGHTS", "my weights")
-    said = say("submit", "--slurm", "-n", "3", "--", *RUN, "--out", "a b/c'd", "--targets", "v*")
+    said = say("job", "--slurm", "-n", "3", "--", *RUN, "--out", "a b/c'd", "--targets", "v*")
     assert (said.code, said.err) == (0, "")
     assert f"cd {shlex.quote(str(folder))} || exit" in said.out.splitlines()
     exported = [f"export INTRABENCH_DATA={shlex.quote(str(data))}", "export INTRABENCH_WEIGHTS='my weights'"]
@@ -37,21 +37,21 @@ def test_members_run_the_command_in_this_folder(say: Say, data: Path, monkeypatc
 
 
 def test_an_environment_brings_the_program(say: Say) -> None:
-    said = say("submit", "--lsf", "-n", "3", "--env", "module load cuda", "--env", "source 'a b'", "--", *RUN)
+    said = say("job", "--lsf", "-n", "3", "--env", "module load cuda", "--env", "source 'a b'", "--", *RUN)
     assert words(said.out) == ["exec", "intrabench", *RUN]
     lines = said.out.splitlines()
     assert lines[lines.index("module load cuda") + 1] == "source 'a b'"
 
 
 def test_pods_have_a_data_folder_of_their_own(say: Say) -> None:
-    said = say("submit", "--k8s", "-n", "3", "--", *RUN)
+    said = say("job", "--k8s", "-n", "3", "--", *RUN)
     assert "export" not in said.out
     assert f"exec intrabench {shlex.join(RUN)}" in said.out
 
 
 def test_options_of_the_job(say: Say) -> None:
     given = ("--gpus", "2", "--cpus", "6", "--memory", "8G", "--time", "0:30:00", "--queue", "long")
-    lines = say("submit", "--slurm", "-n", "3", *given, "--", *RUN).out.splitlines()
+    lines = say("job", "--slurm", "-n", "3", *given, "--", *RUN).out.splitlines()
     for option in ("array=1-3", "gres=gpu:2", "cpus-per-task=6", "mem=8G", "time=0:30:00", "partition=long"):
         assert f"#SBATCH --{option}" in lines
 
@@ -61,38 +61,38 @@ DASK = ("--slurm", "--dask", "-n", "3", "--time", "1:00:00")
 
 def test_a_dask_cluster_is_printed_with_its_run(say: Say, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("INTRABENCH_WEIGHTS", raising=False)
-    said = say("submit", *DASK, "--", *RUN, "--out", "a b")
+    said = say("job", *DASK, "--", *RUN, "--out", "a b")
     assert (said.code, said.err) == (0, "")
     assert f"#   intrabench {shlex.join(RUN)} --out 'a b' --dask cluster.yaml" in said.out.splitlines()
     arguments = yaml.safe_load(said.out)["arguments"]
     exported = f"export INTRABENCH_DATA={shlex.quote(str(data))}"
     assert arguments["job_script_prologue"] == [f"cd {shlex.quote(str(Path.cwd()))} || exit", exported]
     assert arguments["python"] == shlex.quote(sys.executable)
-    said = say("submit", *DASK, "--env", "source 'a b'", "--", *RUN)
+    said = say("job", *DASK, "--env", "source 'a b'", "--", *RUN)
     arguments = yaml.safe_load(said.out)["arguments"]
     assert (arguments["python"], arguments["job_script_prologue"][-1]) == ("python", "source 'a b'")
 
 
 def test_two_dashes_may_be_left_out(say: Say) -> None:
-    assert say("submit", "--pbs", "-n", "2", *RUN) == say("submit", "--pbs", "-n", "2", "--", *RUN)
+    assert say("job", "--pbs", "-n", "2", *RUN) == say("job", "--pbs", "-n", "2", "--", *RUN)
 
 
 def test_members_with_what_is_here_need_the_weights_here(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
     given = ("-n", "2", "--", "run", "--model", "medsam", "--device", "cuda", "--prompter", "box_slice")
-    said = say("submit", "--slurm", *given)
+    said = say("job", "--slurm", *given)
     assert said.code == 2
     assert "medsam" in said.err
     assert "intrabench weights" in said.err
     monkeypatch.setattr("intrabench.engine.runners.check_requirements", lambda _: pytest.fail("asked for packages"))
-    assert say("submit", "--k8s", *given).code == 0
-    assert say("submit", "--slurm", "--env", "source venv/bin/activate", *given).code == 0
+    assert say("job", "--k8s", *given).code == 0
+    assert say("job", "--slurm", "--env", "source venv/bin/activate", *given).code == 0
 
 
 def test_own_classes_are_known(say: Say) -> None:
     own = ("--prompter", "box_slice", "--model", "mine")
-    assert say("submit", "--slurm", "-n", "2", "--", "run", *own).code == 2
+    assert say("job", "--slurm", "-n", "2", "--", "run", *own).code == 2
     Path("mine.py").write_text((ROOT / "models" / "threshold.py").read_text().replace('"threshold"', '"mine"'))
-    assert say("submit", "--slurm", "-n", "2", "--", "run", *own, "--plugin", "mine.py").code == 0
+    assert say("job", "--slurm", "-n", "2", "--", "run", *own, "--plugin", "mine.py").code == 0
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_own_classes_are_known(say: Say) -> None:
     [
         (("-n", "3", "--", *RUN), "give exactly one of --slurm, --lsf, --pbs and --k8s, before `-- run`"),
         (("--slurm", "--pbs", "-n", "3", *RUN), "give exactly one of --slurm, --lsf, --pbs and --k8s, before"),
-        (("--slurm", "-n", "3", "--", "table"), "a job runs `run`, not 'table'; write `intrabench submit ... -- run "),
+        (("--slurm", "-n", "3", "--", "table"), "a job runs `run`, not 'table'; write `intrabench job ... -- run "),
         (("--slurm", "-n", "3", "--", "intrabench", *RUN), "a job runs `run`, not 'intrabench'; write"),
         (("--slurm", "-n", "3", "--"), "Missing argument '-- run ...'"),
         (("--slurm", "-n", "3"), "Missing argument '-- run ...'"),
@@ -130,6 +130,13 @@ def test_own_classes_are_known(say: Say) -> None:
     ],
 )
 def test_what_is_wrong_is_told_now(say: Say, given: tuple[str, ...], sentence: str) -> None:
-    said = say("submit", *given)
+    said = say("job", *given)
     assert (said.code, said.out) == (2, "")
     assert sentence in " ".join(said.err.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("given", [("--", *RUN), ("--slurm", "-n", "3", *RUN), ("--k8s", "-n", "3", "--", *RUN)])
+def test_the_command_that_printed_them_names_this_one(say: Say, given: tuple[str, ...]) -> None:
+    said = say("submit", *given)
+    sentence = "error: job scripts are `intrabench job` now; write `intrabench job ... -- run ...`\n"
+    assert (said.code, said.out, said.err) == (2, "", sentence)
