@@ -32,6 +32,7 @@ NAMES = (
     "pages",
     "files",
     "serve",
+    "board",
 )
 
 

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from intrabench import __version__
 from intrabench.cli import options
 from intrabench.cli.annotate import annotate
+from intrabench.cli.board import board_app
 from intrabench.cli.calibrate import calibrate
 from intrabench.cli.clickability import clickability_app
 from intrabench.cli.console import echo
@@ -65,6 +66,7 @@ app.add_typer(clickability_app, name="clickability")
 app.add_typer(weights_app, name="weights")
 app.add_typer(superpixels_app, name="superpixels")
 app.add_typer(rate_app, name="rate")
+app.add_typer(board_app, name="board")
 
 
 def _version(asked: bool) -> None:

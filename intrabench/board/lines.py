@@ -1,0 +1,124 @@
+"""The lines of tables, and their means: what a submission states, a check computes again, and the site shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from intrabench.errors import IntraBenchError
+from intrabench.metrics.base import Best
+from intrabench.protocols import PROTOCOLS
+from intrabench.results.current import MODEL, PROTOCOL
+from intrabench.results.many import only
+from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate
+from intrabench.statistics.measures import best, measured
+from intrabench.target import WHOLE_CASE
+
+TABLE = ("contract", *PROTOCOL, "dataset", "dataset_version")
+"""What all numbers of a table share: the meaning of rows, the protocol with its rules, and one version of the data."""
+
+LINE = ("prompter", "prompter_version", *MODEL, "model_version", "dtype", "strict")
+"""What tells the lines of a table apart, within a submission."""
+
+EFFORT = ("interactions", "dof", "seconds_human", "machine_s")
+"""Columns of effort, as `scores` has them; the last is the machine's time."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of numbers. id: a metric with its version, ``dice@1``, or what the protocol calls one of its numbers."""
+
+    id: str
+    spec: str
+    how: Aggregation
+
+    @cached_property
+    def best(self) -> Best:
+        """Which values are best: high, low or zero."""
+        return best(self.spec)
+
+
+def columns_of(rows: pl.DataFrame) -> list[Column]:
+    """The columns of numbers of a table: those its protocol reports, or one for each version of each metric."""
+    preset = PROTOCOLS[rows["protocol"][0]]
+    if preset.numbers:
+        return [Column(f"{head} ({preset.id})", spec, AGGREGATIONS["case"]) for head, spec in preset.numbers]
+    found = []
+    for id in dict.fromkeys(id for ids in _metrics(rows).unique(maintain_order=True) for id in ids.split()):
+        name = id.rpartition("@")[0]
+        with suppress(IntraBenchError):  # a metric of somebody's own has no definition here
+            best(name)
+            if name in rows.columns:
+                found.append(Column(id, name, AGGREGATIONS["protocol"]))
+    return found
+
+
+def rows_with(rows: pl.DataFrame, column: Column) -> pl.DataFrame:
+    """The rows that have a number in a column."""
+    if "@" not in column.id or " " in column.id:
+        return rows
+    return rows.filter(pl.Series([column.id in ids.split() for ids in _metrics(rows)], dtype=pl.Boolean))
+
+
+def _metrics(rows: pl.DataFrame) -> pl.Series:
+    """The ids of the metrics of each row; early versions did not write them, for they were those of the protocol."""
+    usual = {id: " ".join(preset.metrics) for id, preset in PROTOCOLS.items()}
+    ids = pl.coalesce("metrics", pl.col("protocol").replace_strict(usual, default="", return_dtype=pl.String))
+    return rows.select(ids).to_series()
+
+
+def tables_of(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The rows of each table, in the order of their keys."""
+    for key in rows.select(TABLE).unique().sort(TABLE).iter_rows(named=True):
+        yield only(rows, pl.all_horizontal(pl.col(name).eq_missing(pl.lit(value)) for name, value in key.items()))
+
+
+def counts(scored: pl.DataFrame, by: list[str]) -> pl.DataFrame:
+    """Of each line: sessions, targets, cases, patients, failures, sessions that do not apply, and the mean efforts.
+
+    scored: `scores`. Effort is the mean over sessions that did not fail, as in all tables.
+    """
+    usual = ~pl.col("failed") & ~pl.col("not_applicable")
+    each = pl.col("target") != WHOLE_CASE
+    return scored.group_by(by).agg(
+        each.sum().alias("sessions"),
+        pl.struct("case", "target").filter(each & ~pl.col("not_applicable")).n_unique().alias("targets"),
+        pl.col("case", "patient").n_unique().name.suffix("s"),
+        pl.col("failed", "not_applicable").sum(),
+        *(pl.col(name).filter(usual).mean() for name in EFFORT),
+    )
+
+
+def stated(rows: pl.DataFrame) -> list[dict[str, Any]]:
+    """The lines of all tables with their counts and means, as plain data."""
+    return [line for part in tables_of(rows) for line in _stated(part)]
+
+
+def _stated(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
+    keys, found = [*TABLE, *LINE], dict[tuple[Any, ...], dict[str, Any]]()
+    for column in columns_of(rows):
+        part = rows_with(rows, column)
+        if part.is_empty():
+            continue
+        scored = measured(part, column.spec)
+        for line in counts(scored, keys).iter_rows(named=True):
+            found.setdefault(tuple(line[name] for name in keys), {**line, "means": {}})
+        for line in aggregate(scored, keys, column.how).iter_rows(named=True):
+            found[tuple(line[name] for name in keys)]["means"][column.id] = _plain(line["value"])
+    yield from (found[key] for key in sorted(found, key=str))
+
+
+def _plain(value: float | None) -> float | str | None:
+    """JSON has no infinite numbers."""
+    return str(value) if value is not None and abs(value) == float("inf") else value
+
+
+def line_words(line: Mapping[str, Any]) -> str:
+    """A line in words, for messages."""
+    data = f"{line['dataset']} (version {line['dataset_version']})"
+    return f"{line['model']}, {line['prompter']}, on {data} under {line['protocol']}"

@@ -1,0 +1,102 @@
+"use strict";
+// The page of a table: scores of other metrics and at budgets, filters, and an address for each choice and each line.
+
+(() => {
+  const data = JSON.parse(document.getElementById("table-data").textContent);
+  const table = document.getElementById("lines");
+  const controls = document.querySelector("#ranks .controls").elements;
+  const lines = new Map(data.lines.map((line) => [line.id, line]));
+  const rows = [...table.tBodies[0].rows];
+
+  const finite = (value) => (value === null || value === undefined ? null : Number(value)); // "inf" is no number in JSON
+  const merit = (value, best) => (best === "high" ? value : best === "low" ? -value : -Math.abs(value));
+  const digits = (value) => (Math.abs(value) === Infinity ? (value > 0 ? "∞" : "−∞") : value.toFixed(3).replace("-", "−"));
+  const words = (select) => select.selectedOptions[0]?.textContent ?? "";
+
+  function score(line, column) {
+    const { unit, budget } = controls;
+    if (!budget.value) return (line.means[column.id] ?? []).map(finite);
+    return [finite(line.budgets[column.id]?.[unit.value]?.[data.budgets[unit.value].indexOf(Number(budget.value))]), null, null];
+  }
+
+  // Budgets exist for scores that grow from 0 only.
+  function offer() {
+    const { column, unit, budget } = controls;
+    const has = data.lines.some((line) => line.budgets[column.value]);
+    const before = budget.value, known = has ? data.budgets[unit.value] ?? [] : [];
+    budget.replaceChildren(new Option("no limit", ""), ...known.map((value) => new Option(value.toLocaleString("en"), value)));
+    budget.value = known.includes(Number(before)) && before ? before : "";
+    budget.disabled = unit.disabled = !known.length;
+  }
+
+  function show() {
+    const column = data.columns[controls.column.selectedIndex];
+    const kept = (line) => ["model", "prompter", "status"].every((name) => !controls[name].value || line[name] === controls[name].value);
+    const scores = new Map(data.lines.map((line) => [line.id, score(line, column)]));
+    const ranked = data.lines.filter((line) => kept(line) && line.status === "ranked" && scores.get(line.id)[0] != null);
+    const merits = ranked.map((line) => merit(scores.get(line.id)[0], column.best));
+    for (const row of rows) {
+      const line = lines.get(row.id), [value, low, high] = scores.get(row.id);
+      row.hidden = !kept(line);
+      const rank = ranked.includes(line) ? 1 + merits.filter((other) => other > merit(value, column.best)).length : null;
+      write(row.cells[0], rank, rank ?? "–");
+      const link = document.createElement("a");
+      link.href = `#${row.id}`;
+      link.textContent = row.cells[0].textContent;
+      link.setAttribute("aria-label", rank ? `rank ${rank}, address of this line` : "no rank, address of this line");
+      row.cells[0].replaceChildren(link);
+      write(row.cells[3], value ?? null, value == null ? "–" : digits(value), low == null ? "" : `${low.toFixed(2)}–${high.toFixed(2)}`);
+    }
+    const { unit, budget } = controls;
+    document.getElementById("score-says").textContent =
+      `${column.id} ${budget.value ? `with at most ${words(budget)} ${words(unit)}` : "after the last round"}. ${counted()}`;
+    for (const head of table.tHead.rows[0].cells) head.removeAttribute("aria-sort");
+    table.tHead.rows[0].cells[0].setAttribute("aria-sort", "ascending");
+    sortBy(table, 0, 1);
+  }
+
+  // Lines without a rank stand below the others, where a long table hides them.
+  function counted() {
+    const shown = rows.filter((row) => !row.hidden).map((row) => lines.get(row.id).status);
+    const count = (status) => shown.filter((one) => one === status).length;
+    return `${shown.length} of ${rows.length} lines: ${count("ranked")} ranked, below them ${count("withheld")} withheld and ${count("incomplete")} incomplete.`;
+  }
+
+  function write(cell, value, text, interval = "") {
+    if (value === null) delete cell.dataset.value;
+    else cell.dataset.value = value;
+    cell.textContent = text;
+    if (!interval) return;
+    const below = cell.appendChild(document.createElement("span"));
+    below.className = "interval";
+    below.textContent = interval;
+  }
+
+  const plain = [...controls].map((control) => control.value); // what is not part of an address
+  function remember() {
+    const chosen = [...controls].filter((control, n) => control.value !== plain[n]).map((control) => [control.name, control.value]);
+    history.replaceState(null, "", chosen.length ? `#${new URLSearchParams(chosen)}` : location.pathname);
+  }
+
+  function restore() {
+    if (lines.has(location.hash.slice(1))) return;
+    const given = new URLSearchParams(location.hash.slice(1));
+    for (const control of controls) {
+      if (control.name === "budget") offer();
+      if (given.has(control.name) && [...control.options].some((one) => one.value === given.get(control.name))) control.value = given.get(control.name);
+    }
+  }
+
+  // The unit of the curves follows.
+  function follow() {
+    const radio = document.querySelectorAll("#curves input[name=effort]")[Object.keys(data.budgets).indexOf(controls.unit.value)];
+    if (!radio || radio.checked) return;
+    radio.checked = true;
+    radio.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+
+  for (const control of controls)
+    control.addEventListener("change", () => (offer(), show(), remember(), control.name === "unit" && follow()));
+  addEventListener("hashchange", () => (restore(), offer(), show()));
+  restore(), offer(), show();
+})();

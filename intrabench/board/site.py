@@ -1,0 +1,137 @@
+"""`build`: a static site from many submissions. It needs no server: its pages are files with all that they show."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from intrabench.atomic import put, unique, writing
+from intrabench.board.content import index_content, model_contents, submission_content, table_content
+from intrabench.board.submission import Submission, read_submission
+from intrabench.board.tables import Table, tables
+from intrabench.errors import IntraBenchError
+from intrabench.names import one_line
+
+MARKER = "board.json"
+"""A file by which a site is known, so that only a site is ever replaced; it lists what there is."""
+
+_BREAKS = re.compile(r"([:,+/](?=\w)|=(?=\w{6}))")
+
+
+def submissions_in(folder: Path) -> list[Path]:
+    """The submissions in a folder: all folders in it whose names do not begin with a dot.
+
+    Raises:
+        IntraBenchError: there are none.
+    """
+    found = sorted(path for path in folder.glob("*") if path.is_dir() and not path.name.startswith("."))
+    if not found:
+        raise IntraBenchError(f"{folder} has no submissions; give a folder of folders that `intrabench submit` made")
+    return found
+
+
+def build(folder: Path, site: Path, title: str) -> tuple[list[Submission], list[Table]]:
+    """Build the site of all submissions in a folder, in place of an earlier one. Those with problems are left out.
+
+    Returns:
+        The submissions with problems, and the tables.
+
+    Raises:
+        IntraBenchError: there are no submissions, none is sound, or the site cannot be written.
+    """
+    if site.exists() and not ((site / MARKER).is_file() or (site.is_dir() and not any(site.iterdir()))):
+        raise IntraBenchError(f"{site} exists and is no site of a board; give another folder")
+    read = [read_submission(path) for path in submissions_in(folder)]
+    sound, refused = [one for one in read if not one.problems], [one for one in read if one.problems]
+    if not sound:
+        return refused, []
+    made = list(tables(sound))
+    part = site.with_name(f".{site.name}.{unique()}")
+    with writing(site):
+        try:
+            _write(part, title, sound, made)
+            if site.exists():
+                shutil.rmtree(site)
+            put(part, site)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+    return refused, made
+
+
+def _write(site: Path, title: str, submissions: Sequence[Submission], made: Sequence[Table]) -> None:
+    pages = _Pages(site, title)
+    pages.write("index", "", index_content(submissions, made))
+    for table in made:
+        content = table_content(table, submissions)
+        pages.write("table", f"tables/{table.id}", content)
+        pages.write_json(f"tables/{table.id}", content["data"])
+    for address, content in model_contents(made):
+        pages.write("model", f"models/{address}", content)
+    for one in submissions:
+        pages.write("submission", f"submissions/{one.name}", submission_content(one, made))
+    listed = {"title": title, "tables": [one.id for one in made], "submissions": [one.name for one in submissions]}
+    pages.write_json(MARKER.removesuffix(".json"), listed)
+
+
+class _Pages:
+    """Writes pages; all texts of rows, cards and submissions are escaped, and no script runs but our own."""
+
+    def __init__(self, site: Path, title: str) -> None:
+        try:
+            from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+            from markupsafe import Markup, escape
+        except ImportError as error:
+            raise IntraBenchError("a board needs jinja2; run: pip install 'intrabench[report]'") from error
+
+        loader = ChoiceLoader([PackageLoader("intrabench.board", "page")])
+        self._jinja = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+        self._jinja.filters["breakable"] = lambda text: Markup(
+            _BREAKS.sub(r"\1<wbr>", str(escape(one_line(str(text)))))
+        )
+        self._jinja.filters["one_line"] = one_line
+        self._site, self._title, self._markup = site, title, Markup
+
+    def write(self, kind: str, address: str, content: Mapping[str, Any]) -> None:
+        """Write the page of a kind at an address, ``tables/NAME``; the start page has none."""
+        script = "".join(map(_asset, _SCRIPTS[kind]))
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        page = self._jinja.get_template(f"{kind}.html.jinja").render(
+            board=self._title,
+            root="../" * address.count("/"),
+            made_by=f"intrabench {version('intrabench')}",
+            css=self._markup(_asset("page.css") + _asset("board.css")),
+            script=self._markup(script),
+            script_hash=digest,
+            **content,
+        )
+        path = self._site / f"{address or 'index'}.html"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page, encoding="utf-8")
+
+    def write_json(self, address: str, content: Any) -> None:
+        """Write plain data beside a page."""
+        path = self._site / f"{address}.json"
+        path.write_text(json.dumps(content, ensure_ascii=False, separators=(",", ":")), encoding="utf-8")
+
+
+_SCRIPTS: Mapping[str, Iterable[str]] = {
+    "index": ("page.js", "filters.js"),
+    "table": ("page.js", "table.js", "curves.js"),
+    "model": ("page.js",),
+    "submission": ("page.js",),
+}
+"""What pages run: the report's scripts, and ours."""
+
+
+def _asset(name: str) -> str:
+    ours = files("intrabench.board.page").joinpath(name)
+    found = ours if ours.is_file() else files("intrabench.reporting.page").joinpath(name)
+    return found.read_text(encoding="utf-8")
