@@ -40,9 +40,10 @@ _MUST = (STATEMENT, LEDGER, f"rows/{PART}", f"turns/{PART}")
 
 def look(folder: Path) -> tuple[dict[str, int], list[str]]:
     """The files of a submission and their bytes, and a sentence for each that must not be there; none is opened."""
-    found, wrong = dict[str, int](), list[str]()
+    found, wrong, seen = dict[str, int](), list[str](), set[str]()
     for place, path in _below(folder):
         told = path.lstat()
+        seen.add(place)
         if len(found) == MOST_FILES:
             return found, [f"{folder} has more than {MOST_FILES} files; a submission needs few"]
         if stat.S_ISLNK(told.st_mode):
@@ -57,7 +58,7 @@ def look(folder: Path) -> tuple[dict[str, int], list[str]]:
             found[place] = told.st_size
     if (total := sum(found.values())) > LARGEST:
         wrong.append(f"{folder} has {total / 1e6:.0f} MB, expected {LARGEST / 1e6:.0f} MB at most")
-    wrong += [f"{name} is missing; `intrabench submit` writes it" for name in _MUST if name not in found]
+    wrong += [f"{name} is missing; `intrabench submit` writes it" for name in _MUST if name not in seen]
     return found, wrong
 
 
