@@ -82,7 +82,7 @@ def chooser(page: Any, name: str) -> Any:
     return page.locator(f"#ranks select[name={name}]")
 
 
-RANK, MODEL, PROMPTER, SCORE, STATUS = range(5)
+RANK, SCORE, MODEL, PROMPTER, STATUS = range(5)
 
 
 def test_no_name_is_code(opened: Any, site: Path) -> None:

@@ -45,7 +45,7 @@
       link.textContent = row.cells[0].textContent;
       link.setAttribute("aria-label", rank ? `rank ${rank}, address of this line` : "no rank, address of this line");
       row.cells[0].replaceChildren(link);
-      write(row.cells[3], value ?? null, value == null ? "–" : digits(value), low == null ? "" : `${low.toFixed(2)}–${high.toFixed(2)}`);
+      write(row.cells[1], value ?? null, value == null ? "–" : digits(value), low == null ? "" : `${low.toFixed(2)}–${high.toFixed(2)}`);
     }
     const { unit, budget } = controls;
     document.getElementById("score-says").textContent =
