@@ -115,13 +115,10 @@ def main() -> None:
         for said, step in steps.items():
             wall, processor, memory = measure(folder, step)
             print(f"{said:14} {wall:7.1f} s, {processor:7.1f} s of the processor, {memory:6.0f} MiB", flush=True)
-        pages = sorted((folder / "site").rglob("*.*"), key=lambda path: path.stat().st_size)
-        large = pages[-1]
-        print(
-            f"site: {len(pages)} files, {_size(folder / 'site'):.1f} MB; the largest, {large.parent.name}/, {large.stat().st_size / 1e3:.0f} kB"
-        )
-        (start,) = (path for path in pages if path.name == "index.html")
-        print(f"start page {start.stat().st_size / 1e3:.0f} kB")
+        sizes = {path.relative_to(folder / "site"): path.stat().st_size for path in (folder / "site").rglob("*.*")}
+        largest = max(sizes, key=lambda path: sizes[path])
+        print(f"site: {len(sizes)} files, {sum(sizes.values()) / 1e6:.1f} MB")
+        print(f"{largest.parent}/: {sizes[largest] / 1e3:.0f} kB; index.html: {sizes[Path('index.html')] / 1e3:.0f} kB")
 
 
 def _size(folder: Path) -> float:

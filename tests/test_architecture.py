@@ -78,6 +78,8 @@ def test_no_circle_of_rooms() -> None:
         ("prompters", {"play", "engine", "results", "statistics", "report", "cli"}),
         ("play", {"engine", "results", "statistics", "report", "cli", "fetch"}),
         ("statistics", {"engine", "report", "cli", "models"}),
+        ("reporting", {"board", "people", "cli", "api"}),
+        ("board", {"people", "servers", "cli", "api"}),
         ("fetch", {"datasets", "models", "play", "engine", "cli"}),
     ],
 )

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 import intrabench
 from intrabench.mask import Mask
@@ -253,7 +254,8 @@ def test_commands_are_found_in_blocks_with_variables_and_in_text(tmp_path: Path)
 def test_files_and_pages_that_a_page_names_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     opening = re.findall(r"^```.*$", text, re.M)[::2]
-    assert set(opening) <= {f"```{language}" for language in ("sh", "console", "python", "text", "toml")}
+    assert set(opening) <= {f"```{language}" for language in ("sh", "console", "python", "text", "toml", "yaml")}
+    assert all(yaml.safe_load(content) for content in documented.blocks(page, "yaml"))
     for code in documented.blocks(page, "python"):
         compile(code, str(page), "exec")
     assert "```console" not in opening or page.stem in (*PAGES, "your_own_data"), "only tests of these pages run them"

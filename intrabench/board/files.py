@@ -26,8 +26,8 @@ PART = "submission-0001.parquet"
 """The one part of rows, and of turns."""
 
 MOST_FILES = 2000
-LARGEST_FILE, LARGEST = 95_000_000, 400_000_000
-"""Bytes of a file, which public hosts of repositories limit to 100 MB, and of a submission."""
+LARGEST_FILE, LARGEST_RECORD, LARGEST = 95_000_000, 2_000_000, 400_000_000
+"""Bytes of a file, which public hosts of repositories limit to 100 MB, of the record of a run, and of a submission."""
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 """What a submission's folder may be called: it is part of addresses that stay."""
@@ -52,8 +52,8 @@ def look(folder: Path) -> tuple[dict[str, int], list[str]]:
             wrong.append(f"{one_line(place)} is neither a file nor a folder; remove it")
         elif not _KNOWN.fullmatch(place):
             wrong.append(f"{one_line(place)} does not belong into a submission; remove it")
-        elif told.st_size > LARGEST_FILE:
-            wrong.append(f"{place} has {told.st_size / 1e6:.0f} MB, expected {LARGEST_FILE / 1e6:.0f} MB at most")
+        elif told.st_size > (most := LARGEST_RECORD if place.startswith("runs/") else LARGEST_FILE):
+            wrong.append(f"{place} has {told.st_size / 1e6:.0f} MB, expected {most / 1e6:.0f} MB at most")
         else:
             found[place] = told.st_size
     if (total := sum(found.values())) > LARGEST:

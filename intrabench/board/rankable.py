@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from intrabench.board.lines import LINE, TABLE
+from intrabench.board.lines import LINE, TABLE, columns_of, tables_of
 from intrabench.board.sample import ANSWERED
 from intrabench.engine.units import CONTRACT
 from intrabench.errors import several
@@ -14,8 +14,15 @@ from intrabench.models.weights.registry import RANDOM
 from intrabench.names import one_line
 from intrabench.protocols import PROTOCOLS
 
-LONGEST = 2000
-"""Characters of a text in a row."""
+LONGEST, MOST_ROUNDS = 2000, 1000
+"""Characters of a text in a row, and rounds of a session."""
+
+_NEEDED = (
+    *("contract", "stop", "effort", "dataset_version", "label", "seed", "run_id"),
+    *("prompter_version", "weights", "weights_sha256", "model_version", "dtype", "strict"),
+    *("interactions", "dof", "seconds_human"),
+)
+"""Columns that this version always writes, and that tables rely on."""
 
 
 def refusals(rows: pl.DataFrame) -> Iterator[str]:
@@ -26,8 +33,16 @@ def refusals(rows: pl.DataFrame) -> Iterator[str]:
     for name, kind in rows.schema.items():
         if kind == pl.String and (rows[name].str.len_chars().max() or 0) > LONGEST:  # type: ignore[operator]
             yield f"the column {one_line(name)} has a text of more than {LONGEST} characters; shorten it, and run again"
+    if lacking := [name for name in _NEEDED if rows[name].has_nulls()]:
+        yield f"some rows have no {', '.join(lacking)}, which every run writes; run these sessions again"
+        return
+    if (top := int(rows["round"].max() or 0)) > MOST_ROUNDS:  # type: ignore[arg-type]
+        yield f"a session has {top} rounds, expected {MOST_ROUNDS} at most"
     yield from _versions(rows)
     for id in rows["protocol"].unique().sort():
+        of = rows.filter(protocol=id)
+        if id in PROTOCOLS and any(not columns_of(part) for part in tables_of(of)):
+            yield f"rows under {id} have no metric that this version of intrabench knows; update it, or use another one"
         if id not in PROTOCOLS:
             yield f"the protocol {one_line(id)} is unknown to this version of intrabench; update it, or use another one"
     if models := rows.filter(pl.col("weights") == RANDOM)["model"].unique().sort().to_list():

@@ -19,7 +19,6 @@ from intrabench.board.rankable import refusals
 from intrabench.board.sample import LEAST, chosen
 from intrabench.board.statement import Statement, read_statement
 from intrabench.errors import IntraBenchError
-from intrabench.protocols import PROTOCOLS
 from intrabench.results.parts import damaged_parts, read_rows
 from intrabench.results.runs import read_record
 
@@ -66,14 +65,16 @@ def read_submission(folder: Path) -> Submission:
 
 
 def _about_rows(folder: Path, statement: Statement, rows: pl.DataFrame) -> list[str]:
-    refused = [*_few(refusals(rows)), *_about_name(folder, statement)]
+    refused = _few(refusals(rows))
+    averaged = not refused
+    refused += _about_name(folder, statement)
     ledger = read_ledger(folder / LEDGER)
     refused += [f"{LEDGER} cannot be read"] if ledger is None else _few(against(rows, ledger))
     if statement.rows != len(rows):
         refused.append(f"submission.json says {statement.rows} rows, but there are {len(rows)}")
     refused += _few(consistency.overlaps(rows))
-    if any(protocol not in PROTOCOLS for protocol in rows["protocol"].unique()):
-        return refused  # nothing can be averaged
+    if not averaged:
+        return refused
     refused += _few(_means(rows, statement))
     refused += _few(_sampled(folder, rows, statement))
     absent = [run for run in rows["run_id"].unique().sort() if not read_record(folder, str(run))]

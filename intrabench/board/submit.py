@@ -23,6 +23,7 @@ from intrabench.board.statement import By, Data, Statement
 from intrabench.board.submission import Submission, read_submission
 from intrabench.engine.units import CONTRACT
 from intrabench.errors import IntraBenchError
+from intrabench.names import file_name
 from intrabench.results.current import counting
 from intrabench.results.masks import is_whole, masks_file
 from intrabench.results.origin import dataset_of
@@ -110,7 +111,7 @@ def _fill(folder: Path, results: Path, rows: pl.DataFrame, by: By, sample: int) 
         record = {key: value for key, value in read_record(results, run).items() if key not in _UNSHARED}
         if not record:
             raise IntraBenchError(f"{results} lacks runs/{run}.json, the record of a run; run its command again")
-        (folder / "runs" / f"{run}.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        (folder / "runs" / f"{file_name(run)}.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     Statement(
         id=folder.name,
         by=by,

@@ -222,3 +222,34 @@ def test_a_statement_of_anybody(lab_a: Path, changes: dict[str, object], sentenc
     edit_statement(lab_a, **changes)
     write_checksums(lab_a)
     assert any(sentence in one for one in problems(lab_a)), problems(lab_a)
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"round": 10**5}, "a session has 100000 rounds, expected 1000 at most"),
+        ({"weights": None}, "some rows have no weights, which every run writes; run these sessions again"),
+        ({"metrics": "mine@1"}, "rows under basic@1 have no metric that this version of intrabench knows; update it"),
+        ({"dice": 7.0}, f"rows/{PART} cannot be read and is left out"),
+        (
+            {"nsd_2mm": float("nan")},
+            "box_fill, box_slice, on phantom:shape=16x32x32,scans=2 (version 1) under basic@1: the",
+        ),
+        ({"model": "<b>" * 1000}, "the column model has a text of more than 2000 characters; shorten it"),
+        ({"run_id": "../../x"}, "runs/../../x.json, the record of a run, is missing or damaged"),
+        ({"pred_voxels": -5}, "it has more false positives than voxels of the answer"),
+    ],
+    ids=str,
+)
+def test_values_of_anybody(lab_a: Path, values: dict[str, object], sentence: str) -> None:
+    edit_rows(
+        lab_a, lambda rows: rows.with_columns(pl.lit(one, rows.schema[key]).alias(key) for key, one in values.items())
+    )
+    write_checksums(lab_a)
+    assert any(sentence in one for one in problems(lab_a)), problems(lab_a)
+
+
+def test_records_are_small(lab_a: Path) -> None:
+    (record,) = (lab_a / "runs").iterdir()
+    record.write_bytes(b" " * 3_000_000)
+    assert problems(lab_a) == [f"runs/{record.name} has 3 MB, expected 2 MB at most"]
