@@ -125,7 +125,8 @@ def tables(submissions: Sequence[Submission]) -> Iterator[Table]:
 
 def _table(rows: pl.DataFrame) -> Table:
     keys = ["submission", *LINE]
-    lines = rows.unique(keys).sort(keys, nulls_last=True).with_row_index("line")
+    seen = pl.col("seen_in_training").max().over(keys)  # "yes" comes after "unknown" and "no": one row is enough
+    lines = rows.with_columns(seen).unique(keys).sort(keys, nulls_last=True).with_row_index("line")
     lines = lines.with_columns(shown=PRINTED, label=labels.MODEL)
     rows = rows.join(lines.select(*keys, "line"), on=keys, nulls_equal=True, maintain_order="left")
     key, columns = {name: rows[name][0] for name in TABLE}, columns_of(rows)
