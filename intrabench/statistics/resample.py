@@ -53,8 +53,12 @@ def intervals(scored: pl.DataFrame, by: Sequence[str], how: Aggregation, draws: 
     null where a data set has fewer than `FEW` patients with a value. A mean over infinite values is infinite, and so is
     every draw that holds one; over infinite values of both signs it is null.
     """
+    return drawn_intervals(scored, by, how, resample(scored, by, how, draws))
+
+
+def drawn_intervals(scored: pl.DataFrame, by: Sequence[str], how: Aggregation, drawn: Drawn) -> pl.DataFrame:
+    """`intervals` from draws that were made before (`resample`)."""
     table = with_average(aggregate(scored, by, how), by, scored["dataset"].n_unique())
-    drawn = resample(scored, by, how, draws)
     bounds = []
     for name, values in {**drawn.values, AVERAGE: drawn.average()}.items():
         low, high = bca(values, [drawn.parts[name]] if name in drawn.parts else list(drawn.parts.values()))
