@@ -1,13 +1,14 @@
 """What each line reaches within a budget of effort.
 
-A session has the score of the last round that its budget allows. If even its first round costs more, nothing is segmented
-and it has the worst value, as in curves. A line none of whose sessions fits has no value at the budget.
+A session has the score of the last round that its budget allows. If even its first round costs more, nothing is
+segmented and it has the worst value, as in curves. A line none of whose sessions fits has no value at the budget.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
@@ -18,6 +19,9 @@ from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.bca import Array, Jackknife, bca
 from intrabench.statistics.resample import Drawn, difference, drawn_intervals, resample
 from intrabench.statistics.steps import Steps
+
+Gain: TypeAlias = tuple[float, float | None, float | None]
+"""A difference and its interval, None where there is none."""
 
 _WHO = ("line", "dataset", "patient", "case", "label", "target", "target_ml", "failed", "not_applicable")
 
@@ -112,7 +116,7 @@ def _cheapest(played: Steps, against: str, members: Mapping[int, NDArray[np.int6
     return {line: float(np.nanmin(first[rows])) for line, rows in members.items()}
 
 
-def gains(drawn: Drawn, pairs: Sequence[tuple[int, int]], best: Best) -> list[tuple[float, float | None, float | None]]:
+def gains(drawn: Drawn, pairs: Sequence[tuple[int, int]], best: Best) -> list[Gain]:
     """How much better the first line of each pair is in its mean over data sets, with the interval of 95 %.
 
     pairs: numbers of rows of `Drawn.lines`. The interval is that of paired draws; None where there is none.
@@ -143,10 +147,9 @@ def _apart(part: Jackknife, one: NDArray[np.int64], other: NDArray[np.int64], be
 
 
 def front(points: Sequence[tuple[float, float]]) -> list[bool]:
-    """Which points of effort and merit no other point beats: cheaper and at least as good, or better at no more cost."""
-    order = sorted(range(len(points)), key=lambda n: (points[n][0], -points[n][1]))
-    on, most, at = [False] * len(points), -np.inf, None
-    for n in order:
-        if points[n][1] > most or points[n] == at:
-            on[n], most, at = True, points[n][1], points[n]
+    """Which points (effort, merit) are on the Pareto front: no other is as good and cheaper, or better and as cheap."""
+    on, last = [False] * len(points), None
+    for effort, merits, place in sorted((effort, -merits, n) for n, (effort, merits) in enumerate(points)):
+        if last is None or merits < last[1] or (effort, merits) == last:
+            on[place], last = True, (effort, merits)
     return on

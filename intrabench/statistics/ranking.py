@@ -82,8 +82,8 @@ def ranked(table: pl.DataFrame, by: Sequence[str], drawn: Drawn, left_out: pl.Da
 
 def rankings(
     scored: pl.DataFrame, within: Mapping[int, str], how: Aggregation, *, best: Best = "high"
-) -> tuple[dict[str, Ranking], pl.DataFrame]:
-    """`ranking` by ``line`` within each group, from the same draws; and the lines of all groups that are left out.
+) -> tuple[dict[str, Ranking], pl.DataFrame, Drawn]:
+    """`ranking` by ``line`` within each group, the lines of all groups that are left out, and the draws of all.
 
     within: the group of each line, such as its prompter. A group without a rank is not there.
     """
@@ -96,7 +96,7 @@ def rankings(
         str(name): ranked(group.drop("_group"), by, drawn, left_out.clear(), best)
         for (name,), group in groups.sort("_group").group_by("_group", maintain_order=True)
     }
-    return made, left_out
+    return made, left_out, drawn
 
 
 def pairs(scored: pl.DataFrame, by: Sequence[str], *, best: Best = "high") -> pl.DataFrame:

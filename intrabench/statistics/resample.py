@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -40,6 +41,10 @@ class Drawn:
 
     def average(self) -> Array:
         """(draws, lines) Mean over data sets, NaN where one is missing."""
+        return self._average
+
+    @cached_property
+    def _average(self) -> Array:
         if not self.values:
             return np.full((1, self.lines.height), np.nan)
         with np.errstate(invalid="ignore"):  # infinite values of both signs
