@@ -90,7 +90,8 @@ def at_budgets(played: Steps, how: Aggregation, budgets: Sequence[Budget]) -> At
             paid = rows[(counts > 0) & usual[rows]]
             mean = float(spent[paid].mean()) if paid.size else None
             places.setdefault(budget, {})[line] = Place(states[key], int((counts == 0).sum()), mean)
-    sessions = pl.concat(parts) if parts else played.sessions.select(_WHO, "value").clear().with_columns(state=0)
+    empty = pl.lit(0, pl.Int32).alias("state"), pl.lit(None, pl.Float64).alias("value")
+    sessions = pl.concat(parts) if parts else played.sessions.clear().select(*_WHO, *empty)
     drawn = resample(sessions, ["state"], how)
     table = drawn_intervals(sessions, ["state"], how, drawn)
     cheapest = {against: _cheapest(played, against, members) for against in {one.against for one in budgets}}

@@ -31,6 +31,7 @@ def curve_data(played: Steps, lines: pl.DataFrame, how: Aggregation, found: AtBu
             numbers = [point[name] for name in ("value", "low", "high", *EFFORT)]
             points.append([datasets.index(point["dataset"]), point["line"], number, *map(_short, numbers)])
     return {
+        "title": played.metric.head,
         "lines": lines.sort("line")
         .select(pl.col("shown").alias("prompter"), pl.col("label").alias("model"), "notes")
         .to_dicts(),

@@ -41,7 +41,7 @@ from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
 from intrabench.statistics.budgets import at_budgets
 from intrabench.statistics.measures import measured, scored_by
-from intrabench.statistics.ranking import pairs, rankings
+from intrabench.statistics.ranking import Ranking, pairs, rankings
 from intrabench.statistics.resample import intervals
 from intrabench.statistics.scores import FailurePolicy, measured_metrics, scores
 from intrabench.statistics.soundness import check_mixable
@@ -107,8 +107,7 @@ def write_report(
         raise IntraBenchError(f"--targets {targets} is not a number of targets; give 0 for none, or more")
     rows, left_out = current(stored_rows(results, protocol))
     rows = prompted(rows)
-    lead = lead_of(rows, metric)
-    how = averaging(rows, how.name) or how
+    lead, how = lead_of(rows, metric), averaging(rows, how.name) or how
     content = _content(results, rows, targets, how, policy or FailurePolicy(), lead)
     content["title"] = title or content["title"]
     content["ratings"] = [(heading, formatted(table, "html")) for heading, table in ratings if not table.is_empty()]
@@ -218,7 +217,7 @@ def _ranking(
         within = dict(lines.select("line", "shown").iter_rows())
         found, left_out, drawn = rankings(scored, within, how, best=lead.best)
         ranked = tables.ranking_grid(found, lines, seen, marks, lead) if found else None
-        notes = _about_ranks(left_out, lines)
+        notes = _about_ranks(found, left_out, lines)
         apart = pair_gains(drawn, tested.head(PAIRS), lead.best)
     except IntraBenchError as error:
         notes = [str(error)]
@@ -226,10 +225,12 @@ def _ranking(
     return {"ranking": ranked, "ranking_notes": notes, "pairs": listed, "pairs_left_out": others}
 
 
-def _about_ranks(left_out: pl.DataFrame, lines: pl.DataFrame) -> list[str]:
-    """Notes on lines without a rank, grouped by their missing data sets."""
+def _about_ranks(found: Mapping[str, Ranking], left_out: pl.DataFrame, lines: pl.DataFrame) -> list[str]:
+    """Notes on the stability of ranks and on lines without a rank, grouped by their missing data sets."""
+    stable = ", ".join(f"{one.tau:.2f} ({name})" for name, one in found.items() if one.tau is not None)
+    notes = [f"Kendall's tau between these rankings and those of bootstrap draws: {stable}."] if stable else []
     left = left_out.join(lines, on="line", maintain_order="left")
-    return [
+    return notes + [
         f"Not ranked because of missing {', '.join(missing)}: {'; '.join(group['name'])}."
         for (missing,), group in left.group_by("missing", maintain_order=True)
     ]

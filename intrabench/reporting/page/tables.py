@@ -118,7 +118,8 @@ def progress_grid(played: Steps, lines: pl.DataFrame, how: Aggregation, notes: N
         return [number(areas.get(key), 3), number(clicks.get(key), 1), *reach, _percent(harm.get(key))]
 
     heads = [f"Area 0–{_BUDGET}", f"NoC\u00a0{_GOAL}", *(f"Reach\u00a0{goal:g}" for goal in goals), "Harmful"]
-    bests: list[Best | None] = ["high", "low", *("high" for _ in goals), "low"]
+    high: list[Best | None] = ["high"] * len(goals)
+    bests: list[Best | None] = ["high", "low", *high, "low"]
     return _grid("progress", lines, heads, cells, notes, bests)
 
 
