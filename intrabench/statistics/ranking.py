@@ -85,7 +85,8 @@ def rankings(
 ) -> tuple[dict[str, Ranking], pl.DataFrame]:
     """`ranking` by ``line`` within each group, and the lines of all groups that are left out.
 
-    drawn: `resample` of `scored`. within: the group of each line, such as its prompter. A group without a rank is not there.
+    drawn: `resample` of `scored`. within: the group of each line, such as its prompter. A group without a rank is not
+    there.
     """
     names, by = scored.select("dataset").unique(), ["line"]
     found = aggregate(scored, by, how)

@@ -61,6 +61,11 @@ class Lead:
         """Whether single rounds are scored from 0 to 1, so that there is an area and a number of clicks of them."""
         return self.rounds.best == "high" and self.rounds.worst == 0 and not getattr(self.rounds, "unit", "")
 
+    @property
+    def bounded_title(self) -> str:
+        """The heading of what areas and numbers of clicks are counted in: of single rounds, or Dice."""
+        return self.rounds.head if self.bounded else "Dice"
+
 
 def lead_of(rows: pl.DataFrame, asked: str = "") -> Lead:
     """The lead that is asked for, or what the protocol of the rows reports first; of several protocols Dice.

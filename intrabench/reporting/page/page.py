@@ -90,7 +90,8 @@ def write_report(
     """Write the report of a results folder.
 
     metric: the score that leads, of a metric or summary; empty: that of the protocol (`lead_of`). protocol: only the
-    sessions of these, separated by commas. title: the heading. targets: number of targets per data set in the viewer, from the worst to the best by final Dice; 0: none. ratings:
+    sessions of these, separated by commas. title: the heading.
+    targets: number of targets per data set in the viewer, from the worst to the best by final Dice; 0: none. ratings:
     tables of what people said of its masks, with their headings.
 
     Returns:
