@@ -91,7 +91,7 @@ def _verdict(behind: Behind) -> str:
         return "The interval of the difference holds 0, so it may be chance."
     if behind.p < 0.05:
         return "The difference is more than chance."
-    return "The interval of the difference lies above 0, but corrected for all lines here it may be chance."
+    return "The interval of the difference lies above 0, but the test does not exclude chance."
 
 
 def _over(given: Given, first: Standing) -> Sentence:
@@ -153,7 +153,8 @@ def weak(given: Given, spots: Sequence[Spot]) -> Sentence:
 def _which(spot: Spot) -> Sentence:
     if spot.kind != "size" or spot.least is None or spot.most is None:
         return [name(spot.name)]
-    return [text(f"{spot.name} targets of {spot.least:.3g} to {spot.most:.3g} ml")]
+    volumes = dict.fromkeys(f"{volume:.3g}" for volume in (spot.least, spot.most))
+    return [text(f"{spot.name} targets of {' to '.join(volumes)} ml")]
 
 
 def _spot(given: Given, spot: Spot) -> str:
