@@ -25,6 +25,7 @@ from intrabench.reporting.page.chosen import chosen
 from intrabench.reporting.page.clicking import click_grid
 from intrabench.reporting.page.commands import command
 from intrabench.reporting.page.curve_data import curve_data, rounds_of
+from intrabench.reporting.page.html_file import check_html
 from intrabench.reporting.page.lead import Lead, averaging, lead_of
 from intrabench.reporting.page.lines import with_lines
 from intrabench.reporting.page.listings import PAIRS, failure_grid, pair_gains, pair_grid, run_grid
@@ -100,10 +101,7 @@ def write_report(
     Raises:
         IntraBenchError: there are no results, or the file cannot be written.
     """
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise IntraBenchError(
-            f"{path} is not the name of an HTML file; give one that ends in .html, such as report.html"
-        )
+    check_html(path)
     if targets < 0:
         raise IntraBenchError(f"--targets {targets} is not a number of targets; give 0 for none, or more")
     rows, left_out = current(stored_rows(results, protocol))

@@ -31,6 +31,7 @@ def write_superpixels(results: Path, path: Path) -> None:
     Raises:
         IntraBenchError: there are no superpixels, or the file cannot be written.
     """
+    check_html(path)
     found, notes = read_measured(results)
     ranking, about = _ranking(found)
     content: dict[str, Any] = {
