@@ -20,11 +20,12 @@ from intrabench.reporting.figures import as_svg, style, sweep_figures, swept_dic
 from intrabench.reporting.footnotes import sentence
 from intrabench.reporting.formats import formatted
 from intrabench.reporting.page import credits, facts, tables
-from intrabench.reporting.page.answers import Given, answers, budgets_of
+from intrabench.reporting.page.answers import answers, budgets_of
 from intrabench.reporting.page.chosen import chosen
 from intrabench.reporting.page.clicking import click_grid
 from intrabench.reporting.page.commands import command
 from intrabench.reporting.page.curve_data import curve_data, rounds_of
+from intrabench.reporting.page.given import Given
 from intrabench.reporting.page.html_file import check_html
 from intrabench.reporting.page.lead import Lead, averaging, lead_of
 from intrabench.reporting.page.lines import with_lines

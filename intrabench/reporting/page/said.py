@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from math import isfinite, isinf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from intrabench.errors import several
 from intrabench.metrics.base import Metric, merit
+from intrabench.reporting.page.given import Given
 from intrabench.reporting.page.lead import Lead
 from intrabench.reporting.page.sentences import Sentence, amount, chance, listed, name, span, text
 from intrabench.reporting.page.tables import EFFORT
@@ -17,9 +18,6 @@ from intrabench.reporting.page.where import Spot
 from intrabench.statistics.budgets import Budget
 from intrabench.statistics.resample import AVERAGE, FEW
 from intrabench.statistics.standings import Behind, Standing
-
-if TYPE_CHECKING:
-    from intrabench.reporting.page.answers import Given
 
 _WORSE = {"high": "lower", "low": "higher", "zero": "farther from 0"}
 

@@ -14,6 +14,7 @@ from intrabench.atomic import atomically, writing
 from intrabench.errors import IntraBenchError
 from intrabench.reporting.figures import as_svg
 from intrabench.reporting.formats import formatted
+from intrabench.reporting.page.html_file import check_html
 from intrabench.reporting.superpixels import (
     curve_figures,
     number_table,
