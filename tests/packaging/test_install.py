@@ -19,6 +19,12 @@ RUN = ("run", "--model", "random_walker", "--prompter", "box_interp:n=3+scribble
 RUN += ("--dataset", "phantom:shape=8x32x32,instances=1")
 BASE = os.environ.get("INTRABENCH_TEST_BASE", "docker.io/library/python:3.13-slim")
 """The image that a container is made from; must have `python3` with venv."""
+BUILDERS = {
+    "docker": ("docker", "pull", "-q", BASE),
+    "podman": ("podman", "pull", "-q", BASE),
+    "buildah": ("buildah", "from", BASE),
+}
+"""How each gets that image."""
 
 
 def call(*words: object, cwd: Path, **env: str) -> str:
@@ -56,8 +62,9 @@ def test_the_files_hold_what_they_should(dist: Path) -> None:
 @pytest.mark.parametrize("tool", ["pip", "uv"])
 @pytest.mark.parametrize("python", PYTHONS)
 def test_a_fresh_environment_plays(dist: Path, tmp_path: Path, python: str, tool: str, kind: str) -> None:
-    if not (program := shutil.which(f"python{python}")):
-        pytest.skip(f"there is no python{python} here")
+    program = f"python{python}"
+    if not _works(program, "--version"):  # a shim of pyenv may be there without it
+        pytest.skip(f"there is no {program} here")
     (file,) = dist.glob(kind)
     if tool == "uv":
         call(sys.executable, "-m", "uv", "venv", "-q", "--python", program, tmp_path / "env", cwd=tmp_path)
@@ -76,9 +83,9 @@ def test_a_fresh_environment_plays(dist: Path, tmp_path: Path, python: str, tool
 @pytest.mark.slow
 def test_a_container_is_built_and_plays(tmp_path: Path) -> None:
     """Without torch's CPU index, which not every place reaches; buildah needs no daemon."""
-    builder = next((name for name in ("docker", "podman", "buildah") if _works(name)), None)
+    builder = next((name for name in BUILDERS if _works(*BUILDERS[name])), None)
     if builder is None:
-        pytest.skip("there is no docker, podman or buildah that works here")
+        pytest.skip(f"there is no docker, podman or buildah here that has {BASE}")
     build = ("buildah", "bud", "--network", "host") if builder == "buildah" else (builder, "build")
     arguments = [f"BASE={BASE}", "TORCH_INDEX=", "EXTRAS=report"]
     options = [word for argument in arguments for word in ("--build-arg", argument)]
@@ -91,12 +98,8 @@ def test_a_container_is_built_and_plays(tmp_path: Path) -> None:
     assert "random_walker" in call(*play, *RUN, cwd=tmp_path)
 
 
-def _works(builder: str) -> bool:
-    """Whether it is here, can build, and can have the base image."""
-    if not shutil.which(builder):
-        return False
-    words = ("from", BASE) if builder == "buildah" else ("pull", "-q", BASE)
-    have = [builder, "inspect", "--type", "image", BASE] if builder != "docker" else [builder, "image", "inspect", BASE]
-    return any(
-        subprocess.run(words, capture_output=True, check=False).returncode == 0 for words in (have, [builder, *words])
+def _works(program: str, *words: str) -> bool:
+    return (
+        bool(shutil.which(program))
+        and not subprocess.run((program, *words), capture_output=True, check=False).returncode
     )

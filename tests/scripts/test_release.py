@@ -16,7 +16,8 @@ from tests.documented import ROOT
 
 def _script() -> ModuleType:
     spec = importlib.util.spec_from_file_location("release_script", ROOT / "scripts" / "release.py")
-    assert spec and spec.loader
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
@@ -48,7 +49,7 @@ def test_all_places_agree() -> None:
 def test_the_changelog_gets_the_day() -> None:
     text = "# Changelog\n\n## 0.2.0 (unreleased)\n\n- A line.\n\n## 0.1.0 (2026-01-01)\n"
     assert "## 0.2.0 (2026-11-25)\n\n- A line." in script.dated(text, "0.2.0", date(2026, 11, 25))
-    with pytest.raises(script.Refused, match="no section '## 0.3.0"):
+    with pytest.raises(script.Refused, match=r"no section '## 0\.3\.0"):
         script.dated(text, "0.3.0", date(2026, 11, 25))
 
 
