@@ -39,7 +39,7 @@ def resolved(extras: list[str], python: str, *words: str) -> subprocess.Complete
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("python", (PYTHONS[0], PYTHONS[-1]))
+@pytest.mark.parametrize("python", [PYTHONS[0], PYTHONS[-1]])
 @pytest.mark.parametrize("combination", sorted(documented() - {"test", "dev"}))
 def test_documented_combinations_resolve(combination: str, python: str) -> None:
     done = resolved(combination.split(","), python)
