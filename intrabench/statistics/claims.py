@@ -1,8 +1,8 @@
 """How sure a difference is: its interval by Student's t, and the probability that the claim which it supports is false.
 
-The probability is that of Claims Reloaded, arXiv 2505.04720. Both come from the same t distribution, so the interval lies above 0
-where the probability is below 2.5 %. Of differences, plain t holds its level where bootstrap intervals of few patients
-do not (`python -m benchmarks claims`).
+The probability is that of Claims Reloaded, arXiv 2505.04720. Both come from the same t distribution, so the interval
+lies above 0 where the probability is below 2.5 %. Of differences, plain t holds its level where bootstrap intervals of
+few patients do not (`python -m benchmarks claims`).
 """
 
 from __future__ import annotations

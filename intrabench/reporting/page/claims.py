@@ -19,8 +19,8 @@ from intrabench.statistics.soundness import check_mixable
 
 CAPTION = (
     "Difference of Dice between the best line, {best}, and each other one, on the targets and seeds that both have, "
-    "with its interval of 95 % (t, over patients); and the probability that the claim “the best line is better” is false "
-    f"(Claims Reloaded, arXiv 2505.04720). Fewer than {FEW} patients of a data set have neither."
+    "with its interval of 95 % (t, over patients); and the probability that the claim “the best line is better” is "
+    f"false (Claims Reloaded, arXiv 2505.04720). Fewer than {FEW} patients of a data set have neither."
 )
 
 
