@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from intrabench.api.results import compare_published as compare_published
     from intrabench.api.results import figures as figures
     from intrabench.api.results import merge as merge
+    from intrabench.api.results import methods as methods
     from intrabench.api.results import report as report
     from intrabench.api.results import table as table
     from intrabench.api.results import verify as verify
@@ -87,7 +88,10 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "api.objects": ("dataset", "metric", "model", "prompter"),
-    "api.results": ("compact", "compare", "compare_published", "figures", "merge", "report", "table", "verify"),
+    "api.results": (
+        *("compact", "compare", "compare_published", "figures", "merge", "methods"),
+        *("report", "table", "verify"),
+    ),
     "api.running": ("check", "preview", "run"),
     "clickability.base": ("Clickability",),
     "datasets.base": ("Dataset", "DatasetCard", "Files"),

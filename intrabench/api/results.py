@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from intrabench.engine.verify import Verdict
+    from intrabench.reporting.methods.methods import Methods
     from intrabench.reporting.reference.claims import PublishedClaims
     from intrabench.results.compact import Compacted
     from intrabench.results.merge import Merged
@@ -186,6 +187,34 @@ def figures(folder: str | Path, out: Folder = None, *, format: str | Sequence[st
     written = write_figures(_folder(out), Path(folder), [format] if isinstance(format, str) else list(format))
     _warn([_folder(out)])
     return written
+
+
+@typed
+def methods(
+    out: Folder = None,
+    *,
+    metric: MetricLike = "dice",
+    aggregation: str = "protocol",
+    failed: str = "worst",
+    empty: str = "worst",
+    plugin: Plugins = (),
+) -> Methods:
+    """What a paper says of the results: paragraphs, initial and final values, a reporting checklist, and citations.
+
+    Returns:
+        `written("text")`, ``"markdown"`` or ``"latex"`` gives all of it, `bibtex` the citations; `checklist` has what
+        is reported, and what is not because the results do not tell it.
+
+    Raises:
+        IntraBenchError: there are no results, or a name is unknown. What the results lack is a warning.
+    """
+    from intrabench.reporting.methods.methods import make_methods
+
+    _add(plugin)
+    given = {"metric": made_spec(metric), "aggregation": aggregation, "failed": failed, "empty": empty}
+    found = make_methods(_folder(out), **given)
+    _warn([_folder(out)], found.left_out)
+    return found
 
 
 @typed

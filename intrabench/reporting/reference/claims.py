@@ -144,7 +144,7 @@ def _said(both: pl.DataFrame, published: str, ours: str) -> list[str]:
     """What the numbers assume."""
     said = [
         f'r=...: probability that the claim "{ours} is better than the published {published}" is false '
-        f"(Claims Reloaded, arXiv 2505.04720), none for fewer than {FEW} patients; that of the opposite claim is 1 - it",
+        f"(Claims Reloaded, arXiv 2505.04720), none for fewer than {FEW} patients; the opposite claim has 1 - it",
         "assumed, because the paper prints neither: published scores have our standard deviation (sd, over patients), "
         "and correlate by r with ours; also that both are of the same patients",
     ]
