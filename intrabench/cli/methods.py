@@ -22,7 +22,7 @@ def methods(
     aggregation: How = "protocol",
     failed: Failed = "worst",
     empty: Empty = "worst",
-    markdown: Annotated[bool, flag("--markdown", help="As Markdown, with citations as [@key].")] = False,
+    markdown: Annotated[bool, flag("--markdown", help="As Markdown, with citations as \\[@key].")] = False,
     latex: Annotated[bool, flag("--latex", help=r"As LaTeX, with citations as \cite{key}.")] = False,
     bib: Annotated[
         Path | None, typer.Option("--bib", metavar="FILE", help="Also write the citations to FILE.bib, for BibTeX.")

@@ -31,7 +31,7 @@ def results() -> None:
 
 @pytest.mark.usefixtures("results")
 def test_the_numbers_are_those_of_the_formula() -> None:
-    found = intrabench.compare_published("SAM2", "litemedsam", correlation=(0.0, 0.9)).frame
+    found = intrabench.compare_published("SAM2", "litemedsam", correlation=(0.0, 0.9, 0.9)).frame
     row = found.filter(dataset="lnq").row(0, named=True)
     assert (row["row"], row["round"], row["paper"], row["patients"]) == ("3B Inter", 0, "D5", 60)
     sd = DICE.std(ddof=1)

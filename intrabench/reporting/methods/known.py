@@ -27,9 +27,11 @@ BCA = (
 CLAIMS = "Claims Reloaded, arXiv 2505.04720"
 
 _OF_METRICS = {"nsd": SURFACE, "hd95": SURFACE, "boundary_iou": BOUNDARY}
-_OF_PROMPTERS = {"clickability": RCLICKS}
-_PAPER = ("box_", "point_", "points_", "scribble", "click_slice", "click_volume")
-"""How prompters of the IntRaBench paper begin."""
+_PAPER = (
+    *("box_interp", "box_prop", "box_slice", "box_volume", "point_interp", "point_prop", "points_slice"),
+    *("points_volume", "scribble", "click_slice", "click_volume"),
+)
+_OF_PROMPTERS = {"clickability": RCLICKS, **dict.fromkeys(_PAPER, RADIOACTIVE)}
 
 
 def of_metrics(columns: Sequence[str]) -> list[str]:
@@ -41,4 +43,4 @@ def of_metrics(columns: Sequence[str]) -> list[str]:
 
 def of_prompters(name: str) -> list[str]:
     """The citations of a prompter by the name of its class."""
-    return [_OF_PROMPTERS[name]] if name in _OF_PROMPTERS else [RADIOACTIVE] if name.startswith(_PAPER) else []
+    return [_OF_PROMPTERS[name]] if name in _OF_PROMPTERS else []

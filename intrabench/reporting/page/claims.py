@@ -57,7 +57,8 @@ def against(scored: pl.DataFrame, best: int, how: Aggregation) -> pl.DataFrame:
 
     The pairs whose claim is most likely false come first.
     """
-    known = scored.filter(pl.col("value").is_finite())
+    needed = ("line", *UNIT, "patient", "value", "failed", "not_applicable")
+    known = scored.select(needed).filter(pl.col("value").is_finite())
     first = known.filter(pl.col("line") == best).select(*UNIT, best="value")
     units = known.filter(pl.col("line") != best).join(first, on=UNIT, nulls_equal=True)
     units = units.with_columns(value=pl.col("best") - pl.col("value"))

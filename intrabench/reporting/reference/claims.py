@@ -63,7 +63,8 @@ def published_claims(
     Raises:
         IntraBenchError: a model is unknown, a correlation is not one, or there is nothing in common.
     """
-    for one in correlations:
+    assumed = list(dict.fromkeys(correlations))
+    for one in assumed:
         if not -1 <= one < 1:
             raise IntraBenchError(f"--correlation {one:g} is not a correlation; give numbers from -1 to below 1")
     spec = _published(published)
@@ -82,9 +83,9 @@ def published_claims(
             "(`intrabench list datasets`) and the prompters of `intrabench info intrabench@1`"
         )
     both = both.with_columns(difference=pl.col("ours") - pl.col("published"))
-    for one in correlations:
+    for one in assumed:
         both = both.with_columns(pl.Series(f"r={one:g}", _false(both, one)).fill_nan(None))
-    names = [*_KEYS, "patients", "published", "ours", "difference", "sd", *(f"r={one:g}" for one in correlations)]
+    names = [*_KEYS, "patients", "published", "ours", "difference", "sd", *(f"r={one:g}" for one in assumed)]
     notes = few_patients(both["fewest"], ["difference"])
     return PublishedClaims(both.select(names), _said(both, published, ours), notes)
 
@@ -144,7 +145,7 @@ def _said(both: pl.DataFrame, published: str, ours: str) -> list[str]:
     """What the numbers assume."""
     said = [
         f'r=...: probability that the claim "{ours} is better than the published {published}" is false '
-        f"(Claims Reloaded, arXiv 2505.04720), none for fewer than {FEW} patients; the opposite claim has 1 - it",
+        f"(Claims Reloaded, arXiv 2505.04720), none for fewer than {FEW} patients; 1 minus it is that of the opposite",
         "assumed, because the paper prints neither: published scores have our standard deviation (sd, over patients), "
         "and correlate by r with ours; also that both are of the same patients",
     ]

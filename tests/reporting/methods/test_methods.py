@@ -139,6 +139,13 @@ def test_contaminated_lines_are_told_by_model_and_data_set() -> None:
     assert "`o` was not trained on `d`" in text
 
 
+def test_prompters_are_cited_only_where_they_were_published() -> None:
+    stored("intrabench-results", *(rows({"dice": 0.5}, prompter=name) for name in ("box_middle", "box_own")))
+    assert "ulrich2024" not in intrabench.methods().bibliography.entries
+    stored("intrabench-results", rows({"dice": 0.5}, prompter="box_prop"), run="later")
+    assert "ulrich2024" in intrabench.methods().bibliography.entries
+
+
 def test_people_are_named_and_a_calibrated_table_is(say: Callable[..., Said]) -> None:
     one = rows({"dice": 0.5}, prompter="recorded:FOLDER", effort="clinic@ab12")
     two = rows({"dice": 0.5}, prompter="box_volume", effort="clinic@ab12")
