@@ -149,8 +149,19 @@ def _rows(rows: Sequence[Row]) -> list[str]:
 
 def parameters_of(cls: type[Any]) -> list[str]:
     """The parameters of a class: name, what it takes in words, and its default."""
-    types = specs.types_of(cls)
-    return [f"{field.name}: {expected(types[field.name])}; {_default(field)}" for field in fields(cls)]
+    types, steps = specs.types_of(cls), _steps(cls)
+    lacks = getattr(cls, "lacks", ()) if steps else ()
+    return [
+        f"{one.name}: {expected(types[one.name])}; "
+        + (f"default {steps[one.name]}" if one.name in steps else _default(one))
+        for one in fields(cls)
+        if one.name not in lacks
+    ]
+
+
+def _steps(cls: type[Any]) -> dict[str, str]:
+    """The defaults of a network's steps, which its policy decides."""
+    return cls.step_defaults() if hasattr(cls, "step_defaults") else {}
 
 
 def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:

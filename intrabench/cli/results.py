@@ -157,10 +157,14 @@ def verify(
     for verdict in verdicts(folder, sample, seed, Trust(plugin, interpreter(python) if python else None, trust)):
         counts[verdict.found] += 1
         given.append(asdict(verdict))
-        echo(*([] if json else [f"{words[verdict.found]:<18}  {verdict.message}"]))
+        if not json and not verdict.reason:
+            say = echo if verdict.found in ("differs", "unknown") else note
+            say(f"{words[verdict.found]:<18}  {verdict.message}")
     if json:
         show(given, json)
     else:
+        for reason, count in Counter(one["reason"] for one in given if one["reason"]).items():
+            echo(f"{words['unknown']:<18}  {several(count, 'session')}: {reason}")
         echo(", ".join(f"{counts[found]} {word}" for found, word in words.items() if counts[found]))
     tell_damage(folder, unread=damaged_masks(folder))
     if counts["differs"] or not counts["equal"] + counts["rounding"]:
