@@ -49,7 +49,7 @@ def completed(words: str) -> list[str]:
         ("info rclicks", ["rclicks@1", "rclicks-users@1", "rclicks"]),
         ("list me", ["metrics"]),
         ("data get spine_", ["spine_ct", "spine_mr"]),
-        ("weights get sam_vit_", ["sam_vit_b", "sam_vit_h", "sam_vit_l"]),
+        ("weights get sam_vit_", ["sam_vit_b", "sam_vit_l", "sam_vit_h"]),
         ("weights path paper:medsam", ["paper:medsam"]),
     ],
 )
