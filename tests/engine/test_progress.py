@@ -187,9 +187,10 @@ class Shown:
 def notebook(monkeypatch: pytest.MonkeyPatch) -> Shown:
     """A notebook, for which no package is installed but IPython."""
     monkeypatch.setattr("builtins.get_ipython", Shell, raising=False)
-    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython", ipython := ModuleType("IPython"))
     monkeypatch.setitem(sys.modules, "IPython.display", module := ModuleType("IPython.display"))
     module.display = (shown := Shown()).display  # type: ignore[attr-defined]
+    ipython.display = module  # type: ignore[attr-defined]
     monkeypatch.setattr("intrabench.engine.progress.cell.SECONDS", 0.01)
     return shown
 

@@ -296,7 +296,9 @@ def test_a_failure_leaves_everything_as_it_was(monkeypatch: pytest.MonkeyPatch, 
 
 def test_what_is_no_results_folder_is_refused() -> None:
     A.mkdir()
-    with pytest.raises(IntraBenchError, match="a is not a results folder, because it has no rows and no people/recordings"):
+    with pytest.raises(
+        IntraBenchError, match="a is not a results folder, because it has no rows and no people/recordings"
+    ):
         merge([A], OUT)
     stored(B, "run-b", rows({}))
     with pytest.raises(IntraBenchError, match="merged into itself"):

@@ -31,10 +31,11 @@ class Cell:
 
     def start(self) -> None:
         """Show it, and from now on what it has become."""
-        from IPython.display import display
+        from IPython import display
 
         self._shown = as_text(self._renderable)
-        self._handle = display(_plain(self._shown), raw=True, display_id=True)
+        show: Any = display.display
+        self._handle = show(_plain(self._shown), raw=True, display_id=True)
         self._drawing.start()
 
     def stop(self) -> None:
