@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from intrabench import registry, specs
 from intrabench.contract import Room
 from intrabench.errors import IntraBenchError, foreign, several
+from intrabench.models.installing import install_command
 from intrabench.protocols import PROTOCOLS, ROUNDS, Protocol, Stop
 from intrabench.protocols.presets import PRESETS
 from intrabench.protocols.row import Row
@@ -195,7 +196,7 @@ def _model(model: Any) -> list[str]:
         f"takes its own last answer: {'yes' if model.feeds_back else 'no'}",
     ]
     lines += [f"interpolated and other derived prompts (none or all): {model.derived}"] if model.dims == 3 else []
-    lines += [f"needs: pip install 'intrabench[{model.extra}]'"] if model.extra else []
+    lines += [f"needs: {install_command(model.extra)}"] if model.extra else []
     return lines + (_weights(model.weights) if model.weights else [])
 
 
