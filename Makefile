@@ -19,6 +19,7 @@ check: .venv/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32 intrabench
 
 format: .venv/.dev
 	$(BIN)/ruff check --fix .

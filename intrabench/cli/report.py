@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from intrabench.cli.console import echo
+from intrabench.cli.console import echo, note
 from intrabench.cli.options import completes
 from intrabench.cli.results import Out, tell_damage
 from intrabench.cli.shared import Json, Plugins, add_plugins, flag, show
@@ -211,7 +211,7 @@ def report(
     folder, layout = results_folder(out), layout_of("dice", "", "dataset", None, aggregation, failed, empty)
     said = list(_said(ratings)) if ratings else []
     unread = write_report(folder, file, targets=targets, how=layout.how, policy=layout.policy, ratings=said)
-    echo(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
+    note(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
     _tell_lacking(folder, unread=unread)
 
 
@@ -234,5 +234,5 @@ def figures(
     from intrabench.workspace import results_folder
 
     for path in write_figures(results_folder(out), folder, format):
-        echo(f"wrote {path}")
+        note(f"wrote {path}")
     _tell_lacking(results_folder(out))
