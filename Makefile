@@ -1,8 +1,8 @@
-# demo: the main job on real scans; test, check, bench: for developers. Each sets itself up in .venv.
+# demo: the main job on real scans; the others are for developers (CONTRIBUTING.md). Each sets itself up in .venv.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow check format docs bench clean
+.PHONY: demo test test-slow check format docs bench release clean
 
 demo: .venv/.demo
 	$(BIN)/intrabench run --model litemedsam --model random_walker --model box_fill \
@@ -19,6 +19,7 @@ check: .venv/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32 intrabench
 
 format: .venv/.dev
 	$(BIN)/ruff check --fix .
@@ -32,6 +33,9 @@ docs: .venv/.dev
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks
+
+release: .venv/.dev
+	$(BIN)/python scripts/release.py $(VERSION) $(if $(DRY),--dry-run)
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache

@@ -9,6 +9,7 @@ import io
 import re
 import shlex
 import sys
+import tomllib
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -32,6 +33,25 @@ PAGES = ("adding_a_prompter", "adding_a_model", "adding_a_dataset", "adding_a_me
 
 def blocks(page: str, language: str) -> list[str]:
     return documented.blocks(ROOT / "docs" / f"{page}.md", language)
+
+
+def test_the_readme_of_a_package_index_has_whole_addresses_of_what_exists() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    how = project["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]
+    (fragment,) = how["fragments"]
+    text = before = (ROOT / fragment["path"]).read_text("utf-8")
+    for rule in how["substitutions"]:
+        text = re.sub(rule["pattern"], rule["replacement"], text)
+    addresses = re.findall(r"\]\(([^)]*)\)", text)
+    assert len(addresses) == len(re.findall(r"\]\(([^)]*)\)", before)) > 40
+    assert all(address.startswith(("https://", "#")) for address in addresses)
+    source = project["project"]["urls"]["Source"]
+    ours = [address for address in addresses if address.startswith(f"{source}/blob/main/")]
+    pictures = re.findall(r"!\[[^]]*\]\(https://raw\.githubusercontent\.com/intrabench/intrabench/main/([^)]*)\)", text)
+    assert len(pictures) == 2
+    assert len(ours) > 20
+    for path in [*pictures, *(address.removeprefix(f"{source}/blob/main/").partition("#")[0] for address in ours)]:
+        assert (ROOT / path).is_file(), path
 
 
 @pytest.mark.parametrize("page", PAGES)

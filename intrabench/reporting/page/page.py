@@ -37,7 +37,7 @@ from intrabench.reporting.page.strata import strata
 from intrabench.reporting.page.viewer import views
 from intrabench.reporting.table import stored_rows
 from intrabench.results.current import current
-from intrabench.results.origin import dataset_of
+from intrabench.results.origin import datasets_of
 from intrabench.results.runs import read_records, without_home
 from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
@@ -125,7 +125,7 @@ def _content(
 ) -> dict[str, Any]:
     rows, lines = with_lines(rows.drop(_UNUSED))
     scored = scores(rows, policy=policy)
-    datasets, records = _datasets(results, rows), read_records(results)
+    datasets, records = datasets_of(results, rows), read_records(results)
     modalities = {name: "" if isinstance(one, str) else one.card.modality for name, one in datasets.items()}
     grids = _tables(rows, scored, lines, how, policy, lead, modalities)
     absent = {f"{name}-section" for name in ("perturbed", "clicking", "own") if not grids[name]}
@@ -263,18 +263,6 @@ def _viewer(
         + [without_home(text) for text in unread],
         "unread": unread,
     }
-
-
-def _datasets(results: Path, rows: pl.DataFrame) -> dict[str, Dataset | str]:
-    """The data sets of rows by spec, or a sentence that says why one is not available."""
-    found: dict[str, Dataset | str] = {}
-    newest = rows.group_by("dataset").agg(pl.col("run_id").sort_by("written_at").last()).sort("dataset")
-    for row in newest.iter_rows(named=True):
-        try:
-            found[row["dataset"]] = dataset_of(results, row)
-        except IntraBenchError as error:
-            found[row["dataset"]] = str(error)
-    return found
 
 
 def _command(line: Mapping[str, Any], datasets: Mapping[str, Dataset | str]) -> str:
