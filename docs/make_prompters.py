@@ -44,9 +44,9 @@ TELLING = {  # parameters that show more than the defaults
 BY_PEOPLE = {"human", "recorded"}
 """What people do cannot be played here."""
 GROUPS = {"Initial prompts": Prompter, "Refinements": Refinement, "The user error model": Hand}
-HEAD = """# Prompters
+HEAD = """<!-- Written by `make docs` from the classes and from sessions that were really played. Do not edit it. -->
 
-Written by `make docs` from the classes and from sessions that were really played. Do not edit it.
+# Prompters
 
 A prompter is `PROMPTER`, `PROMPTER+REFINEMENT` or `PROMPTER+REFINEMENT+hand:...`, for example
 `box_interp:n=3+scribble+hand:jitter_mm=2`. `intrabench preview` draws it on any scan, with `--model` round by round.

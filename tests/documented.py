@@ -24,7 +24,7 @@ from intrabench.reporting.table import protocols_of
 from tests.conftest import get_command
 
 ROOT = Path(__file__).parents[1]
-PAGES = tuple(sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("*/README.md")}))
+PAGES = tuple(sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md")}))
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _PLACEHOLDER = re.compile(r"(^|[=/:])[A-Z][A-Z0-9]+\b")
 
