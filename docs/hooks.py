@@ -11,6 +11,7 @@ from typing import Any
 
 from markdown import Markdown
 from markdown.extensions import Extension
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 DOCS = Path(__file__).parent
@@ -83,13 +84,25 @@ def on_page_markdown(text: str, page: Any, config: Any, files: Files) -> str:
     place = page.file.src_uri
     pages = {_project(path): path for path in ROOT.glob("*.md")}
     here = pages.get(place, DOCS / place)
-    table = re.search(r"^```text\n.*?^```$", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    text = text.replace(_TABLE, table[0] if table else "")
+    if _TABLE in text:
+        text = text.replace(_TABLE, _table_of((ROOT / "README.md").read_text(encoding="utf-8")))
     parts, start = [], 0
     for fenced in _FENCED.finditer(text):
         parts += [_turned(text[start : fenced.start()], here, place), fenced[0]]
         start = fenced.end()
     return "".join([*parts, _turned(text[start:], here, place)])
+
+
+def _table_of(readme: str) -> str:
+    """The first printed table of a page as Markdown, with its footnotes."""
+    printed = re.search(r"^```text\n(┏.*?)^```$", readme, re.DOTALL | re.MULTILINE)
+    if not printed:
+        raise PluginError("README.md has no printed table for the front page; docs/README.md asks for it")
+    lines = printed[1].splitlines()
+    rows = [re.split(r"\s*[┃│]\s*", line)[1:-1] for line in lines if line[0] in "┃│"]
+    rows.insert(1, ["---"] * len(rows[0]))
+    notes = [line for line in lines if line[0] not in "┏┃┡│└├"]
+    return "\n".join([*(f"| {' | '.join(row)} |" for row in rows), "", "<br>\n".join(notes)])
 
 
 def _turned(text: str, here: Path, place: str) -> str:

@@ -12,9 +12,9 @@ from intrabench.reporting import reference
 
 FOLDER = Path(__file__).parent / "protocols"
 MADE = "<!-- Written by `make docs` from the protocols and the published numbers. Do not edit it. -->\n"
-HEAD = f"""{MADE}
-# Protocols
+HEAD = f"""# Protocols
 
+{MADE}
 A protocol fixes metrics, corrections, stop rule and averages under a name with a version. Some bring the prompters and models of a published table, and
 can then be run without `--prompter` and `--model`. Each page has the rows, where the published code does something else than its paper, and the published
 numbers that IntraBench knows.
@@ -56,11 +56,11 @@ def _line(preset: Protocol, published: bool) -> str:
 
 
 def _page(preset: Protocol) -> Iterator[str]:
-    yield from [MADE, f"# {preset.id}", "", preset.summary, ""]
+    yield from [f"# {preset.id}", "", MADE, preset.summary, ""]
     name = preset.id.partition("@")[0]
     if name in MORE:
         place, title = MORE[name]
-        yield from [f"[{title}]({place}) explains it, and what differs from the published code.", ""]
+        yield from [f"More about it, and where it differs from the published code: [{title}]({place}).", ""]
     yield from ["| property | value |", "|---|---|", *_facts(preset), ""]
     if preset.numbers:
         yield from ["## Numbers that it reports", "", "| heading | summary |", "|---|---|"]

@@ -11,6 +11,7 @@ import argparse
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,8 +19,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-from PIL import Image
 
 ROOT = Path(__file__).parents[1]
 PAGES = tuple(sorted(path for path in ROOT.glob("docs/tutorials/*.md") if path.stem != "README"))
@@ -100,13 +99,6 @@ def pictures(page: Path, folder: Path) -> dict[Path, Path]:
     return {page.parent / name: next(folder.rglob(name)) for name in names}
 
 
-def small(path: Path) -> Image.Image:
-    """A picture as a page shows it, at most 800 pixels wide."""
-    picture = Image.open(path).convert("RGB")
-    picture.thumbnail((800, 2000))
-    return picture
-
-
 def typed(binaries: Path, data: Path) -> Execute:
     """Commands as processes, with the programs of one environment."""
     path = f"{binaries}{os.pathsep}{os.environ['PATH']}"
@@ -127,11 +119,15 @@ _OURS = Path(sys.executable).parent
 
 def renew(page: Path, scratch: Path) -> None:
     """Write the outputs and pictures of now into a page."""
+    sys.path.insert(0, str(ROOT / "docs"))
+    from small_pictures import shrink
+
     folder = Path(tempfile.mkdtemp(dir=scratch))
     text, _ = carry_out(page, folder, typed(_OURS, scratch / "data"))
     page.write_text(text, encoding="utf-8")
     for shown, drawn in pictures(page, folder).items():
-        small(drawn).quantize(64, dither=Image.Dither.NONE).save(shown, optimize=True)
+        shutil.copyfile(drawn, shown)
+        shrink(shown)
 
 
 def from_wheel(scratch: Path) -> list[str]:
