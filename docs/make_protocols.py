@@ -31,7 +31,7 @@ MORE = {
     "cvpr25": ("../challenges.md#cvpr-2025", "CVPR 2025"),
     "cvpr25-fixed": ("../challenges.md#cvpr-2025", "CVPR 2025"),
     "autopet4": ("../challenges.md#autopet", "autoPET"),
-    "autopet5": ("../challenges.md#what-the-published-code-does-otherwise-than-one-expects", "autoPET"),
+    "autopet5": ("../challenges.md#where-the-published-code-surprises", "autoPET"),
     "superpixels": ("../superpixels.md#the-benchmark", "Superpixels"),
 }
 """The page that explains a protocol, and what its code does oddly, by the name without the version."""
