@@ -21,10 +21,11 @@ _FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(\]\()([^)\s#:]+)((?:#[^)]*)?\))")
 _TABLE = "<!-- the README's table -->"
 
+
 class _AsOnTheCodeHost(Extension):
     """Lists in lists are indented by two columns, as GitHub has them."""
 
-    def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802
+    def extendMarkdown(self, md: Markdown) -> None:
         md.tab_length = 2
 
 

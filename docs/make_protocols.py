@@ -15,9 +15,9 @@ MADE = "<!-- Written by `make docs` from the protocols and the published numbers
 HEAD = f"""# Protocols
 
 {MADE}
-A protocol fixes metrics, corrections, stop rule and averages under a name with a version. Some bring the prompters and models of a published table, and
-can then be run without `--prompter` and `--model`. Each page has the rows, where the published code does something else than its paper, and the published
-numbers that IntraBench knows.
+A protocol fixes metrics, corrections, stop rule and averages under a name with a version. Some bring the prompters and
+models of a published table, and can then be run without `--prompter` and `--model`. Each page has the rows, where the
+published code does something else than its paper, and the published numbers that IntraBench knows.
 
 | protocol | what it is | rows | published numbers |
 |---|---|---|---|
@@ -123,7 +123,7 @@ def _intrabench() -> Iterator[str]:
         shown = columns if len({row["iteration"] for row in printed}) > 1 else columns[1:]
         seen = [{**row, "D2": row["D2"] + (" (seen)" if row["trained_on_D2"] == "1" else "")} for row in printed]
         yield from [f"### Table {number}", "", *_table(shown, seen)]
-    yield "D1 to D10 are [data sets](../datasets.md). `intrabench table --reference paper` shows ours beside these numbers."
+    yield "D1 to D10 are [data sets](../datasets.md). `intrabench table --reference paper` shows ours beside these."
 
 
 def _rclicks(*prefixes: str) -> Iterator[str]:

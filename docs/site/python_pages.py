@@ -5,7 +5,7 @@ from __future__ import annotations
 from intrabench import _PLACES
 
 TITLES = {
-    "api": ("functions", "Functions", "What the command line does, as functions. [Python](../python.md) introduces them."),
+    "api": ("functions", "Functions", "The command line as functions. [Python](../python.md) introduces them."),
     "prompters": ("prompters", "Prompters", "Base classes of simulated users, and what these see."),
     "prompts": ("prompts", "Prompts and turns", "What a user gives at once, and what the hand did for it."),
     "models": ("models", "Models", "Base classes of models, requests and answers."),
