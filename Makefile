@@ -1,8 +1,8 @@
-# demo: the main job on real scans; test, check, docs, bench: for developers. Each sets itself up in .venv.
+# demo: the main job on real scans; the others are for developers (CONTRIBUTING.md). Each sets itself up in .venv.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow check format docs tutorials bench clean
+.PHONY: demo test test-slow check format docs tutorials bench release clean
 
 demo: .venv/.demo
 	$(BIN)/intrabench run --model litemedsam --model random_walker --model box_fill \
@@ -41,6 +41,9 @@ tutorials: .venv/.dev
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks
+
+release: .venv/.dev
+	$(BIN)/python scripts/release.py $(VERSION) $(if $(DRY),--dry-run)
 
 clean:
 	rm -rf .venv build dist site .pytest_cache .mypy_cache .ruff_cache

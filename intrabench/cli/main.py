@@ -18,6 +18,7 @@ from intrabench.cli.console import echo
 from intrabench.cli.data import data_app
 from intrabench.cli.failures import failures
 from intrabench.cli.gap import gap
+from intrabench.cli.methods import methods
 from intrabench.cli.output import Output
 from intrabench.cli.rate import rate_app
 from intrabench.cli.report import add_reports
@@ -135,6 +136,7 @@ app.command()(serve)
 app.command()(record)
 add_submit(app)
 add_reports(app)
+app.command()(methods)
 add_results(app)
 
 
