@@ -18,7 +18,7 @@ from intrabench.models.weights.registry import Weights
 FOLDER = Path(__file__).parent
 HEAD = """# Models
 
-Written by `make docs` from the classes and from the registry of weights. Do not edit it.
+<!-- Written by `make docs` from the classes and from the registry of weights. Do not edit it. -->
 
 `intrabench run --model NAME:key=value ...` sets the parameters below. `intrabench info NAME` shows the same on the
 terminal, and `intrabench check NAME` tries a model on a synthetic scan.

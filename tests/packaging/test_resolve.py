@@ -15,7 +15,7 @@ from tests.documented import ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 APART = {"voxtell", "sam2"}
-"""VoxTell needs an environment of its own; SAM 2 has no wheel, and whoever asks for its metadata builds it beside torch."""
+"""VoxTell needs an environment of its own; SAM 2 has no wheel, and asking for its metadata builds it beside torch."""
 EXTRAS = set(PROJECT["optional-dependencies"]) - {"test", "dev"}
 
 
