@@ -16,12 +16,13 @@ from intrabench.cli.calibrate import calibrate
 from intrabench.cli.clickability import clickability_app
 from intrabench.cli.console import echo
 from intrabench.cli.data import data_app
+from intrabench.cli.exports import add_exports
 from intrabench.cli.failures import failures
 from intrabench.cli.gap import gap
 from intrabench.cli.output import Output
 from intrabench.cli.rate import rate_app
 from intrabench.cli.report import add_reports
-from intrabench.cli.results import add_results
+from intrabench.cli.results import add_results, export_app
 from intrabench.cli.run import add_runs
 from intrabench.cli.serve import record, serve
 from intrabench.cli.shared import Json, Plugins, add_plugins, flag, listing, problems, show_datasets, show_names
@@ -136,6 +137,7 @@ app.command()(record)
 add_submit(app)
 add_reports(app)
 add_results(app)
+add_exports(export_app)
 
 
 def main() -> NoReturn:

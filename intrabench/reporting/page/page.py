@@ -29,7 +29,7 @@ from intrabench.reporting.page.listings import failure_grid, pair_grid, run_grid
 from intrabench.reporting.page.strata import strata
 from intrabench.reporting.page.viewer import views
 from intrabench.results.current import current
-from intrabench.results.origin import dataset_of
+from intrabench.results.origin import datasets_of
 from intrabench.results.parts import read_rows
 from intrabench.results.runs import read_records, without_home
 from intrabench.statistics.adapted import adapted
@@ -108,7 +108,7 @@ def _content(
 ) -> dict[str, Any]:
     rows, lines = with_lines(rows.drop(_UNUSED))
     scored = scores(rows, policy=policy)
-    datasets, records = _datasets(results, rows), read_records(results)
+    datasets, records = datasets_of(results, rows), read_records(results)
     grids = _tables(rows, scored, lines, how, policy)
     absent = {f"{name}-section" for name in ("perturbed", "clicking") if not grids[name]}
     return {
@@ -213,18 +213,6 @@ def _viewer(
         + [without_home(text) for text in unread],
         "unread": unread,
     }
-
-
-def _datasets(results: Path, rows: pl.DataFrame) -> dict[str, Dataset | str]:
-    """The data sets of rows by spec, or a sentence that says why one is not available."""
-    found: dict[str, Dataset | str] = {}
-    newest = rows.group_by("dataset").agg(pl.col("run_id").sort_by("written_at").last()).sort("dataset")
-    for row in newest.iter_rows(named=True):
-        try:
-            found[row["dataset"]] = dataset_of(results, row)
-        except IntraBenchError as error:
-            found[row["dataset"]] = str(error)
-    return found
 
 
 def _command(line: Mapping[str, Any], datasets: Mapping[str, Dataset | str]) -> str:
