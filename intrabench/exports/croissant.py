@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import mimetypes
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,7 @@ import polars as pl
 
 from intrabench.atomic import new_folder
 from intrabench.datasets.base import Dataset, NotFetched
-from intrabench.errors import IntraBenchError
-from intrabench.exports.evidence import Evidence, evidence_of, known, size_of, slug, write_json
+from intrabench.exports.evidence import Evidence, evidence_of, known, size_of, write_json
 from intrabench.fetch.package import PackageSource
 from intrabench.fetch.remote import RemoteFile
 from intrabench.fetch.source import Source

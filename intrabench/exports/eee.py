@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any, Literal
 from uuid import UUID
 
-import polars as pl
-
 from intrabench.atomic import new_folder
 from intrabench.errors import IntraBenchError
 from intrabench.exports.eee_samples import samples

@@ -38,8 +38,8 @@ def _sample(
 ) -> dict[str, Any]:
     where = f"{session['dataset']} (version {session['dataset_version']}), case {session['case']}"
     raw = f"{where}, target {session['target']}, prompter {result.prompter}, seed {session['seed']}"
-    messages = [message for row in played for message in _messages(row, result)]
-    messages = [{"turn_idx": number, **message} for number, message in enumerate(messages)]
+    said = [message for row in played for message in _messages(row, result)]
+    messages = [{"turn_idx": number, **message} for number, message in enumerate(said)]
     value = float(session["value"])
     return {
         "evaluation_name": result.name,

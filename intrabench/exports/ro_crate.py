@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -61,8 +62,17 @@ def _place(record: Mapping[str, Any]) -> str:
     return f"runs/{file_name(str(record['run_id']))}.json"
 
 
-def _ids(*ids: str) -> list[dict[str, str]]:
-    return [{"@id": id} for id in ids]
+def _ids(*ids: str) -> Any:
+    """References to entities; a single one is no list."""
+    found = [{"@id": id} for id in ids]
+    return found if len(found) != 1 else found[0]
+
+
+def _time(text: str | None) -> str | None:
+    """A time of a record to the second, as the profile wants it; None if it is none."""
+    with suppress(ValueError):
+        return datetime.fromisoformat(text or "").isoformat(timespec="seconds")
+    return None
 
 
 class _Crate:
@@ -141,7 +151,7 @@ class _Crate:
         record = self.records.get(id, {})
         used = [*self._data(rows), *self._models(rows), *self._settings(id, rows)]
         software = self._software(record)
-        state = record.get("state")
+        state, last = record.get("state"), written(rows).isoformat()
         status = {} if state is None else {"actionStatus": f"http://schema.org/{_status(state)}"}
         error = {} if state in (None, FINISHED) else {"error": str(state)}
         yield {
@@ -152,7 +162,7 @@ class _Crate:
             "instrument": {"@id": software[0]["@id"]},
             "object": _ids(*(entity["@id"] for entity in used)),
             "result": _ids(ROWS, TURNS, *([_place(record)] if record else [])),
-            **known(startTime=record.get("started"), endTime=record.get("ended") or written(rows).isoformat()),
+            **known(startTime=_time(record.get("started")), endTime=_time(record.get("ended")) or _time(last)),
             **status,
             **error,
         }
