@@ -203,7 +203,7 @@ class _Crate:
         which = ("model", "model_version", "weights", "weights_sha256")
         for model, version, kind, sha256 in rows.select(which).unique().sort(pl.all()).iter_rows():
             entry = self.evidence.weights.get(model) if kind == "registered" else None
-            about = f"Weights: {kind or 'none'}." + (f" Trained on {entry.training_data}." if entry else "")
+            about = f"Weights: {kind or 'none'}." + (f" Training data: {entry.training_data}." if entry else "")
             yield {
                 "@id": f"#model-{slug(model)}-{slug(f'{version} {kind} {sha256[:12]}')}",
                 "@type": "CreativeWork",

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, several
 from intrabench.metrics.base import Metric
 from intrabench.results import labels
 from intrabench.results.current import IDENTITY
@@ -96,12 +96,16 @@ def scored_results(rows: pl.DataFrame, metrics: Sequence[str] = ()) -> tuple[lis
         infinite = 0
         for state, round in STATES.items():
             for key, result in _results(rows, metric, state, round):
+                if state == "initial" and (*key, result.prompter) not in corrected:
+                    continue
                 if not math.isfinite(result.value):
                     infinite += 1
-                elif state == "final" or (*key, result.prompter) in corrected:
+                else:
                     found.setdefault(key, []).append(result)
         if infinite:
-            notes.append(f"{metric.column} is infinite in {infinite} means, which this format cannot hold: left out")
+            notes.append(
+                f"{metric.column} is infinite in {several(infinite, 'mean')}, which this format cannot hold: left out"
+            )
     if not found:
         raise IntraBenchError("no session in these results has a score to export; `intrabench failures` says why")
     parts = rows.with_columns(_label=labels.PROTOCOL).partition_by(LINE, as_dict=True)

@@ -175,7 +175,7 @@ def test_failures_count_and_infinite_means_are_left_out() -> None:
         (0.5, None),
         (0.0, "error"),
     ]
-    assert "hd95_mm is infinite in 2 means, which this format cannot hold: left out" in notes
+    assert "hd95_mm is infinite in 1 mean, which this format cannot hold: left out" in notes
     assert math.isfinite(max(line["evaluation"]["score"] for line in lines))
     assert log["evaluation_results"][0]["source_data"]["source_type"] == "other"  # of an unknown data set
     assert "licence" not in log["evaluation_results"][0]["source_data"]["additional_details"]
@@ -191,6 +191,20 @@ def test_of_mixed_versions_the_newest_count() -> None:
     } == {0.75}
     assert log["evaluation_results"][0]["source_data"]["additional_details"]["version"] == "2"
     assert "1 older session of d is left out: it has changed since" in notes
+
+
+def test_versions_of_the_program_are_all_named() -> None:
+    for case, version in (("1", "0.2.0"), ("2", "0.1.0")):
+        root = stored({"case": case, "dice": 0.5})
+        Store(root, f"run{int(case) - 1}").write_record({"state": "finished", "versions": {"intrabench": version}})
+    export_eee(root, Path("new"), Evaluator(), now=NOW)
+    ((log, _),) = read(Path("new")).values()
+    assert log["eval_library"]["version"] == "0.1.0, 0.2.0"
+    for record in (root / "runs").iterdir():
+        record.unlink()
+    export_eee(root, Path("other"), Evaluator(), now=NOW)
+    ((log, _),) = read(Path("other")).values()
+    assert log["eval_library"]["version"] == "unknown"
 
 
 def test_what_cannot_be_exported_is_one_sentence(say: Callable[..., Said]) -> None:
