@@ -75,6 +75,19 @@ def write_figures(
         return [path for name, figure in drawn.items() for path in _save(figure, folder, name, formats)]
 
 
+def drawn_figures(rows: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, policy: FailurePolicy) -> list[str]:
+    """The names, without endings, of what `write_figures` draws of rows with lines (`with_lines`); nothing is drawn."""
+    scored, names = scores(rows, policy=policy), dict(lines.select("line", "name").iter_rows())
+    found = [f"dice_against_{key}" for key in EFFORT]
+    swept = swept_dice(scored, names, how)
+    found += [] if swept.is_empty() else [f"dice_by_{kind}" for kind in swept["kind"].unique(maintain_order=True)]
+    found.append("dice_by_size")
+    with suppress(IntraBenchError):
+        ranking(scored, ["line"], how, draws=1)
+        found.append("ranking")
+    return found
+
+
 def _noted(figure: Any, note: str, *, beside_legend: bool) -> None:
     """The figure with a sentence in small type at its foot; above the legend, if that is there, too."""
     if note:
