@@ -69,7 +69,8 @@ def check(words: list[str], results: Path) -> None:
     Raises:
         Exception: an option, a command or a name does not exist, or a value does not fit.
     """
-    program, *rest = words[: words.index(">")] if ">" in words else words
+    words = words[: words.index(">")] if ">" in words else words
+    program, *rest = [word for number, word in enumerate(words) if number or not re.match(r"[A-Z0-9_]+=", word)]
     if program == "intrabench":
         _check_intrabench(rest, results)
     elif program in ("pip", "uv"):
