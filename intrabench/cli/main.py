@@ -16,13 +16,14 @@ from intrabench.cli.calibrate import calibrate
 from intrabench.cli.clickability import clickability_app
 from intrabench.cli.console import echo, note
 from intrabench.cli.data import data_app
+from intrabench.cli.exports import add_exports
 from intrabench.cli.failures import failures
 from intrabench.cli.gap import gap
 from intrabench.cli.methods import methods
 from intrabench.cli.output import Output
 from intrabench.cli.rate import rate_app
 from intrabench.cli.report import add_reports
-from intrabench.cli.results import add_results
+from intrabench.cli.results import add_results, export_app
 from intrabench.cli.run import add_runs
 from intrabench.cli.serve import record, serve
 from intrabench.cli.shared import Json, Plugins, add_plugins, flag, listing, problems, show_datasets, show_names
@@ -145,6 +146,7 @@ add_submit(app)
 add_reports(app)
 app.command()(methods)
 add_results(app)
+add_exports(export_app)
 
 
 def main() -> NoReturn:

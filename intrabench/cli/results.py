@@ -26,7 +26,9 @@ def add_results(app: typer.Typer) -> None:
     app.command()(verify)
 
 
-export_app = typer.Typer(help="Export results in common formats: rows, masks.", no_args_is_help=True)
+export_app = typer.Typer(
+    help="Export results in common formats: rows and masks, and as others read them.", no_args_is_help=True
+)
 
 
 @export_app.command("rows")
