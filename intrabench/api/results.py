@@ -115,15 +115,18 @@ def report(
     file: str | Path = "report.html",
     out: Folder = None,
     *,
+    metric: MetricLike = "",
+    protocol: str = "",
+    title: str = "",
     targets: int = 3,
     aggregation: str = "protocol",
     failed: str = "worst",
     empty: str = "worst",
     plugin: Plugins = (),
 ) -> Path:
-    """Write one HTML file: tables, curves, ranking, failures, and a viewer of the worst, median and best targets.
+    """Write one HTML file: which model is best at a budget, tables, curves, failures, and a viewer of targets.
 
-    targets: number of targets per data set in the viewer.
+    metric: the score that leads; empty is that of the protocol, else dice. protocol: only its sessions. targets: number of targets per data set in the viewer.
 
     Returns:
         The file. What the results lack, and masks that cannot be read, are a warning.
@@ -132,9 +135,10 @@ def report(
     from intrabench.reporting.table import layout_of
 
     _add(plugin)
-    layout = layout_of("dice", "", "dataset", None, aggregation, failed, empty)
-    folder = _folder(out)
-    unread = write_report(folder, Path(file), targets=targets, how=layout.how, policy=layout.policy)
+    spec, folder = made_spec(metric) if metric else "", _folder(out)
+    layout = layout_of(spec or "dice", "", "dataset", None, aggregation, failed, empty)
+    shown = {"metric": spec, "protocol": protocol, "title": title}
+    unread = write_report(folder, Path(file), targets, layout.how, layout.policy, (), **shown)
     _warn([folder], unread)
     return Path(file)
 

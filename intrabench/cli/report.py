@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import webbrowser
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -156,6 +157,19 @@ def _show_comparison(found: Mapping[str, Comparison], a: str, b: str) -> None:
 def report(
     file: Annotated[Path, typer.Argument(help="The HTML file.")] = Path("report.html"),
     out: Out = None,
+    metric: Annotated[
+        str,
+        typer.Option(
+            "--metric",
+            help="The score that leads: a metric, noc:threshold=0.9, auc, ... Default: that of the protocol, else dice",
+            autocompletion=completes("metrics"),
+        ),
+    ] = "",
+    protocol: Annotated[
+        str, typer.Option(help="Only sessions of this protocol, e.g. rclicks@1, or of several, separated by commas.")
+    ] = "",
+    title: Annotated[str, typer.Option("--title", help="The heading of the page.")] = "",
+    open: Annotated[bool, flag("--open", help="Open the page in a browser.")] = False,
     targets: Annotated[int, typer.Option("--targets", help="Number of targets in the viewer, per data set.")] = 3,
     aggregation: How = "protocol",
     failed: Failed = "worst",
@@ -165,17 +179,20 @@ def report(
     ] = None,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
-    """Write one HTML file: tables, curves, ranking, failures, and a viewer of the worst, median and best targets."""
+    """Write one HTML file: which model is best at a budget, tables, curves, failures, and a viewer of targets."""
     from intrabench.reporting.page.page import write_report
     from intrabench.reporting.table import layout_of
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)
-    folder, layout = results_folder(out), layout_of("dice", "", "dataset", None, aggregation, failed, empty)
+    folder, layout = results_folder(out), layout_of(metric or "dice", "", "dataset", None, aggregation, failed, empty)
     said = list(_said(ratings)) if ratings else []
-    unread = write_report(folder, file, targets=targets, how=layout.how, policy=layout.policy, ratings=said)
+    shown = {"metric": metric, "protocol": protocol, "title": title}
+    unread = write_report(folder, file, targets, layout.how, layout.policy, said, **shown)
     echo(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
     _tell_lacking(folder, unread=unread)
+    if open and not webbrowser.open(file.absolute().as_uri()):
+        echo(f"no browser could be opened; open {file} yourself", err=True)
 
 
 def _said(study: Path) -> Iterator[tuple[str, pl.DataFrame]]:

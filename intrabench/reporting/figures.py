@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from io import BytesIO
 from math import ceil
 from pathlib import Path
@@ -25,7 +24,7 @@ from intrabench.results.parts import read_rows
 from intrabench.specs import nearest
 from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate
-from intrabench.statistics.ranking import ranking
+from intrabench.statistics.ranking import rankings
 from intrabench.statistics.scores import FailurePolicy, scores
 from intrabench.statistics.steps import steps
 from intrabench.statistics.superpixels import prompted
@@ -66,9 +65,11 @@ def write_figures(
         drawn = {f"dice_against_{key}": _curves(curves, number) for number, key in enumerate(EFFORT)}
         drawn |= {f"dice_by_{kind}": figure for kind, figure in sweep_figures(swept_dice(scored, names, how)).items()}
         drawn["dice_by_size"] = _sizes(strata(scored), names)
-        with suppress(IntraBenchError):  # no line has all data sets, so there is no ranking
-            table = ranking(scored, ["line"], how).table
-            drawn["ranking"] = rank_figure(table.to_dicts(), [names[line] for line in table["line"]])
+        ranked, _, _ = rankings(scored, dict(lines.select("line", "shown").iter_rows()), how)
+        if ranked:  # else no line has all data sets
+            table = pl.concat(one.table for one in ranked.values())
+            what = "rank among the models with the same prompter"
+            drawn["ranking"] = rank_figure(table.to_dicts(), [names[line] for line in table["line"]], what)
         note = sentence(adapted(rows, ["line"]), names)
         for name, figure in drawn.items():
             _noted(figure, note, beside_legend=bool(figure.legends) and name != "dice_by_size")  # whose legend is above
@@ -174,7 +175,9 @@ def rank_figure(ranked: Sequence[Mapping[str, Any]], names: Sequence[str], what:
         panel.plot(line["rank"], place, "o", color="black")
     listed(panel, names)
     panel.xaxis.set_major_locator(MaxNLocator(integer=True))
-    panel.set(xlabel=f"{what} with 95 % interval", xlim=(0.5, len(ranked) + 0.5))
+    panel.set(
+        xlabel=f"{what} with 95 % interval", xlim=(0.5, max(line["high"] or line["rank"] for line in ranked) + 0.5)
+    )
     return figure
 
 

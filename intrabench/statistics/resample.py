@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -40,6 +41,10 @@ class Drawn:
 
     def average(self) -> Array:
         """(draws, lines) Mean over data sets, NaN where one is missing."""
+        return self._average
+
+    @cached_property
+    def _average(self) -> Array:
         if not self.values:
             return np.full((1, self.lines.height), np.nan)
         with np.errstate(invalid="ignore"):  # infinite values of both signs
@@ -53,8 +58,12 @@ def intervals(scored: pl.DataFrame, by: Sequence[str], how: Aggregation, draws: 
     null where a data set has fewer than `FEW` patients with a value. A mean over infinite values is infinite, and so is
     every draw that holds one; over infinite values of both signs it is null.
     """
+    return drawn_intervals(scored, by, how, resample(scored, by, how, draws))
+
+
+def drawn_intervals(scored: pl.DataFrame, by: Sequence[str], how: Aggregation, drawn: Drawn) -> pl.DataFrame:
+    """`intervals` from draws that were made before (`resample`)."""
     table = with_average(aggregate(scored, by, how), by, scored["dataset"].n_unique())
-    drawn = resample(scored, by, how, draws)
     bounds = []
     for name, values in {**drawn.values, AVERAGE: drawn.average()}.items():
         low, high = bca(values, [drawn.parts[name]] if name in drawn.parts else list(drawn.parts.values()))
