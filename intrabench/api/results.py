@@ -126,7 +126,8 @@ def report(
 ) -> Path:
     """Write one HTML file: which model is best at a budget, tables, curves, failures, and a viewer of targets.
 
-    metric: the score that leads; empty is that of the protocol, else dice. protocol: only its sessions. targets: number of targets per data set in the viewer.
+    metric: the score that leads; empty is that of the protocol, else dice. protocol: only its
+    sessions. title: the heading. targets: number of targets per data set in the viewer.
 
     Returns:
         The file. What the results lack, and masks that cannot be read, are a warning.

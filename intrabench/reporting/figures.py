@@ -25,6 +25,7 @@ from intrabench.specs import nearest
 from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate
 from intrabench.statistics.ranking import rankings
+from intrabench.statistics.resample import resample
 from intrabench.statistics.scores import FailurePolicy, scores
 from intrabench.statistics.steps import steps
 from intrabench.statistics.superpixels import prompted
@@ -65,7 +66,8 @@ def write_figures(
         drawn = {f"dice_against_{key}": _curves(curves, number) for number, key in enumerate(EFFORT)}
         drawn |= {f"dice_by_{kind}": figure for kind, figure in sweep_figures(swept_dice(scored, names, how)).items()}
         drawn["dice_by_size"] = _sizes(strata(scored), names)
-        ranked, _, _ = rankings(scored, dict(lines.select("line", "shown").iter_rows()), how)
+        drawn_lines, within = resample(scored, ["line"], how), dict(lines.select("line", "shown").iter_rows())
+        ranked, _ = rankings(scored, drawn_lines, within, how)
         if ranked:  # else no line has all data sets
             table = pl.concat(one.table for one in ranked.values())
             what = "rank among the models with the same prompter"

@@ -81,14 +81,15 @@ def ranked(table: pl.DataFrame, by: Sequence[str], drawn: Drawn, left_out: pl.Da
 
 
 def rankings(
-    scored: pl.DataFrame, within: Mapping[int, str], how: Aggregation, *, best: Best = "high"
-) -> tuple[dict[str, Ranking], pl.DataFrame, Drawn]:
-    """`ranking` by ``line`` within each group, the lines of all groups that are left out, and the draws of all.
+    scored: pl.DataFrame, drawn: Drawn, within: Mapping[int, str], how: Aggregation, *, best: Best = "high"
+) -> tuple[dict[str, Ranking], pl.DataFrame]:
+    """`ranking` by ``line`` within each group, and the lines of all groups that are left out.
 
-    within: the group of each line, such as its prompter. A group without a rank is not there.
+    drawn: `resample` of `scored`. within: the group of each line, such as its prompter. A group without a rank is not
+    there.
     """
     names, by = scored.select("dataset").unique(), ["line"]
-    found, drawn = aggregate(scored, by, how), resample(scored, by, how)
+    found = aggregate(scored, by, how)
     table = with_average(found, by, names.height).filter(pl.col("dataset") == AVERAGE)
     left_out = _left_out(scored.select(by).unique().join(names, how="cross"), found, by)
     groups = table.with_columns(_group=pl.col("line").replace_strict(within, return_dtype=pl.String))
@@ -96,7 +97,7 @@ def rankings(
         str(name): ranked(group.drop("_group"), by, drawn, left_out.clear(), best)
         for (name,), group in groups.sort("_group").group_by("_group", maintain_order=True)
     }
-    return made, left_out, drawn
+    return made, left_out
 
 
 def pairs(scored: pl.DataFrame, by: Sequence[str], *, best: Best = "high") -> pl.DataFrame:

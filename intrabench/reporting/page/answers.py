@@ -111,9 +111,7 @@ def _unit(
         "stops": stops,
         "start": _start(stops),
         "front": on,
-        "front_says": [
-            said.of_front(given, EFFORT[against], curves["points"][at], 6 + [*EFFORT].index(against)) for at in on
-        ],
+        "front_says": [said.of_front(given, against, curves["points"][at]) for at in on],
     }
 
 

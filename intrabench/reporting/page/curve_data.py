@@ -48,8 +48,8 @@ def rounds_of(lines: pl.DataFrame) -> list[Budget]:
 
 def _values(found: AtBudgets, number: int, scored: pl.DataFrame) -> pl.DataFrame:
     """`intervals` by line after a round, of the lines that reached it."""
-    places = found.places.get(Budget("round", number), {})
-    states = {place.state: line for line, place in places.items() if line in set(scored["line"])}
+    places, lines = found.places.get(Budget("round", number), {}), set(scored["line"].unique())
+    states = {place.state: line for line, place in places.items() if line in lines}
     table = found.table.filter(pl.col("state").is_in(list(states)))
     return table.with_columns(line=pl.col("state").replace_strict(states, return_dtype=scored.schema["line"]))
 

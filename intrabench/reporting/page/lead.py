@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import polars as pl
 
@@ -34,7 +35,7 @@ class Lead:
     title: str
     rounds: Scale
 
-    @property
+    @cached_property
     def best(self) -> Best:
         """Which of its values are best."""
         return best(self.spec)
@@ -50,7 +51,7 @@ class Lead:
         words = "high values are best" if self.best == "high" else f"{self.best} values are best"
         return f"{described(self.spec)}; {words}"
 
-    @property
+    @cached_property
     def digits(self) -> int:
         """Decimals of its values in tables."""
         return digits_of(self.spec)
@@ -59,6 +60,11 @@ class Lead:
     def bounded(self) -> bool:
         """Whether single rounds are scored from 0 to 1, so that there is an area and a number of clicks of them."""
         return self.rounds.best == "high" and self.rounds.worst == 0 and not getattr(self.rounds, "unit", "")
+
+    @property
+    def bounded_title(self) -> str:
+        """The heading of what areas and numbers of clicks are counted in: of single rounds, or Dice."""
+        return self.rounds.head if self.bounded else "Dice"
 
 
 def lead_of(rows: pl.DataFrame, asked: str = "") -> Lead:

@@ -16,8 +16,8 @@ def marked(
 ) -> list[list[Cell]]:
     """The rows with `Cell.best` in the last columns, for which `bests` says which values are best (None: no mark).
 
-    Values are compared within a group, such as the models with one prompter. Those that look the same are all best. Those
-    whose interval overlaps that of the best are ``alike``. Of a single value nothing is said.
+    Values are compared within a group, such as the models with one prompter. Those that look the same are all best.
+    Those whose interval overlaps that of the best are ``alike``. Of a single value nothing is said.
     """
     made = [list(row) for row in rows]
     for column, best in enumerate(reversed(bests), 1):

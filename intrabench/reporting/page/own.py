@@ -41,8 +41,8 @@ def _definitions(rows: pl.DataFrame, id: str, numbers: Sequence[tuple[str, str]]
     how = averaging(rows, "protocol")
     told = "; ".join(f"{head}: {described(spec)}" for head, spec in numbers)
     groups = (
-        " Groups of clicks: the mean over groups; dSB is that against the baseline, dGR the least against the most likely "
-        f"clicks, in percent; NSR@20 is the spread over groups by the mean, of {described(_AREA)}."
+        " Groups of clicks: the mean over groups; dSB is that against the baseline, dGR the least against the most "
+        f"likely clicks, in percent; NSR@20 is the spread over groups by the mean, of {described(_AREA)}."
         if _grouped(rows)
         else ""
     )
@@ -73,7 +73,10 @@ def _grid(
 
 
 def _means(rows: pl.DataFrame, spec: str, how: Aggregation, policy: FailurePolicy) -> dict[tuple[int, str], float]:
-    scored = measured(rows, spec, policy=policy)
+    try:
+        scored = measured(rows, spec, policy=policy)
+    except IntraBenchError:  # no session was scored by it
+        return {}
     table = aggregate(scored, ["line"], how).select("line", "dataset", "value")
     return {(line, dataset): value for line, dataset, value in table.iter_rows() if value is not None}
 

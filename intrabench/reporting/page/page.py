@@ -41,7 +41,7 @@ from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
 from intrabench.statistics.budgets import at_budgets
 from intrabench.statistics.measures import measured, scored_by
 from intrabench.statistics.ranking import Ranking, pairs, rankings
-from intrabench.statistics.resample import intervals
+from intrabench.statistics.resample import Drawn, drawn_intervals, resample
 from intrabench.statistics.scores import FailurePolicy, measured_metrics, scores
 from intrabench.statistics.soundness import check_mixable
 from intrabench.statistics.steps import steps
@@ -92,7 +92,8 @@ def write_report(
     """Write the report of a results folder.
 
     metric: the score that leads, of a metric or summary; empty: that of the protocol (`lead_of`). protocol: only the
-    sessions of these, separated by commas. title: the heading. targets: number of targets per data set in the viewer, from the worst to the best by final Dice; 0: none. ratings:
+    sessions of these, separated by commas. title: the heading.
+    targets: number of targets per data set in the viewer, from the worst to the best by final Dice; 0: none. ratings:
     tables of what people said of its masks, with their headings.
 
     Returns:
@@ -137,7 +138,7 @@ def _content(
     scored = scores(rows, policy=policy)
     datasets, records = datasets_of(results, rows), read_records(results)
     modalities = {name: "" if isinstance(one, str) else one.card.modality for name, one in datasets.items()}
-    grids = _tables(rows, lines, how, policy, lead, modalities)
+    grids = _tables(rows, scored, lines, how, policy, lead, modalities)
     absent = {f"{name}-section" for name in ("perturbed", "clicking", "own") if not grids[name]}
     return {
         "title": "IntraBench report",
@@ -158,6 +159,7 @@ def _content(
 
 def _tables(
     rows: pl.DataFrame,
+    dice: pl.DataFrame,
     lines: pl.DataFrame,
     how: Aggregation,
     policy: FailurePolicy,
@@ -168,7 +170,9 @@ def _tables(
     ends = rows.filter(pl.col("round") == pl.col("round").max().over("session"))  # scores need only the last row
     metrics = {one: scores(ends, one.column, policy=policy) for one in measured_metrics(rows)}
     failures, left_out = failure_grid(rows)
-    scored, played = measured(rows, lead.spec, policy=policy), steps(rows, scored_by(lead.spec), policy)
+    scored = dice if lead.spec == "dice" else measured(rows, lead.spec, policy=policy)
+    played, drawn = steps(rows, scored_by(lead.spec), policy), resample(scored, ["line"], how)
+    means = drawn_intervals(scored, ["line"], how, drawn)
     notes, marks = tables.line_notes(rows, lines)
     names = Names(lines, marks, frozenset(line for line, _ in seen))
     budgets = budgets_of(played)
@@ -179,16 +183,16 @@ def _tables(
         **_answers(scored, Given(lead, names, found, budgets, modalities, speed), curves),
         "speed": speed_grid(speed),
         "notes": notes.texts,
-        "effort": tables.effort_grid(scored, lines, intervals(scored, ["line"], how), set(seen), marks, lead),
+        "effort": tables.effort_grid(scored, lines, means, set(seen), marks, lead),
         "metrics": tables.metric_grid(metrics, lines, how, marks),
         "explore": explored(scored, lines, how, lead),
         "own": own_grids(rows, lines, policy),
         "curves": curves,
         "curves_note": sentence(adapted(rows, ["line"]), dict(lines.select("line", "name").iter_rows())),
         "progress": tables.progress_grid(played if lead.bounded else steps(rows, policy=policy), lines, how, marks),
-        **_ranking(scored, lines, how, names.seen, marks, lead),
+        **_ranking(scored, drawn, lines, how, names.seen, marks, lead),
         "sizes": tables.size_grid(strata(scored), lines, marks, lead),
-        "perturbed": _perturbed(scores(rows, policy=policy), lines, how),
+        "perturbed": _perturbed(dice, lines, how),
         "clicking": click_grid(rows, policy),
         "failures": failures,
         "failures_left_out": left_out,
@@ -215,7 +219,13 @@ def _perturbed(scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation) -> d
 
 
 def _ranking(
-    scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, seen: Set[int], marks: tables.Notes, lead: Lead
+    scored: pl.DataFrame,
+    drawn: Drawn,
+    lines: pl.DataFrame,
+    how: Aggregation,
+    seen: Set[int],
+    marks: tables.Notes,
+    lead: Lead,
 ) -> dict[str, Any]:
     """The table of ranks of models with the same prompter, notes on it, and the tests of all pairs of lines.
 
@@ -226,7 +236,7 @@ def _ranking(
         check_mixable(scored, lead.rounds.column)
         tested = pairs(scored, ["line"], best=lead.best)
         within = dict(lines.select("line", "shown").iter_rows())
-        found, left_out, drawn = rankings(scored, within, how, best=lead.best)
+        found, left_out = rankings(scored, drawn, within, how, best=lead.best)
         ranked = tables.ranking_grid(found, lines, seen, marks, lead) if found else None
         notes = _about_ranks(found, left_out, lines)
         apart = pair_gains(drawn, tested.head(PAIRS), lead.best)

@@ -45,7 +45,7 @@ def best(given: Given, budget: Budget, ranked: Sequence[Standing]) -> Sentence:
     sets = given.found.table.filter(state=first.place.state)["dataset"].n_unique() - 1
     over = f", mean of {sets} data sets" if sets > 1 else ""
     of = f"{several(counts['targets'], 'target')} in {several(counts['cases'], 'case')}{over}"
-    within = f"95 % interval {span(first.low, first.high)}" if first.low is not None else "no interval"
+    within = f"95 % interval {_span(given.lead, first.low, first.high)}" if first.low is not None else "no interval"
     spent = (
         ""
         if first.place.spent is None or isinf(budget.limit)
@@ -68,7 +68,7 @@ def _next(given: Given, ranked: Sequence[Standing]) -> Sentence:
     by = f"{_amount(given.lead, second.behind.value)} {_WORSE[given.lead.rounds.best]}"
     if not isfinite(second.behind.value):
         by = f"infinitely {_WORSE[given.lead.rounds.best]}"
-    said = [text(". The next, "), *given.names.of(second.line), text(f", is {by} ({_chance(second.behind)}). ")]
+    said = [text(". The next, "), *given.names.of(second.line), text(f", is {by} ({_chance(given.lead, second.behind)}). ")]
     unsure = sum(1 for one in ranked[2:] if one.behind is not None and one.behind.certain is False)
     others = (
         f" Nor can {several(unsure, 'other line')} be told from the best."
@@ -78,10 +78,10 @@ def _next(given: Given, ranked: Sequence[Standing]) -> Sentence:
     return [*said, text(_verdict(second.behind) + others)]
 
 
-def _chance(behind: Behind) -> str:
+def _chance(lead: Lead, behind: Behind) -> str:
     p = chance(behind.p)
     tested = f"p {p if '<' in p else f'= {p}'}, {several(behind.patients, 'patient')}"
-    return f"{span(behind.low, behind.high, 3)}; {tested}" if behind.low is not None else tested
+    return f"{span(behind.low, behind.high, 2 if unit(lead) else 3)}; {tested}" if behind.low is not None else tested
 
 
 def _verdict(behind: Behind) -> str:
@@ -91,18 +91,15 @@ def _verdict(behind: Behind) -> str:
         return "The interval of the difference holds 0, so it may be chance."
     if behind.p < 0.05:
         return "The difference is more than chance."
-    return "The interval of the difference lies above 0, but corrected for all lines here it may be chance."
+    return "The interval of the difference lies above 0, but the test does not exclude chance."
 
 
 def _over(given: Given, first: Standing) -> Sentence:
     if not first.place.over:
         return []
-    several_ = several(first.place.over, "session")
-    return [
-        text(
-            f" In {several_} even the first prompts cost more; they count as {_score(given.lead, given.lead.rounds.worst)}."
-        )
-    ]
+    over = several(first.place.over, "session")
+    worst = _score(given.lead, given.lead.rounds.worst)
+    return [text(f" In {over} even the first prompts cost more; that counts as {worst}.")]
 
 
 def of_datasets(given: Given, budget: Budget, first: Standing) -> Sentence:
@@ -118,7 +115,7 @@ def of_datasets(given: Given, budget: Budget, first: Standing) -> Sentence:
         if first.place.state in leading["state"]:
             continue
         row = leading.sort("state").row(0, named=True)
-        within = f", {span(row['low'], row['high'])}" if row["low"] is not None else ""
+        within = f", {_span(given.lead, row['low'], row['high'])}" if row["low"] is not None else ""
         worth = text(f" ({_amount(given.lead, row['value'])}{within})")
         others.append([text("on "), name(str(dataset)), text(" it is "), *given.names.of(states[row["state"]]), worth])
     return [text("The best is not the same everywhere: "), *listed(others), text(".")] if others else []
@@ -140,7 +137,7 @@ def weak(given: Given, spots: Sequence[Spot]) -> Sentence:
     for kind, before in (("size", "on "), ("modality", "on "), ("dataset", "on ")):
         if len(pair := kinds.get(kind, [])) == 2:
             worst, best = pair
-            than = text(f" ({_spot(given, worst)}; best ")
+            than = text(f" ({_spot(given, worst)}; best on ")
             parts.append(
                 [text(before), *_which(worst), than, *_which(best), text(f", {_amount(given.lead, best.value)})")]
             )
@@ -156,11 +153,12 @@ def weak(given: Given, spots: Sequence[Spot]) -> Sentence:
 def _which(spot: Spot) -> Sentence:
     if spot.kind != "size" or spot.least is None or spot.most is None:
         return [name(spot.name)]
-    return [text(f"{spot.name} targets of {spot.least:.3g} to {spot.most:.3g} ml")]
+    volumes = dict.fromkeys(f"{volume:.3g}" for volume in (spot.least, spot.most))
+    return [text(f"{spot.name} targets of {' to '.join(volumes)} ml")]
 
 
 def _spot(given: Given, spot: Spot) -> str:
-    within = f", {span(spot.low, spot.high)}" if spot.low is not None else ""
+    within = f", {_span(given.lead, spot.low, spot.high)}" if spot.low is not None else ""
     return f"{_amount(given.lead, spot.value)}{within}, {several(spot.targets, 'target')}"
 
 
@@ -181,16 +179,13 @@ def too_dear(given: Given, budget: Budget, outside: Sequence[tuple[float, int]],
     ]
 
 
-def of_front(given: Given, effort: str, point: Sequence[Any], spent: int) -> Sentence:
-    """A point of the front: what it costs, what it is, and what it reaches."""
-    _, line, number, value, low, high, *_ = point
+def of_front(given: Given, against: str, point: Sequence[Any]) -> Sentence:
+    """A point of the front: what it costs, what it is, and what it reaches. point: of `curve_data`."""
+    _, line, number, value, low, high, *spent = point
+    cost = _effort(Budget(against, 0), spent[[*EFFORT].index(against)])
     after = f"after {several(number, 'correction')}" if number else "after the first prompts"
-    within = f" ({span(low, high)})" if low is not None else ""
-    return [
-        text(f"{_number(point[spent])} {effort}: "),
-        *given.names.of(line),
-        text(f" {after}, {_score(given.lead, value)}{within}"),
-    ]
+    within = f" ({_span(given.lead, low, high)})" if low is not None else ""
+    return [text(f"{cost}: "), *given.names.of(line), text(f" {after}, {_score(given.lead, value)}{within}")]
 
 
 def not_compared(given: Given, compared: Set[int]) -> list[Sentence]:
@@ -235,6 +230,10 @@ def _effort(budget: Budget, spent: float) -> str:
 
 def _number(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
+
+
+def _span(lead: Lead, low: float | None, high: float | None) -> str:
+    return span(low, high, 1 if unit(lead) else 2)
 
 
 def _amount(lead: Lead, value: float) -> str:
