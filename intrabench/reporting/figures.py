@@ -17,9 +17,10 @@ from intrabench.names import one_line
 from intrabench.reporting.footnotes import sentence
 from intrabench.reporting.page.curve_data import curve_data
 from intrabench.reporting.page.lines import with_lines
-from intrabench.reporting.page.strata import SIZES, strata
+from intrabench.reporting.page.strata import SIZES, pictures_of, strata
 from intrabench.reporting.page.tables import EFFORT
 from intrabench.results.current import current
+from intrabench.results.origin import datasets_of
 from intrabench.results.parts import read_rows
 from intrabench.specs import nearest
 from intrabench.statistics.adapted import adapted
@@ -65,7 +66,7 @@ def write_figures(
     with style():
         drawn = {f"dice_against_{key}": _curves(curves, number) for number, key in enumerate(EFFORT)}
         drawn |= {f"dice_by_{kind}": figure for kind, figure in sweep_figures(swept_dice(scored, names, how)).items()}
-        drawn["dice_by_size"] = _sizes(strata(scored), names)
+        drawn["dice_by_size"] = _sizes(strata(scored, pictures_of(datasets_of(results, rows))), names)
         drawn_lines, within = resample(scored, ["line"], how), dict(lines.select("line", "shown").iter_rows())
         ranked, _ = rankings(scored, drawn_lines, within, how)
         if ranked:  # else no line has all data sets

@@ -55,7 +55,7 @@ class Grid:
 
     @cached_property
     def stays(self) -> list[str]:
-        """Classes of the columns that stay in place when a table scrolls sideways: those that name a line, or the first."""
+        """Classes of the columns that stay when a table scrolls sideways: those that name a line, or the first."""
         names = [n for n, head in enumerate(self.heads) if head in _NAMES] or [0]
         places = {n: f"stay{place}" for place, n in enumerate(names)}
         return [places.get(n, "") for n in range(len(self.heads))]
@@ -66,10 +66,10 @@ _NAMES = ("Prompter", "Model", "First line", "Second line", "method")
 
 def frame_grid(frame: pl.DataFrame, id: str) -> Grid:
     """The frame as a table: numbers as `texts` writes them, sorted by all their digits."""
-    columns = [
-        [Cell(text, one if isinstance(one, int | float) else one and str(one)) for text, one in zip(texts(values), values, strict=True)]
-        for values in (frame[name].to_list() for name in frame.columns)
-    ]
+    columns = []
+    for values in (frame[name].to_list() for name in frame.columns):
+        keys = [one if one is None or isinstance(one, int | float) else str(one) for one in values]
+        columns.append([Cell(text, key) for text, key in zip(texts(values), keys, strict=True)])
     return Grid(id, frame.columns, list(zip(*columns, strict=True)), headed=0)
 
 

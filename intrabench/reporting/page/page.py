@@ -30,7 +30,7 @@ from intrabench.reporting.page.own import own_grids
 from intrabench.reporting.page.render import render
 from intrabench.reporting.page.sentences import Names
 from intrabench.reporting.page.speed import speed_grid, speeds
-from intrabench.reporting.page.strata import strata
+from intrabench.reporting.page.strata import pictures_of, strata
 from intrabench.reporting.page.viewer import views
 from intrabench.reporting.table import stored_rows
 from intrabench.results.current import current
@@ -138,7 +138,7 @@ def _content(
     scored = scores(rows, policy=policy)
     datasets, records = datasets_of(results, rows), read_records(results)
     modalities = {name: "" if isinstance(one, str) else one.card.modality for name, one in datasets.items()}
-    grids = _tables(rows, scored, lines, how, policy, lead, modalities)
+    grids = _tables(rows, scored, lines, how, policy, lead, modalities, pictures_of(datasets))
     absent = {f"{name}-section" for name in ("perturbed", "clicking", "own") if not grids[name]}
     return {
         "title": "IntraBench report",
@@ -165,6 +165,7 @@ def _tables(
     policy: FailurePolicy,
     lead: Lead,
     modalities: Mapping[str, str],
+    pictures: Set[str],
 ) -> dict[str, Any]:
     seen = rows.filter(pl.col("seen_in_training") == "yes").select("line", "dataset").unique().rows()
     ends = rows.filter(pl.col("round") == pl.col("round").max().over("session"))  # scores need only the last row
@@ -191,7 +192,7 @@ def _tables(
         "curves_note": sentence(adapted(rows, ["line"]), dict(lines.select("line", "name").iter_rows())),
         "progress": tables.progress_grid(played if lead.bounded else steps(rows, policy=policy), lines, how, marks),
         **_ranking(scored, drawn, lines, how, names.seen, marks, lead),
-        "sizes": tables.size_grid(strata(scored), lines, marks, lead),
+        "sizes": tables.size_grid(strata(scored, pictures), lines, marks, lead),
         "perturbed": _perturbed(dice, lines, how),
         "clicking": click_grid(rows, policy),
         "failures": failures,

@@ -68,7 +68,11 @@ def _next(given: Given, ranked: Sequence[Standing]) -> Sentence:
     by = f"{_amount(given.lead, second.behind.value)} {_WORSE[given.lead.rounds.best]}"
     if not isfinite(second.behind.value):
         by = f"infinitely {_WORSE[given.lead.rounds.best]}"
-    said = [text(". The next, "), *given.names.of(second.line), text(f", is {by} ({_chance(given.lead, second.behind)}). ")]
+    said = [
+        text(". The next, "),
+        *given.names.of(second.line),
+        text(f", is {by} ({_chance(given.lead, second.behind)}). "),
+    ]
     unsure = sum(1 for one in ranked[2:] if one.behind is not None and one.behind.certain is False)
     others = (
         f" Nor can {several(unsure, 'other line')} be told from the best."
