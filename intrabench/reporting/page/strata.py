@@ -7,6 +7,7 @@ from collections.abc import Mapping, Set
 import polars as pl
 
 from intrabench.datasets.base import Dataset
+from intrabench.reporting.page.grid import digits_of
 
 SIZES = ("small", "medium", "large")
 
@@ -23,7 +24,7 @@ def pictures_of(datasets: Mapping[str, Dataset | str]) -> frozenset[str]:
 def strata(scored: pl.DataFrame, pictures: Set[str] = frozenset()) -> pl.DataFrame:
     """`line`, `size`, `value` (mean over targets with equal weight) and the text `show` of the size.
 
-    Sizes are thirds of all targets by volume, those of `pictures` (photographs and videos, `pictures_of`) apart from those
+    Sizes are thirds of all targets by volume, those of `pictures` (photographs, videos: `pictures_of`) apart from those
     of scans, because a pixel has no volume.
     """
     amount = pl.when("picture").then(pl.col("target_ml") * 1000).otherwise("target_ml")  # a pixel counts as 1 mm³
@@ -45,7 +46,7 @@ def strata(scored: pl.DataFrame, pictures: Set[str] = frozenset()) -> pl.DataFra
 
 def _between(size: Mapping[str, float]) -> str:
     if size["picture"]:
-        return f"{size['least']:,.0f} to {size['most']:,.0f} pixels ({size['targets']})"
+        return f"{digits_of(size['least'], 0)} to {digits_of(size['most'], 0)} pixels ({size['targets']})"
     return f"{size['least']:.3g} to {size['most']:.3g} ml ({size['targets']})"
 
 

@@ -60,7 +60,7 @@
     options(rangeBox, (now.presets ?? []).map((range) => range.name));
     rangeBox.selectedIndex = now.preset ?? -1;
     rangeBox.closest("label").hidden = now.colour;
-    section.querySelector(".sides").hidden = now.photo;
+    for (const node of section.querySelectorAll(".sides")) node.hidden = now.photo;
     fit();
     restore();
   }
