@@ -26,7 +26,6 @@ class Plane {
     this.view = view;
     this.name = view.photo ? (view.shape[0] > 1 ? "frame" : "picture") : `${this.canvas.dataset.name} slice`;
     this.slider.parentElement.querySelector("span").textContent = this.name;
-    this.slider.setAttribute("aria-label", this.name);
     this.slider.max = view.shape[this.axis] - 1;
     this.slider.closest("label").hidden = view.shape[this.axis] === 1;
     this.small = new OffscreenCanvas(view.shape[this.column], view.shape[this.row]);
@@ -74,7 +73,7 @@ class Plane {
     if (cross) this.cross(at);
     if (!view.photo) this.ends();
     const present = [target && "target", answer && "answer"].filter((name, n) => name && this.some([target, answer][n]));
-    this.canvas.setAttribute("aria-label", `${this.name} ${this.output.value}: ${present.join(" and ") || "no outline"} in this plane`);
+    this.canvas.setAttribute("aria-label", `${this.name.replace(" slice", "")} ${this.output.value}: ${present.join(" and ") || "no outline"} in this plane`);
   }
 
   // The voxel of the whole scan that is in the middle of a voxel of the window.
