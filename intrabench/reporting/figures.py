@@ -189,7 +189,7 @@ def logarithmic(panel: Any, which: Literal["x", "y"] = "x", steps: Sequence[int]
     """A scale of 1, 2, 5, 10, ..., written as such; without `steps`, fewer numbers the more powers of ten there are."""
     from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter
 
-    class Fewer(LogLocator):  # type: ignore[misc]
+    class Fewer(LogLocator):
         def tick_values(self, low: float, high: float) -> Any:
             powers = log10(max(high, low) / min(high, low)) if min(high, low) > 0 else 0
             self.set_params(subs=steps or next(subs for most, subs in _SUBS if powers <= most), numticks=99)
