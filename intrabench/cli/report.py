@@ -183,10 +183,13 @@ def report(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Write one HTML file: which model is best at a budget, tables, curves, failures, and a viewer of targets."""
+    from intrabench.reporting.page.html_file import is_html
     from intrabench.reporting.page.page import write_report
     from intrabench.reporting.table import layout_of
     from intrabench.workspace import results_folder
 
+    if out and is_html(out):
+        raise IntraBenchError(f"--out {out}: that is the results folder; name the file without an option: report {out}")
     add_plugins(plugin)
     folder, layout = results_folder(out), layout_of(metric or "dice", "", "dataset", None, aggregation, failed, empty)
     said = list(_said(ratings)) if ratings else []

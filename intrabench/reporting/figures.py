@@ -219,9 +219,8 @@ def rank_figure(ranked: Sequence[Mapping[str, Any]], names: Sequence[str], what:
         panel.plot(line["rank"], place, "o", color="black")
     listed(panel, names)
     panel.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    panel.set(
-        xlabel=_folded(f"{what} with 95 % interval", _LISTED // 2), xlim=(0.5, max(line["high"] or line["rank"] for line in ranked) + 0.5)
-    )
+    last = max(line["high"] or line["rank"] for line in ranked)
+    panel.set(xlabel=_folded(f"{what} with 95 % interval", _LISTED // 2), xlim=(0.5, last + 0.5))
     return figure
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,13 +10,12 @@ import polars as pl
 
 from intrabench.metrics.base import merit
 from intrabench.reporting.page import said
-from intrabench.reporting.page.lead import Lead
-from intrabench.reporting.page.sentences import Names, Sentence, chance
+from intrabench.reporting.page.given import Given
+from intrabench.reporting.page.sentences import Sentence, chance
 from intrabench.reporting.page.speed import speed_sentence
 from intrabench.reporting.page.tables import EFFORT
 from intrabench.reporting.page.where import Spot, weak_spots
-from intrabench.statistics.budgets import AtBudgets, Budget, front
-from intrabench.statistics.click_groups import clicks_of
+from intrabench.statistics.budgets import Budget, front
 from intrabench.statistics.resample import AVERAGE
 from intrabench.statistics.standings import Standing, standings
 from intrabench.statistics.steps import Steps
@@ -47,24 +44,6 @@ def budgets_of(played: Steps) -> dict[str, list[Budget]]:
         for against in STOPS
         if most[against] > 0 or against == "interactions"
     }
-
-
-@dataclass(frozen=True)
-class Given:
-    """What answers are made from. found: at all `budgets_of` sessions. modalities: by data set. speed: `speeds`."""
-
-    lead: Lead
-    names: Names
-    found: AtBudgets
-    budgets: Mapping[str, Sequence[Budget]]
-    modalities: Mapping[str, str]
-    speed: pl.DataFrame
-
-    @cached_property
-    def compared(self) -> set[int]:
-        """The lines that are compared: groups of clicks are none that a user may choose."""
-        lines = self.names.lines
-        return {line for line, prompter in lines.select("line", "prompter").iter_rows() if clicks_of(prompter) is None}
 
 
 def answers(given: Given, curves: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,13 +16,15 @@ from intrabench.errors import IntraBenchError
 from intrabench.reporting.figures import as_svg, style, sweep_figures, swept_dice
 from intrabench.reporting.footnotes import sentence
 from intrabench.reporting.page import credits, facts, tables
-from intrabench.reporting.page.answers import Given, answers, budgets_of
+from intrabench.reporting.page.answers import answers, budgets_of
 from intrabench.reporting.page.chosen import TARGETS, chosen
 from intrabench.reporting.page.clicking import click_grid
 from intrabench.reporting.page.commands import command
 from intrabench.reporting.page.curve_data import curve_data, rounds_of
 from intrabench.reporting.page.explore import explored
+from intrabench.reporting.page.given import Given
 from intrabench.reporting.page.grid import frame_grid
+from intrabench.reporting.page.html_file import check_html
 from intrabench.reporting.page.lead import Lead, averaging, lead_of
 from intrabench.reporting.page.lines import with_lines
 from intrabench.reporting.page.listings import PAIRS, failure_grid, pair_gains, pair_grid, run_grid
@@ -102,10 +104,7 @@ def write_report(
     Raises:
         IntraBenchError: there are no results, or the file cannot be written.
     """
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise IntraBenchError(
-            f"{path} is not the name of an HTML file; give one that ends in .html, such as report.html"
-        )
+    check_html(path)
     if targets < 0:
         raise IntraBenchError(f"--targets {targets} is not a number of targets; give 0 for none, or more")
     rows, left_out = current(stored_rows(results, protocol))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from math import isfinite, isinf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from intrabench.errors import several
 from intrabench.metrics.base import Metric, merit
+from intrabench.reporting.page.given import Given
+from intrabench.reporting.page.grid import digits_of
 from intrabench.reporting.page.lead import Lead
 from intrabench.reporting.page.sentences import Sentence, amount, chance, listed, name, span, text
 from intrabench.reporting.page.tables import EFFORT
@@ -17,9 +19,6 @@ from intrabench.reporting.page.where import Spot
 from intrabench.statistics.budgets import Budget
 from intrabench.statistics.resample import AVERAGE, FEW
 from intrabench.statistics.standings import Behind, Standing
-
-if TYPE_CHECKING:
-    from intrabench.reporting.page.answers import Given
 
 _WORSE = {"high": "lower", "low": "higher", "zero": "farther from 0"}
 
@@ -65,9 +64,8 @@ def _next(given: Given, ranked: Sequence[Standing]) -> Sentence:
     if ties:
         who = listed([given.names.of(one.line) for one in ties], 2)
         return [text(". Equally good " + ("is " if len(ties) == 1 else "are ")), *who, text(".")]
-    by = f"{_amount(given.lead, second.behind.value)} {_WORSE[given.lead.rounds.best]}"
-    if not isfinite(second.behind.value):
-        by = f"infinitely {_WORSE[given.lead.rounds.best]}"
+    worse, value = _WORSE[given.lead.rounds.best], second.behind.value
+    by = f"{digits_of(value, _finer(given.lead))} {worse}" if isfinite(value) else f"infinitely {worse}"
     said = [
         text(". The next, "),
         *given.names.of(second.line),
@@ -85,7 +83,12 @@ def _next(given: Given, ranked: Sequence[Standing]) -> Sentence:
 def _chance(lead: Lead, behind: Behind) -> str:
     p = chance(behind.p)
     tested = f"p {p if '<' in p else f'= {p}'}, {several(behind.patients, 'patient')}"
-    return f"{span(behind.low, behind.high, 2 if unit(lead) else 3)}; {tested}" if behind.low is not None else tested
+    return f"{span(behind.low, behind.high, _finer(lead))}; {tested}" if behind.low is not None else tested
+
+
+def _finer(lead: Lead) -> int:
+    """Decimals of differences."""
+    return 2 if unit(lead) else 3
 
 
 def _verdict(behind: Behind) -> str:

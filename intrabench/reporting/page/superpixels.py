@@ -13,6 +13,7 @@ from intrabench.atomic import atomically, writing
 from intrabench.errors import IntraBenchError
 from intrabench.reporting.figures import as_svg
 from intrabench.reporting.page.grid import frame_grid
+from intrabench.reporting.page.html_file import check_html
 from intrabench.reporting.page.render import render
 from intrabench.reporting.superpixels import (
     curve_figures,
@@ -31,6 +32,7 @@ def write_superpixels(results: Path, path: Path) -> None:
     Raises:
         IntraBenchError: there are no superpixels, or the file cannot be written.
     """
+    check_html(path)
     found, notes = read_measured(results)
     ranking, about = _ranking(found)
     content: dict[str, Any] = {

@@ -53,11 +53,11 @@ def test_the_best_line_of_every_budget_and_by_how_much(tmp_path: Path) -> None:
     assert three.startswith(
         "At 3 interactions poor with p reaches Dice 0.61 (95 % interval 0.61 to 0.62; 8 targets in 8"
     )
-    assert "with 3 interactions on average. The next, good with p, is 0.10 lower (0.100 to 0.100; p = 0.008" in three
+    assert "with 3 interactions on average. The next, good with p, is 0.100 lower (0.100 to 0.100; p = 0.008" in three
     assert "The difference is more than chance." in three
     assert five.startswith("At 5 interactions poor")
     assert unlimited.startswith("Whatever it costs, good with p reaches Dice 0.71 (")
-    assert "poor with p, is 0.10 lower" in unlimited
+    assert "poor with p, is 0.100 lower" in unlimited
     seconds = said(page, 2)
     assert len(seconds) == 3  # 5, 10, no limit: both rounds cost 14
     assert seconds[0].startswith("No first prompts cost as little as 5 seconds of the user; there are p (7).")
@@ -173,7 +173,7 @@ def test_another_score_leads(tmp_path: Path) -> None:
     worse = pl.when(pl.col("model") == "good").then(9.0).otherwise(3.0)
     page = read(tmp_path, given.with_columns(hd95_mm=worse), metric="hd95", title="Our clinic")
     assert said(page)[-1].startswith("Whatever it costs, poor with p reaches HD95 3.0 mm")
-    assert "good with p, is 6.0 higher" in said(page)[-1]
+    assert "good with p, is 6.00 higher" in said(page)[-1]
     assert page.tables["ranking"][1][:4] == ["p", "poor", "1", "3.0"]
     assert page.tables["effort"][1][-1].startswith("9.0")
     assert "<title>Our clinic</title>" in _source(page)

@@ -177,12 +177,8 @@ def test_errors_are_where_answer_and_target_differ(opened: Any, address: str, pl
     """Orange where the answer has too much, blue where it misses something, in every voxel and nowhere else."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INTRABENCH_DATA", str(played / "data"))
-        row = (
-            read_rows(played / "results")
-            .filter(prompter="box_interp:n=3", model="box_fill")
-            .sort("dice")
-            .row(0, named=True)
-        )
+        played_by = read_rows(played / "results").filter(prompter="box_interp:n=3", model="random_walker")
+        row = played_by.sort("fp_voxels").row(-1, named=True)
         scene = cases.open_case(intrabench.dataset(PHANTOM), row["case"])
         truth, voxel_ml = scene.targets([row["target"]])[0].mask, np.prod(scene.volume.spacing_mm) / 1000
     answer = read_masks(played / "results", row["session"])[-1]
