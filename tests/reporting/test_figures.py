@@ -119,7 +119,7 @@ def test_a_curve_against_the_strength_of_a_perturbation(tmp_path: Path) -> None:
     write_report(results, tmp_path / "page.html", targets=0)
     page = (tmp_path / "page.html").read_text()
     assert "<h2>Perturbed images</h2>" in page
-    assert page.count("<figure class=drawn>") == 1
+    assert page.count("<figure class=drawn") == 1
 
 
 def test_what_cannot_be_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

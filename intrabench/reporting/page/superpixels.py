@@ -49,7 +49,7 @@ def write_superpixels(results: Path, path: Path) -> None:
         ),
         "definitions": [(metric.head, _first_line(metric)) for metric in found.metrics],
     }
-    text = render("superpixels.html.jinja", content, ("page.css", "explore.css", "state.js", "packed.js", "page.js"))
+    text = rendered(content)
     with writing(path), atomically(path, durable=False) as part:
         part.write_text(text, encoding="utf-8")
 
@@ -73,3 +73,8 @@ def _failures(found: Measured) -> list[str]:
 
 def _first_line(metric: Any) -> str:
     return (type(metric).__doc__ or "").strip().split("\n")[0]
+
+
+def rendered(content: dict[str, Any]) -> str:
+    """The page of its tables, figures and texts."""
+    return render("superpixels.html.jinja", content, ("page.css", "explore.css", "state.js", "packed.js", "page.js"))

@@ -182,16 +182,21 @@ def test_errors_are_where_answer_and_target_differ(opened: Any, address: str, pl
         scene = cases.open_case(intrabench.dataset(PHANTOM), row["case"])
         truth, voxel_ml = scene.targets([row["target"]])[0].mask, np.prod(scene.volume.spacing_mm) / 1000
     answer = read_masks(played / "results", row["session"])[-1]
+    whole = (0, 0, 0, 24, 48, 48)
+    differ = answer.crop(whole).astype(int) - truth.crop(whole).astype(int)
+    z = int(np.argmax(((differ > 0).any((1, 2))) & (differ < 0).any((1, 2))))  # a slice with both
     target = quote(f"{row['dataset']}/{row['case']}/{row['target']}", safe="")
-    page = opened(f"{address}#viewer?target={target}&answer={quote('box_interp:n=3, random_walker')}")
+    page = opened(f"{address}#viewer?target={target}&answer={quote('box_interp:n=3, random_walker')}&at={z},20,20")
     wait_for_viewer(page)
     for name in ("target", "answer", "prompts", "cross-hair"):
         page.locator("#viewer").get_by_label(name, exact=True).uncheck()
     script = """() => {
       const option = document.querySelector('[name=target]').selectedOptions[0];
       const view = JSON.parse(document.getElementById(option.value).textContent), [, rows, columns] = view.shape;
-      const { width, height } = document.querySelector('.planes canvas'), found = [];
-      const { data } = document.querySelector('.planes canvas').getContext('2d').getImageData(0, 0, width, height);
+      const canvas = document.querySelector('.planes canvas'), { width, height } = canvas, found = [];
+      const copy = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true });
+      copy.drawImage(canvas, 0, 0);
+      const { data } = copy.getImageData(0, 0, width, height);
       for (let y = 0; y < rows; y++)
         for (let x = 0; x < columns; x++) { // the middle of a voxel; all axes run backwards
           const [right, down] = [width * (1 - (x + 0.5) / columns), height * (1 - (y + 0.5) / rows)].map(Math.floor);
@@ -200,12 +205,11 @@ def test_errors_are_where_answer_and_target_differ(opened: Any, address: str, pl
         }
       return [Number(document.querySelector('.planes output').textContent), view.origin, view.shape, found];
     }"""
-    z, (_, y0, x0), (_, rows, columns), found = page.evaluate(script)
-    whole = (z, 0, 0, z + 1, 48, 48)
-    differ = answer.crop(whole)[0].astype(int) - truth.crop(whole)[0].astype(int)
+    shown, (_, y0, x0), (_, rows, columns), found = page.evaluate(script)
+    assert shown == z
     expected = [
-        [int(y), int(x), int(differ[y, x])]
-        for y, x in np.argwhere(differ)
+        [int(y), int(x), int(differ[z, y, x])]
+        for y, x in np.argwhere(differ[z])
         if 0 <= y - y0 < rows and 0 <= x - x0 < columns
     ]
     assert found == expected
@@ -222,6 +226,7 @@ def test_the_model_stays_in_sight_on_a_phone(opened: Any, address: str, crowded:
     for where in (address, crowded):
         page = opened(where, 360)
         page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
+        until(page, "Number.parseInt(document.getElementById('metrics').style.getPropertyValue('--first')) > 0")
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
         for table in ("effort", "metrics", "ranking", "sizes", "progress"):
             frame = page.locator(f".wide:has(#{table})")
