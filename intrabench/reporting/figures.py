@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from io import BytesIO
 from math import ceil, inf, log10
 from pathlib import Path
@@ -26,7 +27,7 @@ from intrabench.results.parts import read_rows
 from intrabench.specs import nearest
 from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate
-from intrabench.statistics.ranking import rankings
+from intrabench.statistics.ranking import ranking, rankings
 from intrabench.statistics.resample import resample
 from intrabench.statistics.scores import FailurePolicy, scores
 from intrabench.statistics.steps import steps
@@ -78,6 +79,19 @@ def write_figures(
         for name, figure in drawn.items():
             _noted(figure, note, beside_legend=bool(figure.legends) and name != "dice_by_size")  # whose legend is above
         return [path for name, figure in drawn.items() for path in _save(figure, folder, name, formats)]
+
+
+def drawn_figures(rows: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, policy: FailurePolicy) -> list[str]:
+    """The names, without endings, of what `write_figures` draws of rows with lines (`with_lines`); nothing is drawn."""
+    scored, names = scores(rows, policy=policy), dict(lines.select("line", "name").iter_rows())
+    found = [f"dice_against_{key}" for key in EFFORT]
+    swept = swept_dice(scored, names, how)
+    found += [] if swept.is_empty() else [f"dice_by_{kind}" for kind in swept["kind"].unique(maintain_order=True)]
+    found.append("dice_by_size")
+    with suppress(IntraBenchError):
+        ranking(scored, ["line"], how, draws=1)
+        found.append("ranking")
+    return found
 
 
 def _noted(figure: Any, note: str, *, beside_legend: bool) -> None:
