@@ -154,7 +154,7 @@ def report(
     metric: MetricLike = "",
     protocol: str = "",
     title: str = "",
-    targets: int = 3,
+    targets: int = 12,
     aggregation: str = "protocol",
     failed: str = "worst",
     empty: str = "worst",

@@ -207,7 +207,10 @@ def report(
     ] = "",
     title: Annotated[str, typer.Option("--title", help="The heading of the page.")] = "",
     open: Annotated[bool, flag("--open", help="Open the page in a browser.")] = False,
-    targets: Annotated[int, typer.Option("--targets", help="Number of targets in the viewer, per data set.")] = 3,
+    targets: Annotated[
+        int,
+        typer.Option("--targets", help="Number of targets in the viewer, per data set; very many are shown coarser."),
+    ] = 12,
     aggregation: How = "protocol",
     failed: Failed = "worst",
     empty: Empty = "worst",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from io import BytesIO
-from math import ceil
+from math import ceil, inf, log10
 from pathlib import Path
 from textwrap import wrap
 from typing import Any, Literal
@@ -18,9 +19,10 @@ from intrabench.names import one_line
 from intrabench.reporting.footnotes import sentence
 from intrabench.reporting.page.curve_data import curve_data
 from intrabench.reporting.page.lines import with_lines
-from intrabench.reporting.page.strata import SIZES, strata
+from intrabench.reporting.page.strata import SIZES, pictures_of, strata
 from intrabench.reporting.page.tables import EFFORT
 from intrabench.results.current import current
+from intrabench.results.origin import datasets_of
 from intrabench.results.parts import read_rows
 from intrabench.specs import nearest
 from intrabench.statistics.adapted import adapted
@@ -66,7 +68,7 @@ def write_figures(
     with style():
         drawn = {f"dice_against_{key}": _curves(curves, number) for number, key in enumerate(EFFORT)}
         drawn |= {f"dice_by_{kind}": figure for kind, figure in sweep_figures(swept_dice(scored, names, how)).items()}
-        drawn["dice_by_size"] = _sizes(strata(scored), names)
+        drawn["dice_by_size"] = _sizes(strata(scored, pictures_of(datasets_of(results, rows))), names)
         drawn_lines, within = resample(scored, ["line"], how), dict(lines.select("line", "shown").iter_rows())
         ranked, _ = rankings(scored, drawn_lines, within, how)
         if ranked:  # else no line has all data sets
@@ -144,11 +146,12 @@ def _curves(data: Mapping[str, Any], effort: int) -> Any:
     about = {line: data["lines"][line] for line in series}
     models, names = (sorted({of(one) for one in about.values()}) for of in (lambda one: one["model"], _name))
     columns = max(1, min(len(models), 3))
-    rows, entries = max(1, ceil(len(models) / columns)), ceil(len(names) / columns)
-    figure = Figure(figsize=(2.6 * columns + 0.4, 2.2 * rows + 0.17 * entries + 0.3))
+    rows = max(1, ceil(len(models) / columns))
+    titles = {model: _folded(one_line(model), _TITLE) for model in models}
+    figure = Figure(figsize=(2.6 * columns + 0.4, rows * (2.06 + 0.14 * _lines(titles.values())) + 0.3))
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     for panel, model in zip(panels, models, strict=False):
-        panel.set(title=one_line(model), xlabel=data["efforts"][effort]["name"], ylabel="Dice")
+        panel.set(title=titles[model], xlabel=data["efforts"][effort]["name"], ylabel="Dice")
         logarithmic(panel)
         panel.label_outer()
     handles: dict[str, Any] = {}
@@ -161,39 +164,77 @@ def _curves(data: Mapping[str, Any], effort: int) -> Any:
         panel.vlines(*(zip(*bars, strict=True) if bars else ([], [], [])), color=looks["color"], linewidth=0.6)
     for panel in panels[len(models) :]:
         panel.remove()
-    figure.legend([handles[name] for name in names], names, loc="outside lower left", ncols=columns)
+    _legend(figure, handles, names)
     return figure
 
 
-def logarithmic(panel: Any, which: Literal["x", "y"] = "x", steps: Sequence[int] = (1, 2, 5)) -> None:
-    """A scale of 1, 2, 5, 10, ..., written as such."""
+def _legend(figure: Any, handles: Mapping[str, Any], names: Sequence[str]) -> None:
+    """A legend below the panels, in as many columns as fit, with room of its own."""
+    letters = int(figure.get_figwidth() * _LETTERS_PER_INCH * _SMALL / 8)
+    texts = [_folded(name, letters - _KEY) for name in names]
+    widest = max((len(line) for text in texts for line in text.split("\n")), default=0)
+    columns = max(1, min(letters // (widest + _KEY), 4, len(texts)))
+    figure.set_figheight(figure.get_figheight() + 0.17 * ceil(len(texts) / columns) * _lines(texts))
+    figure.legend([handles[name] for name in names], texts, loc="outside lower left", ncols=columns)
+
+
+def _folded(text: str, letters: int) -> str:
+    """The text in lines of at most so many letters, broken after the signs of a spec where that is possible."""
+    lines = [""]
+    for part in _AFTER.sub(r"\1\n", text).split("\n"):
+        if lines[-1] and len(lines[-1]) + len(part) > letters:
+            lines.append("")
+        lines[-1] += part
+        while len(lines[-1]) > letters:
+            lines[-1:] = [lines[-1][:letters], lines[-1][letters:]]
+    return "\n".join(lines)
+
+
+def _lines(texts: Iterable[str]) -> int:
+    return max((text.count("\n") + 1 for text in texts), default=1)
+
+
+_AFTER = re.compile(r"([:,+/ ])(?=\S)")
+_TITLE, _LISTED, _KEY = 28, 60, 8
+"""Letters of a line of a panel's title, of a name beside a panel, and of the space that a legend's mark takes."""
+
+
+def logarithmic(panel: Any, which: Literal["x", "y"] = "x", steps: Sequence[int] = ()) -> None:
+    """A scale of 1, 2, 5, 10, ..., written as such; without `steps`, fewer numbers the more powers of ten there are."""
     from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter
+
+    class Fewer(LogLocator):
+        def tick_values(self, low: float, high: float) -> Any:
+            powers = log10(max(high, low) / min(high, low)) if min(high, low) > 0 else 0
+            self.set_params(subs=steps or next(subs for most, subs in _SUBS if powers <= most), numticks=99)
+            return super().tick_values(low, high)
 
     panel.set(**{f"{which}scale": "log"})
     axis = {"x": panel.xaxis, "y": panel.yaxis}[which]
-    axis.set_major_locator(LogLocator(subs=steps))
+    axis.set_major_locator(Fewer())
     axis.set_major_formatter(FormatStrFormatter("%g"))
     axis.set_minor_formatter(NullFormatter())
     panel.tick_params(axis=which, which="minor", length=0)
     panel.grid(axis="y", linewidth=0.5, alpha=0.4)
 
 
+_SUBS = ((0.7, range(1, 10)), (1.5, (1, 2, 5)), (2.5, (1, 3)), (inf, (1,)))
+"""What is written of each power of ten, by the most powers that a scale spans."""
+
+
 def rank_figure(ranked: Sequence[Mapping[str, Any]], names: Sequence[str], what: str = "rank") -> Any:
     """Ranks and the ranks in 95 % of the draws of patients, the best on top. ranked: `Ranking.table`, row by row."""
-    from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    figure = Figure(figsize=(5.5, 0.2 * len(ranked) + 0.6))
-    panel = figure.subplots()
+    figure, panel = _beside(names, 0.6)
     for place, line in enumerate(ranked):
         if line["low"] is not None:
             panel.plot([line["low"], line["high"]], [place, place], color="0.5", linewidth=1.5)
         panel.plot(line["rank"], place, "o", color="black")
     listed(panel, names)
-    panel.xaxis.set_major_locator(MaxNLocator(integer=True))
-    panel.set(
-        xlabel=f"{what} with 95 % interval", xlim=(0.5, max(line["high"] or line["rank"] for line in ranked) + 0.5)
-    )
+    panel.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    last = max(line["high"] or line["rank"] for line in ranked)
+    panel.set(xlabel=_folded(f"{what} with 95 % interval", _LISTED // 2), xlim=(0.5, last + 0.5))
     return figure
 
 
@@ -222,7 +263,8 @@ def _sweep(swept: pl.DataFrame, strength: str) -> Any:
     panels = swept.select("dataset", "what").unique(maintain_order=True).rows()
     columns = min(len(panels), 3)
     rows = ceil(len(panels) / columns)
-    figure = Figure(figsize=(2.6 * columns + 0.4, 2.2 * rows + 0.17 * ceil(len(names) / columns) + 0.3))
+    titles = {dataset: _folded(one_line(dataset), _TITLE) for dataset, _ in panels}
+    figure = Figure(figsize=(2.6 * columns + 0.4, rows * (2.06 + 0.14 * _lines(titles.values())) + 0.3))
     drawn = figure.subplots(rows, columns, squeeze=False).ravel()
     handles: dict[str, Any] = {}
     for panel, (dataset, what) in zip(drawn, panels, strict=False):
@@ -231,12 +273,12 @@ def _sweep(swept: pl.DataFrame, strength: str) -> Any:
             curve = here.filter(pl.col("name") == name).sort("strength")
             if curve.height:
                 handles[name] = panel.plot(curve["strength"], curve["value"], **look(number), linewidth=1)[0]
-        panel.set(title=one_line(dataset), xlabel=strength, ylabel=what)
+        panel.set(title=titles[dataset], xlabel=strength, ylabel=what)
         panel.grid(axis="y", linewidth=0.5, alpha=0.4)
     for panel in drawn[len(panels) :]:
         panel.remove()
     shown = [name for name in names if name in handles]
-    figure.legend([handles[name] for name in shown], [*map(_in_legend, shown)], loc="outside lower left", ncols=columns)
+    _legend(figure, {_in_legend(name): handles[name] for name in shown}, [*map(_in_legend, shown)])
     return figure
 
 
@@ -251,11 +293,8 @@ def as_svg(figure: Any) -> str:
 
 def _sizes(means: pl.DataFrame, names: Mapping[int, str]) -> Any:
     """Dice of each line by thirds of the targets by volume."""
-    from matplotlib.figure import Figure
-
     lines = means["line"].unique().sort().to_list()
-    figure = Figure(figsize=(5.5, 0.2 * len(lines) + 1.0))
-    panel = figure.subplots()
+    figure, panel = _beside([names[line] for line in lines], 1.0)
     for number, size in enumerate(SIZES):
         here = means.filter(pl.col("size") == size)
         if here.height:
@@ -267,9 +306,20 @@ def _sizes(means: pl.DataFrame, names: Mapping[int, str]) -> Any:
     return figure
 
 
+def _beside(names: Sequence[str], margin: float) -> tuple[Any, Any]:
+    """A figure with a panel that has room for names beside it (`listed`), and `margin` inches besides."""
+    from matplotlib.figure import Figure
+
+    folded = [_folded(one_line(name), _LISTED) for name in names]
+    longest = max((len(line) for name in folded for line in name.split("\n")), default=0)
+    height = len(folded) * (0.07 + 0.13 * _lines(folded)) + margin
+    figure = Figure(figsize=(max(5.5, 3 + longest / (_LETTERS_PER_INCH * _SMALL / 8)), height))
+    return figure, figure.subplots()
+
+
 def listed(panel: Any, names: Sequence[str]) -> None:
     """Names on the vertical axis, the first on top."""
-    panel.set_yticks(range(len(names)), [one_line(name) for name in names])
+    panel.set_yticks(range(len(names)), [_folded(one_line(name), _LISTED) for name in names])
     panel.set_ylim(len(names) - 0.5, -0.5)
     panel.tick_params(axis="y", length=0)
     panel.grid(axis="x", linewidth=0.5, alpha=0.4)

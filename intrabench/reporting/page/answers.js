@@ -113,6 +113,18 @@
     }
   }
 
+  // The stop that the link names, if there is such a one.
+  function linked(stops, otherwise) {
+    const found = stops.findIndex((stop) => stop.label === view.get("stop"));
+    return found < 0 ? otherwise : found;
+  }
+
+  function follow() {
+    const { stops, start } = data.units[Number(controls.unit.value)];
+    slider.value = linked(stops, start);
+    show(true);
+  }
+
   function show(said) {
     const number = Number(controls.unit.value), unit = data.units[number], at = Number(slider.value), stop = unit.stops[at];
     slider.nextElementSibling.textContent = stop.label;
@@ -131,12 +143,16 @@
   for (const radio of controls.unit.length ? controls.unit : [controls.unit])
     radio.addEventListener("change", () => {
       const { stops, start } = data.units[Number(controls.unit.value)];
-      slider.max = stops.length - 1, slider.value = start, slider.disabled = stops.length === 1;
+      slider.max = stops.length - 1, slider.value = linked(stops, start), slider.disabled = stops.length === 1;
       show(true);
     });
-  slider.addEventListener("input", () => show(true));
+  slider.addEventListener("input", () => {
+    view.set({ stop: data.units[Number(controls.unit.value)].stops[Number(slider.value)].label }, "answers");
+    show(true);
+  });
+  view.on(["stop"], follow);
   form.addEventListener("submit", (event) => event.preventDefault());
   let width = 0;
   new ResizeObserver(() => figure.clientWidth !== width && ((width = figure.clientWidth), show(false))).observe(figure);
-  show(false);
+  follow();
 })();

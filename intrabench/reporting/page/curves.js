@@ -62,7 +62,9 @@
     for (const value of ticks(scale.low, scale.high)) {
       const x = scale.x(value);
       draw("line", { class: "grid", x1: x, x2: x, y1: HEIGHT - BOTTOM, y2: HEIGHT - BOTTOM + 4 }, svg);
-      if (x - last > 24) draw("text", { class: "tick", x, y: HEIGHT - BOTTOM + 15, "text-anchor": "middle" }, svg, short(value)), (last = x);
+      const text = draw("text", { class: "tick", x, y: HEIGHT - BOTTOM + 15, "text-anchor": "middle" }, svg, short(value)), half = text.getBBox().width / 2;
+      if (x - half < last + 6 || x + half > width) text.remove();
+      else last = x + half;
     }
     draw("text", { class: "tick", x: width - RIGHT, y: HEIGHT - 3, "text-anchor": "end" }, svg, name);
     draw("text", { class: "tick", x: LEFT + 4, y: TOP + 10 }, svg, data.title);

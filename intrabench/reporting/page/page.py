@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence, Set
 from datetime import UTC, datetime
 from importlib.metadata import version
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +13,26 @@ import polars as pl
 from intrabench.atomic import atomically, writing
 from intrabench.datasets.base import Dataset
 from intrabench.errors import IntraBenchError
-from intrabench.names import one_line
 from intrabench.reporting.figures import as_svg, style, sweep_figures, swept_dice
 from intrabench.reporting.footnotes import sentence
-from intrabench.reporting.formats import formatted
 from intrabench.reporting.page import credits, facts, tables
 from intrabench.reporting.page.answers import answers, budgets_of
-from intrabench.reporting.page.chosen import chosen
+from intrabench.reporting.page.chosen import TARGETS, chosen
 from intrabench.reporting.page.clicking import click_grid
 from intrabench.reporting.page.commands import command
 from intrabench.reporting.page.curve_data import curve_data, rounds_of
+from intrabench.reporting.page.explore import explored
 from intrabench.reporting.page.given import Given
+from intrabench.reporting.page.grid import frame_grid
 from intrabench.reporting.page.html_file import check_html
 from intrabench.reporting.page.lead import Lead, averaging, lead_of
 from intrabench.reporting.page.lines import with_lines
 from intrabench.reporting.page.listings import PAIRS, failure_grid, pair_gains, pair_grid, run_grid
 from intrabench.reporting.page.own import own_grids
+from intrabench.reporting.page.render import render
 from intrabench.reporting.page.sentences import Names
 from intrabench.reporting.page.speed import speed_grid, speeds
-from intrabench.reporting.page.strata import strata
+from intrabench.reporting.page.strata import pictures_of, strata
 from intrabench.reporting.page.viewer import views
 from intrabench.reporting.table import stored_rows
 from intrabench.results.current import current
@@ -52,12 +51,14 @@ from intrabench.statistics.superpixels import prompted
 
 _UNUSED = (
     *("prompts_hash", "package_versions_hash", "prompt_s", "ended", "instance", "target_voxels"),
-    *("fp_voxels", "fn_voxels", "pred_voxels"),
+    "pred_voxels",
 )
 """Columns that are not needed; a million rows would take much memory."""
 
-_BREAKS = re.compile(r"([:,+/](?=\w)|=(?=\w{6}))")
-"""Where specs may break into the next line; not within ``n=3``."""
+_ASSETS = (
+    *("page.css", "answers.css", "explore.css"),
+    *("state.js", "packed.js", "page.js", "answers.js", "curves.js", "plane.js", "viewer.js", "explore.js"),
+)
 
 _CONTENTS = {
     "answers": "Which is best?",
@@ -70,6 +71,7 @@ _CONTENTS = {
     "perturbed-section": "Perturbed images",
     "clicking-section": "Where people click",
     "ratings-section": "What people say",
+    "explore": "Labels and cases",
     "viewer": "Targets",
     "failures-section": "Failures",
     "sources": "Licences and citations",
@@ -81,7 +83,7 @@ _CONTENTS = {
 def write_report(
     results: Path,
     path: Path,
-    targets: int = 3,
+    targets: int = TARGETS,
     how: Aggregation = AGGREGATIONS["protocol"],
     policy: FailurePolicy | None = None,
     ratings: Sequence[tuple[str, pl.DataFrame]] = (),
@@ -110,10 +112,18 @@ def write_report(
     lead, how = lead_of(rows, metric), averaging(rows, how.name) or how
     content = _content(results, rows, targets, how, policy or FailurePolicy(), lead)
     content["title"] = title or content["title"]
-    content["ratings"] = [(heading, formatted(table, "html")) for heading, table in ratings if not table.is_empty()]
+    content["ratings"] = [
+        (heading, frame_grid(table, f"ratings{number}"))
+        for number, (heading, table) in enumerate(ratings)
+        if not table.is_empty()
+    ]
     if not content["ratings"]:
         del content["contents"]["ratings-section"]
-    text = _render(content | {"warnings": [*content["warnings"], *(f"{sentence}." for sentence in left_out)]})
+    text = render(
+        "page.html.jinja",
+        content | {"warnings": [*content["warnings"], *(f"{sentence}." for sentence in left_out)]},
+        _ASSETS,
+    )
     with writing(path), atomically(path, durable=False) as part:
         part.write_text(text, encoding="utf-8")
     unread: list[str] = content["unread"]
@@ -127,7 +137,7 @@ def _content(
     scored = scores(rows, policy=policy)
     datasets, records = datasets_of(results, rows), read_records(results)
     modalities = {name: "" if isinstance(one, str) else one.card.modality for name, one in datasets.items()}
-    grids = _tables(rows, scored, lines, how, policy, lead, modalities)
+    grids = _tables(rows, scored, lines, how, policy, lead, modalities, pictures_of(datasets))
     absent = {f"{name}-section" for name in ("perturbed", "clicking", "own") if not grids[name]}
     return {
         "title": "IntraBench report",
@@ -154,6 +164,7 @@ def _tables(
     policy: FailurePolicy,
     lead: Lead,
     modalities: Mapping[str, str],
+    pictures: Set[str],
 ) -> dict[str, Any]:
     seen = rows.filter(pl.col("seen_in_training") == "yes").select("line", "dataset").unique().rows()
     ends = rows.filter(pl.col("round") == pl.col("round").max().over("session"))  # scores need only the last row
@@ -174,12 +185,13 @@ def _tables(
         "notes": notes.texts,
         "effort": tables.effort_grid(scored, lines, means, set(seen), marks, lead),
         "metrics": tables.metric_grid(metrics, lines, how, marks),
+        "explore": explored(scored, lines, how, lead),
         "own": own_grids(rows, lines, policy),
         "curves": curves,
         "curves_note": sentence(adapted(rows, ["line"]), dict(lines.select("line", "name").iter_rows())),
         "progress": tables.progress_grid(played if lead.bounded else steps(rows, policy=policy), lines, how, marks),
         **_ranking(scored, drawn, lines, how, names.seen, marks, lead),
-        "sizes": tables.size_grid(strata(scored), lines, marks, lead),
+        "sizes": tables.size_grid(strata(scored, pictures), lines, marks, lead),
         "perturbed": _perturbed(dice, lines, how),
         "clicking": click_grid(rows, policy),
         "failures": failures,
@@ -268,24 +280,3 @@ def _viewer(
 def _command(line: Mapping[str, Any], datasets: Mapping[str, Dataset | str]) -> str:
     arguments = {name: name if isinstance(found, str) else found.argument for name, found in datasets.items()}
     return without_home(command(line, [arguments[name] for name in line["datasets"]]))
-
-
-def _render(content: Mapping[str, Any]) -> str:
-    """The page; all texts from rows, cards and records are escaped."""
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-        from markupsafe import Markup, escape
-    except ImportError as error:
-        raise IntraBenchError("the report needs jinja2; run: pip install 'intrabench[report]'") from error
-
-    loader = PackageLoader("intrabench.reporting", "page")
-    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
-    environment.filters["one_line"] = one_line
-    environment.filters["breakable"] = lambda text: Markup(_BREAKS.sub(r"\1<wbr>", str(escape(one_line(str(text))))))
-    environment.filters["one_line_kept"] = lambda words: re.sub(r"[\x00-\x1f\x7f]+", " ", words)
-    environment.filters["markup"] = Markup
-    page = environment.get_template("page.html.jinja")
-    here = files("intrabench.reporting.page")
-    names = ("page.css", "answers.css", "page.js", "answers.js", "curves.js", "plane.js", "viewer.js")
-    assets = {name.replace(".", "_"): Markup(here.joinpath(name).read_text(encoding="utf-8")) for name in names}
-    return page.render(**content, **assets)

@@ -72,10 +72,11 @@ def weak_spots(sessions: pl.DataFrame, modalities: Mapping[str, str], best: Best
     pooled = told.join(kept.select(keys), on=keys, how="semi").with_columns(*apart).with_columns(dataset=pl.lit("all"))
     ends = intervals(pooled, keys, AGGREGATIONS["pooled"]).filter(pl.col("dataset") == "all")
     found: dict[int, list[Spot]] = {}
+    pictures = any(text.startswith("natural") for text in modalities.values())  # pixels have no volume
     for row in (
         kept.join(ends.select(*keys, "low", "high"), on=keys).sort("state", "kind", "place").iter_rows(named=True)
     ):
-        volumes = (row["least"], row["most"]) if row["kind"] == "size" else (None, None)
+        volumes = (row["least"], row["most"]) if row["kind"] == "size" and not pictures else (None, None)
         spot = Spot(row["kind"], row["name"], row["mean"], row["low"], row["high"], row["targets"], *volumes)
         found.setdefault(row["state"], []).append(spot)
     return found

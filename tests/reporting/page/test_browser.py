@@ -18,7 +18,7 @@ def address(played: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("report") / "report.html"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INTRABENCH_DATA", str(played / "data"))
-        write_report(played / "results", path)
+        write_report(played / "results", path, targets=3)
     return path.as_uri()
 
 
