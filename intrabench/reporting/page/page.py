@@ -18,6 +18,7 @@ from intrabench.reporting.footnotes import sentence
 from intrabench.reporting.page import credits, facts, tables
 from intrabench.reporting.page.answers import answers, budgets_of
 from intrabench.reporting.page.chosen import TARGETS, chosen
+from intrabench.reporting.page.claims import claim_section
 from intrabench.reporting.page.clicking import click_grid
 from intrabench.reporting.page.commands import command
 from intrabench.reporting.page.curve_data import curve_data, rounds_of
@@ -191,6 +192,7 @@ def _tables(
         "curves_note": sentence(adapted(rows, ["line"]), dict(lines.select("line", "name").iter_rows())),
         "progress": tables.progress_grid(played if lead.bounded else steps(rows, policy=policy), lines, how, marks),
         **_ranking(scored, drawn, lines, how, names.seen, marks, lead),
+        **claim_section(scored, lines, how, lead),
         "sizes": tables.size_grid(strata(scored, pictures), lines, marks, lead),
         "perturbed": _perturbed(dice, lines, how),
         "clicking": click_grid(rows, policy),
