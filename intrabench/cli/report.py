@@ -109,7 +109,7 @@ def compare(
     a: Annotated[str, typer.Argument(metavar="A", help="A results folder, a model or a prompter.")],
     b: Annotated[str, typer.Argument(metavar="B", help="Another one of the same kind.")],
     out: Out = None,
-    metric: Metric = "dice",
+    metric: Metric = "",
     round: Round = None,
     aggregation: How = "protocol",
     failed: Failed = "worst",

@@ -188,6 +188,7 @@ def play(
     from intrabench.models.parts.allocator import return_freed_memory
     from intrabench.models.parts.embedding_cache import quota_gb, said
     from intrabench.protocols import protocol
+    from intrabench.reporting.click_tables import further
     from intrabench.reporting.table import READ
     from intrabench.workspace import results_folder
 
@@ -204,6 +205,8 @@ def play(
         echo(line, err=True)
     if not quiet:
         echo(f"results in {folder}; `{command}{_where(out)}` shows all of them")
+        if option := further(rows["prompter"].unique()):
+            echo(f"`{command} {option}{_where(out)}` shows how much it matters where people click")
         if options.cache_embeddings is not False and (line := said(quota_gb(options.cache_gb))):
             echo(line)
     for line in summary.left_out:

@@ -110,7 +110,7 @@ def _without_runners(
     rounds = preset.rounds if options.rounds is None else options.rounds
     if rounds is None:
         rounds = ROUNDS if refined else 0
-    if preset.numbers and rounds != preset.rounds:
+    if preset.fixed_rounds and rounds != preset.rounds:
         raise IntraBenchError(
             f"--rounds {rounds} would shorten {preset.id}, whose numbers are of {preset.rounds} corrections; omit it"
         )

@@ -61,6 +61,11 @@ class Users:
 CLICKS = 20
 """Clicks per session, including the first."""
 
+NUMBERS = (("NoC20@90", "noc:threshold=0.9,metric=iou"), ("IoU-AuC", "rclicks_auc"), ("IoU", "iou"))
+RITM_NUMBERS = (*NUMBERS[:1], ("NoC20@85", "noc:threshold=0.85,metric=iou"), *NUMBERS[2:])
+FIRST_CLICK_NUMBERS = (("IoU@1", "iou"), ("boundary IoU@1", "boundary_iou"))
+"""Of a single click no number of clicks can be told."""
+
 MODELS = {
     "sam_vit_b_01ec64": "sam:multimask=best",
     "sam_vit_l_0b3195": "sam:size=l,multimask=best",

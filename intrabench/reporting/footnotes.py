@@ -1,4 +1,4 @@
-"""Marks at numbers of sessions whose prompts were converted or refused, and the footnotes that say what was done."""
+"""Marks at numbers of sessions whose prompts were converted or refused, or that were cut short, and the footnotes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from string import ascii_lowercase
 import polars as pl
 
 from intrabench.statistics.adapted import INAPPLICABLE, shares
+from intrabench.statistics.cut_short import CUT_SHORT
 
 MOST = 12
 """Maximum number of footnotes; the rarest notes share the last one."""
 
 WORDS = ("adapted", "why_not_applicable")
 """Columns of texts that say the same line by line, where there are no footnotes."""
+UNPLAYED = "cut_short"
+"""Another one, which is only there if it has something to say."""
 
 
 @dataclass(frozen=True)
@@ -144,13 +147,19 @@ def with_words(frame: pl.DataFrame, places: Sequence[Place]) -> pl.DataFrame:
     for place in whole or places:
         for one in _found(frame, place):
             said[one["_at"]].setdefault(str(one["note"]), _Note()).add(one)
-    refused = [{note: told for note, told in line.items() if note.startswith(INAPPLICABLE)} for line in said]
-    words = [
-        [note.say(name) for name, note in line.items() if name not in without]
-        for line, without in zip(said, refused, strict=True)
-    ]
-    reasons = [[note.say(name).removeprefix(INAPPLICABLE) for name, note in line.items()] for line in refused]
+    words: dict[str, list[str]] = {name: [""] * frame.height for name in WORDS}
+    for at, line in enumerate(said):
+        for note, told in line.items():
+            text, column = told.say(note).removeprefix(INAPPLICABLE).removeprefix(CUT_SHORT), _column(note)
+            texts = words.setdefault(column, [""] * frame.height)
+            texts[at] = "; ".join(filter(None, [texts[at], text]))
     at = frame.columns.index("not_applicable") + 1 if "not_applicable" in frame.columns else frame.width
-    for number, (name, texts) in enumerate(zip(WORDS, (words, reasons), strict=True)):
-        frame = frame.insert_column(at + number, pl.Series(name, ["; ".join(text) for text in texts], pl.String))
+    for number, (name, texts) in enumerate(words.items()):
+        frame = frame.insert_column(at + number, pl.Series(name, texts, pl.String))
     return frame
+
+
+def _column(note: str) -> str:
+    if note.startswith(INAPPLICABLE):
+        return WORDS[1]
+    return UNPLAYED if note.startswith(CUT_SHORT) else WORDS[0]

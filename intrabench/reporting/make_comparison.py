@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from intrabench.reporting.numbers import averages, leading, reporting
 from intrabench.reporting.table import layout_of
 from intrabench.statistics.compare import Comparison, Settings, compare
 from intrabench.statistics.contests import contests
@@ -15,13 +16,20 @@ def make_comparison(
 ) -> dict[str, Comparison]:
     """A comparison for each pair of lines, by what the two have in common; a and b as for `contests`.
 
+    metric: empty is the number that leads in the protocols of the rows, averaged as they do, if they agree; else dice.
+
     Raises:
         IntraBenchError: a name or an option is unknown, or nothing is in common.
     """
-    layout = layout_of(metric, "", "dataset", round, aggregation, failed, empty)
-    settings = Settings(metric, round, layout.how, layout.policy)
+    lines = contests(folder, a, b)
+    presets = (
+        [] if metric else reporting(sorted({id for one in lines for id in (*one.a["protocol"], *one.b["protocol"])}))
+    )
+    layout = layout_of(metric or leading(presets), "", "dataset", round, aggregation, failed, empty)
+    how = averages(presets, layout.how) if aggregation == "protocol" else layout.how
+    settings = Settings(layout.metric, round, how, layout.policy)
     found = {}
-    for contest in contests(folder, a, b):
+    for contest in lines:
         comparison = compare(contest.a, contest.b, settings, (a, b))
         others = (*filter(None, [contest.unlike]), *contest.left_out)
         found[contest.head] = replace(comparison, warnings=(*comparison.warnings, *others), shared=contest.shared)
