@@ -25,8 +25,8 @@ Metric = Annotated[
     typer.Option(
         "--metric",
         help="A metric of `intrabench list metrics`; seconds (machine time); "
-        "auc, noc:threshold=0.9, nof, regressions, cvpr25_auc, rclicks_auc. Default: dice; "
-        "of tables of one protocol what that protocol reports",
+        "auc, noc:threshold=0.9, nof, regressions, cvpr25_auc, rclicks_auc. Default: what "
+        "the protocol of the results reports, else dice",
         autocompletion=completes("metrics"),
     ),
 ]
@@ -190,12 +190,13 @@ def _said(study: Path) -> Iterator[tuple[str, pl.DataFrame]]:
 def figures(
     folder: Annotated[Path, typer.Argument(help="Folder for the pictures.")],
     out: Out = None,
+    metric: Metric = "",
     format: Annotated[list[str], typer.Option("--format", help="png, svg or pdf; several are fine.")] = ["png"],  # noqa: B006
 ) -> None:
-    """Draw curves, ranking and Dice by target size as pictures for papers."""
+    """Draw curves, ranking and scores by target size as pictures for papers."""
     from intrabench.reporting.figures import write_figures
     from intrabench.workspace import results_folder
 
-    for path in write_figures(results_folder(out), folder, format):
+    for path in write_figures(results_folder(out), folder, format, metric=metric):
         echo(f"wrote {path}")
     _tell_lacking(results_folder(out))

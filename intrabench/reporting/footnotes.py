@@ -120,10 +120,10 @@ def _letters() -> Iterable[str]:
     return ("".join(letters) for length in count(1) for letters in product(ascii_lowercase, repeat=length))
 
 
-def sentence(told: pl.DataFrame, names: Mapping[int, str]) -> str:
+def sentence(told: pl.DataFrame, names: Mapping[int, str], head: str = "Adapted prompts: ") -> str:
     """What was done to prompts of which lines, for figures, whose numbers have no marks; empty if nothing was.
 
-    told: `adapted` by ``line``, each of which has one of `names`.
+    told: `adapted` or `cut_short` by ``line``, each of which has one of `names`. head: what it begins with.
     """
     said = []
     for (note,), found in told.sort("line").group_by("note", maintain_order=True):
@@ -134,7 +134,7 @@ def sentence(told: pl.DataFrame, names: Mapping[int, str]) -> str:
     if not said:
         return ""
     more = f". {len(said) - _SAID} more notes are in `intrabench table`" if len(said) > _SAID else ""
-    return f"Adapted prompts: {'. '.join(said[:_SAID])}{more}."
+    return f"{head}{'. '.join(said[:_SAID])}{more}."
 
 
 _NAMED, _SAID = 3, 4  # lines of a note, and notes of a sentence

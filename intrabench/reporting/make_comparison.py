@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from intrabench.reporting.numbers import averages, leading, reporting
+from intrabench.reporting.numbers import chosen
 from intrabench.reporting.table import layout_of
 from intrabench.statistics.compare import Comparison, Settings, compare
 from intrabench.statistics.contests import contests
@@ -21,13 +21,11 @@ def make_comparison(
     Raises:
         IntraBenchError: a name or an option is unknown, or nothing is in common.
     """
+    layout = layout_of(metric or "dice", "", "dataset", round, aggregation, failed, empty)
     lines = contests(folder, a, b)
-    presets = (
-        [] if metric else reporting(sorted({id for one in lines for id in (*one.a["protocol"], *one.b["protocol"])}))
-    )
-    layout = layout_of(metric or leading(presets), "", "dataset", round, aggregation, failed, empty)
-    how = averages(presets, layout.how) if aggregation == "protocol" else layout.how
-    settings = Settings(layout.metric, round, how, layout.policy)
+    ids = {id for line in lines for side in (line.a, line.b) for id in side["protocol"]}
+    metric, how = chosen(ids, metric, layout.how)
+    settings = Settings(metric, round, how, layout.policy)
     found = {}
     for contest in lines:
         comparison = compare(contest.a, contest.b, settings, (a, b))

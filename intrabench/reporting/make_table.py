@@ -40,6 +40,8 @@ from intrabench.statistics.resample import FEW
 from intrabench.statistics.scores import without_data
 from intrabench.statistics.superpixels import prompted
 
+_USUAL = {"dataset", "protocol"}
+"""Columns and averages unless others are chosen."""
 _INTERVALS = f"; 95 % intervals over patients, none for fewer than {FEW}"
 
 
@@ -107,9 +109,9 @@ def make_table(
     """
     stored = prompted(stored_rows(folder, protocol), metric or "dice")
     presets = [] if metric else reporting(protocols_of(protocol) or stored["protocol"].unique().sort().to_list())
-    layout = layout_of(metric or ("dice" if reference else leading(presets)), by, columns, round, aggregation, failed, empty)
-    how = averages(presets, layout.how) if aggregation == "protocol" else layout.how
-    layout = replace(layout, root=folder, how=how)
+    chosen = metric or ("dice" if reference else leading(presets))
+    layout = layout_of(chosen, by, columns, round, aggregation, failed, empty)
+    layout = replace(layout, root=folder, how=averages(presets, layout.how))
     rows, left_out = current(stored, layout.by)
     left_out = [*left_out, *([] if metric or presets else _unasked(rows))]
     if layout.policy.failed != "all" and rows["status"].eq(NO_DATA).all():
@@ -126,12 +128,10 @@ def make_table(
         ignored |= {"--reference": reference and not published, "--users": groups and users}
         ignored |= {"--round": round is not None and not clicks.rounds}
         _refuse(clicks.option if groups or users else f"--reference of {paper}", ignored)
-        chosen = metric or (clicks.published if clicks.protocol in stored["protocol"] else layout.metric)
+        chosen = metric or (clicks.published if clicks.protocol in stored["protocol"] else "dice")
         frame, heading, others = _click_table(rows, replace(layout, metric=chosen), clicks, published, interval)
         left_out, noted = [*left_out, *others], clicks.places(rows, chosen, layout.round)
-    elif presets and not (
-        reference or per_round or interval or counts or columns != "dataset" or aggregation != "protocol"
-    ):
+    elif presets and not (reference or per_round or interval or counts or {columns, aggregation} - _USUAL):
         frame, heading = numbers_table(rows, layout, presets), numbers_heading(layout, presets)
         noted = numbers_places(rows, layout, presets)
     elif reference:

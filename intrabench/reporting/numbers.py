@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import polars as pl
@@ -29,9 +29,15 @@ def leading(presets: Sequence[Protocol]) -> str:
 
 
 def averages(presets: Sequence[Protocol], otherwise: Aggregation) -> Aggregation:
-    """How these protocols average their numbers, if all do it alike; else as given."""
+    """How these protocols average their numbers, if all do it alike; else as given, which may be a choice."""
     names = {one.averages for one in presets}
-    return AGGREGATIONS[names.pop()] if len(names) == 1 else otherwise
+    return AGGREGATIONS[names.pop()] if len(names) == 1 and otherwise.name == "protocol" else otherwise
+
+
+def chosen(protocols: Iterable[str], metric: str, how: Aggregation) -> tuple[str, Aggregation]:
+    """The metric and averages of rows of these protocols: as given, or (empty) those of `leading` and `averages`."""
+    presets = [] if metric else reporting(sorted(set(protocols)))
+    return metric or leading(presets), averages(presets, how)
 
 
 def numbers_table(rows: pl.DataFrame, layout: Layout, presets: Sequence[Protocol]) -> pl.DataFrame:

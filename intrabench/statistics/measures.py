@@ -223,7 +223,7 @@ class Clicks(Measure):
     def capped(self) -> str:
         return (
             f"fewer than {self.limit:g} {self.against} were played without reaching {self.metric} "
-            f"{self.threshold:g}, which {self._counted}, so the number is an upper bound"
+            f"{self.threshold:g}, which {self._counted}, so means are upper bounds"
         )
 
     @property
