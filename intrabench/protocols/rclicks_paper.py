@@ -63,7 +63,7 @@ CLICKS = 20
 
 NUMBERS = (("NoC20@90", "noc:threshold=0.9,metric=iou"), ("IoU-AuC", "rclicks_auc"), ("IoU", "iou"))
 RITM_NUMBERS = (*NUMBERS[:1], ("NoC20@85", "noc:threshold=0.85,metric=iou"), *NUMBERS[2:])
-FIRST_CLICK_NUMBERS = (("IoU@1", "iou"), ("boundary IoU@1", "boundary_iou"))
+FIRST_CLICK_NUMBERS = (("IoU@1", "iou"),)
 """Of a single click no number of clicks can be told."""
 
 MODELS = {
