@@ -65,7 +65,7 @@ def with_intervals(frame: pl.DataFrame) -> pl.DataFrame:
         told = texts([value for column in columns for value in column])
         values, low, high = (told[at * frame.height : (at + 1) * frame.height] for at in range(3))
         cells = [
-            value if value == "-" or lower == upper == "-" else f"{value} [{lower}, {upper}]"
+            value if value == "-" else f"{value} [-]" if lower == "-" else f"{value} [{lower}, {upper}]"
             for value, lower, upper in zip(values, low, high, strict=True)
         ]
         known = frame[name].count()

@@ -42,7 +42,7 @@ from intrabench.statistics.superpixels import prompted
 
 _USUAL = {"dataset", "protocol"}
 """Columns and averages unless others are chosen."""
-_INTERVALS = f"; 95 % intervals over patients, none for fewer than {FEW}"
+_INTERVALS = f"; 95 % intervals over patients, [-] for fewer than {FEW}"
 
 
 @dataclass(frozen=True)

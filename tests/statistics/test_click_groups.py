@@ -192,7 +192,7 @@ def test_intervals_are_those_of_the_mean_over_targets() -> None:
 def test_few_patients_and_missing_baselines_have_no_interval() -> None:
     (line,) = group_table(many(5), interval=True).to_dicts()
     assert (line["base_low"], line["dgr_high"]) == (None, None)
-    assert with_intervals(group_table(many(5), interval=True))["base"].to_list() == [f"{line['base']:.3f}"]
+    assert with_intervals(group_table(many(5), interval=True))["base"].to_list() == [f"{line['base']:.3f} [-]"]
     rows = many(8).filter(pl.col("prompter") != make_prompter("click_deepest").spec)
     (line,) = group_table(rows, interval=True).to_dicts()
     assert (line["base"], line["base_low"], line["dsb_high"]) == (None, None, None)
