@@ -100,7 +100,10 @@ def show_table(table: Table, format: str = "text", everything: str = "--csv has 
         echo(*formatted(frame, format, notes).removesuffix("\n").split("\n"))
         echo(*filter(None, [table.lost]), err=True)
         return
-    print_frame(frame, "; ".join(filter(None, [table.heading, table.lost])), notes, everything=everything)
+    numbers = [name for name, kind in table.frame.schema.items() if kind.is_numeric()]  # some are texts by now
+    print_frame(
+        frame, "; ".join(filter(None, [table.heading, table.lost])), notes, right=numbers, everything=everything
+    )
     for warning in seen_in_training(table.rows):
         echo(warning)
 

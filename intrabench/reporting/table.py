@@ -299,7 +299,7 @@ def readable(frame: pl.DataFrame) -> pl.DataFrame:
     dropped += [name for name in ("nsr", "dhh_merged") if name in frame and frame[name].is_null().all()]
     dropped += ["dhh_merged"] if "dhh_merged" in frame and frame["dhh"].equals(frame["dhh_merged"]) else []
     dropped += [name for name in ("dof", *WORDS, UNPLAYED) if name in frame]
-    if "seconds_human" in frame and frame.width - frame.columns.index("seconds_human") <= 3:
+    if {"seconds_human", "average"} <= set(frame.columns) and frame.width - frame.columns.index("seconds_human") <= 3:
         dropped.append("average")  # of a single data set
     if {"protocol", "prompter"} <= set(frame.columns):
         frame = frame.with_columns(prompter=PRINTED)

@@ -94,6 +94,15 @@ def test_groups_are_compared_as_in_the_paper(say: Callable[..., Said]) -> None:
 
 
 @pytest.mark.usefixtures("clicked")
+def test_intervals_fit_a_terminal_without_breaking(say: Callable[..., Said], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("intrabench.cli.console.screen_width", lambda: 80)
+    lines = say("table", "--groups", "--interval").out.splitlines()
+    assert max(map(len, lines)) <= 80
+    for cell in ("3 [3, 3]", "4.5", "100.0", "trajectories"):
+        assert any(cell in line for line in lines), cell
+
+
+@pytest.mark.usefixtures("clicked")
 def test_comparisons_and_figures_are_of_it(say: Callable[..., Said]) -> None:
     (one,) = json.loads(say("compare", "m", "n", "--json").out)
     assert (one["metric"], one["aggregation"], one["datasets"][0]["difference"]) == (NOC, "pooled", -1)
