@@ -122,7 +122,7 @@ def _no_groups(rows: pl.DataFrame) -> str:
     """What to run; by the protocol that has groups, if that was played."""
     groups = "--prompter clickability:group=1 --prompter clickability:group=10 --prompter click_deepest"
     own = [id for id in rows["protocol"].unique().sort() if any(map(clicks_of, row_names(id)))]
-    if own:
+    if own and not any(map(clicks_of, rows["prompter"].unique())):
         return (
             f"only the baseline of {own[0]} was played, and no groups of clicks; run it without --only, or with "
             f"another click model than the published one: --protocol {own[0]} {groups}"

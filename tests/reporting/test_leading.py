@@ -98,7 +98,7 @@ def test_intervals_fit_a_terminal_without_breaking(say: Callable[..., Said], mon
     monkeypatch.setattr("intrabench.cli.console.screen_width", lambda: 80)
     lines = say("table", "--groups", "--interval").out.splitlines()
     assert max(map(len, lines)) <= 80
-    for cell in ("3 [3, 3]", "4.5", "100.0", "trajectories"):
+    for cell in ("3 [3, 3]", "4.5", "100 [100, 100]", "trajectories"):
         assert any(cell in line for line in lines), cell
 
 
