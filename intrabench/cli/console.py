@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
+from intrabench.cli.verbosity import quiet
 from intrabench.names import one_line
 
 if TYPE_CHECKING:
@@ -26,6 +27,12 @@ def echo(*lines: str, err: bool = False) -> None:
     """Print lines; what a name or a message in them holds neither begins another line nor steers the terminal."""
     for line in lines:
         typer.echo("\t".join(map(one_line, line.split("\t"))), err=err)
+
+
+def note(*lines: str, err: bool = False) -> None:
+    """Print lines that are neither results nor tell what is wrong; ``--quiet`` leaves them out."""
+    if not quiet():
+        echo(*lines, err=err)
 
 
 def screen_width() -> int | None:

@@ -29,7 +29,8 @@ from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate
 from intrabench.statistics.cut_short import cut_short
 from intrabench.statistics.measures import best, measured, scored_by, summary
-from intrabench.statistics.ranking import ranking
+from intrabench.statistics.ranking import ranking, rankings
+from intrabench.statistics.resample import resample
 from intrabench.statistics.scores import FailurePolicy
 from intrabench.statistics.scores import metric as metric_of
 from intrabench.statistics.steps import steps
@@ -78,9 +79,12 @@ def write_figures(
         drawn = {f"{parse(of)[0]}_against_{key}": _curves(curves, n, _head(of)) for n, key in enumerate(EFFORT)}
         drawn |= {f"{file}_by_{kind}": figure for kind, figure in sweep_figures(swept).items()}
         drawn[sizes] = _sizes(strata(scored), names, head)
-        with suppress(IntraBenchError):  # no line has all data sets, so there is no ranking
-            table = ranking(scored, ["line"], how, best=best(metric)).table
-            what = "rank" if metric == "dice" else f"rank by {head}"
+        drawn_lines, within = resample(scored, ["line"], how), dict(lines.select("line", "shown").iter_rows())
+        ranked, _ = rankings(scored, drawn_lines, within, how, best=best(metric))
+        if ranked:  # else no line has all data sets
+            table = pl.concat(one.table for one in ranked.values())
+            by = "" if metric == "dice" else f" by {head}"
+            what = f"rank{by} among the models with the same prompter"
             drawn["ranking"] = rank_figure(table.to_dicts(), [names[line] for line in table["line"]], what)
         note = sentence(adapted(rows, ["line"]), names)
         short = sentence(cut_short(rows, ["line"], metric, policy=policy), names, "")
@@ -88,6 +92,21 @@ def write_figures(
             words = " ".join(filter(None, [note, short if name in (sizes, "ranking") else ""]))
             _noted(figure, words, beside_legend=bool(figure.legends) and name != sizes)  # whose legend is above
         return [path for name, figure in drawn.items() for path in _save(figure, folder, name, formats)]
+
+
+def drawn_figures(rows: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, policy: FailurePolicy) -> list[str]:
+    """The names, without endings, of what `write_figures` draws of rows with lines (`with_lines`); nothing is drawn."""
+    metric, how = chosen(rows["protocol"].unique(), "", how)
+    file, of = parse(metric)[0], parse(scored_by(metric))[0]
+    scored, names = measured(rows, metric, policy=policy), dict(lines.select("line", "name").iter_rows())
+    found = [f"{of}_against_{key}" for key in EFFORT]
+    swept = swept_dice(scored, names, how)
+    found += [] if swept.is_empty() else [f"{file}_by_{kind}" for kind in swept["kind"].unique(maintain_order=True)]
+    found.append(f"{file}_by_size")
+    with suppress(IntraBenchError):
+        ranking(scored, ["line"], how, draws=1)
+        found.append("ranking")
+    return found
 
 
 def _head(metric: str) -> str:
@@ -197,7 +216,9 @@ def rank_figure(ranked: Sequence[Mapping[str, Any]], names: Sequence[str], what:
         panel.plot(line["rank"], place, "o", color="black")
     listed(panel, names)
     panel.xaxis.set_major_locator(MaxNLocator(integer=True))
-    panel.set(xlabel=f"{what} with 95 % interval", xlim=(0.5, len(ranked) + 0.5))
+    panel.set(
+        xlabel=f"{what} with 95 % interval", xlim=(0.5, max(line["high"] or line["rank"] for line in ranked) + 0.5)
+    )
     return figure
 
 

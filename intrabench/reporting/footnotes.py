@@ -1,4 +1,4 @@
-"""Marks at numbers of sessions whose prompts were converted or refused, or that were cut short, and the footnotes."""
+"""Marks at numbers, and the footnotes that say why: prompts were converted, sessions cut short, patients are few."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from string import ascii_lowercase
 import polars as pl
 
 from intrabench.statistics.adapted import INAPPLICABLE, shares
+from intrabench.statistics.claims import ENOUGH
 from intrabench.statistics.cut_short import CUT_SHORT
 
 MOST = 12
@@ -45,6 +46,14 @@ class Footnotes:
         """The footnotes, each with its mark."""
         return [f"{mark}  {text}" for mark, text in self.texts.items()]
 
+    def with_marks(self, more: Footnotes) -> Footnotes:
+        """These and more marks and footnotes of the same table."""
+        marks = dict(self.marks)
+        for name, added in more.marks.items():
+            pairs = zip(marks.get(name, [""] * len(added)), added, strict=True)
+            marks[name] = [",".join(filter(None, pair)) for pair in pairs]
+        return Footnotes(marks, {**self.texts, **more.texts})
+
     def of(self, columns: Iterable[str]) -> Footnotes:
         """The marks of some columns, and their footnotes."""
         kept = {name: self.marks[name] for name in columns if name in self.marks}
@@ -73,6 +82,19 @@ class _Note:
     def say(self, note: str) -> str:
         after = f" ({self.turns} of {self.corrections} corrections)" if self.turns else ""
         return f"{note}{',' if ':' in note else ''} in {shares(self.shares)}{after}"
+
+
+FEW_MARK = "*"
+FEW_NOTE = f"fewer than {ENOUGH} patients in a class or data set: intervals and probabilities are rough"
+
+
+def few_patients(fewest: pl.Series, columns: Iterable[str]) -> Footnotes:
+    """A mark at the numbers in `columns` of lines with fewer than `ENOUGH` patients, and its footnote.
+
+    fewest: of each line, as `aggregate.fewest_patients`.
+    """
+    marks = ["" if count is None or count >= ENOUGH else FEW_MARK for count in fewest]
+    return Footnotes(dict.fromkeys(columns, marks), {FEW_MARK: FEW_NOTE}) if any(marks) else NONE
 
 
 def footnotes(frame: pl.DataFrame, places: Sequence[Place]) -> Footnotes:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from intrabench.errors import IntraBenchError
 from intrabench.reporting.numbers import chosen
+from intrabench.reporting.reference.claims import PublishedClaims, published_claims
 from intrabench.reporting.table import layout_of
+from intrabench.results.current import current
 from intrabench.statistics.compare import Comparison, Settings, compare
 from intrabench.statistics.contests import contests
+from intrabench.statistics.soundness import some_rows
 
 
 def make_comparison(
@@ -32,3 +37,31 @@ def make_comparison(
         others = (*filter(None, [contest.unlike]), *contest.left_out)
         found[contest.head] = replace(comparison, warnings=(*comparison.warnings, *others), shared=contest.shared)
     return found
+
+
+def make_published_comparison(
+    folder: Path,
+    a: str,
+    b: str,
+    *,
+    reference: str,
+    correlation: Sequence[float],
+    metric: str,
+    round: int | None,
+    aggregation: str,
+    failed: str,
+    empty: str,
+) -> PublishedClaims:
+    """The model B of a results folder beside A, a model of the published numbers called `reference`.
+
+    Raises:
+        IntraBenchError: a name or an option is unknown, or nothing is in common.
+    """
+    if metric not in ("", "dice"):
+        raise IntraBenchError("published numbers are Dice; omit --metric with --reference")
+    layout = layout_of("dice", "", "dataset", round, aggregation, failed, empty)
+    rows, left_out = current(some_rows(folder))
+    found = published_claims(
+        rows, a, b, layout.how, layout.policy, name=reference, round=round, correlations=correlation
+    )
+    return replace(found, said=[*found.said, *left_out])

@@ -10,7 +10,7 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError, several
 from intrabench.protocols import Protocol
-from intrabench.reporting.annotated import annotated_table
+from intrabench.reporting.annotated import annotated_table, few_places
 from intrabench.reporting.click_tables import ClickTable, click_table
 from intrabench.reporting.footnotes import Footnotes, Place, footnotes, with_words
 from intrabench.reporting.numbers import (
@@ -120,7 +120,7 @@ def make_table(
             f"`intrabench failures --out {folder}` says why"
         )
     heading = layout.heading()
-    paper = protocol if reference == "paper" else ""
+    paper, few = protocol if reference == "paper" else "", Footnotes()
     if clicks := click_table(groups, users, paper):
         published = paper == clicks.protocol
         ignored = {"--by": by, "--columns": columns != "dataset", "--aggregation": aggregation != "protocol"}
@@ -140,12 +140,14 @@ def make_table(
     elif interval or counts:
         frame = annotated_table(rows, layout, interval=interval, counts=counts)
         heading += _INTERVALS if interval else ""
+        few = few_places(rows, frame, layout) if interval else few
         noted = places(rows, layout)
     else:
         frame = round_table(rows, layout) if per_round else effort_table(rows, layout)
         noted = round_places(rows, layout) if per_round else places(rows, layout)
     _check_round(rows, folder, round)
-    return _noted(frame, heading, rows, left_out, noted, layout)
+    table = _noted(frame, heading, rows, left_out, noted, layout)
+    return replace(table, notes=table.notes.with_marks(few))
 
 
 def _click_table(

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from intrabench import registry
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.perturb.perturbed import parted, with_changes
@@ -30,6 +32,18 @@ def dataset_of(results: Path, row: Mapping[str, Any]) -> Dataset:
         if made.short_spec == base:
             return with_changes(made, changes)
     return registry.make("datasets", row["dataset"])
+
+
+def datasets_of(results: Path, rows: pl.DataFrame) -> dict[str, Dataset | str]:
+    """The data sets of rows by spec, or a sentence that says why one is not available."""
+    found: dict[str, Dataset | str] = {}
+    newest = rows.group_by("dataset").agg(pl.col("run_id").sort_by("written_at").last()).sort("dataset")
+    for row in newest.iter_rows(named=True):
+        try:
+            found[row["dataset"]] = dataset_of(results, row)
+        except IntraBenchError as error:
+            found[row["dataset"]] = str(error)
+    return found
 
 
 def _given(results: Path, run_id: str) -> list[str]:

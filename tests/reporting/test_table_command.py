@@ -51,6 +51,21 @@ def test_cells_tell_interval_cases_targets_and_failures() -> None:
     assert found.drop("lnq", "mine", "average").equals(plain.drop("lnq", "mine", "average"))
 
 
+def test_intervals_of_few_patients_are_marked(table: Callable[..., Said]) -> None:
+    many = rows(
+        *({"case": f"{n}", "dice": n / 50, "label": "a"} for n in range(50)), dataset="many", model=MEDSAM, **PAPER
+    )
+    rare = rows({"case": "0", "dice": 0.5, "label": "b"}, dataset="rare", model=MEDSAM, **PAPER)
+    for frame in (many, many.with_columns(dataset=pl.lit("rare"), session=pl.format("r{}", "session")), rare):
+        given = [{k: v for k, v in row.items() if v is not None} for row in frame.to_dicts()]
+        Store(Path("few"), f"run{frame['dataset'][0]}{len(frame)}").write_part(given, [])
+    said = table("--out", "few", "--interval")
+    (line,) = (line.split("│") for line in said.out.splitlines() if MEDSAM in line)
+    assert ["*" in cell for cell in line[-4:-1]] == [False, True, True]  # many, rare, average
+    assert said.out.count("fewer than 50 patients") == 1
+    assert "fewer than 50" not in table("--out", "few").out
+
+
 def test_the_head_says_what_was_done(table: Callable[..., Said]) -> None:
     said = table("--failed", "drop", "--aggregation", "pooled")
     assert said.code == 0

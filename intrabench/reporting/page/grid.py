@@ -14,7 +14,8 @@ class Cell:
     """A text, its sort key (None comes last), its interval, a mark after it, and a strip to draw.
 
     mark: that the model was trained on the data. note: letters of footnotes on adapted prompts. strip: the lower end,
-    the middle and the upper end of an interval in percent of the width.
+    the middle and the upper end of an interval in percent of the width. ends: the interval as numbers. best: ``best``,
+    or ``alike`` if it cannot be told from the best.
     """
 
     text: str
@@ -23,6 +24,8 @@ class Cell:
     mark: str = ""
     note: str = ""
     strip: tuple[float, float, float] | None = None
+    ends: tuple[float, float] | None = None
+    best: str = ""
 
     @property
     def key(self) -> str:

@@ -14,6 +14,7 @@ from intrabench.atomic import atomically, writing
 from intrabench.errors import IntraBenchError
 from intrabench.reporting.figures import as_svg
 from intrabench.reporting.formats import formatted
+from intrabench.reporting.page.html_file import check_html
 from intrabench.reporting.superpixels import (
     curve_figures,
     number_table,
@@ -31,6 +32,7 @@ def write_superpixels(results: Path, path: Path) -> None:
     Raises:
         IntraBenchError: there are no superpixels, or the file cannot be written.
     """
+    check_html(path)
     found, notes = read_measured(results)
     ranking, about = _ranking(found)
     content: dict[str, Any] = {

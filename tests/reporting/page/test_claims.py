@@ -1,0 +1,60 @@
+"""The report's claims of the best line, against the paired t test."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import ttest_rel
+
+from intrabench.reporting.page.claims import claim_section
+from intrabench.reporting.page.lines import with_lines
+from intrabench.statistics.aggregate import AGGREGATIONS
+from intrabench.statistics.scores import scores
+from tests.reporting.page.test_pairs import made
+from tests.results.made import rows
+
+HOW = AGGREGATIONS["protocol"]
+
+
+def section(given: pl.DataFrame) -> dict[str, object]:
+    played, lines = with_lines(given)
+    return claim_section(scores(played), lines, HOW)
+
+
+def test_the_best_line_against_all_others() -> None:
+    given, dice = made({"a": 0.5, "b": 0.62, "c": 0.6}, cases=60)
+    found = section(given)
+    grid = found["claims"]
+    names = [row[0].text for row in grid.rows]  # type: ignore[attr-defined]
+    assert names == ["p, c", "p, a"]  # what is least sure comes first
+    for row, other in zip(grid.rows, "ca", strict=True):  # type: ignore[attr-defined]
+        tested = ttest_rel(dice["b"], dice[other], alternative="greater")
+        assert row[4].value == pytest.approx(tested.pvalue)
+        assert row[3].value == pytest.approx(np.mean(dice["b"] - dice[other]))
+        assert row[3].note == ""
+        assert [cell.value for cell in row[1:3]] == [1, 60]
+    assert "p, b" in str(found["claims_caption"])
+    assert "fewer than 50" not in str(found["claims_caption"])
+
+
+def test_few_patients_are_marked_and_very_few_have_no_probability() -> None:
+    few = section(made({"a": 0.5, "b": 0.6}, cases=12)[0])
+    (row,) = few["claims"].rows  # type: ignore[attr-defined]
+    assert (row[3].note, row[4].text != "–") == ("*", True)
+    assert "*: fewer than 50 patients" in str(few["claims_caption"])
+    (row,) = section(made({"a": 0.5, "b": 0.6}, cases=5)[0])["claims"].rows  # type: ignore[attr-defined]
+    assert (row[3].interval, row[4].text) == ("", "–")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        made({"a": 0.5}, cases=8)[0],
+        pl.concat([made({"a": 0.5}, cases=8)[0], rows({"model": "b", "case": "other", "dice": 0.5})]),
+        pl.concat([made({"a": 0.5}, cases=8)[0], made({"b": 0.5}, cases=8, stop="dice=0.9")[0]]),
+    ],
+    ids=["one line", "nothing in common", "other rules"],
+)
+def test_there_is_no_table_of_what_cannot_be_compared(given: pl.DataFrame) -> None:
+    assert section(given) == {"claims": None, "claims_caption": ""}
