@@ -51,10 +51,10 @@ def table(
 ) -> pl.DataFrame:
     """Effort against a metric: by default a line per prompter and model, and a column per data set.
 
-    metric: empty is dice, or what the protocol reports that is asked for. round: number of corrections after which to
-    read the state; None: the last. by, columns: columns whose values define
-    lines and columns. The others are those of ``intrabench table``. The frame has every column; `intrabench table`
-    leaves out what is the same in all lines.
+    metric: empty is what the protocol of the results reports, if all have the same, else dice. round: number of
+    corrections after which to read the state; None: the last. by, columns: columns whose values define lines and
+    columns. The others are those of ``intrabench table``. The frame has every column; `intrabench table` leaves out
+    what is the same in all lines.
 
     Raises:
         IntraBenchError: there are no results, or options are unknown or do not go together. What the table lacks
@@ -78,7 +78,7 @@ def compare(
     b: Line,
     out: Folder = None,
     *,
-    metric: MetricLike = "dice",
+    metric: MetricLike = "",
     round: int | None = None,
     aggregation: str = "protocol",
     failed: str = "worst",
@@ -102,7 +102,7 @@ def compare(
         folder,
         one,
         other,
-        metric=made_spec(metric),
+        metric=made_spec(metric) if metric else "",
         round=round,
         aggregation=aggregation,
         failed=failed,
@@ -181,7 +181,9 @@ def report(
 
 
 @typed
-def figures(folder: str | Path, out: Folder = None, *, format: str | Sequence[str] = "png") -> list[Path]:
+def figures(
+    folder: str | Path, out: Folder = None, *, metric: MetricLike = "", format: str | Sequence[str] = "png"
+) -> list[Path]:
     """Draw curves, ranking and sizes as pictures for papers (png, svg or pdf) into a folder.
 
     Returns:
@@ -189,7 +191,8 @@ def figures(folder: str | Path, out: Folder = None, *, format: str | Sequence[st
     """
     from intrabench.reporting.figures import write_figures
 
-    written = write_figures(_folder(out), Path(folder), [format] if isinstance(format, str) else list(format))
+    formats, spec = [format] if isinstance(format, str) else list(format), made_spec(metric) if metric else ""
+    written = write_figures(_folder(out), Path(folder), formats, metric=spec)
     _warn([_folder(out)])
     return written
 

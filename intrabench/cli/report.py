@@ -27,8 +27,8 @@ Metric = Annotated[
     typer.Option(
         "--metric",
         help="A metric of `intrabench list metrics`; seconds (machine time); "
-        "auc, noc:threshold=0.9, nof, regressions, cvpr25_auc, rclicks_auc. Default: dice; "
-        "of tables of one protocol what that protocol reports",
+        "auc, noc:threshold=0.9, nof, regressions, cvpr25_auc, rclicks_auc. Default: what "
+        "the protocol of the results reports, else dice",
         autocompletion=completes("metrics"),
     ),
 ]
@@ -102,7 +102,10 @@ def show_table(table: Table, format: str = "text", everything: str = "--csv has 
         echo(*formatted(frame, format, notes).removesuffix("\n").split("\n"))
         echo(*filter(None, [table.lost]), err=True)
         return
-    print_frame(frame, "; ".join(filter(None, [table.heading, table.lost])), notes, everything=everything)
+    numbers = [name for name, kind in table.frame.schema.items() if kind.is_numeric()]  # some are texts by now
+    print_frame(
+        frame, "; ".join(filter(None, [table.heading, table.lost])), notes, right=numbers, everything=everything
+    )
     for warning in seen_in_training(table.rows):
         echo(warning)
 
@@ -111,7 +114,7 @@ def compare(
     a: Annotated[str, typer.Argument(metavar="A", help="A results folder, a model or a prompter.")],
     b: Annotated[str, typer.Argument(metavar="B", help="Another one of the same kind.")],
     out: Out = None,
-    metric: Metric = "dice",
+    metric: Metric = "",
     round: Round = None,
     aggregation: How = "protocol",
     failed: Failed = "worst",
@@ -250,12 +253,13 @@ def _said(study: Path) -> Iterator[tuple[str, pl.DataFrame]]:
 def figures(
     folder: Annotated[Path, typer.Argument(help="Folder for the pictures.")],
     out: Out = None,
+    metric: Metric = "",
     format: Annotated[list[str], typer.Option("--format", help="png, svg or pdf; several are fine.")] = ["png"],  # noqa: B006
 ) -> None:
-    """Draw curves, ranking and Dice by target size as pictures for papers."""
+    """Draw curves, ranking and scores by target size as pictures for papers."""
     from intrabench.reporting.figures import write_figures
     from intrabench.workspace import results_folder
 
-    for path in write_figures(results_folder(out), folder, format):
+    for path in write_figures(results_folder(out), folder, format, metric=metric):
         note(f"wrote {path}")
     _tell_lacking(results_folder(out))

@@ -180,6 +180,7 @@ def play(options: Options, out: Path | None, command: str, show: Callable[[pl.Da
     from intrabench.models.parts.allocator import return_freed_memory
     from intrabench.models.parts.embedding_cache import quota_gb, said
     from intrabench.protocols import protocol
+    from intrabench.reporting.click_tables import further
     from intrabench.reporting.table import READ
     from intrabench.workspace import results_folder
 
@@ -195,6 +196,8 @@ def play(options: Options, out: Path | None, command: str, show: Callable[[pl.Da
     for line in summary.moved + summary.valueless + summary.not_applicable:
         echo(line, err=True)
     note(f"results in {folder}; `{command}{_where(out)}` shows all of them")
+    if option := further(rows["prompter"].unique()):
+        note(f"`{command} {option}{_where(out)}` shows how much it matters where people click")
     if options.cache_embeddings is not False and (line := said(quota_gb(options.cache_gb))):
         note(line)
     for line in summary.left_out:

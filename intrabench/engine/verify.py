@@ -147,7 +147,7 @@ def _options(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequen
         seed=[row["seed"]],
         protocol=row["protocol"],
         metric=[id.rpartition("@")[0] for id in (row["metrics"] or "").split()],
-        rounds=None if protocol(row["protocol"]).numbers else max(row["round"], *asked),  # of a challenge its own
+        rounds=None if protocol(row["protocol"]).fixed_rounds else max(row["round"], *asked),  # of a challenge its own
         stop=row["stop"],
         effort=_effort(results, row),
         joint=row["joint_rules"] or "",

@@ -1,4 +1,4 @@
-"""Figures for papers: curves, ranking and Dice by target size, as PNG, SVG or PDF."""
+"""Figures for papers: curves, ranking and scores by target size, as PNG, SVG or PDF."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ import polars as pl
 from intrabench.atomic import atomically, writing
 from intrabench.errors import IntraBenchError
 from intrabench.names import one_line
+from intrabench.protocols import PROTOCOLS
 from intrabench.reporting.footnotes import sentence
+from intrabench.reporting.numbers import chosen
 from intrabench.reporting.page.curve_data import curve_data
 from intrabench.reporting.page.lines import with_lines
 from intrabench.reporting.page.strata import SIZES, pictures_of, strata
@@ -24,12 +26,15 @@ from intrabench.reporting.page.tables import EFFORT
 from intrabench.results.current import current
 from intrabench.results.origin import datasets_of
 from intrabench.results.parts import read_rows
-from intrabench.specs import nearest
+from intrabench.specs import nearest, parse
 from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate
+from intrabench.statistics.cut_short import cut_short
+from intrabench.statistics.measures import best, measured, scored_by, summary
 from intrabench.statistics.ranking import ranking, rankings
 from intrabench.statistics.resample import resample
-from intrabench.statistics.scores import FailurePolicy, scores
+from intrabench.statistics.scores import FailurePolicy
+from intrabench.statistics.scores import metric as metric_of
 from intrabench.statistics.steps import steps
 from intrabench.statistics.superpixels import prompted
 from intrabench.statistics.sweeps import sweeps
@@ -48,8 +53,12 @@ def write_figures(
     formats: Sequence[str] = ("png",),
     how: Aggregation = AGGREGATIONS["protocol"],
     policy: FailurePolicy | None = None,
+    metric: str = "",
 ) -> list[Path]:
-    """Write curves of Dice against each effort, the ranking, and Dice by target size; return the files.
+    """Write curves against each effort, the ranking, and scores by target size; return the files.
+
+    metric: of the ranking and the sizes; curves are of the metric that it is made of. Empty: the number that leads in
+    the protocols of the rows, if they agree, else dice.
 
     Raises:
         IntraBenchError: an unknown format, no results, matplotlib is missing, or the folder cannot be written to.
@@ -62,36 +71,52 @@ def write_figures(
     rows, _ = current(read_rows(results))
     if rows.is_empty():
         raise IntraBenchError(f"{results} has no results yet; `intrabench run --model M --prompter P` computes some")
-    rows, lines = with_lines(prompted(rows))
-    scored, names = scores(rows, policy=policy), dict(lines.select("line", "name").iter_rows())
-    curves = curve_data(steps(rows, policy=policy), lines, how)
+    rows, lines = with_lines(prompted(rows, metric or "dice"))
+    metric, how = chosen(rows["protocol"].unique(), metric, how)
+    names, of = dict(lines.select("line", "name").iter_rows()), scored_by(metric)
+    scored, curves = measured(rows, metric, policy=policy), curve_data(steps(rows, of, policy), lines, how)
+    head, swept = _head(metric), swept_dice(scored, names, how, _head(metric))
+    file, sizes = parse(metric)[0], f"{parse(metric)[0]}_by_size"
     with style():
-        drawn = {f"dice_against_{key}": _curves(curves, number) for number, key in enumerate(EFFORT)}
-        drawn |= {f"dice_by_{kind}": figure for kind, figure in sweep_figures(swept_dice(scored, names, how)).items()}
-        drawn["dice_by_size"] = _sizes(strata(scored, pictures_of(datasets_of(results, rows))), names)
+        drawn = {f"{parse(of)[0]}_against_{key}": _curves(curves, n, _head(of)) for n, key in enumerate(EFFORT)}
+        drawn |= {f"{file}_by_{kind}": figure for kind, figure in sweep_figures(swept).items()}
+        drawn[sizes] = _sizes(strata(scored, pictures_of(datasets_of(results, rows))), names, head)
         drawn_lines, within = resample(scored, ["line"], how), dict(lines.select("line", "shown").iter_rows())
-        ranked, _ = rankings(scored, drawn_lines, within, how)
+        ranked, _ = rankings(scored, drawn_lines, within, how, best=best(metric))
         if ranked:  # else no line has all data sets
             table = pl.concat(one.table for one in ranked.values())
-            what = "rank among the models with the same prompter"
+            by = "" if metric == "dice" else f" by {head}"
+            what = f"rank{by} among the models with the same prompter"
             drawn["ranking"] = rank_figure(table.to_dicts(), [names[line] for line in table["line"]], what)
         note = sentence(adapted(rows, ["line"]), names)
+        short = sentence(cut_short(rows, ["line"], metric, policy=policy), names, "")
         for name, figure in drawn.items():
-            _noted(figure, note, beside_legend=bool(figure.legends) and name != "dice_by_size")  # whose legend is above
+            words = " ".join(filter(None, [note, short if name in (sizes, "ranking") else ""]))
+            _noted(figure, words, beside_legend=bool(figure.legends) and name != sizes)  # whose legend is above
         return [path for name, figure in drawn.items() for path in _save(figure, folder, name, formats)]
 
 
 def drawn_figures(rows: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, policy: FailurePolicy) -> list[str]:
     """The names, without endings, of what `write_figures` draws of rows with lines (`with_lines`); nothing is drawn."""
-    scored, names = scores(rows, policy=policy), dict(lines.select("line", "name").iter_rows())
-    found = [f"dice_against_{key}" for key in EFFORT]
+    metric, how = chosen(rows["protocol"].unique(), "", how)
+    file, of = parse(metric)[0], parse(scored_by(metric))[0]
+    scored, names = measured(rows, metric, policy=policy), dict(lines.select("line", "name").iter_rows())
+    found = [f"{of}_against_{key}" for key in EFFORT]
     swept = swept_dice(scored, names, how)
-    found += [] if swept.is_empty() else [f"dice_by_{kind}" for kind in swept["kind"].unique(maintain_order=True)]
-    found.append("dice_by_size")
+    found += [] if swept.is_empty() else [f"{file}_by_{kind}" for kind in swept["kind"].unique(maintain_order=True)]
+    found.append(f"{file}_by_size")
     with suppress(IntraBenchError):
         ranking(scored, ["line"], how, draws=1)
         found.append("ranking")
     return found
+
+
+def _head(metric: str) -> str:
+    """What a metric is called on an axis: as its protocols call it, if they do."""
+    if metric == "dice":
+        return "Dice"
+    called = {spec: head for preset in PROTOCOLS.values() for head, spec in preset.numbers if summary(spec)}
+    return called.get(metric) or (metric if summary(metric) else metric_of(metric).head)
 
 
 def _noted(figure: Any, note: str, *, beside_legend: bool) -> None:
@@ -135,8 +160,8 @@ def style() -> Any:
     )
 
 
-def _curves(data: Mapping[str, Any], effort: int) -> Any:
-    """Dice against an effort, averaged over data sets: a panel per model, a curve per prompter, a point per round."""
+def _curves(data: Mapping[str, Any], effort: int, head: str = "Dice") -> Any:
+    """Scores against an effort, averaged over data sets: a panel per model, a curve per prompter, a point per round."""
     from matplotlib.figure import Figure
 
     series: dict[int, list[list[float]]] = {}
@@ -151,7 +176,7 @@ def _curves(data: Mapping[str, Any], effort: int) -> Any:
     figure = Figure(figsize=(2.6 * columns + 0.4, rows * (2.06 + 0.14 * _lines(titles.values())) + 0.3))
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     for panel, model in zip(panels, models, strict=False):
-        panel.set(title=titles[model], xlabel=data["efforts"][effort]["name"], ylabel="Dice")
+        panel.set(title=titles[model], xlabel=data["efforts"][effort]["name"], ylabel=head)
         logarithmic(panel)
         panel.label_outer()
     handles: dict[str, Any] = {}
@@ -238,10 +263,10 @@ def rank_figure(ranked: Sequence[Mapping[str, Any]], names: Sequence[str], what:
     return figure
 
 
-def swept_dice(scored: pl.DataFrame, names: Mapping[int, str], how: Aggregation) -> pl.DataFrame:
-    """`sweeps` of the mean Dice of each line, `name`, per data set."""
+def swept_dice(scored: pl.DataFrame, names: Mapping[int, str], how: Aggregation, what: str = "Dice") -> pl.DataFrame:
+    """`sweeps` of the mean of each line, `name`, per data set; what: the name of the metric."""
     means = aggregate(scored, ["line"], how).filter(pl.col("value").is_not_null())
-    named = means.with_columns(name=pl.col("line").replace_strict(names, return_dtype=pl.String), what=pl.lit("Dice"))
+    named = means.with_columns(name=pl.col("line").replace_strict(names, return_dtype=pl.String), what=pl.lit(what))
     return sweeps(named.select("name", "what", "dataset", "value"))
 
 
@@ -291,8 +316,8 @@ def as_svg(figure: Any) -> str:
     return text[text.index("<svg") :]
 
 
-def _sizes(means: pl.DataFrame, names: Mapping[int, str]) -> Any:
-    """Dice of each line by thirds of the targets by volume."""
+def _sizes(means: pl.DataFrame, names: Mapping[int, str], head: str = "Dice") -> Any:
+    """The mean of each line by thirds of the targets by volume."""
     lines = means["line"].unique().sort().to_list()
     figure, panel = _beside([names[line] for line in lines], 1.0)
     for number, size in enumerate(SIZES):
@@ -301,7 +326,7 @@ def _sizes(means: pl.DataFrame, names: Mapping[int, str]) -> Any:
             looks = {**look(number), "linestyle": "none"}
             panel.plot(here["value"], [lines.index(line) for line in here["line"]], **looks, label=here["show"][0])
     listed(panel, [names[line] for line in lines])
-    panel.set(xlabel="Dice")
+    panel.set(xlabel=head)
     figure.legend(loc="outside upper left", ncols=1)
     return figure
 

@@ -67,6 +67,22 @@ def texts(values: list[Any]) -> list[str]:
     return [text(value) for value in values]
 
 
+def with_intervals(frame: pl.DataFrame) -> pl.DataFrame:
+    """Numbers with their intervals in one column of texts, ``0.512 [0.401, 0.623]``, where there are any."""
+    for name in [name for name in frame.columns if {f"{name}_low", f"{name}_high"} <= set(frame.columns)]:
+        columns = [frame[column].to_list() for column in (name, f"{name}_low", f"{name}_high")]
+        told = texts([value for column in columns for value in column])
+        values, low, high = (told[at * frame.height : (at + 1) * frame.height] for at in range(3))
+        cells = [
+            value if value == "-" else f"{value} [-]" if lower == "-" else f"{value} [{lower}, {upper}]"
+            for value, lower, upper in zip(values, low, high, strict=True)
+        ]
+        known = frame[name].count()
+        frame = frame.drop(f"{name}_low", f"{name}_high")
+        frame = frame.with_columns(pl.Series(name, cells)) if known else frame
+    return frame
+
+
 def _csv(frame: pl.DataFrame, _notes: Footnotes) -> str:
     return frame.write_csv()
 

@@ -14,6 +14,7 @@ from intrabench.results.parts import with_patients
 from intrabench.statistics.adapted import adapted, shares
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
 from intrabench.statistics.claims import differences
+from intrabench.statistics.cut_short import cut_short
 from intrabench.statistics.measures import best, measured, scored_by
 from intrabench.statistics.resample import AVERAGE, FEW
 from intrabench.statistics.scores import UNIT, FailurePolicy, metric
@@ -102,6 +103,8 @@ def compare(
     if different := done[0] != done[1]:
         told = "; ".join(f"{name}: {text or 'none'}" for name, text in zip(names, done, strict=True))
         warnings.append(f"prompts were adapted differently: {told}")
+    for name, side in zip(names, (a, b), strict=True):
+        warnings += [f"{name}: {text}" for text in _cut_short(side, units, settings)]
     few = datasets.filter(pl.col("patients") < FEW, pl.col("dataset") != AVERAGE).select("dataset", "patients")
     if not few.is_empty():
         told = ", ".join(f"{name} ({patients})" for name, patients in few.iter_rows())
@@ -116,6 +119,13 @@ def compare(
         tuple(warnings),
         adapted=(done[0], done[1]) if different else ("", ""),
     )
+
+
+def _cut_short(rows: pl.DataFrame, units: pl.DataFrame, settings: Settings) -> list[str]:
+    """How many of the sessions that are compared ended before the clicks that their numbers are of."""
+    compared = rows.join(units.select(UNIT), on=UNIT, how="semi", nulls_equal=True).with_columns(_side=0)
+    found = cut_short(compared, ["_side"], settings.metric, settings.round, settings.policy)
+    return [f"{one['note']}, in {shares([one['sessions'] / one['of']])}" for one in found.iter_rows(named=True)]
 
 
 def _adapted(rows: pl.DataFrame, units: pl.DataFrame, settings: Settings) -> str:

@@ -191,7 +191,8 @@ def test_the_published_clicks_take_no_metric_of_ones_own(say: Callable[..., Said
     asked = ("table", "--protocol", "rclicks@1", "--reference", "paper")
     said = say(*asked, "--metric", "auc", "--round", "3")
     assert said.err == "error: --reference of rclicks@1 cannot be combined with --metric, --round; omit one of them\n"
-    assert "no model was run with two groups of clicks" in say(*asked).err
+    told = "only the baseline of rclicks@1 was played, and no groups of clicks; run it without --only"
+    assert told in say(*asked).err
 
 
 def test_a_round_that_no_run_allowed_is_refused(table: Callable[..., Said]) -> None:

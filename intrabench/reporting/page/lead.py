@@ -14,18 +14,6 @@ from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
 from intrabench.statistics.measures import best, described, scored_by, summary
 from intrabench.statistics.scores import Scale, metric
 
-_CLICKS = ("NoC20@90", "noc:threshold=0.9,metric=iou")
-
-OWN: dict[str, tuple[tuple[str, str], ...]] = {
-    "rclicks@1": (_CLICKS,),
-    "ritm-noc@1": (_CLICKS, ("NoF20@90", "nof:threshold=0.9,metric=iou,ritm=yes")),
-    "davis@1": (("J&F AUC", "davis_auc"), ("J&F@60s", "davis_at:after=60")),
-}
-"""What protocols without `Protocol.numbers` are known for, each a heading and a metric or summary."""
-
-_POOLED = ("rclicks@1", "ritm-noc@1")
-"""Protocols whose numbers are means over all objects."""
-
 
 @dataclass(frozen=True)
 class Lead:
@@ -84,7 +72,7 @@ def averaging(rows: pl.DataFrame, name: str) -> Aggregation | None:
     protocols = _protocols(rows)
     if name != "protocol" or not own_numbers(protocols):
         return None
-    return AGGREGATIONS["pooled" if protocols[0] in _POOLED else "case"]
+    return AGGREGATIONS[PROTOCOLS[protocols[0]].averages]
 
 
 def own_numbers(protocols: Sequence[str]) -> Sequence[tuple[str, str]]:
@@ -92,7 +80,7 @@ def own_numbers(protocols: Sequence[str]) -> Sequence[tuple[str, str]]:
     if len(protocols) != 1:
         return ()
     preset = PROTOCOLS.get(protocols[0])
-    return preset.numbers if preset and preset.numbers else OWN.get(protocols[0], ())
+    return preset.numbers if preset else ()
 
 
 def digits_of(spec: str) -> int:

@@ -30,23 +30,19 @@ def own_grids(rows: pl.DataFrame, lines: pl.DataFrame, policy: FailurePolicy) ->
     for id in rows["protocol"].unique().drop_nulls().sort():
         mine, numbers = rows.filter(pl.col("protocol") == id), own_numbers([id])
         if numbers:
-            found.append((_definitions(mine, id, numbers, policy), _grid(mine, lines, id, numbers, policy)))
+            found.append((_definitions(mine, id, policy), _grid(mine, lines, id, numbers, policy)))
     return found
 
 
-def _definitions(rows: pl.DataFrame, id: str, numbers: Sequence[tuple[str, str]], policy: FailurePolicy) -> str:
-    preset = PROTOCOLS[id]
-    if preset.numbers:
-        return numbers_heading(Layout(policy=policy), [preset]).replace("\n", ". ") + "."
-    how = averaging(rows, "protocol")
-    told = "; ".join(f"{head}: {described(spec)}" for head, spec in numbers)
+def _definitions(rows: pl.DataFrame, id: str, policy: FailurePolicy) -> str:
+    told = numbers_heading(Layout(policy=policy), [PROTOCOLS[id]]).replace("\n", ". ")
     groups = (
         " Groups of clicks: the mean over groups; dSB is that against the baseline, dGR the least against the most "
         f"likely clicks, in percent; NSR@20 is the spread over groups by the mean, of {described(_AREA)}."
         if _grouped(rows)
         else ""
     )
-    return f"{id}: {told}; {how.description if how else ''}.{groups}"
+    return f"{told}.{groups}"
 
 
 def _grid(

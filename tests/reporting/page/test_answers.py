@@ -202,11 +202,11 @@ def test_clicks_until_an_iou_lead_the_protocol_of_clicks(tmp_path: Path) -> None
     page = read(tmp_path, given)
     assert "Effort against NoC20@90" in page.text
     head, first, second = page.tables["own-rclicks"]
-    assert head[3:] == ["NoC20@90", "NoC20@90, groups", "dSB", "dGR", "NSR@20"]
+    assert head[3:] == ["NoC20@90", "IoU-AuC", "IoU", "NoC20@90, groups", "dSB", "dGR", "NSR@20"]
     assert (first[0], first[3]) == ("a", "3.0")
     assert (second[0], second[3]) == ("b", "6.0")
-    assert first[4] == "3.3 ±\u00a02.7"  # 6.0 of the least likely clicks, 0.6 of the most likely
-    assert first[5:7] == ["10.0 %", "900.0 %"]
+    assert first[6] == "3.3 ±\u00a02.7"  # 6.0 of the least likely clicks, 0.6 of the most likely
+    assert first[7:9] == ["10.0 %", "900.0 %"]
     assert page.best["own-rclicks"][0] == (1, 3, "best")
     assert said(page)[0].startswith("At 1 interaction a with Base reaches IoU 0.50")
 
