@@ -1,8 +1,8 @@
-# demo: the main job on real scans; test, check, bench: for developers. Each sets itself up in .venv.
+# demo: the main job on real scans; the others are for developers (CONTRIBUTING.md). Each sets itself up in .venv.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow check format docs bench clean
+.PHONY: demo test test-slow check format docs tutorials bench release clean
 
 demo: .venv/.demo
 	$(BIN)/intrabench run --model litemedsam --model random_walker --model box_fill \
@@ -19,6 +19,7 @@ check: .venv/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32 intrabench
 
 format: .venv/.dev
 	$(BIN)/ruff check --fix .
@@ -29,12 +30,24 @@ docs: .venv/.dev
 	$(BIN)/python docs/make_models.py
 	$(BIN)/python docs/make_datasets.py
 	$(BIN)/python docs/make_credits.py
+	$(BIN)/python docs/make_protocols.py
+	$(BIN)/python docs/make_drawings.py
+	$(BIN)/python -m tests.tutorials
+	$(BIN)/python -m tests.notebooks
+	$(BIN)/python -m mkdocs build
+
+# all tutorials, with a wheel in a fresh environment
+tutorials: .venv/.dev
+	$(BIN)/python -m tests.tutorials --wheel
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks
 
+release: .venv/.dev
+	$(BIN)/python scripts/release.py $(VERSION) $(if $(DRY),--dry-run)
+
 clean:
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv build dist site .pytest_cache .mypy_cache .ruff_cache
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

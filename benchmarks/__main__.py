@@ -20,6 +20,7 @@ NAMES = (
     "gpu",
     "statistics",
     "coverage",
+    "claims",
     "durability",
     "dask",
     "size",

@@ -15,7 +15,7 @@ from intrabench.models.weights.registry import Weights
 FOLDER = Path(__file__).parent
 HEAD = """# Credits
 
-Written by `make docs` from the registry of weights and the cards of the data sets. Do not edit it.
+<!-- Written by `make docs` from the registry of weights and the cards of the data sets. Do not edit it. -->
 
 Please cite the publications behind what you used. `intrabench report` lists those of the models and data sets in a run.
 

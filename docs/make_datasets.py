@@ -15,7 +15,7 @@ from intrabench.models.weights import registry as weights
 FOLDER = Path(__file__).parent
 HEAD = """# Data sets
 
-Written by `make docs` from the classes. Do not edit it.
+<!-- Written by `make docs` from the classes. Do not edit it. -->
 
 `intrabench run --dataset NAME ...` downloads what it needs. `intrabench data get NAME` does so beforehand, with
 `--jobs` several cases at once, with `--cases` only some of them. Every download is compared with a checksum: the

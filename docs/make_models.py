@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from intrabench import registry
+from intrabench.models.installing import install_command
 from intrabench.models.parts.recipe import Recipe
 from intrabench.models.weights import registry as weights
 from intrabench.models.weights.registry import Weights
@@ -17,7 +18,7 @@ from intrabench.models.weights.registry import Weights
 FOLDER = Path(__file__).parent
 HEAD = """# Models
 
-Written by `make docs` from the classes and from the registry of weights. Do not edit it.
+<!-- Written by `make docs` from the classes and from the registry of weights. Do not edit it. -->
 
 `intrabench run --model NAME:key=value ...` sets the parameters below. `intrabench info NAME` shows the same on the
 terminal, and `intrabench check NAME` tries a model on a synthetic scan.
@@ -62,7 +63,7 @@ def _overview(models: list[Any]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|"
     for model in models:
         files = weights_of(model)
-        install = f"`pip install 'intrabench[{model.extra}]'`" if model.extra else ""
+        install = f"`{install_command(model.extra)}`" if model.extra else ""
         none = "of the repository" if hasattr(model, "repository") else "none"
         size = none if not files else ", ".join(f"{file.megabytes} MB" for file in files)
         prompts = ", ".join(sorted(model.accepts))

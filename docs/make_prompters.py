@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
 from scipy import ndimage
+from small_pictures import shrink
 
 from intrabench import registry
 from intrabench.cli.describe import parameters_of
@@ -22,7 +22,7 @@ from intrabench.engine.preview import played
 from intrabench.mask import Mask, Region
 from intrabench.models.base import Answer, Request, VolumeModel
 from intrabench.models.box_fill import BoxFill
-from intrabench.pictures import ANSWER, DERIVED, DRAWN, NEGATIVE, TARGET, Picture
+from intrabench.pictures import Picture
 from intrabench.play.session import Session
 from intrabench.prompters.base import Prompter, Refinement
 from intrabench.prompters.combined import make_prompter
@@ -46,7 +46,7 @@ BY_PEOPLE = {"human", "recorded"}
 GROUPS = {"Initial prompts": Prompter, "Refinements": Refinement, "The user error model": Hand}
 HEAD = """# Prompters
 
-Written by `make docs` from the classes and from sessions that were really played. Do not edit it.
+<!-- Written by `make docs` from the classes and from sessions that were really played. Do not edit it. -->
 
 A prompter is `PROMPTER`, `PROMPTER+REFINEMENT` or `PROMPTER+REFINEMENT+hand:...`, for example
 `box_interp:n=3+scribble+hand:jitter_mm=2`. `intrabench preview` draws it on any scan, with `--model` round by round.
@@ -150,7 +150,7 @@ class Example:
         if self.number or not all(turn.actions for turn in self.turns):
             answer = self.session.masks[max(self.number - 1, 0)]  # the one that the prompts react to
         Picture(*self.scan, [turn.prompts for turn in self.turns], answer).save(path, tiles=4)
-        _shrink(path)
+        shrink(path)
 
     def effort(self) -> str:
         """What the hand did, and by all tables what that costs."""
@@ -164,14 +164,6 @@ class Example:
             told.append(f"{count} x {kind}{often}")
         cost = effort_of_round(self.actions)
         return f"{', '.join(told)}; interactions {cost.interactions:g}, dof {cost.dof:g}, seconds {cost.seconds:g}"
-
-
-def _shrink(path: Path) -> None:
-    """Keep the colours of prompts and outlines, and 64 greys."""
-    palette = Image.new("P", (1, 1))
-    greys = [(level, level, level) for level in range(0, 256, 4)]
-    palette.putpalette([value for colour in (TARGET, ANSWER, DRAWN, DERIVED, NEGATIVE, *greys) for value in colour])
-    Image.open(path).quantize(palette=palette, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def section(example: Example) -> str:

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from intrabench.api.objects import prompter as prompter
     from intrabench.api.results import compact as compact
     from intrabench.api.results import compare as compare
+    from intrabench.api.results import compare_published as compare_published
     from intrabench.api.results import figures as figures
     from intrabench.api.results import merge as merge
+    from intrabench.api.results import methods as methods
     from intrabench.api.results import report as report
     from intrabench.api.results import table as table
     from intrabench.api.results import verify as verify
@@ -86,7 +88,10 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "api.objects": ("dataset", "metric", "model", "prompter"),
-    "api.results": ("compact", "compare", "figures", "merge", "report", "table", "verify"),
+    "api.results": (
+        *("compact", "compare", "compare_published", "figures", "merge", "methods"),
+        *("report", "table", "verify"),
+    ),
     "api.running": ("check", "preview", "run"),
     "clickability.base": ("Clickability",),
     "datasets.base": ("Dataset", "DatasetCard", "Files"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -55,6 +56,26 @@ def all_atomically(paths: Sequence[Path], durable: bool = True) -> Iterator[list
     finally:
         for part in parts:
             part.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """A temporary folder beside `folder` to fill. At the end it gets that name; after an error it is deleted.
+
+    Raises:
+        IntraBenchError: something of that name exists already.
+        CannotWrite: the folder cannot be written.
+    """
+    if os.path.lexists(folder):
+        raise IntraBenchError(f"{folder} exists already; give another folder")
+    part = folder.with_name(f".{folder.name}.{unique()}.part")
+    with writing(folder):
+        make_folder(part)
+        try:
+            yield part
+            put(part, folder)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
 
 
 def unique() -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import math
-import os
 import re
 import struct
 import zipfile
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
+from intrabench.machine import memory_bytes
 
 DEFLATE = 1032
 """The most that deflate expands a byte to."""
@@ -49,7 +49,8 @@ def believe(path: Path, announced: int, stored: int, packed: bool, ratio: int = 
 
 def most(stored: int) -> int:
     """The most bytes that `stored` compressed ones are believed to hold."""
-    return min(stored * DEFLATE, _memory() // 2)
+    there = memory_bytes()
+    return min(stored * DEFLATE, there // 2) if there else stored * DEFLATE
 
 
 def check_memory(name: str, needed: int) -> None:
@@ -58,16 +59,11 @@ def check_memory(name: str, needed: int) -> None:
     Raises:
         IntraBenchError: the sentence.
     """
-    there = _memory()
-    if needed > there:
+    there = memory_bytes()
+    if there and needed > there:
         raise IntraBenchError(
             f"{name} needs {_told(needed)} of memory, and this machine has {_told(there)}: crop it, or use a larger one"
         )
-
-
-def _memory() -> int:
-    """Bytes of memory of this machine."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def nifti(path: Path) -> Any:

@@ -28,6 +28,14 @@ def step(phase: Phase, what: str, about: str = "") -> AbstractContextManager[Non
     return _NOTHING if _listener is None else _said(phase, what, about)
 
 
+def proceed(what: str) -> None:
+    """The step goes on with something else, such as its next round; what is the same is not said again."""
+    global _now
+    if _listener is not None and what != _now[1]:
+        _now = _now[0], what, _now[2]
+        _tell(_now)
+
+
 def loading(what: str) -> AbstractContextManager[None]:
     """A network is loaded: `what` is ``loading sammed3d``."""
     return step("loading", what)

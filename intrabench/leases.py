@@ -42,6 +42,9 @@ PATIENCE = 3.0
 TRIES = ".tries"
 """The ending of the file beside a lease with the number of holders, up to this one, that did not give it back."""
 
+_LOOK = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""How a lease is opened to look at it; Windows has neither."""
+
 _log = logging.getLogger("intrabench")
 _looked: dict[Path, tuple[tuple[int, ...], float]] = {}
 """How the leases of others looked at last, and since when, by the clock of this process that nobody can set."""
@@ -204,7 +207,7 @@ def _silent(path: Path) -> os.stat_result | None:
 
 def _seen(path: Path) -> os.stat_result:
     """The state of a lease; it is opened, because NFS asks the server only then."""
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    handle = os.open(path, _LOOK)
     try:
         found = os.fstat(handle)
     finally:

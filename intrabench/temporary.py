@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import tempfile
@@ -12,16 +11,20 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
+from filelock import FileLock
+
 from intrabench.leftovers import AGE
 
 PREFIX = "intrabench-"
+_HELD = ".held"
+"""The file in a folder that is locked as long as its process lives."""
 
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
     """A folder that is deleted at the end, or, if this process is killed, by a later one."""
     sweep()
-    with tempfile.TemporaryDirectory(prefix=PREFIX) as folder, _locked(Path(folder)):
+    with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder, _lock(Path(folder)):
         yield Path(folder)
 
 
@@ -34,18 +37,20 @@ def sweep() -> None:
     for place in (Path(tempfile.gettempdir()), Path("/dev/shm")):
         with suppress(OSError):
             for folder in place.glob(f"{PREFIX}*"):
-                with suppress(OSError), _locked(folder):
-                    told = folder.lstat()
-                    if told.st_uid == os.getuid() and time.time() - told.st_mtime > AGE:
+                with suppress(OSError):
+                    if _is_old(folder):
+                        with _lock(folder):  # an OSError if a process holds it
+                            pass
                         shutil.rmtree(folder)
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold a folder; an OSError if another process does. Its death releases it."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(descriptor)
+def _is_old(folder: Path) -> bool:
+    """Whether it is a folder of the user's, and no link to one, that was made long ago."""
+    told = folder.lstat()
+    ours = not hasattr(os, "getuid") or told.st_uid == os.getuid()
+    return ours and folder.is_dir() and not folder.is_symlink() and time.time() - told.st_mtime > AGE
+
+
+def _lock(folder: Path) -> FileLock:
+    """Holds a folder; the death of the process releases it."""
+    return FileLock(folder / _HELD, timeout=0)

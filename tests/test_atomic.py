@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from intrabench.atomic import all_atomically, atomically, make_folder, put, sync_all, writing
+from intrabench.atomic import all_atomically, atomically, make_folder, new_folder, put, sync_all, writing
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.download import download
 
@@ -40,6 +40,27 @@ def test_nothing_half_written_stays_behind(tmp_path: Path) -> None:
         interrupted()
     assert path.read_text() == "old"
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_new_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    folder = tmp_path / "some" / "folder"
+    with new_folder(folder) as part:
+        (part / "file.txt").write_text("text")
+        assert not folder.exists()
+    assert (folder / "file.txt").read_text() == "text"
+    with pytest.raises(IntraBenchError, match="folder exists already; give another folder"), new_folder(folder):
+        pass
+
+    def failing(error: BaseException) -> None:
+        with new_folder(tmp_path / "some" / "other") as part:
+            (part / "file.txt").write_text("te")
+            raise error
+
+    with pytest.raises(KeyboardInterrupt):
+        failing(KeyboardInterrupt())
+    with pytest.raises(IntraBenchError, match="other cannot be written because the disk is full"):
+        failing(OSError(errno.ENOSPC, "full"))
+    assert list(folder.parent.iterdir()) == [folder]
 
 
 def test_two_writers_of_one_file_do_not_meet(tmp_path: Path) -> None:

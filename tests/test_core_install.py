@@ -51,6 +51,12 @@ def test_reports_and_replays_need_no_torch_either(results: Path) -> None:
     assert (verified.returncode, verified.stdout.splitlines()[-1]) == (0, "3 ok")
 
 
+def test_exports_need_no_torch(results: Path) -> None:
+    for format in ("eee", "croissant", "ro-crate"):
+        told = command("export", format, str(results / format), "--out", str(results))
+        assert (told.returncode, told.stdout[:5]) == (0, "wrote"), told.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

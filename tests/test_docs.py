@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import csv
 import hashlib
 import importlib.util
 import io
 import re
 import shlex
 import sys
+import tomllib
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,10 +22,11 @@ import yaml
 
 import intrabench
 from intrabench.mask import Mask
+from intrabench.protocols import PROTOCOLS
 from intrabench.results.masks import read_masks
 from intrabench.volume import Volume, write_nifti
 from intrabench.workspace import make_workspace
-from tests import documented
+from tests import documented, tutorials
 from tests.conftest import Said
 from tests.server import Server, answer
 
@@ -33,6 +36,25 @@ PAGES = ("adding_a_prompter", "adding_a_model", "adding_a_dataset", "adding_a_me
 
 def blocks(page: str, language: str) -> list[str]:
     return documented.blocks(ROOT / "docs" / f"{page}.md", language)
+
+
+def test_the_readme_of_a_package_index_has_whole_addresses_of_what_exists() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    how = project["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]
+    (fragment,) = how["fragments"]
+    text = before = (ROOT / fragment["path"]).read_text("utf-8")
+    for rule in how["substitutions"]:
+        text = re.sub(rule["pattern"], rule["replacement"], text)
+    addresses = re.findall(r"\]\(([^)]*)\)", text)
+    assert len(addresses) == len(re.findall(r"\]\(([^)]*)\)", before)) > 40
+    assert all(address.startswith(("https://", "#")) for address in addresses)
+    source = project["project"]["urls"]["Source"]
+    ours = [address for address in addresses if address.startswith(f"{source}/blob/main/")]
+    pictures = re.findall(r"!\[[^]]*\]\(https://raw\.githubusercontent\.com/intrabench/intrabench/main/([^)]*)\)", text)
+    assert len(pictures) == 2
+    assert len(ours) > 20
+    for path in [*pictures, *(address.removeprefix(f"{source}/blob/main/").partition("#")[0] for address in ours)]:
+        assert (ROOT / path).is_file(), path
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -156,13 +178,25 @@ def test_the_published_data_set_of_the_page_works(data: Path, server: Server) ->
     ]
 
 
-def test_the_page_of_prompters_is_what_make_docs_writes_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = importlib.util.spec_from_file_location("make_prompters", ROOT / "docs" / "make_prompters.py")
-    assert spec is not None
-    assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, spec.name, made)  # dataclasses look their module up there
-    spec.loader.exec_module(made)
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
+    """Load a script of docs/."""
+    monkeypatch.syspath_prepend(ROOT / "docs")  # one script takes from another, as when they run
+
+    def load(name: str) -> Any:
+        spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+        assert spec is not None
+        assert spec.loader is not None
+        made = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, name, made)  # dataclasses look their module up there
+        spec.loader.exec_module(made)
+        return made
+
+    return load
+
+
+def test_the_page_of_prompters_is_what_make_docs_writes_now(script: Callable[[str], Any]) -> None:
+    made = script("make_prompters")
     assert (ROOT / "docs" / "prompters.md").read_text() == made.page(made.examples()), "run: make docs"
     pictures = list((ROOT / "docs" / "prompters").glob("*.png"))
     assert {path.stem for path in pictures} == {example.name for example in made.examples() if example.played}
@@ -170,14 +204,41 @@ def test_the_page_of_prompters_is_what_make_docs_writes_now(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("page", ["models", "datasets", "credits"])
-def test_pages_from_classes_are_what_make_docs_writes_now(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(ROOT / "docs")  # one script takes from another, as when they run
-    spec = importlib.util.spec_from_file_location(f"make_{page}", ROOT / "docs" / f"make_{page}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    assert (ROOT / "docs" / f"{page}.md").read_text() == made.page(), "run: make docs"
+def test_pages_from_classes_are_what_make_docs_writes_now(page: str, script: Callable[[str], Any]) -> None:
+    assert (ROOT / "docs" / f"{page}.md").read_text() == script(f"make_{page}").page(), "run: make docs"
+
+
+def test_pages_of_protocols_are_what_make_docs_writes_now(script: Callable[[str], Any]) -> None:
+    made = script("make_protocols")
+    there = {path.name: path.read_text() for path in (ROOT / "docs" / "protocols").iterdir()}
+    assert there == made.pages(), "run: make docs"
+    assert {made.file_name(id) for id in PROTOCOLS} == {name for name in there if name != "README.md"}
+    assert set(made.MORE) <= {id.partition("@")[0] for id in PROTOCOLS}
+
+
+def test_every_published_number_is_in_a_page(script: Callable[[str], Any]) -> None:
+    pages = script("make_protocols").pages()
+    numbers = ROOT / "intrabench" / "reporting" / "reference"
+    for file, names in {
+        "intrabench_paper.csv": ["intrabench-1.md"],
+        "rclicks.csv": ["rclicks-1.md", "rclicks-users-1.md"],
+        "superpixels_table2.csv": ["superpixels-1.md"],
+        "superpixels_table3.csv": ["superpixels-1.md"],
+    }.items():
+        lines = [line for line in (numbers / file).read_text().splitlines() if not line.startswith("#")]
+        cells = {cell for name in names for cell in re.split(r" \| | \|\n\| |\| | \|", pages[name])}
+        _, *rows = csv.reader(lines)
+        hidden = {"intrabench_paper.csv": (0, -1), "rclicks.csv": (0,)}.get(file, ())  # table, seen; the file
+        for row in rows:
+            shown = [cell for number, cell in enumerate(row) if number not in {n % len(row) for n in hidden}]
+            missing = {cell for cell in shown if cell not in cells and f"{cell} (seen)" not in cells}
+            assert not missing, (file, row)
+
+
+def test_drawings_are_what_make_docs_draws_now(script: Callable[[str], Any]) -> None:
+    drawn = {f"{name}.svg": draw().svg() for name, draw in script("make_drawings").DRAWINGS.items()}
+    there = (ROOT / "docs" / "concepts").glob("*.svg")
+    assert {path.name: path.read_text() for path in there} == drawn, "run: make docs"
 
 
 @pytest.fixture(scope="module")
@@ -258,7 +319,8 @@ def test_files_and_pages_that_a_page_names_exist(page: Path) -> None:
     assert all(yaml.safe_load(content) for content in documented.blocks(page, "yaml"))
     for code in documented.blocks(page, "python"):
         compile(code, str(page), "exec")
-    assert "```console" not in opening or page.stem in (*PAGES, "your_own_data"), "only tests of these pages run them"
+    run = page in tutorials.PAGES or page.stem in (*PAGES, "your_own_data")
+    assert "```console" not in opening or run, "only tests of these pages run them"
     for link, anchor in re.findall(r"\]\(([^)#]*)#?([^)]*)\)", text):
         if not link.startswith("https://"):
             there = page.parent / link if link else page

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from intrabench.doing import Phase, encoding, joined, listen, loading, step
+from intrabench.doing import Phase, encoding, joined, listen, loading, proceed, step
 
 
 class Heard:
@@ -50,6 +50,22 @@ def test_steps_inside_say_what_they_are_done_for() -> None:
         "",
         "loading sam",
         "",
+    ]
+
+
+def test_a_step_that_proceeds_says_so_once_and_goes_on_with_that() -> None:
+    proceed("nobody listens")
+    with listen(heard := Heard()), step("playing", "playing", "case 1"):
+        for number in (0, 0, 1):
+            proceed(f"round {number}")
+            with encoding("encoding"):
+                pass
+    assert heard.said == [
+        ("playing", "playing: case 1"),
+        *[("playing", "round 0: case 1"), ("encoding", "encoding: case 1")] * 2,
+        ("playing", "round 0: case 1"),
+        *[("playing", "round 1: case 1"), ("encoding", "encoding: case 1"), ("playing", "round 1: case 1")],
+        ("", ""),
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from intrabench.api.arguments import typed
 from intrabench.errors import PartialResults
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from intrabench.engine.verify import Verdict
+    from intrabench.reporting.methods.methods import Methods
+    from intrabench.reporting.reference.claims import PublishedClaims
     from intrabench.results.compact import Compacted
     from intrabench.results.merge import Merged
     from intrabench.statistics.compare import Comparison
@@ -49,10 +51,10 @@ def table(
 ) -> pl.DataFrame:
     """Effort against a metric: by default a line per prompter and model, and a column per data set.
 
-    metric: empty is dice, or what the protocol reports that is asked for. round: number of corrections after which to
-    read the state; None: the last. by, columns: columns whose values define
-    lines and columns. The others are those of ``intrabench table``. The frame has every column; `intrabench table`
-    leaves out what is the same in all lines.
+    metric: empty is what the protocol of the results reports, if all have the same, else dice. round: number of
+    corrections after which to read the state; None: the last. by, columns: columns whose values define lines and
+    columns. The others are those of ``intrabench table``. The frame has every column; `intrabench table` leaves out
+    what is the same in all lines.
 
     Raises:
         IntraBenchError: there are no results, or options are unknown or do not go together. What the table lacks
@@ -76,7 +78,7 @@ def compare(
     b: Line,
     out: Folder = None,
     *,
-    metric: MetricLike = "dice",
+    metric: MetricLike = "",
     round: int | None = None,
     aggregation: str = "protocol",
     failed: str = "worst",
@@ -100,7 +102,7 @@ def compare(
         folder,
         one,
         other,
-        metric=made_spec(metric),
+        metric=made_spec(metric) if metric else "",
         round=round,
         aggregation=aggregation,
         failed=failed,
@@ -111,19 +113,57 @@ def compare(
 
 
 @typed
+def compare_published(
+    published: str,
+    model: ModelLike,
+    out: Folder = None,
+    *,
+    reference: str = "paper",
+    correlation: Sequence[float] = (0.5, 0.7, 0.9),
+    round: int | None = None,
+    aggregation: str = "protocol",
+    failed: str = "worst",
+    empty: str = "worst",
+    plugin: Plugins = (),
+) -> PublishedClaims:
+    """Compare your model with a model of a published table: the probability that yours is not better.
+
+    published: as the paper prints it, or ``paper:sam2``. correlation: of both models' scores, which no paper prints.
+
+    Returns:
+        `frame`, with a line per row of the paper, round and data set, and `said`, what its probabilities assume.
+
+    Raises:
+        IntraBenchError: a name is unknown, or nothing is in common. What the results lack is a warning.
+    """
+    from intrabench.reporting.make_comparison import make_published_comparison
+
+    _add(plugin)
+    given = {"metric": "dice", "round": round, "aggregation": aggregation, "failed": failed, "empty": empty}
+    how: dict[str, Any] = {**given, "reference": reference, "correlation": correlation}
+    found = make_published_comparison(_folder(out), published, made_spec(model), **how)
+    _warn([_folder(out)])
+    return found
+
+
+@typed
 def report(
     file: str | Path = "report.html",
     out: Folder = None,
     *,
-    targets: int = 3,
+    metric: MetricLike = "",
+    protocol: str = "",
+    title: str = "",
+    targets: int = 12,
     aggregation: str = "protocol",
     failed: str = "worst",
     empty: str = "worst",
     plugin: Plugins = (),
 ) -> Path:
-    """Write one HTML file: tables, curves, ranking, failures, and a viewer of the worst, median and best targets.
+    """Write one HTML file: which model is best at a budget, tables, curves, failures, and a viewer of targets.
 
-    targets: number of targets per data set in the viewer.
+    metric: the score that leads; empty is that of the protocol, else dice. protocol: only its
+    sessions. title: the heading. targets: number of targets per data set in the viewer.
 
     Returns:
         The file. What the results lack, and masks that cannot be read, are a warning.
@@ -132,15 +172,18 @@ def report(
     from intrabench.reporting.table import layout_of
 
     _add(plugin)
-    layout = layout_of("dice", "", "dataset", None, aggregation, failed, empty)
-    folder = _folder(out)
-    unread = write_report(folder, Path(file), targets=targets, how=layout.how, policy=layout.policy)
+    spec, folder = made_spec(metric) if metric else "", _folder(out)
+    layout = layout_of(spec or "dice", "", "dataset", None, aggregation, failed, empty)
+    shown = {"metric": spec, "protocol": protocol, "title": title}
+    unread = write_report(folder, Path(file), targets, layout.how, layout.policy, (), **shown)
     _warn([folder], unread)
     return Path(file)
 
 
 @typed
-def figures(folder: str | Path, out: Folder = None, *, format: str | Sequence[str] = "png") -> list[Path]:
+def figures(
+    folder: str | Path, out: Folder = None, *, metric: MetricLike = "", format: str | Sequence[str] = "png"
+) -> list[Path]:
     """Draw curves, ranking and sizes as pictures for papers (png, svg or pdf) into a folder.
 
     Returns:
@@ -148,9 +191,38 @@ def figures(folder: str | Path, out: Folder = None, *, format: str | Sequence[st
     """
     from intrabench.reporting.figures import write_figures
 
-    written = write_figures(_folder(out), Path(folder), [format] if isinstance(format, str) else list(format))
+    formats, spec = [format] if isinstance(format, str) else list(format), made_spec(metric) if metric else ""
+    written = write_figures(_folder(out), Path(folder), formats, metric=spec)
     _warn([_folder(out)])
     return written
+
+
+@typed
+def methods(
+    out: Folder = None,
+    *,
+    metric: MetricLike = "dice",
+    aggregation: str = "protocol",
+    failed: str = "worst",
+    empty: str = "worst",
+    plugin: Plugins = (),
+) -> Methods:
+    """What a paper says of the results: paragraphs, initial and final values, a reporting checklist, and citations.
+
+    Returns:
+        `written("text")`, ``"markdown"`` or ``"latex"`` gives all of it, `bibtex` the citations; `checklist` has what
+        is reported, and what is not because the results do not tell it.
+
+    Raises:
+        IntraBenchError: there are no results, or a name is unknown. What the results lack is a warning.
+    """
+    from intrabench.reporting.methods.methods import make_methods
+
+    _add(plugin)
+    given = {"metric": made_spec(metric), "aggregation": aggregation, "failed": failed, "empty": empty}
+    found = make_methods(_folder(out), **given)
+    _warn([_folder(out)], found.left_out)
+    return found
 
 
 @typed

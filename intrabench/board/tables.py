@@ -192,7 +192,7 @@ def _means(table: Table, column: Column, parts: Sequence[pl.DataFrame]) -> None:
 
 
 def _budgets(table: Table, column: Column, played: Sequence[Steps]) -> None:
-    """Enter the value of each line at each budget: the state that it can reach with so much effort."""
+    """Enter the value of each line at each budget, the state that it reaches with so much; None if no session does."""
     for unit in UNITS:
         if unit not in table.budgets:
             spent = np.concatenate([one.effort(unit) for one in played])
@@ -202,9 +202,12 @@ def _budgets(table: Table, column: Column, played: Sequence[Steps]) -> None:
             continue
         for one in played:
             found = curve(one, ["line"], column.how, unit, table.budgets[unit])
+            begun = pl.DataFrame({"line": one.sessions["line"].gather(one.session), "spent": one.effort(unit)})
+            least = dict(begun.group_by("line").min().iter_rows())
             for (line,), values in found.filter(dataset=table.dataset).partition_by("line", as_dict=True).items():
                 of = table.lines[line].budgets.setdefault(column.id, {})
-                of[unit] = [float(f"{value:.4g}") for value in values.sort("effort")["value"]]
+                each = values.sort("effort").select("effort", "value").iter_rows()
+                of[unit] = [float(f"{value:.4g}") if budget >= least[line] else None for budget, value in each]
 
 
 def _curves(table: Table, played: Sequence[Steps], lines: pl.DataFrame) -> dict[str, Any]:

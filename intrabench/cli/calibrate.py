@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from intrabench.cli.console import echo
+from intrabench.cli.console import echo, note
 from intrabench.cli.results import Out, tell_damage
 from intrabench.cli.shared import Plugins, add_plugins, flag
 from intrabench.errors import IntraBenchError
@@ -37,5 +37,5 @@ def calibrate(
     write(found, file, force)
     print_frame(found.frame(), f"{found.calibration.id}, {found.calibration.content['seconds']['source']}")
     echo(*found.notes, err=True)
-    echo(f"wrote {file}; use it: intrabench run --effort {file} --hand {file} ...")
+    note(f"wrote {file}; use it: intrabench run --effort {file} --hand {file} ...")
     tell_damage(folder)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
+from intrabench.cli.verbosity import quiet
 from intrabench.names import one_line
 
 if TYPE_CHECKING:
@@ -26,6 +27,12 @@ def echo(*lines: str, err: bool = False) -> None:
     """Print lines; what a name or a message in them holds neither begins another line nor steers the terminal."""
     for line in lines:
         typer.echo("\t".join(map(one_line, line.split("\t"))), err=err)
+
+
+def note(*lines: str, err: bool = False) -> None:
+    """Print lines that are neither results nor tell what is wrong; ``--quiet`` leaves them out."""
+    if not quiet():
+        echo(*lines, err=err)
 
 
 def screen_width() -> int | None:
@@ -96,7 +103,7 @@ def print_frame(
     from intrabench.cli.fitting import SPARED, Column, fitted
     from intrabench.reporting.formats import texts
 
-    keys = _keys(frame) if keys is None else keys
+    keys = _keys(frame, right) if keys is None else keys
     columns = []
     for name in frame.columns:
         marks = notes.marks.get(name, []) if notes else []
@@ -122,11 +129,11 @@ _WHOLE, _COUNTED = ("model", "method", "ml", "case", "target"), ("round", "asked
 """Keys that are never broken: names that people look for, and numbers that say what a line is."""
 
 
-def _keys(frame: pl.DataFrame) -> list[str]:
+def _keys(frame: pl.DataFrame, right: Collection[str]) -> list[str]:
     """The columns before the counts of sessions, or else before the first number."""
     if "sessions" in frame.columns:
         return frame.columns[: frame.columns.index("sessions")]
-    values = [frame[name].dtype.is_numeric() and name not in _COUNTED for name in frame.columns]
+    values = [(name in right or frame[name].dtype.is_numeric()) and name not in _COUNTED for name in frame.columns]
     return frame.columns[: values.index(True)] if True in values else frame.columns[:1]
 
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from intrabench.cli.console import echo
-from intrabench.cli.shared import Cases, Json, Plugins, Quiet, add_plugins, continued, show, show_datasets
+from intrabench.cli.console import echo, note
+from intrabench.cli.options import completes
+from intrabench.cli.shared import Cases, Json, Plugins, add_plugins, continued, show, show_datasets
+from intrabench.cli.verbosity import quiet
 from intrabench.errors import several
 
 if TYPE_CHECKING:
@@ -18,7 +20,9 @@ if TYPE_CHECKING:
 
 data_app = typer.Typer(help="Download, list, check, verify and remove data sets.", no_args_is_help=True)
 
-Names = Annotated[list[str], typer.Argument(help="Data set specs or paths of folders.")]
+Names = Annotated[
+    list[str], typer.Argument(help="Data set specs or paths of folders.", autocompletion=completes("datasets"))
+]
 Root = Annotated[Path | None, typer.Option("--root", help="Data folder instead of INTRABENCH_DATA.")]
 
 
@@ -30,7 +34,6 @@ def data_get(
         int | None,
         typer.Option("--jobs", "-j", min=0, max=1024, help="Cases at once, 0: in this process. Default: 1."),
     ] = None,
-    quiet: Quiet = False,
     root: Root = None,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
@@ -43,16 +46,15 @@ def data_get(
     from intrabench.engine.workers.places import asked
 
     def tell(dataset: Dataset, case: str, index: CaseIndex) -> None:
-        if not quiet:
-            echo(f"{dataset.argument}, case {case}: {several(len(index.targets), 'target')}")
+        note(f"{dataset.argument}, case {case}: {several(len(index.targets), 'target')}")
 
     _use(root)
     number = 1 if jobs is None and asked("auto") != 0 else jobs or 0
     options = Options(dataset=names, cases=cases, plugin=plugin, workers=str(number))
-    with reporting(quiet=quiet) as reporter, continued(reporter, "cases"), ending_softly():
+    with reporting(quiet=quiet()) as reporter, continued(reporter, "cases"), ending_softly():
         job = make_preparation(options)
-        for dataset in job.datasets if not quiet else ():
-            reporter.say(f"{dataset.argument}: licence {dataset.card.licence}")
+        for dataset in job.datasets:
+            reporter.note(f"{dataset.argument}: licence {dataset.card.licence}")
         complete = get(job, options, reporter, tell)
     if not complete:
         raise typer.Exit(1)
@@ -60,7 +62,7 @@ def data_get(
 
 @data_app.command("list")
 def data_list(
-    name: Annotated[str | None, typer.Argument()] = None,
+    name: Annotated[str | None, typer.Argument(autocompletion=completes("datasets"))] = None,
     json: Json = False,
     root: Root = None,
     plugin: Plugins = [],  # noqa: B006
@@ -135,7 +137,7 @@ def data_verify(names: Names, root: Root = None, plugin: Plugins = []) -> None: 
         echo(problem, err=True)
     if problems:
         raise typer.Exit(1)
-    echo(f"{', '.join(names)}: all files are intact")
+    note(f"{', '.join(names)}: all files are intact")
 
 
 @data_app.command("remove")
@@ -152,7 +154,7 @@ def data_remove(names: Names, root: Root = None, plugin: Plugins = []) -> None: 
     for dataset in removed:
         others = [other for other in kept if other.name not in {one.name for one in removed}]
         shared = {source.place(downloads) for other in others for source in other.sources()}
-        echo(f"{dataset.short_spec}: {store.remove(dataset, shared) / 1e6:.1f} MB freed")
+        note(f"{dataset.short_spec}: {store.remove(dataset, shared) / 1e6:.1f} MB freed")
 
 
 def _use(root: Path | None) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from intrabench import registry, specs
 from intrabench.contract import Room
 from intrabench.errors import IntraBenchError, foreign, several
+from intrabench.models.installing import install_command
 from intrabench.protocols import PROTOCOLS, ROUNDS, Protocol, Stop
 from intrabench.protocols.presets import PRESETS
 from intrabench.protocols.row import Row
@@ -149,8 +150,19 @@ def _rows(rows: Sequence[Row]) -> list[str]:
 
 def parameters_of(cls: type[Any]) -> list[str]:
     """The parameters of a class: name, what it takes in words, and its default."""
-    types = specs.types_of(cls)
-    return [f"{field.name}: {expected(types[field.name])}; {_default(field)}" for field in fields(cls)]
+    types, steps = specs.types_of(cls), _steps(cls)
+    lacks = getattr(cls, "lacks", ()) if steps else ()
+    return [
+        f"{one.name}: {expected(types[one.name])}; "
+        + (f"default {steps[one.name]}" if one.name in steps else _default(one))
+        for one in fields(cls)
+        if one.name not in lacks
+    ]
+
+
+def _steps(cls: type[Any]) -> dict[str, str]:
+    """The defaults of a network's steps, which its policy decides."""
+    return cls.step_defaults() if hasattr(cls, "step_defaults") else {}
 
 
 def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
@@ -184,7 +196,7 @@ def _model(model: Any) -> list[str]:
         f"takes its own last answer: {'yes' if model.feeds_back else 'no'}",
     ]
     lines += [f"interpolated and other derived prompts (none or all): {model.derived}"] if model.dims == 3 else []
-    lines += [f"needs: pip install 'intrabench[{model.extra}]'"] if model.extra else []
+    lines += [f"needs: {install_command(model.extra)}"] if model.extra else []
     return lines + (_weights(model.weights) if model.weights else [])
 
 

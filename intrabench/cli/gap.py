@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from intrabench.cli import options as o
-from intrabench.cli.console import echo
+from intrabench.cli.console import echo, note
 from intrabench.cli.shared import Plugins, add_plugins
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def gap(
     if csv is not None:
         with writing(csv), atomically(csv) as part_file:
             found.frame.write_csv(part_file)
-        echo(f"wrote {csv}")
+        note(f"wrote {csv}")
     tell_damage(*folders)
 
 

@@ -10,32 +10,41 @@ import typer
 from typer.core import TyperGroup
 
 from intrabench import __version__
-from intrabench.cli import options
+from intrabench.cli import options, verbosity
 from intrabench.cli.annotate import annotate
 from intrabench.cli.board import board_app
 from intrabench.cli.calibrate import calibrate
 from intrabench.cli.clickability import clickability_app
-from intrabench.cli.console import echo
+from intrabench.cli.console import echo, note
 from intrabench.cli.data import data_app
+from intrabench.cli.exports import add_exports
 from intrabench.cli.failures import failures
 from intrabench.cli.gap import gap
 from intrabench.cli.job import add_job
+from intrabench.cli.methods import methods
 from intrabench.cli.output import Output
 from intrabench.cli.rate import rate_app
 from intrabench.cli.report import add_reports
-from intrabench.cli.results import add_results
+from intrabench.cli.results import add_results, export_app
 from intrabench.cli.run import add_runs
 from intrabench.cli.serve import record, serve
 from intrabench.cli.shared import Json, Plugins, add_plugins, flag, listing, problems, show_datasets, show_names
 from intrabench.cli.submit import add_submit
 from intrabench.cli.superpixels import superpixels_app
 from intrabench.cli.weights import weights_app
-from intrabench.errors import IntraBenchError, foreign, in_words, is_foreign
+from intrabench.errors import IntraBenchError, foreign, in_words, is_foreign, traced
 from intrabench.names import check_utf8
 
 
 class Commands(TyperGroup):
-    """The commands; nothing that a plug-in raises passes for their own end, as EOFError and those of typer would."""
+    """The commands; nothing that a plug-in raises passes for their own end, as EOFError and those of typer would.
+
+    All have the options of `verbosity`.
+    """
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        verbosity.add_to(self)
 
     def invoke(self, ctx: Any) -> Any:
         """Parse and run the command, in a folder that exists."""
@@ -126,7 +135,7 @@ def init(folder: Path) -> None:
     from intrabench.workspace import make_workspace
 
     make_workspace(folder)
-    echo(f"made the workspace {folder}; now: cd {folder} && intrabench list prompters")
+    note(f"made the workspace {folder}; now: cd {folder} && intrabench list prompters")
 
 
 add_runs(app)
@@ -139,7 +148,9 @@ app.command()(record)
 add_job(app)
 add_submit(app)
 add_reports(app)
+app.command()(methods)
 add_results(app)
+add_exports(export_app)
 
 
 def main() -> NoReturn:
@@ -161,6 +172,8 @@ def _exit_code() -> Any:
     except SystemExit as end:
         return end.code
     except IntraBenchError as error:
+        if verbosity.verbose():
+            echo(*traced(error).split("\n"), err=True)
         echo(f"error: {in_words(error)}", err=True)
         return 2
     return 0

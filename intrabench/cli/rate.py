@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from intrabench.cli.console import echo
+from intrabench.cli.console import echo, note
 from intrabench.cli.results import Out
 from intrabench.cli.shared import Plugins, add_plugins, flag
 from intrabench.errors import several
@@ -61,9 +61,9 @@ def rate_design(
     )
     study, notes = design(results_folder(out), folder, plan)
     for code in study.raters:
-        echo(f"{code} rates {several(len(study.order(code)), 'mask')}")
+        note(f"{code} rates {several(len(study.order(code)), 'mask')}")
     echo(*notes, err=True)
-    echo(f"wrote {folder}; next: intrabench rate serve {folder}")
+    note(f"wrote {folder}; next: intrabench rate serve {folder}")
 
 
 @rate_app.command("serve")
@@ -94,7 +94,7 @@ def rate_bundle(
     from intrabench.people.rating.bundle import write_bundle
 
     write_bundle(_study(folder), rater, to)
-    echo(f"wrote {to}; open {to / 'index.html'}, and read what it saves: intrabench rate import {folder} FILE")
+    note(f"wrote {to}; open {to / 'index.html'}, and read what it saves: intrabench rate import {folder} FILE")
 
 
 @rate_app.command("import")
@@ -105,7 +105,7 @@ def rate_import(
     from intrabench.people.rating.bundle import import_answers
 
     stored, problems = import_answers(_study(folder), file)
-    echo(f"{several(stored, 'answer')} of {file} in {folder}")
+    note(f"{several(stored, 'answer')} of {file} in {folder}")
     echo(*problems, err=True)
     if problems:
         raise typer.Exit(1)
@@ -141,7 +141,7 @@ def rate_export(folder: Folder, file: Annotated[Path, typer.Argument(help="FILE.
 
     answers = long(_study(folder))
     export_answers(answers, file)
-    echo(f"wrote {several(len(answers), 'answer')} to {file}")
+    note(f"wrote {several(len(answers), 'answer')} to {file}")
 
 
 def need_people(what: str) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import webbrowser
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from intrabench.cli.console import echo
+from intrabench.cli.console import echo, note
 from intrabench.cli.options import completes
 from intrabench.cli.results import Out, tell_damage
 from intrabench.cli.shared import Json, Plugins, add_plugins, flag, show
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from intrabench.reporting.make_table import Table
+    from intrabench.reporting.reference.claims import PublishedClaims
     from intrabench.statistics.compare import Comparison
 
 Metric = Annotated[
@@ -25,8 +27,8 @@ Metric = Annotated[
     typer.Option(
         "--metric",
         help="A metric of `intrabench list metrics`; seconds (machine time); "
-        "auc, noc:threshold=0.9, nof, regressions, cvpr25_auc, rclicks_auc. Default: dice; "
-        "of tables of one protocol what that protocol reports",
+        "auc, noc:threshold=0.9, nof, regressions, cvpr25_auc, rclicks_auc. Default: what "
+        "the protocol of the results reports, else dice",
         autocompletion=completes("metrics"),
     ),
 ]
@@ -100,7 +102,10 @@ def show_table(table: Table, format: str = "text", everything: str = "--csv has 
         echo(*formatted(frame, format, notes).removesuffix("\n").split("\n"))
         echo(*filter(None, [table.lost]), err=True)
         return
-    print_frame(frame, "; ".join(filter(None, [table.heading, table.lost])), notes, everything=everything)
+    numbers = [name for name, kind in table.frame.schema.items() if kind.is_numeric()]  # some are texts by now
+    print_frame(
+        frame, "; ".join(filter(None, [table.heading, table.lost])), notes, right=numbers, everything=everything
+    )
     for warning in seen_in_training(table.rows):
         echo(warning)
 
@@ -109,20 +114,27 @@ def compare(
     a: Annotated[str, typer.Argument(metavar="A", help="A results folder, a model or a prompter.")],
     b: Annotated[str, typer.Argument(metavar="B", help="Another one of the same kind.")],
     out: Out = None,
-    metric: Metric = "dice",
+    metric: Metric = "",
     round: Round = None,
     aggregation: How = "protocol",
     failed: Failed = "worst",
     empty: Empty = "worst",
+    reference: Annotated[
+        str, typer.Option(help="Published numbers: paper. A is one of its models, such as SAM2 or paper:sam2.")
+    ] = "",
+    correlation: Annotated[
+        str, typer.Option(help="With --reference: the correlations of both scores that are assumed.")
+    ] = "0.5,0.7,0.9",
     csv: Annotated[bool, flag("--csv", help="All digits, as CSV.")] = False,
     json: Json = False,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Compare two runs, models or prompters on the same targets. Exit code 1: B is significantly worse somewhere."""
-    given = {name: value for name, value in locals().items() if name not in ("out", "plugin", "csv", "json")}
+    names = ("a", "b", "metric", "round", "aggregation", "failed", "empty")
+    given: dict[str, Any] = {name: value for name, value in locals().items() if name in names}
     from intrabench.reporting.comparison import as_json, long
     from intrabench.reporting.formats import formatted
-    from intrabench.reporting.make_comparison import make_comparison
+    from intrabench.reporting.make_comparison import make_comparison, make_published_comparison
     from intrabench.statistics.contests import folders_of
     from intrabench.workspace import results_folder
 
@@ -130,6 +142,11 @@ def compare(
         raise IntraBenchError("--csv and --json are different outputs; give one of them")
     add_plugins(plugin)
     folder = results_folder(out)
+    if reference:
+        claims = make_published_comparison(folder, **given, reference=reference, correlation=_numbers(correlation))
+        _show_published(claims, a, b, "csv" if csv else "json" if json else "text")
+        _tell_lacking(folder)
+        return
     found = make_comparison(folder, **given)
     if json:
         show(as_json(found, a, b), json)
@@ -149,14 +166,54 @@ def _show_comparison(found: Mapping[str, Comparison], a: str, b: str) -> None:
 
     echo_sentences(heading(found, a, b))
     for table in shown(found, a, b):
-        print_frame(table.frame, table.heading, keys=table.keys, right=RIGHT, everything="--csv has everything")
-    echo_sentences(*definitions(found, b), *remarks(found, a, b))
+        everything = "--csv has everything"
+        print_frame(table.frame, table.heading, table.notes, keys=table.keys, right=RIGHT, everything=everything)
+    echo_sentences(*definitions(found, a, b), *remarks(found, a, b))
+
+
+def _numbers(words: str) -> list[float]:
+    try:
+        return [float(word) for word in words.split(",")]
+    except ValueError:
+        raise IntraBenchError(
+            f"--correlation {words}: give numbers with commas between them, such as 0.5,0.9"
+        ) from None
+
+
+def _show_published(claims: PublishedClaims, a: str, b: str, format: str) -> None:
+    """Print our numbers beside published ones, and what the probabilities assume."""
+    from intrabench.cli.console import echo_sentences, print_frame
+    from intrabench.reporting.comparison import told_beside_published as told
+    from intrabench.reporting.formats import formatted
+
+    if format != "text":
+        echo(*formatted(claims.frame, format).removesuffix("\n").split("\n"))
+        return
+    frame, keys = told(claims.frame), claims.frame.columns[:4]
+    print_frame(frame, f"dice of {b} beside {a} as published:", claims.notes, keys=keys, right=frame.columns[4:])
+    echo_sentences(*claims.said)
 
 
 def report(
     file: Annotated[Path, typer.Argument(help="The HTML file.")] = Path("report.html"),
     out: Out = None,
-    targets: Annotated[int, typer.Option("--targets", help="Number of targets in the viewer, per data set.")] = 3,
+    metric: Annotated[
+        str,
+        typer.Option(
+            "--metric",
+            help="The score that leads: a metric, noc:threshold=0.9, auc, ... Default: that of the protocol, else dice",
+            autocompletion=completes("metrics"),
+        ),
+    ] = "",
+    protocol: Annotated[
+        str, typer.Option(help="Only sessions of this protocol, e.g. rclicks@1, or of several, separated by commas.")
+    ] = "",
+    title: Annotated[str, typer.Option("--title", help="The heading of the page.")] = "",
+    open: Annotated[bool, flag("--open", help="Open the page in a browser.")] = False,
+    targets: Annotated[
+        int,
+        typer.Option("--targets", help="Number of targets in the viewer, per data set; very many are shown coarser."),
+    ] = 12,
     aggregation: How = "protocol",
     failed: Failed = "worst",
     empty: Empty = "worst",
@@ -165,17 +222,23 @@ def report(
     ] = None,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
-    """Write one HTML file: tables, curves, ranking, failures, and a viewer of the worst, median and best targets."""
+    """Write one HTML file: which model is best at a budget, tables, curves, failures, and a viewer of targets."""
+    from intrabench.reporting.page.html_file import is_html
     from intrabench.reporting.page.page import write_report
     from intrabench.reporting.table import layout_of
     from intrabench.workspace import results_folder
 
+    if out and is_html(out):
+        raise IntraBenchError(f"--out {out}: that is the results folder; name the file without an option: report {out}")
     add_plugins(plugin)
-    folder, layout = results_folder(out), layout_of("dice", "", "dataset", None, aggregation, failed, empty)
+    folder, layout = results_folder(out), layout_of(metric or "dice", "", "dataset", None, aggregation, failed, empty)
     said = list(_said(ratings)) if ratings else []
-    unread = write_report(folder, file, targets=targets, how=layout.how, policy=layout.policy, ratings=said)
-    echo(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
+    shown = {"metric": metric, "protocol": protocol, "title": title}
+    unread = write_report(folder, file, targets, layout.how, layout.policy, said, **shown)
+    note(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
     _tell_lacking(folder, unread=unread)
+    if open and not webbrowser.open(file.absolute().as_uri()):
+        echo(f"no browser could be opened; open {file} yourself", err=True)
 
 
 def _said(study: Path) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -190,12 +253,13 @@ def _said(study: Path) -> Iterator[tuple[str, pl.DataFrame]]:
 def figures(
     folder: Annotated[Path, typer.Argument(help="Folder for the pictures.")],
     out: Out = None,
+    metric: Metric = "",
     format: Annotated[list[str], typer.Option("--format", help="png, svg or pdf; several are fine.")] = ["png"],  # noqa: B006
 ) -> None:
-    """Draw curves, ranking and Dice by target size as pictures for papers."""
+    """Draw curves, ranking and scores by target size as pictures for papers."""
     from intrabench.reporting.figures import write_figures
     from intrabench.workspace import results_folder
 
-    for path in write_figures(results_folder(out), folder, format):
-        echo(f"wrote {path}")
+    for path in write_figures(results_folder(out), folder, format, metric=metric):
+        note(f"wrote {path}")
     _tell_lacking(results_folder(out))

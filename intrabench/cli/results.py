@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from intrabench.cli.console import echo
+from intrabench.cli.console import echo, note
 from intrabench.cli.shared import Json, Plugins, add_plugins, flag, show
 from intrabench.errors import several
 
@@ -26,7 +26,9 @@ def add_results(app: typer.Typer) -> None:
     app.command()(verify)
 
 
-export_app = typer.Typer(help="Export results in common formats: rows, masks.", no_args_is_help=True)
+export_app = typer.Typer(
+    help="Export results in common formats: rows and masks, and as others read them.", no_args_is_help=True
+)
 
 
 @export_app.command("rows")
@@ -43,7 +45,7 @@ def export_rows(
     folder = results_folder(out)
     written, left_out = write(folder, file, turns=turns, all=all)
     for path, count in written.items():
-        echo(f"wrote {several(count, 'line')} to {path}")
+        note(f"wrote {several(count, 'line')} to {path}")
     for notice in left_out:
         echo(notice, err=True)
     if left_out:
@@ -63,7 +65,7 @@ def export_masks(
     from intrabench.workspace import results_folder
 
     written, unread = write(results_folder(out), folder)
-    echo(f"wrote {several(written, 'mask')} to {folder}")
+    note(f"wrote {several(written, 'mask')} to {folder}")
     tell_damage(results_folder(out), unread=unread)
 
 
@@ -94,9 +96,9 @@ def merge(
     if merged.conflicts and not newest:
         echo(f"nothing was copied to {out}; with --newest the newest results count", err=True)
     else:
-        echo(f"copied {several(merged.copied, 'file')} to {out}, {merged.skipped} existed already")
+        note(f"copied {several(merged.copied, 'file')} to {out}, {merged.skipped} existed already")
         if merged.packed:
-            echo(merged.packed)
+            note(merged.packed)
     if merged.damaged or (merged.conflicts and not newest):
         raise typer.Exit(1)
 
@@ -112,9 +114,9 @@ def compact(out: Out = None) -> None:
     folder = results_folder(out)
     done = put_together(folder)
     if done.packs:
-        echo(f"put {several(done.parts, 'small file')} of rows together in {done.packs}, and their turns")
+        note(f"put {several(done.parts, 'small file')} of rows together in {done.packs}, and their turns")
     else:
-        echo(f"{folder} has nothing to put together")
+        note(f"{folder} has nothing to put together")
     tell_damage(folder)
 
 
@@ -157,10 +159,14 @@ def verify(
     for verdict in verdicts(folder, sample, seed, Trust(plugin, interpreter(python) if python else None, trust)):
         counts[verdict.found] += 1
         given.append(asdict(verdict))
-        echo(*([] if json else [f"{words[verdict.found]:<18}  {verdict.message}"]))
+        if not json and not verdict.reason:
+            say = echo if verdict.found in ("differs", "unknown") else note
+            say(f"{words[verdict.found]:<18}  {verdict.message}")
     if json:
         show(given, json)
     else:
+        for reason, count in Counter(one["reason"] for one in given if one["reason"]).items():
+            echo(f"{words['unknown']:<18}  {several(count, 'session')}: {reason}")
         echo(", ".join(f"{counts[found]} {word}" for found, word in words.items() if counts[found]))
     tell_damage(folder, unread=damaged_masks(folder))
     if counts["differs"] or not counts["equal"] + counts["rounding"]:

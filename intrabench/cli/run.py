@@ -15,9 +15,10 @@ from typer.core import TyperCommand, TyperOption
 
 from intrabench.cli import options as o
 from intrabench.cli.config import Config
-from intrabench.cli.console import echo
+from intrabench.cli.console import echo, note
 from intrabench.cli.results import Out, tell_damage
-from intrabench.cli.shared import Cases, Json, Plugins, Quiet, Targets, continued, flag, show
+from intrabench.cli.shared import Cases, Json, Plugins, Targets, continued, flag, show
+from intrabench.cli.verbosity import quiet, verbose
 from intrabench.errors import several
 
 if TYPE_CHECKING:
@@ -50,14 +51,15 @@ PANELS = {
 class InPanels(TyperCommand):
     """A command whose help has its options under headings, in the order of `PANELS`."""
 
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
+    def format_help(self, *args: Any) -> None:
+        """Arrange all options that it has by now, and show them."""
         panels = {name: panel for panel, names in PANELS.items() for name in names.split()}
         places = list(panels)
         for option in self.params:
             if isinstance(option, TyperOption) and option.name in panels:
                 option.rich_help_panel = panels[option.name]
         self.params.sort(key=lambda one: places.index(one.name) if one.name in panels else len(places))
+        super().format_help(*args)
 
 
 def run(
@@ -117,7 +119,6 @@ def run(
     timeout: Annotated[
         float, typer.Option("--timeout", metavar="SECONDS", help="Limit for a wave of sessions, and for each encoding.")
     ] = 600.0,
-    quiet: Quiet = False,
     dask: Annotated[
         str, typer.Option("--dask", metavar="WHERE", help="Dask cluster: local:4, tcp://HOST:8786 or FILE.yaml.")
     ] = "",
@@ -126,7 +127,6 @@ def run(
         bool, flag("--fetch", help="Also download weights that are missing and may be downloaded.")
     ] = False,
     fail_fast: Annotated[bool, flag("--fail-fast", help="End the run with the first failure, and show where.")] = False,
-    verbose: Annotated[bool, flag("--verbose", "-v", help="Show where in the code failures happened.")] = False,
     config: Config = None,
 ) -> None:
     """Prompt models on data sets with simulated users; repeat the command to continue it.
@@ -138,11 +138,10 @@ def run(
     from intrabench.engine.options import DEFAULTS
     from intrabench.protocols import protocol as protocol_of
 
-    options = options_of(given, "out", "dry_run", "quiet", "verbose", "config")
+    options = options_of(given, "out", "dry_run", "config")
     check_idle(options)
-    if not dataset and not quiet:
-        notice = f"no --dataset given: using {DEFAULTS.dataset[0]}, three vertebrae in a small real CT"
-        echo(notice, err=True)
+    if not dataset:
+        note(f"no --dataset given: using {DEFAULTS.dataset[0]}, three vertebrae in a small real CT", err=True)
     if dry_run:
         from intrabench.engine.dry_run import describe
         from intrabench.workspace import results_folder
@@ -151,7 +150,7 @@ def run(
     else:
         preset = protocol_of(options.protocol)
         command = f"intrabench table --protocol {preset.id}" if preset.numbers else "intrabench table"
-        play(options, out, quiet, command, partial(_show, preset=preset, command=command + _where(out)), verbose)
+        play(options, out, command, partial(_show, preset=preset, command=command + _where(out)))
 
 
 def options_of(given: dict[str, Any], *others: str) -> Options:
@@ -174,25 +173,19 @@ def _show(rows: pl.DataFrame, preset: Protocol, command: str) -> None:
     show_table(table_of_run(rows, preset), everything=f"`{command} --csv` has everything")
 
 
-def play(
-    options: Options,
-    out: Path | None,
-    quiet: bool,
-    command: str,
-    show: Callable[[pl.DataFrame], None],
-    verbose: bool = False,
-) -> None:
-    """Run, show the rows of the run, and set the exit code. command: shows all results. verbose: with tracebacks."""
+def play(options: Options, out: Path | None, command: str, show: Callable[[pl.DataFrame], None]) -> None:
+    """Run, show the rows of the run, and set the exit code. command: shows all results."""
     from intrabench.engine.local import rows_of
     from intrabench.engine.progress.reporter import reporting
     from intrabench.models.parts.allocator import return_freed_memory
     from intrabench.models.parts.embedding_cache import quota_gb, said
     from intrabench.protocols import protocol
+    from intrabench.reporting.click_tables import further
     from intrabench.reporting.table import READ
     from intrabench.workspace import results_folder
 
     folder = results_folder(out)
-    with reporting(quiet=quiet) as reporter, continued(reporter, "sessions"):
+    with reporting(quiet=quiet()) as reporter, continued(reporter, "sessions"):
         summary, last = _executed(options, folder, reporter)
     gc.collect()  # the plan and the state of the folder, which have circles: of a million sessions they are large
     return_freed_memory()
@@ -202,14 +195,15 @@ def play(
         show(rows)
     for line in summary.moved + summary.valueless + summary.not_applicable:
         echo(line, err=True)
-    if not quiet:
-        echo(f"results in {folder}; `{command}{_where(out)}` shows all of them")
-        if options.cache_embeddings is not False and (line := said(quota_gb(options.cache_gb))):
-            echo(line)
+    note(f"results in {folder}; `{command}{_where(out)}` shows all of them")
+    if option := further(rows["prompter"].unique()):
+        note(f"`{command} {option}{_where(out)}` shows how much it matters where people click")
+    if options.cache_embeddings is not False and (line := said(quota_gb(options.cache_gb))):
+        note(line)
     for line in summary.left_out:
         echo(line, err=True)
     if summary.failed:
-        tell_failures(summary, verbose)
+        tell_failures(summary)
         count = f"{summary.failed} of {several(summary.total, 'session')} failed"
         data = f", {summary.no_data} of them for lack of data, which count in no mean" if summary.no_data else ""
         echo(f"{count}{data}; {summary.advice(_where(out))}", err=True)
@@ -231,13 +225,13 @@ def _executed(options: Options, folder: Path, reporter: Reporter) -> tuple[Summa
         raise typer.Exit(1) from None
 
 
-def tell_failures(summary: Summary, verbose: bool) -> None:
-    """Print each distinct failure once, with the number of its sessions; verbose: and with its traceback."""
+def tell_failures(summary: Summary) -> None:
+    """Print each distinct failure once, with the number of its sessions, and with its traceback if that is wanted."""
     from intrabench.engine.summary import counted
 
     for line in counted(summary.failures):
         echo(line, err=True)
-    for why, text in summary.tracebacks.items() if verbose else ():
+    for why, text in summary.tracebacks.items() if verbose() else ():
         echo("", why, *text.split("\n"), err=True)
 
 
@@ -266,8 +260,9 @@ def check(
     found = []
     for finding in findings(make_runner(options_of(given, "random_weights", "json")).model):
         found.append(finding)
-        mark = {True: "ok", False: "FAILED", None: ""}[finding.ok]
-        echo(*([] if json else [f"{mark:<7} {finding.name:<32} {finding.message}"]))
+        if not json:
+            mark = {True: "ok", False: "FAILED", None: ""}[finding.ok]
+            (echo if finding.ok is False else note)(f"{mark:<7} {finding.name:<32} {finding.message}")
     if json:
         show([asdict(finding) for finding in found], json)
     if any(finding.ok is False for finding in found):
@@ -295,4 +290,4 @@ def preview(
     from intrabench.engine.preview import write
 
     for name, picture in pictures(options_of(given, "case", "target", "file"), case, target):
-        echo(f"wrote {write(picture, name, file)}")
+        note(f"wrote {write(picture, name, file)}")

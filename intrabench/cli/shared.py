@@ -37,7 +37,6 @@ Targets = Annotated[
         "--targets", help="Targets: glob of ids or labels, e.g. 'vertebra.2*'; bounds, e.g. 'ml>=1', 'slices>5'."
     ),
 ]
-Quiet = Annotated[bool, flag("--quiet", "-q", help="Say nothing but results and what is wrong.")]
 Json = Annotated[bool, flag("--json", help="Machine-readable output.")]
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from intrabench.cli import options as o
-from intrabench.cli.console import echo
+from intrabench.cli.console import echo, note
 from intrabench.cli.results import Out, tell_damage
 from intrabench.cli.run import options_of, play
-from intrabench.cli.shared import Cases, Plugins, Quiet, Targets, add_plugins, flag
+from intrabench.cli.shared import Cases, Plugins, Targets, add_plugins, flag
 
 if TYPE_CHECKING:
     import polars as pl
@@ -54,7 +54,6 @@ def superpixels_run(
         str, typer.Option("--workers", metavar="N", help="Processes that compute: auto, a number, 0 for this one.")
     ] = "auto",
     timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Limit for an image.")] = 600.0,
-    quiet: Quiet = False,
 ) -> None:
     """Divide the images of data sets and measure the superpixels; repeat the command to continue it."""
     from intrabench.protocols.superpixels_paper import models_of
@@ -65,7 +64,7 @@ def superpixels_run(
         **{"dataset": dataset, "perturb": perturb, "cases": cases, "targets": targets, "metric": metric},
         **{"plugin": plugin, "workers": workers, "timeout": timeout, "cache_embeddings": False},
     }
-    play(options_of(given), out, quiet, "intrabench superpixels table", _show)
+    play(options_of(given), out, "intrabench superpixels table", _show)
 
 
 def _show(rows: pl.DataFrame) -> None:
@@ -146,5 +145,5 @@ def superpixels_report(
     add_plugins(plugin)
     folder = results_folder(out)
     write_superpixels(folder, file)
-    echo(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
+    note(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
     tell_damage(folder)

@@ -7,11 +7,21 @@ from typing import Annotated
 
 import typer
 
-from intrabench.cli.console import echo, echo_sentences
-from intrabench.cli.shared import Json, Quiet, show
+from intrabench.cli.console import echo, echo_sentences, note
+from intrabench.cli.options import completes
+from intrabench.cli.shared import Json, show
+from intrabench.cli.verbosity import quiet
 from intrabench.errors import IntraBenchError
 
 weights_app = typer.Typer(help="Download, list and verify weights of models.", no_args_is_help=True)
+
+
+def _known(incomplete: str) -> list[tuple[str, str]]:
+    """Completes ids of weights, and models."""
+    from intrabench.models.weights.registry import entries
+
+    ids = [(id, entry.file) for id, entry in entries().items() if id.startswith(incomplete)]
+    return ids + [found for found in completes("models")(incomplete) if found[0] not in dict(ids)]
 
 
 @weights_app.command("list")
@@ -54,16 +64,15 @@ def weights_id(name: str) -> str:
 
 
 @weights_app.command("get")
-def weights_get(names: Annotated[list[str], typer.Argument(help=NAMES)], quiet: Quiet = False) -> None:
+def weights_get(names: Annotated[list[str], typer.Argument(help=NAMES, autocompletion=_known)]) -> None:
     """Download missing weights and verify them; sources are tried in turn."""
     from intrabench.engine.progress.reporter import reporting
     from intrabench.models.weights.fetch import described, fetch
 
     def fetched(name: str) -> object:
         entry = described(name)
-        if not quiet:
-            echo(f"{name}: licence {entry.licence}", err=True)
-        with reporting(quiet=quiet) as reporter, reporter.watch(entry.file) as progress:
+        note(f"{name}: licence {entry.licence}", err=True)
+        with reporting(quiet=quiet()) as reporter, reporter.watch(entry.file) as progress:
             return fetch(name, progress)
 
     _each(dict.fromkeys(map(weights_id, names)), fetched)
@@ -71,7 +80,9 @@ def weights_get(names: Annotated[list[str], typer.Argument(help=NAMES)], quiet: 
 
 @weights_app.command("verify")
 def weights_verify(
-    names: Annotated[list[str] | None, typer.Argument(help=f"{NAMES} Default: all local weights.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help=f"{NAMES} Default: all local weights.", autocompletion=_known)
+    ] = None,
 ) -> None:
     """Read files again and compare their sha256 with the published or first one."""
     from intrabench.models.weights import registry as weights
@@ -81,7 +92,9 @@ def weights_verify(
 
 
 @weights_app.command("path")
-def weights_path(name: Annotated[str, typer.Argument(help="Id of weights, or a model, e.g. paper:sam.")]) -> None:
+def weights_path(
+    name: Annotated[str, typer.Argument(help="Id of weights, or a model, e.g. paper:sam.", autocompletion=_known)],
+) -> None:
     """Print the local path of the verified file."""
     from intrabench.models.weights import registry as weights
 
@@ -89,11 +102,11 @@ def weights_path(name: Annotated[str, typer.Argument(help="Id of weights, or a m
 
 
 def _each(names: Iterable[str], work: Callable[[str], object]) -> None:
-    """Print the result of `work` for each name; a failure does not stop the others, but sets exit code 1."""
+    """Note the result of `work` for each name; a failure does not stop the others, but sets exit code 1."""
     failed = False
     for name in names:
         try:
-            echo(f"{name}: {work(name)}")
+            note(f"{name}: {work(name)}")
         except IntraBenchError as error:
             echo(f"{name}: {error}", err=True)
             failed = True

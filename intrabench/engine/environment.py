@@ -59,7 +59,7 @@ def versions_hash() -> str:
 def reset_peaks() -> None:
     """Let `peak_memory_mb` and `peak_gpu_mb` count from now on, where the system can (Linux)."""
     with suppress(OSError):  # of another system, or a container that forbids it
-        Path("/proc/self/clear_refs").write_text("5")
+        Path("/proc/self/clear_refs").write_text("5", "utf-8")
     if torch := _torch_on_gpu():
         torch.cuda.reset_peak_memory_stats()
 
@@ -80,7 +80,7 @@ def memory_mb() -> float:
     """Resident memory of this process now, in MiB; if unknown, the peak so far."""
     status = Path("/proc/self/status")
     if status.is_file():
-        lines = [line.split()[1] for line in status.read_text().splitlines() if line.startswith("VmRSS:")]
+        lines = [line.split()[1] for line in status.read_text("utf-8").splitlines() if line.startswith("VmRSS:")]
         return int(lines[0]) / 2**10
     return peak_memory_mb()
 
@@ -89,13 +89,13 @@ def peak_memory_mb() -> float:
     """Peak resident memory of this process, in MiB, since `reset_peaks` or so far; 0 if unknown."""
     status = Path("/proc/self/status")
     if status.is_file():  # Linux's getrusage would include the parent process
-        peaks = [line.split()[1] for line in status.read_text().splitlines() if line.startswith("VmHWM:")]
+        peaks = [line.split()[1] for line in status.read_text("utf-8").splitlines() if line.startswith("VmHWM:")]
         if peaks:
             return round(int(peaks[0]) / 2**10, 1)
-    try:
-        import resource
-    except ImportError:  # Windows
+    if sys.platform == "win32":
         return 0.0
+    import resource
+
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
 
@@ -104,9 +104,9 @@ def rss_mb(pid: int) -> float:
     """Memory of a process and its children that is theirs alone, not of files, in MiB; 0 if unknown (Linux only)."""
     folder, total = Path("/proc") / str(pid), 0.0
     with suppress(OSError):
-        lines = (folder / "status").read_text().splitlines()
+        lines = (folder / "status").read_text("utf-8").splitlines()
         total += sum(int(line.split()[1]) / 2**10 for line in lines if line.startswith(("RssAnon:", "VmSwap:")))
     for children in folder.glob("task/*/children"):
         with suppress(OSError):
-            total += sum(rss_mb(int(child)) for child in children.read_text().split())
+            total += sum(rss_mb(int(child)) for child in children.read_text("utf-8").split())
     return total

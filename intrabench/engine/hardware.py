@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from intrabench.machine import memory_bytes
+
 
 @cache
 def commit() -> str:
@@ -32,16 +34,14 @@ def hardware() -> dict[str, Any]:
 
 def _memory_gb() -> float | None:
     """The memory of the machine; None if unknown."""
-    try:
-        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
-    except (AttributeError, ValueError, OSError):
-        return None
+    known = memory_bytes()
+    return round(known / 2**30, 1) if known else None
 
 
 def _cpu() -> str:
     """The model of the processor."""
     listed = Path("/proc/cpuinfo")
-    lines = listed.read_text().splitlines() if listed.is_file() else []
+    lines = listed.read_text("utf-8").splitlines() if listed.is_file() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return models[0] if models else platform.processor() or platform.machine()
 
@@ -52,5 +52,5 @@ def _gpus() -> list[str]:
     if torch is not None and torch.cuda.is_available():
         return [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
     listed = sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))
-    lines = [line for path in listed for line in path.read_text().splitlines()]
+    lines = [line for path in listed for line in path.read_text("utf-8").splitlines()]
     return [line.partition(":")[2].strip() for line in lines if line.startswith("Model")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -110,7 +111,7 @@ def _without_runners(
     rounds = preset.rounds if options.rounds is None else options.rounds
     if rounds is None:
         rounds = ROUNDS if refined else 0
-    if preset.numbers and rounds != preset.rounds:
+    if preset.fixed_rounds and rounds != preset.rounds:
         raise IntraBenchError(
             f"--rounds {rounds} would shorten {preset.id}, whose numbers are of {preset.rounds} corrections; omit it"
         )
@@ -214,7 +215,9 @@ def _prompter(parts: Sequence[PrompterLike], row: Row | None, preset: Protocol) 
     except IntraBenchError as error:
         if row is None:
             raise
-        raise IntraBenchError(f"row {row.name} of {preset.id}: {error}; or select other rows with --only") from error
+        others = next((one.name for one in preset.rows if one.prompter != row.prompter), "")
+        only = f", such as --only {shlex.quote(others)}" if others else ""
+        raise IntraBenchError(f"row {row.name} of {preset.id}: {error}; or select other rows{only}") from error
 
 
 def _check_rows(models: Sequence[Model], rows: Mapping[str, Row], preset: Protocol) -> None:

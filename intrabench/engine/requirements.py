@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from intrabench.engine.workers.resources import gpus
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Model
+from intrabench.models.installing import install_command
 
 
 def check_requirements(model: Model) -> None:
@@ -16,7 +17,7 @@ def check_requirements(model: Model) -> None:
     if missing:
         raise IntraBenchError(
             f"model {model.name} needs {', '.join(missing)}, which is not installed; "
-            f"run: pip install 'intrabench[{model.extra}]'"
+            f"run: {install_command(str(model.extra))}"
         )
     model.check_runnable()
 

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+ASKING = [signal.SIGTERM]
+"""Signals by which others ask a process to end."""
+if sys.platform != "win32":
+    ASKING.append(signal.SIGHUP)
 
 
 class Asked(KeyboardInterrupt):
@@ -15,7 +21,7 @@ class Asked(KeyboardInterrupt):
 
 def undisturbed() -> None:
     """This process is about to end, with the right exit code: whoever asks again asks in vain."""
-    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for one in (signal.SIGINT, *ASKING):
         signal.signal(one, signal.SIG_IGN)  # a handler would be taken away before the end of the interpreter
 
 
@@ -28,7 +34,7 @@ def ending_softly() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    asking = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) == signal.SIG_DFL]
+    asking = [one for one in ASKING if signal.getsignal(one) == signal.SIG_DFL]
 
     def end(number: int, frame: FrameType | None) -> None:
         for one in asking:

@@ -35,11 +35,15 @@ from intrabench.temporary import temporary_folder
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result for a session: `rounding` is within a network's tolerance, `unknown` could not be verified."""
+    """The result for a session: `rounding` is within a network's tolerance, `unknown` could not be verified.
+
+    reason: why it could not even be played again, which many sessions may have in common; the message has it, too.
+    """
 
     session: str
     found: Literal["equal", "rounding", "differs", "unknown"]
     message: str
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,20 +89,24 @@ def _verdict(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequen
     session, name = row["session"], who(row)
     if row["contract"] != CONTRACT:
         reason = "it is of an older version of intrabench, in which sessions are defined differently; run it again"
-        return Verdict(session, "unknown", f"{name}: {reason}")
+        return _unplayed(session, name, reason)
     try:
         options = _options(results, stored, trust, together)
         with temporary_folder() as folder:
             execute(options, folder, Silent())
             played = read_rows(folder)
     except IntraBenchError as error:
-        return Verdict(session, "unknown", f"{name}: {error}{_not_loaded(results, row, trust)}")
+        return _unplayed(session, name, f"{error}{_not_loaded(results, row, trust)}")
     again = played.filter(pl.col("session") == session).sort("round")
     if again.is_empty():
-        return Verdict(session, "unknown", f"{name}: {_why_another(row, played)}")
+        return _unplayed(session, name, _why_another(row, played))
     if again["status"][-1] in ("oom", "timeout"):
         return Verdict(session, "unknown", f"{name}: {again['status'][-1]} here ({again['error'][-1]})")
     return _compared(stored, again, read_record(results, row["run_id"]).get("versions", {}))
+
+
+def _unplayed(session: str, name: str, reason: str) -> Verdict:
+    return Verdict(session, "unknown", f"{name}: {reason}", reason)
 
 
 def _options(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequence[str] = ()) -> Options:
@@ -139,7 +147,7 @@ def _options(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequen
         seed=[row["seed"]],
         protocol=row["protocol"],
         metric=[id.rpartition("@")[0] for id in (row["metrics"] or "").split()],
-        rounds=None if protocol(row["protocol"]).numbers else max(row["round"], *asked),  # of a challenge its own
+        rounds=None if protocol(row["protocol"]).fixed_rounds else max(row["round"], *asked),  # of a challenge its own
         stop=row["stop"],
         effort=_effort(results, row),
         joint=row["joint_rules"] or "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,8 +22,8 @@ class Metric(ABC):
 
     version: changes whenever the same masks give a different number. title, unit: for the headings of tables; "" means
     no unit. best: whether high, low or near-zero values are best. worst: the value of failed sessions, usually that of
-    an empty answer. needs: the inputs that it uses; the image is provided only if a metric needs it. default_column:
-    its column with default parameters, if that is not its name.
+    an empty answer. bounds: the least and the greatest value there can be. needs: the inputs that it uses; the image is
+    provided only if a metric needs it. default_column: its column with default parameters, if that is not its name.
     """
 
     name: ClassVar[str]
@@ -31,6 +32,7 @@ class Metric(ABC):
     unit: ClassVar[str] = ""
     best: ClassVar[Best] = "high"
     worst: ClassVar[float] = 0.0
+    bounds: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
     needs: ClassVar[frozenset[Need]] = frozenset({"mask"})
     default_column: ClassVar[str] = ""
 

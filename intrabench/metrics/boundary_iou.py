@@ -28,6 +28,7 @@ class BoundaryIoU(Metric):
 
     name = "boundary_iou"
     title = "Boundary IoU"
+    bounds = (0.0, 1.0)
 
     def measure(self, pair: MaskPair) -> float | None:
         """The IoU of both boundaries; ignored pixels are not taken out of the masks, where they would be a border."""

@@ -14,6 +14,7 @@ class RegionSimilarity(Metric):
 
     name = "j"
     title = "J"
+    bounds = (0.0, 1.0)
 
     def measure(self, pair: MaskPair) -> float:
         """The mean over all frames."""
@@ -28,6 +29,7 @@ class ContourAccuracy(Metric):
 
     name = "f"
     title = "F"
+    bounds = (0.0, 1.0)
 
     def measure(self, pair: MaskPair) -> float:
         """The mean over all frames."""
@@ -42,6 +44,7 @@ class RegionAndContour(Metric):
 
     name = "j_and_f"
     title = "J&F"
+    bounds = (0.0, 1.0)
 
     def measure(self, pair: MaskPair) -> float:
         """The mean of both."""

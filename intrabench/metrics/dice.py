@@ -14,6 +14,7 @@ class Dice(Metric):
 
     name = "dice"
     title = "Dice"
+    bounds = (0.0, 1.0)
 
     def measure(self, pair: MaskPair) -> float:
         """2 |A and B| / (|A| + |B|)."""

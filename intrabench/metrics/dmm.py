@@ -24,6 +24,7 @@ class Dmm(Metric):
 
     name = "dmm"
     title = "DMM"
+    bounds = (0.0, 1.0)
 
     iou: float = 0.1
     connectivity: int = 18

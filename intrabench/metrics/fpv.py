@@ -24,6 +24,7 @@ class FalsePositiveVolume(Metric):
     unit = "ml"
     best: ClassVar[Best] = "low"
     worst = math.inf
+    bounds = (0.0, math.inf)
     needs: ClassVar[frozenset[Need]] = frozenset({"spacing"})
 
     connectivity: int = 18

@@ -18,6 +18,7 @@ class HausdorffDistance95(Metric):
     unit = "mm"
     best = "low"
     worst = math.inf
+    bounds = (0.0, math.inf)
     needs = frozenset({"surface"})
     default_column = "hd95_mm"
 

@@ -14,6 +14,7 @@ class IoU(Metric):
 
     name = "iou"
     title = "IoU"
+    bounds = (0.0, 1.0)
 
     def measure(self, pair: MaskPair) -> float:
         """|A and B| / |A or B|."""

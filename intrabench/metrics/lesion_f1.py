@@ -23,6 +23,7 @@ class LesionF1(Metric):
 
     name = "lesion_f1"
     title = "Lesion F1"
+    bounds = (0.0, 1.0)
 
     connectivity: int = 26
 

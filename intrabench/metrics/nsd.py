@@ -20,6 +20,7 @@ class NormalisedSurfaceDice(Metric):
 
     name = "nsd"
     needs = frozenset({"surface"})
+    bounds = (0.0, 1.0)
     default_column = "nsd_2mm"
 
     tolerance_mm: float = 2.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from intrabench.metrics.base import Metric
@@ -20,6 +21,7 @@ class RelativeVolumeDifference(Metric):
     title = "RVD"
     best = "zero"
     worst = -1.0
+    bounds = (-1.0, math.inf)
 
     def measure(self, pair: MaskPair) -> float | None:
         """(|answer| - |target|) / |target|; 0.5 is half as large again as the target."""

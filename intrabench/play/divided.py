@@ -26,6 +26,8 @@ class Divided:
     The row has no Dice, but the columns of the metrics. metrics: those that are no `PartitionMetric` have no value.
     """
 
+    round = rounds = 0
+
     def __init__(self, key: str, annotation: Partition, metrics: Sequence[Metric]) -> None:
         self.key, self.metrics = key, metrics
         self.target_ml: float | None = None

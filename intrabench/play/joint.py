@@ -51,6 +51,21 @@ class Joint:
         return all(session.ours for session in self.sessions)
 
     @property
+    def round(self) -> int:
+        """The number of the round, which is that of the last of its sessions."""
+        return min((session.round for session in self._playing), default=0)
+
+    @property
+    def rounds(self) -> int:
+        """So many corrections are allowed."""
+        return self.sessions[0].rounds
+
+    @property
+    def ended(self) -> bool:
+        """Whether all its sessions have ended."""
+        return not self._playing
+
+    @property
     def requests(self) -> Sequence[Request | JointRequest]:
         """One of each target with a new turn; or one of all targets, if the model answers for all at once."""
         new = [session.request for session in self.sessions]

@@ -11,7 +11,8 @@ from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
-from intrabench.errors import WrongType, foreign, kind
+from intrabench import doing
+from intrabench.errors import WrongType, foreign, kind, several
 from intrabench.models.base import Answer, Failure, JointRequest, Predictor, Request, checked, failure_of
 from intrabench.play.divided import Divided
 from intrabench.play.joint import Joint
@@ -33,11 +34,19 @@ def play(sessions: Sequence[Session | Joint | Divided], image: Predictor, scorer
         every = crews = [_Crew(sessions[:half]), _Crew(sessions[half:])]
     try:
         while crews:
+            doing.proceed(_progress([session for crew in crews for session in crew.sessions]))
             crews = [crew for crew in crews if crew.asks(image, scorer, aside=len(crews) > 1)]
     finally:
         for crew in crews:
             wait(crew.busy)
     return sum(crew.remembered for crew in every)
+
+
+def _progress(sessions: Sequence[Session | Joint | Divided]) -> str:
+    """How many are played, and the round of those that are the farthest behind; numbered as in rows, from 0."""
+    rounds = max((session.rounds for session in sessions), default=0)
+    behind = min((session.round for session in sessions if not session.ended), default=rounds)
+    return f"playing {several(len(sessions), 'session')}" + (f", round {behind} of {rounds}" if rounds else "")
 
 
 class _Crew:

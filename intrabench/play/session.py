@@ -97,6 +97,11 @@ class Session:
             self._advance()
 
     @property
+    def round(self) -> int:
+        """The number of the round that it is in."""
+        return self._number
+
+    @property
     def rows(self) -> list[dict[str, Any]]:
         """One per round."""
         self._settle()

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import (
@@ -66,8 +66,9 @@ class Protocol:
     is a real click of their file, and without ``--seed`` all are played. whole: all instances of a label in a case are
     one target. misses: what a missing answer does: it ends the session, or the round has a failed row, with the scores
     of the answer before, and the session goes on (keep). numbers: what the protocol reports, each a heading and a
-    summary or a metric of the last round; `aggregation` says how they are averaged. effort: the table of seconds, None
-    for that which ships.
+    summary or a metric of the last round, and the first of them leads; `aggregation` says how they are averaged, and
+    `averages` by the name that ``--aggregation`` has for it. fixed_rounds: numbers of fewer rounds mean nothing.
+    effort: the table of seconds, None for that which ships.
     """
 
     id: str
@@ -84,6 +85,8 @@ class Protocol:
     whole: bool = False
     misses: Literal["end", "keep"] = "end"
     numbers: tuple[tuple[str, str], ...] = ()
+    averages: str = "protocol"
+    fixed_rounds: bool = False
     effort: EffortTable | None = None
 
     def cost(self, actions: Iterable[Action]) -> Effort:
@@ -94,7 +97,8 @@ class Protocol:
 
 
 _OVERLAP = ("dice@1", "iou@1")
-_CASES = "mean over the targets of a case, then over cases"
+_CASES: dict[str, Any] = {"aggregation": "mean over the targets of a case, then over cases", "averages": "case"}
+_TARGETS: dict[str, Any] = {"aggregation": "mean over all targets", "averages": "pooled"}
 
 ROUNDS = 5
 """Number of corrections of a prompter that refines, as in the IntRaBench paper."""
@@ -118,6 +122,8 @@ PROTOCOLS: dict[str, Protocol] = {
             (*_OVERLAP, "boundary_iou@1"),
             rounds=rclicks_paper.CLICKS - 1,
             rows=rclicks_paper.ROWS,
+            numbers=rclicks_paper.NUMBERS,
+            **_TARGETS,
         ),
         Protocol(
             Users.name,
@@ -126,6 +132,8 @@ PROTOCOLS: dict[str, Protocol] = {
             rounds=0,
             rows=Users().rows,
             users=Users(),
+            numbers=rclicks_paper.FIRST_CLICK_NUMBERS,
+            **_TARGETS,
         ),
         Protocol(
             "davis@1",
@@ -135,13 +143,15 @@ PROTOCOLS: dict[str, Protocol] = {
             stop=Stop(model_s=davis_paper.SECONDS),
             rows=davis_paper.ROWS,
             joint=davis_paper.JOINT,
+            numbers=davis_paper.NUMBERS,
         ),
         Protocol(
             "cvpr25@1",
             "The CVPR 2025 interactive challenge as its script plays it: a box and 5 clicks per class, all at once.",
             cvpr25_challenge.METRICS,
             rounds=cvpr25_challenge.CLICKS,
-            aggregation=_CASES,
+            **_CASES,
+            fixed_rounds=True,
             rows=cvpr25_challenge.ROWS,
             joint=cvpr25_challenge.JOINT,
             misses="keep",
@@ -152,7 +162,8 @@ PROTOCOLS: dict[str, Protocol] = {
             "The CVPR 2025 interactive challenge with what is odd about its script mended.",
             cvpr25_challenge.FIXED_METRICS,
             rounds=cvpr25_challenge.CLICKS,
-            aggregation=_CASES,
+            **_CASES,
+            fixed_rounds=True,
             rows=cvpr25_challenge.FIXED_ROWS,
             joint=cvpr25_challenge.JOINT,
             misses="keep",
@@ -164,7 +175,8 @@ PROTOCOLS: dict[str, Protocol] = {
             autopet_paper.METRICS,
             rounds=autopet_paper.CLICKS,
             stop=Stop(dice=math.inf),
-            aggregation=_CASES,
+            **_CASES,
+            fixed_rounds=True,
             rows=autopet_paper.CLICK_ROWS,
             whole=True,
             numbers=autopet_paper.CLICK_NUMBERS,
@@ -175,7 +187,8 @@ PROTOCOLS: dict[str, Protocol] = {
             autopet_paper.METRICS,
             rounds=autopet_paper.SCRIBBLES,
             stop=Stop(dice=math.inf),
-            aggregation=_CASES,
+            **_CASES,
+            fixed_rounds=True,
             rows=autopet_paper.ROWS,
             whole=True,
             numbers=autopet_paper.NUMBERS,
@@ -195,6 +208,8 @@ PROTOCOLS: dict[str, Protocol] = {
             _OVERLAP,
             rounds=rclicks_paper.CLICKS - 1,
             rows=(rclicks_paper.BASE,),
+            numbers=rclicks_paper.RITM_NUMBERS,
+            **_TARGETS,
         ),
     )
 }

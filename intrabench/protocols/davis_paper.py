@@ -9,6 +9,8 @@ INTERACTIONS = 8
 """Per video, the first included."""
 SECONDS = 30.0 * INTERACTIONS
 """That the model may compute per object, in all interactions together."""
+NUMBERS = (("J&F AUC", "davis_auc"), ("J&F@60s", "davis_at:after=60"), ("J&F", "j_and_f"))
+"""The published summary, and J&F after the last interaction."""
 JOINT = JointRules(others="negative", overlap="first")
 """Scribbles for one object are background for the others, and an answer is a label map."""
 

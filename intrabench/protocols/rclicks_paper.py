@@ -61,6 +61,15 @@ class Users:
 CLICKS = 20
 """Clicks per session, including the first."""
 
+NUMBERS = (("NoC20@90", "noc:threshold=0.9,metric=iou"), ("IoU-AuC", "rclicks_auc"), ("IoU", "iou"))
+RITM_NUMBERS = (
+    *NUMBERS[:1],
+    ("NoC20@85", "noc:threshold=0.85,metric=iou"),
+    ("NoF20@90", "nof:threshold=0.9,metric=iou,ritm=true"),
+)
+FIRST_CLICK_NUMBERS = (("IoU@1", "iou"),)
+"""Of a single click no number of clicks can be told."""
+
 MODELS = {
     "sam_vit_b_01ec64": "sam:multimask=best",
     "sam_vit_l_0b3195": "sam:size=l,multimask=best",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import polars as pl
 
 from intrabench.errors import IntraBenchError
+from intrabench.reporting.footnotes import Footnotes, few_patients
 from intrabench.reporting.table import Layout, counted, effort_table
+from intrabench.statistics.aggregate import fewest_patients
 from intrabench.statistics.measures import measured
 from intrabench.statistics.resample import AVERAGE, intervals
 
@@ -33,6 +35,21 @@ def annotated_table(rows: pl.DataFrame, layout: Layout, *, interval: bool, count
         pl.col("text").filter(pl.col("dataset") == name).first().alias(name) for name in names
     )
     return wide.drop(names).join(texts, on=keys, how="left", nulls_equal=True).sort(keys)
+
+
+def few_places(rows: pl.DataFrame, frame: pl.DataFrame, layout: Layout) -> Footnotes:
+    """Marks at the cells of `annotated_table` of few patients; an average is as uncertain as its smallest data set."""
+    keys = list(layout.by)
+    scored = counted(measured(rows, layout.metric, layout.round, layout.policy), layout)
+    fewest = fewest_patients(scored, keys, layout.how)
+    least = fewest.group_by(keys).agg(pl.col("fewest").min(), dataset=pl.lit(AVERAGE)).select(fewest.columns)
+    found = Footnotes()
+    for (name,), part in pl.concat([fewest, least]).partition_by("dataset", as_dict=True).items():
+        at = frame.select(keys, shown=pl.col(str(name)).is_not_null()).join(
+            part, on=keys, how="left", nulls_equal=True, maintain_order="left"
+        )
+        found = found.with_marks(few_patients(at.select(pl.when("shown").then("fewest"))["fewest"], [str(name)]))
+    return found
 
 
 def _text(cell: dict[str, float], interval: bool, counts: bool) -> str | None:

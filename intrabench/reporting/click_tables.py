@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields
 
 import polars as pl
@@ -15,8 +16,10 @@ from intrabench.reporting.reference.rclicks import (
     beside_published,
     users_beside_published,
 )
-from intrabench.statistics.click_groups import LINE, describe_groups, group_table, groups_adapted
-from intrabench.statistics.click_users import describe_users, user_table, users_adapted
+from intrabench.statistics.adapted import adapted
+from intrabench.statistics.click_groups import LINE, area_of, clicks_of, describe_groups, group_table, of_groups
+from intrabench.statistics.click_users import describe_users, is_real, user_table, users_adapted
+from intrabench.statistics.cut_short import cut_short
 from intrabench.statistics.robustness import Robustness, UserNoise
 from intrabench.statistics.scores import FailurePolicy
 
@@ -26,41 +29,55 @@ class ClickTable:
     """One of the tables.
 
     option: shows it. protocol: that of the published numbers, which are of the metric `published`. beside: sets them
-    beside ours, and says what is not compared. rounds: whether a round can be chosen. numbers: the columns of numbers
-    that come from the sessions of `adapted`.
+    beside ours, and says what is not compared. rounds: whether a round can be chosen. intervals: whether numbers have
+    some. noted: what is to be noted at the numbers of this metric.
     """
 
     option: str
     protocol: str
     published: str
     rounds: bool
-    table: Callable[[pl.DataFrame, str, int | None, FailurePolicy], pl.DataFrame]
+    intervals: bool
+    table: Callable[[pl.DataFrame, str, int | None, FailurePolicy, bool], pl.DataFrame]
     beside: Callable[[pl.DataFrame], tuple[pl.DataFrame, list[str]]]
     describe: Callable[[str], str]
-    numbers: Sequence[str]
-    adapted: Callable[[pl.DataFrame, int | None], pl.DataFrame]
-
-    def places(self, rows: pl.DataFrame, round: int | None) -> list[Place]:
-        """What is to be noted at the numbers of the table, whether or not published ones stand beside them."""
-        return [Place(self.adapted(rows, round), [*LINE, "clicks", "dataset"], self.numbers)]
+    places: Callable[[pl.DataFrame, str, int | None], list[Place]]
 
 
-def _users(rows: pl.DataFrame, metric: str, round: int | None, policy: FailurePolicy) -> pl.DataFrame:
+def _groups(rows: pl.DataFrame, metric: str, round: int | None, policy: FailurePolicy, interval: bool) -> pl.DataFrame:
+    return group_table(rows, metric, round, policy, interval=interval)
+
+
+def _users(rows: pl.DataFrame, metric: str, round: int | None, policy: FailurePolicy, _: bool) -> pl.DataFrame:
     return user_table(rows, metric, policy)  # always after the first click
 
 
+def _group_places(rows: pl.DataFrame, metric: str, round: int | None) -> list[Place]:
+    groups, baseline = of_groups(rows), of_groups(rows, base=True)
+    numbers = [name for name in _OF_GROUPS if name != "base"]
+    return [
+        Place(adapted(groups, _LINES, round), _LINES, numbers),
+        Place(cut_short(groups, _LINES, metric, round), _LINES, [name for name in numbers if name != "nsr"]),
+        Place(cut_short(groups, _LINES, area_of(metric), round), _LINES, ["nsr"]),
+        Place(cut_short(baseline, _LINES, metric, round), _LINES, ["base"]),
+    ]
+
+
+def _user_places(rows: pl.DataFrame, _metric: str, _round: int | None) -> list[Place]:
+    return [Place(users_adapted(rows), _LINES, _OF_USERS)]
+
+
+_LINES = [*LINE, "clicks", "dataset"]
 _OF_GROUPS, _OF_USERS = (tuple(one.name for one in fields(kind)) for kind in (Robustness, UserNoise))
 
 CLICK_TABLES = (
     ClickTable(
-        *("--groups", "rclicks@1", PUBLISHED_METRIC, True, group_table, beside_published, describe_groups),
-        [name for name in _OF_GROUPS if name != "base"],
-        groups_adapted,
+        *("--groups", "rclicks@1", PUBLISHED_METRIC, True, True, _groups),
+        *(beside_published, describe_groups, _group_places),
     ),
     ClickTable(
-        *("--users", Users.name, FIRST_CLICK, False, _users, users_beside_published, describe_users),
-        _OF_USERS,
-        lambda rows, _: users_adapted(rows),
+        *("--users", Users.name, FIRST_CLICK, False, False, _users),
+        *(users_beside_published, describe_users, _user_places),
     ),
 )
 
@@ -72,3 +89,11 @@ def click_table(groups: bool, users: bool, published: str) -> ClickTable | None:
         one for one in CLICK_TABLES if one.protocol == published
     ]
     return asked[0] if asked else None
+
+
+def further(prompters: Collection[str]) -> str:
+    """The option that shows how much it matters where people click, if these prompters tell it; else empty."""
+    groups = Counter(one.clicks for name in prompters if (one := clicks_of(name)))
+    if max(groups.values(), default=0) > 1:
+        return CLICK_TABLES[0].option
+    return CLICK_TABLES[1].option if any(map(is_real, prompters)) else ""

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
+from intrabench.reporting.footnotes import NONE, Footnotes, few_patients
 from intrabench.reporting.formats import plain
 from intrabench.statistics.compare import Comparison
 from intrabench.statistics.measures import best, described
 from intrabench.statistics.resample import AVERAGE, FEW
 
-RIGHT = ("difference", "95 % interval", "p", "superiority")
+FALSE = "P(false)"
+"""Heading of the probability that the claim "B is better than A" is false."""
+
+RIGHT = ("difference", "95 % interval", FALSE, "p", "superiority")
 """Columns of texts that are numbers."""
 
 _COUNTS = ("wins", "ties", "losses", "units", "infinite", "superiority")
@@ -21,11 +25,12 @@ _COUNTS = ("wins", "ties", "losses", "units", "infinite", "superiority")
 
 @dataclass(frozen=True)
 class Shown:
-    """A table of a comparison for people: its heading and the columns that say what a line is."""
+    """A table of a comparison for people: its heading, the columns that say what a line is, and marks at numbers."""
 
     heading: str
     frame: pl.DataFrame
     keys: Sequence[str]
+    notes: Footnotes = NONE
 
 
 def heading(found: Mapping[str, Comparison], a: str, b: str) -> str:
@@ -47,8 +52,13 @@ def shown(found: Mapping[str, Comparison], a: str, b: str) -> list[Shown]:
     bounds = pl.format("{} to {}", *(pl.col(name).map_elements(_three, pl.String) for name in ("from_ml", "to_ml")))
     places, kinds = [*heads, "dataset"], [*heads, "size", "ml"]
     tables = [
-        Shown("", _told(datasets, places), places),
-        Shown("by size, all targets with equal weight:", _told(sizes.with_columns(ml=bounds), kinds), kinds),
+        Shown("", _told(datasets, places), places, _marks(datasets)),
+        Shown(
+            "by size, all targets with equal weight:",
+            _told(sizes.with_columns(ml=bounds), kinds),
+            kinds,
+            _marks(sizes),
+        ),
         *(_most(head if heads else "", one, a, b) for head, one in found.items()),
     ]
     return [one for one in tables if not one.frame.is_empty()]
@@ -61,8 +71,13 @@ def _most(head: str, one: Comparison, a: str, b: str) -> Shown:
     return Shown(f"the targets that differ most{f', {head}' if head else ''}:", frame, who)
 
 
-def definitions(found: Mapping[str, Comparison], b: str) -> list[str]:
-    """What the columns mean."""
+def _marks(table: pl.DataFrame) -> Footnotes:
+    """Marks at differences of few patients; `definitions` has their footnote, once for all tables."""
+    return replace(few_patients(table["fewest"], ["difference"]), texts={})
+
+
+def definitions(found: Mapping[str, Comparison], a: str, b: str) -> list[str]:
+    """What the columns and marks mean."""
     one = next(iter(found.values()))
     tests = one.datasets.height - 1
     corrected = f"; those of single data sets are corrected for {tests} of them (Holm)" if tests > 1 else ""
@@ -70,11 +85,16 @@ def definitions(found: Mapping[str, Comparison], b: str) -> list[str]:
         f"better, worse: targets, for each seed, on which {b} differs by more than {one.settings.tie:g}; "
         "superiority: share of those on which it is better, a tie counts half",
         f"interval: over patients, none for fewer than {FEW} of a data set; p: signed ranks of patients{corrected}",
+        f'{FALSE}: probability that the claim "{b} is better than {a}" is false (Claims Reloaded, arXiv 2505.04720); '
+        f"that of the opposite claim is 1 - {FALSE}",
+        *few_patients(
+            pl.concat(part["fewest"] for one in found.values() for part in (one.datasets, one.sizes)), ()
+        ).lines(),
     ]
 
 
 def remarks(found: Mapping[str, Comparison], a: str, b: str) -> list[str]:
-    """What to know of single pairs: other prompts, too few patients, what is not compared, and where B is worse."""
+    """What to know of single pairs: other prompts, few patients, what is not compared, where B is worse or better."""
     said: dict[str, list[str]] = {}
     for head, one in found.items():
         for text in _remarks(one, a, b):
@@ -84,8 +104,17 @@ def remarks(found: Mapping[str, Comparison], a: str, b: str) -> list[str]:
 
 def _remarks(one: Comparison, a: str, b: str) -> list[str]:
     lines = [f"not compared: {one.only_a} only in {a}, {one.only_b} only in {b}"] if one.only_a or one.only_b else []
-    worse = [f"{b} is worse: the interval of the average is below 0"] if one.worse else []
-    return [*lines, *one.warnings, *worse]
+    verdict = [f"{b} is worse: the interval of the average is below 0"] if one.worse else []
+    verdict += [f"{b} is better: the interval of the average is above 0"] if one.better else []
+    return [*lines, *one.warnings, *verdict]
+
+
+def told_beside_published(frame: pl.DataFrame) -> pl.DataFrame:
+    """`PublishedClaims.frame` as people read it."""
+    assumed = [name for name in frame.columns if name.startswith("r=")]
+    return frame.with_columns(
+        *(pl.col(name).map_elements(probability, pl.String).fill_null("-") for name in assumed), _signed("difference")
+    )
 
 
 def long(found: Mapping[str, Comparison]) -> pl.DataFrame:
@@ -93,9 +122,21 @@ def long(found: Mapping[str, Comparison]) -> pl.DataFrame:
     heads = _heads(found)
     parts = [_stacked(found, "datasets").with_columns(size=pl.lit(None, pl.String))]
     parts += [_stacked(found, "sizes").with_columns(dataset=pl.lit("all"))]
-    columns = [*heads, "dataset", "size", "difference", "low", "high", "patients", "cases", "targets", *_COUNTS]
+    columns = [
+        *heads,
+        "dataset",
+        "size",
+        "difference",
+        "low",
+        "high",
+        "false",
+        "patients",
+        "cases",
+        "targets",
+        "fewest",
+    ]
     table = pl.concat(parts, how="diagonal_relaxed")
-    return table.select(*columns, "rank_biserial", "p", "p_holm")
+    return table.select(*columns, *_COUNTS, "rank_biserial", "p", "p_holm", "sd_a", "sd_b", "correlation")
 
 
 def as_json(found: Mapping[str, Comparison], a: str, b: str) -> list[dict[str, Any]]:
@@ -106,7 +147,7 @@ def as_json(found: Mapping[str, Comparison], a: str, b: str) -> list[dict[str, A
             **{"aggregation": one.settings.how.name, "failures": one.settings.policy.describe()},
             **{part: plain(getattr(one, part)) for part in ("datasets", "sizes", "extremes")},
             **{"only_a": one.only_a, "only_b": one.only_b, "adapted": dict(zip("ab", one.adapted, strict=True))},
-            **{"warnings": list(one.warnings), "worse": one.worse},
+            **{"warnings": list(one.warnings), "worse": one.worse, "better": one.better},
         }
         for one in found.values()
     ]
@@ -138,12 +179,19 @@ def _told(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     interval = pl.when(pl.col("low").is_not_null()).then(pl.format("[{}, {}]", _signed("low"), _signed("high")))
     columns = [_signed("difference")]
     columns += [interval.fill_null("-").alias("95 % interval")] if table["low"].count() else []
+    false = pl.col("false").map_elements(probability, pl.String)
+    columns += [false.fill_null("-").alias(FALSE)] if table["false"].count() else []
     if "p_holm" in table.columns:
         columns.append(pl.col("p_holm").map_elements(lambda p: f"{p:.2g}", pl.String).alias("p"))
     counts = [pl.col("wins").alias("better"), pl.col("losses").alias("worse"), pl.col("units").alias("of")]
     counts += [pl.col("superiority").map_elements(lambda share: f"{share:.2f}", pl.String)]
     counts += [pl.col("infinite")] if table["infinite"].sum() else []
     return table.select(*keys, *columns, *counts)
+
+
+def probability(value: float) -> str:
+    """A probability with three decimals; what is neither impossible nor sure is not rounded to it."""
+    return "<0.001" if 0 < value < 0.001 else ">0.999" if 0.999 < value < 1 else f"{value:.3f}"
 
 
 def _signed(name: str) -> pl.Expr:

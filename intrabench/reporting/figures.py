@@ -1,11 +1,12 @@
-"""Figures for papers: curves, ranking and Dice by target size, as PNG, SVG or PDF."""
+"""Figures for papers: curves, ranking and scores by target size, as PNG, SVG or PDF."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from io import BytesIO
-from math import ceil
+from math import ceil, inf, log10
 from pathlib import Path
 from textwrap import wrap
 from typing import Any, Literal
@@ -15,18 +16,25 @@ import polars as pl
 from intrabench.atomic import atomically, writing
 from intrabench.errors import IntraBenchError
 from intrabench.names import one_line
+from intrabench.protocols import PROTOCOLS
 from intrabench.reporting.footnotes import sentence
+from intrabench.reporting.numbers import chosen
 from intrabench.reporting.page.curve_data import curve_data
 from intrabench.reporting.page.lines import with_lines
-from intrabench.reporting.page.strata import SIZES, strata
+from intrabench.reporting.page.strata import SIZES, pictures_of, strata
 from intrabench.reporting.page.tables import EFFORT
 from intrabench.results.current import current
+from intrabench.results.origin import datasets_of
 from intrabench.results.parts import read_rows
-from intrabench.specs import nearest
+from intrabench.specs import nearest, parse
 from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate
-from intrabench.statistics.ranking import ranking
-from intrabench.statistics.scores import FailurePolicy, scores
+from intrabench.statistics.cut_short import cut_short
+from intrabench.statistics.measures import best, measured, scored_by, summary
+from intrabench.statistics.ranking import ranking, rankings
+from intrabench.statistics.resample import resample
+from intrabench.statistics.scores import FailurePolicy
+from intrabench.statistics.scores import metric as metric_of
 from intrabench.statistics.steps import steps
 from intrabench.statistics.superpixels import prompted
 from intrabench.statistics.sweeps import sweeps
@@ -45,8 +53,12 @@ def write_figures(
     formats: Sequence[str] = ("png",),
     how: Aggregation = AGGREGATIONS["protocol"],
     policy: FailurePolicy | None = None,
+    metric: str = "",
 ) -> list[Path]:
-    """Write curves of Dice against each effort, the ranking, and Dice by target size; return the files.
+    """Write curves against each effort, the ranking, and scores by target size; return the files.
+
+    metric: of the ranking and the sizes; curves are of the metric that it is made of. Empty: the number that leads in
+    the protocols of the rows, if they agree, else dice.
 
     Raises:
         IntraBenchError: an unknown format, no results, matplotlib is missing, or the folder cannot be written to.
@@ -59,20 +71,52 @@ def write_figures(
     rows, _ = current(read_rows(results))
     if rows.is_empty():
         raise IntraBenchError(f"{results} has no results yet; `intrabench run --model M --prompter P` computes some")
-    rows, lines = with_lines(prompted(rows))
-    scored, names = scores(rows, policy=policy), dict(lines.select("line", "name").iter_rows())
-    curves = curve_data(steps(rows, policy=policy), lines, how)
+    rows, lines = with_lines(prompted(rows, metric or "dice"))
+    metric, how = chosen(rows["protocol"].unique(), metric, how)
+    names, of = dict(lines.select("line", "name").iter_rows()), scored_by(metric)
+    scored, curves = measured(rows, metric, policy=policy), curve_data(steps(rows, of, policy), lines, how)
+    head, swept = _head(metric), swept_dice(scored, names, how, _head(metric))
+    file, sizes = parse(metric)[0], f"{parse(metric)[0]}_by_size"
     with style():
-        drawn = {f"dice_against_{key}": _curves(curves, number) for number, key in enumerate(EFFORT)}
-        drawn |= {f"dice_by_{kind}": figure for kind, figure in sweep_figures(swept_dice(scored, names, how)).items()}
-        drawn["dice_by_size"] = _sizes(strata(scored), names)
-        with suppress(IntraBenchError):  # no line has all data sets, so there is no ranking
-            table = ranking(scored, ["line"], how).table
-            drawn["ranking"] = rank_figure(table.to_dicts(), [names[line] for line in table["line"]])
+        drawn = {f"{parse(of)[0]}_against_{key}": _curves(curves, n, _head(of)) for n, key in enumerate(EFFORT)}
+        drawn |= {f"{file}_by_{kind}": figure for kind, figure in sweep_figures(swept).items()}
+        drawn[sizes] = _sizes(strata(scored, pictures_of(datasets_of(results, rows))), names, head)
+        drawn_lines, within = resample(scored, ["line"], how), dict(lines.select("line", "shown").iter_rows())
+        ranked, _ = rankings(scored, drawn_lines, within, how, best=best(metric))
+        if ranked:  # else no line has all data sets
+            table = pl.concat(one.table for one in ranked.values())
+            by = "" if metric == "dice" else f" by {head}"
+            what = f"rank{by} among the models with the same prompter"
+            drawn["ranking"] = rank_figure(table.to_dicts(), [names[line] for line in table["line"]], what)
         note = sentence(adapted(rows, ["line"]), names)
+        short = sentence(cut_short(rows, ["line"], metric, policy=policy), names, "")
         for name, figure in drawn.items():
-            _noted(figure, note, beside_legend=bool(figure.legends) and name != "dice_by_size")  # whose legend is above
+            words = " ".join(filter(None, [note, short if name in (sizes, "ranking") else ""]))
+            _noted(figure, words, beside_legend=bool(figure.legends) and name != sizes)  # whose legend is above
         return [path for name, figure in drawn.items() for path in _save(figure, folder, name, formats)]
+
+
+def drawn_figures(rows: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, policy: FailurePolicy) -> list[str]:
+    """The names, without endings, of what `write_figures` draws of rows with lines (`with_lines`); nothing is drawn."""
+    metric, how = chosen(rows["protocol"].unique(), "", how)
+    file, of = parse(metric)[0], parse(scored_by(metric))[0]
+    scored, names = measured(rows, metric, policy=policy), dict(lines.select("line", "name").iter_rows())
+    found = [f"{of}_against_{key}" for key in EFFORT]
+    swept = swept_dice(scored, names, how)
+    found += [] if swept.is_empty() else [f"{file}_by_{kind}" for kind in swept["kind"].unique(maintain_order=True)]
+    found.append(f"{file}_by_size")
+    with suppress(IntraBenchError):
+        ranking(scored, ["line"], how, draws=1)
+        found.append("ranking")
+    return found
+
+
+def _head(metric: str) -> str:
+    """What a metric is called on an axis: as its protocols call it, if they do."""
+    if metric == "dice":
+        return "Dice"
+    called = {spec: head for preset in PROTOCOLS.values() for head, spec in preset.numbers if summary(spec)}
+    return called.get(metric) or (metric if summary(metric) else metric_of(metric).head)
 
 
 def _noted(figure: Any, note: str, *, beside_legend: bool) -> None:
@@ -116,8 +160,8 @@ def style() -> Any:
     )
 
 
-def _curves(data: Mapping[str, Any], effort: int) -> Any:
-    """Dice against an effort, averaged over data sets: a panel per model, a curve per prompter, a point per round."""
+def _curves(data: Mapping[str, Any], effort: int, head: str = "Dice") -> Any:
+    """Scores against an effort, averaged over data sets: a panel per model, a curve per prompter, a point per round."""
     from matplotlib.figure import Figure
 
     series: dict[int, list[list[float]]] = {}
@@ -127,11 +171,12 @@ def _curves(data: Mapping[str, Any], effort: int) -> Any:
     about = {line: data["lines"][line] for line in series}
     models, names = (sorted({of(one) for one in about.values()}) for of in (lambda one: one["model"], _name))
     columns = max(1, min(len(models), 3))
-    rows, entries = max(1, ceil(len(models) / columns)), ceil(len(names) / columns)
-    figure = Figure(figsize=(2.6 * columns + 0.4, 2.2 * rows + 0.17 * entries + 0.3))
+    rows = max(1, ceil(len(models) / columns))
+    titles = {model: _folded(one_line(model), _TITLE) for model in models}
+    figure = Figure(figsize=(2.6 * columns + 0.4, rows * (2.06 + 0.14 * _lines(titles.values())) + 0.3))
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     for panel, model in zip(panels, models, strict=False):
-        panel.set(title=one_line(model), xlabel=data["efforts"][effort]["name"], ylabel="Dice")
+        panel.set(title=titles[model], xlabel=data["efforts"][effort]["name"], ylabel=head)
         logarithmic(panel)
         panel.label_outer()
     handles: dict[str, Any] = {}
@@ -144,44 +189,84 @@ def _curves(data: Mapping[str, Any], effort: int) -> Any:
         panel.vlines(*(zip(*bars, strict=True) if bars else ([], [], [])), color=looks["color"], linewidth=0.6)
     for panel in panels[len(models) :]:
         panel.remove()
-    figure.legend([handles[name] for name in names], names, loc="outside lower left", ncols=columns)
+    _legend(figure, handles, names)
     return figure
 
 
-def logarithmic(panel: Any, which: Literal["x", "y"] = "x", steps: Sequence[int] = (1, 2, 5)) -> None:
-    """A scale of 1, 2, 5, 10, ..., written as such."""
+def _legend(figure: Any, handles: Mapping[str, Any], names: Sequence[str]) -> None:
+    """A legend below the panels, in as many columns as fit, with room of its own."""
+    letters = int(figure.get_figwidth() * _LETTERS_PER_INCH * _SMALL / 8)
+    texts = [_folded(name, letters - _KEY) for name in names]
+    widest = max((len(line) for text in texts for line in text.split("\n")), default=0)
+    columns = max(1, min(letters // (widest + _KEY), 4, len(texts)))
+    figure.set_figheight(figure.get_figheight() + 0.17 * ceil(len(texts) / columns) * _lines(texts))
+    figure.legend([handles[name] for name in names], texts, loc="outside lower left", ncols=columns)
+
+
+def _folded(text: str, letters: int) -> str:
+    """The text in lines of at most so many letters, broken after the signs of a spec where that is possible."""
+    lines = [""]
+    for part in _AFTER.sub(r"\1\n", text).split("\n"):
+        if lines[-1] and len(lines[-1]) + len(part) > letters:
+            lines.append("")
+        lines[-1] += part
+        while len(lines[-1]) > letters:
+            lines[-1:] = [lines[-1][:letters], lines[-1][letters:]]
+    return "\n".join(lines)
+
+
+def _lines(texts: Iterable[str]) -> int:
+    return max((text.count("\n") + 1 for text in texts), default=1)
+
+
+_AFTER = re.compile(r"([:,+/ ])(?=\S)")
+_TITLE, _LISTED, _KEY = 28, 60, 8
+"""Letters of a line of a panel's title, of a name beside a panel, and of the space that a legend's mark takes."""
+
+
+def logarithmic(panel: Any, which: Literal["x", "y"] = "x", steps: Sequence[int] = ()) -> None:
+    """A scale of 1, 2, 5, 10, ..., written as such; without `steps`, fewer numbers the more powers of ten there are."""
     from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter
+
+    class Fewer(LogLocator):
+        def tick_values(self, low: float, high: float) -> Any:
+            powers = log10(max(high, low) / min(high, low)) if min(high, low) > 0 else 0
+            self.set_params(subs=steps or next(subs for most, subs in _SUBS if powers <= most), numticks=99)
+            return super().tick_values(low, high)
 
     panel.set(**{f"{which}scale": "log"})
     axis = {"x": panel.xaxis, "y": panel.yaxis}[which]
-    axis.set_major_locator(LogLocator(subs=steps))
+    axis.set_major_locator(Fewer())
     axis.set_major_formatter(FormatStrFormatter("%g"))
     axis.set_minor_formatter(NullFormatter())
     panel.tick_params(axis=which, which="minor", length=0)
     panel.grid(axis="y", linewidth=0.5, alpha=0.4)
 
 
+_SUBS = ((0.7, range(1, 10)), (1.5, (1, 2, 5)), (2.5, (1, 3)), (inf, (1,)))
+"""What is written of each power of ten, by the most powers that a scale spans."""
+
+
 def rank_figure(ranked: Sequence[Mapping[str, Any]], names: Sequence[str], what: str = "rank") -> Any:
     """Ranks and the ranks in 95 % of the draws of patients, the best on top. ranked: `Ranking.table`, row by row."""
-    from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    figure = Figure(figsize=(5.5, 0.2 * len(ranked) + 0.6))
-    panel = figure.subplots()
+    figure, panel = _beside(names, 0.6)
     for place, line in enumerate(ranked):
         if line["low"] is not None:
             panel.plot([line["low"], line["high"]], [place, place], color="0.5", linewidth=1.5)
         panel.plot(line["rank"], place, "o", color="black")
     listed(panel, names)
-    panel.xaxis.set_major_locator(MaxNLocator(integer=True))
-    panel.set(xlabel=f"{what} with 95 % interval", xlim=(0.5, len(ranked) + 0.5))
+    panel.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    last = max(line["high"] or line["rank"] for line in ranked)
+    panel.set(xlabel=_folded(f"{what} with 95 % interval", _LISTED // 2), xlim=(0.5, last + 0.5))
     return figure
 
 
-def swept_dice(scored: pl.DataFrame, names: Mapping[int, str], how: Aggregation) -> pl.DataFrame:
-    """`sweeps` of the mean Dice of each line, `name`, per data set."""
+def swept_dice(scored: pl.DataFrame, names: Mapping[int, str], how: Aggregation, what: str = "Dice") -> pl.DataFrame:
+    """`sweeps` of the mean of each line, `name`, per data set; what: the name of the metric."""
     means = aggregate(scored, ["line"], how).filter(pl.col("value").is_not_null())
-    named = means.with_columns(name=pl.col("line").replace_strict(names, return_dtype=pl.String), what=pl.lit("Dice"))
+    named = means.with_columns(name=pl.col("line").replace_strict(names, return_dtype=pl.String), what=pl.lit(what))
     return sweeps(named.select("name", "what", "dataset", "value"))
 
 
@@ -203,7 +288,8 @@ def _sweep(swept: pl.DataFrame, strength: str) -> Any:
     panels = swept.select("dataset", "what").unique(maintain_order=True).rows()
     columns = min(len(panels), 3)
     rows = ceil(len(panels) / columns)
-    figure = Figure(figsize=(2.6 * columns + 0.4, 2.2 * rows + 0.17 * ceil(len(names) / columns) + 0.3))
+    titles = {dataset: _folded(one_line(dataset), _TITLE) for dataset, _ in panels}
+    figure = Figure(figsize=(2.6 * columns + 0.4, rows * (2.06 + 0.14 * _lines(titles.values())) + 0.3))
     drawn = figure.subplots(rows, columns, squeeze=False).ravel()
     handles: dict[str, Any] = {}
     for panel, (dataset, what) in zip(drawn, panels, strict=False):
@@ -212,12 +298,12 @@ def _sweep(swept: pl.DataFrame, strength: str) -> Any:
             curve = here.filter(pl.col("name") == name).sort("strength")
             if curve.height:
                 handles[name] = panel.plot(curve["strength"], curve["value"], **look(number), linewidth=1)[0]
-        panel.set(title=one_line(dataset), xlabel=strength, ylabel=what)
+        panel.set(title=titles[dataset], xlabel=strength, ylabel=what)
         panel.grid(axis="y", linewidth=0.5, alpha=0.4)
     for panel in drawn[len(panels) :]:
         panel.remove()
     shown = [name for name in names if name in handles]
-    figure.legend([handles[name] for name in shown], [*map(_in_legend, shown)], loc="outside lower left", ncols=columns)
+    _legend(figure, {_in_legend(name): handles[name] for name in shown}, [*map(_in_legend, shown)])
     return figure
 
 
@@ -230,27 +316,35 @@ def as_svg(figure: Any) -> str:
     return text[text.index("<svg") :]
 
 
-def _sizes(means: pl.DataFrame, names: Mapping[int, str]) -> Any:
-    """Dice of each line by thirds of the targets by volume."""
-    from matplotlib.figure import Figure
-
+def _sizes(means: pl.DataFrame, names: Mapping[int, str], head: str = "Dice") -> Any:
+    """The mean of each line by thirds of the targets by volume."""
     lines = means["line"].unique().sort().to_list()
-    figure = Figure(figsize=(5.5, 0.2 * len(lines) + 1.0))
-    panel = figure.subplots()
+    figure, panel = _beside([names[line] for line in lines], 1.0)
     for number, size in enumerate(SIZES):
         here = means.filter(pl.col("size") == size)
         if here.height:
             looks = {**look(number), "linestyle": "none"}
             panel.plot(here["value"], [lines.index(line) for line in here["line"]], **looks, label=here["show"][0])
     listed(panel, [names[line] for line in lines])
-    panel.set(xlabel="Dice")
+    panel.set(xlabel=head)
     figure.legend(loc="outside upper left", ncols=1)
     return figure
 
 
+def _beside(names: Sequence[str], margin: float) -> tuple[Any, Any]:
+    """A figure with a panel that has room for names beside it (`listed`), and `margin` inches besides."""
+    from matplotlib.figure import Figure
+
+    folded = [_folded(one_line(name), _LISTED) for name in names]
+    longest = max((len(line) for name in folded for line in name.split("\n")), default=0)
+    height = len(folded) * (0.07 + 0.13 * _lines(folded)) + margin
+    figure = Figure(figsize=(max(5.5, 3 + longest / (_LETTERS_PER_INCH * _SMALL / 8)), height))
+    return figure, figure.subplots()
+
+
 def listed(panel: Any, names: Sequence[str]) -> None:
     """Names on the vertical axis, the first on top."""
-    panel.set_yticks(range(len(names)), [one_line(name) for name in names])
+    panel.set_yticks(range(len(names)), [_folded(one_line(name), _LISTED) for name in names])
     panel.set_ylim(len(names) - 0.5, -0.5)
     panel.tick_params(axis="y", length=0)
     panel.grid(axis="x", linewidth=0.5, alpha=0.4)

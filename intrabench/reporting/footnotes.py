@@ -1,4 +1,4 @@
-"""Marks at numbers of sessions whose prompts were converted or refused, and the footnotes that say what was done."""
+"""Marks at numbers, and the footnotes that say why: prompts were converted, sessions cut short, patients are few."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from string import ascii_lowercase
 import polars as pl
 
 from intrabench.statistics.adapted import INAPPLICABLE, shares
+from intrabench.statistics.claims import ENOUGH
+from intrabench.statistics.cut_short import CUT_SHORT
 
 MOST = 12
 """Maximum number of footnotes; the rarest notes share the last one."""
 
 WORDS = ("adapted", "why_not_applicable")
 """Columns of texts that say the same line by line, where there are no footnotes."""
+UNPLAYED = "cut_short"
+"""Another one, which is only there if it has something to say."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,14 @@ class Footnotes:
     def lines(self) -> list[str]:
         """The footnotes, each with its mark."""
         return [f"{mark}  {text}" for mark, text in self.texts.items()]
+
+    def with_marks(self, more: Footnotes) -> Footnotes:
+        """These and more marks and footnotes of the same table."""
+        marks = dict(self.marks)
+        for name, added in more.marks.items():
+            pairs = zip(marks.get(name, [""] * len(added)), added, strict=True)
+            marks[name] = [",".join(filter(None, pair)) for pair in pairs]
+        return Footnotes(marks, {**self.texts, **more.texts})
 
     def of(self, columns: Iterable[str]) -> Footnotes:
         """The marks of some columns, and their footnotes."""
@@ -70,6 +82,19 @@ class _Note:
     def say(self, note: str) -> str:
         after = f" ({self.turns} of {self.corrections} corrections)" if self.turns else ""
         return f"{note}{',' if ':' in note else ''} in {shares(self.shares)}{after}"
+
+
+FEW_MARK = "*"
+FEW_NOTE = f"fewer than {ENOUGH} patients in a class or data set: intervals and probabilities are rough"
+
+
+def few_patients(fewest: pl.Series, columns: Iterable[str]) -> Footnotes:
+    """A mark at the numbers in `columns` of lines with fewer than `ENOUGH` patients, and its footnote.
+
+    fewest: of each line, as `aggregate.fewest_patients`.
+    """
+    marks = ["" if count is None or count >= ENOUGH else FEW_MARK for count in fewest]
+    return Footnotes(dict.fromkeys(columns, marks), {FEW_MARK: FEW_NOTE}) if any(marks) else NONE
 
 
 def footnotes(frame: pl.DataFrame, places: Sequence[Place]) -> Footnotes:
@@ -117,10 +142,10 @@ def _letters() -> Iterable[str]:
     return ("".join(letters) for length in count(1) for letters in product(ascii_lowercase, repeat=length))
 
 
-def sentence(told: pl.DataFrame, names: Mapping[int, str]) -> str:
+def sentence(told: pl.DataFrame, names: Mapping[int, str], head: str = "Adapted prompts: ") -> str:
     """What was done to prompts of which lines, for figures, whose numbers have no marks; empty if nothing was.
 
-    told: `adapted` by ``line``, each of which has one of `names`.
+    told: `adapted` or `cut_short` by ``line``, each of which has one of `names`. head: what it begins with.
     """
     said = []
     for (note,), found in told.sort("line").group_by("note", maintain_order=True):
@@ -131,7 +156,7 @@ def sentence(told: pl.DataFrame, names: Mapping[int, str]) -> str:
     if not said:
         return ""
     more = f". {len(said) - _SAID} more notes are in `intrabench table`" if len(said) > _SAID else ""
-    return f"Adapted prompts: {'. '.join(said[:_SAID])}{more}."
+    return f"{head}{'. '.join(said[:_SAID])}{more}."
 
 
 _NAMED, _SAID = 3, 4  # lines of a note, and notes of a sentence
@@ -144,13 +169,19 @@ def with_words(frame: pl.DataFrame, places: Sequence[Place]) -> pl.DataFrame:
     for place in whole or places:
         for one in _found(frame, place):
             said[one["_at"]].setdefault(str(one["note"]), _Note()).add(one)
-    refused = [{note: told for note, told in line.items() if note.startswith(INAPPLICABLE)} for line in said]
-    words = [
-        [note.say(name) for name, note in line.items() if name not in without]
-        for line, without in zip(said, refused, strict=True)
-    ]
-    reasons = [[note.say(name).removeprefix(INAPPLICABLE) for name, note in line.items()] for line in refused]
+    words: dict[str, list[str]] = {name: [""] * frame.height for name in WORDS}
+    for at, line in enumerate(said):
+        for note, told in line.items():
+            text, column = told.say(note).removeprefix(INAPPLICABLE).removeprefix(CUT_SHORT), _column(note)
+            texts = words.setdefault(column, [""] * frame.height)
+            texts[at] = "; ".join(filter(None, [texts[at], text]))
     at = frame.columns.index("not_applicable") + 1 if "not_applicable" in frame.columns else frame.width
-    for number, (name, texts) in enumerate(zip(WORDS, (words, reasons), strict=True)):
-        frame = frame.insert_column(at + number, pl.Series(name, ["; ".join(text) for text in texts], pl.String))
+    for number, (name, texts) in enumerate(words.items()):
+        frame = frame.insert_column(at + number, pl.Series(name, texts, pl.String))
     return frame
+
+
+def _column(note: str) -> str:
+    if note.startswith(INAPPLICABLE):
+        return WORDS[1]
+    return UNPLAYED if note.startswith(CUT_SHORT) else WORDS[0]

@@ -27,6 +27,15 @@ _MARKDOWN = re.compile(r"[\\|*<\[\]`~&$]|(?<!\w)_|_(?!\w)")
 """What Markdown would not print; an underscore within a word it does."""
 
 
+def escaped(text: str, format: str) -> str:
+    """Text such that Markdown, LaTeX or HTML shows it as it is; any other format does so by itself."""
+    if format == "latex":
+        return "".join(_TEX.get(letter, letter) for letter in text)
+    if format == "markdown":
+        return _MARKDOWN.sub(r"\\\g<0>", text)
+    return html.escape(text) if format == "html" else text
+
+
 def formatted(frame: pl.DataFrame, format: str, notes: Footnotes = NONE) -> str:
     """The frame as `format`, one of `FORMATS`; numbers as `texts` writes them, with footnotes below.
 
@@ -58,6 +67,22 @@ def texts(values: list[Any]) -> list[str]:
     return [text(value) for value in values]
 
 
+def with_intervals(frame: pl.DataFrame) -> pl.DataFrame:
+    """Numbers with their intervals in one column of texts, ``0.512 [0.401, 0.623]``, where there are any."""
+    for name in [name for name in frame.columns if {f"{name}_low", f"{name}_high"} <= set(frame.columns)]:
+        columns = [frame[column].to_list() for column in (name, f"{name}_low", f"{name}_high")]
+        told = texts([value for column in columns for value in column])
+        values, low, high = (told[at * frame.height : (at + 1) * frame.height] for at in range(3))
+        cells = [
+            value if value == "-" else f"{value} [-]" if lower == "-" else f"{value} [{lower}, {upper}]"
+            for value, lower, upper in zip(values, low, high, strict=True)
+        ]
+        known = frame[name].count()
+        frame = frame.drop(f"{name}_low", f"{name}_high")
+        frame = frame.with_columns(pl.Series(name, cells)) if known else frame
+    return frame
+
+
 def _csv(frame: pl.DataFrame, _notes: Footnotes) -> str:
     return frame.write_csv()
 
@@ -75,45 +100,44 @@ def plain(frame: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _markdown(frame: pl.DataFrame, notes: Footnotes) -> str:
-    def escaped(text: str, mark: str = "") -> str:
-        return _MARKDOWN.sub(r"\\\g<0>", text) + (f"<sup>{mark}</sup>" if mark else "")
+    def marked(text: str, mark: str = "") -> str:
+        return escaped(text, "markdown") + (f"<sup>{escaped(mark, 'markdown')}</sup>" if mark else "")
 
     rule = ["---:" if numeric else "---" for numeric in _numeric(frame)]
-    lines = [[escaped(name) for name in _heads(frame)], rule]
-    lines += [[escaped(*cell) for cell in line] for line in _lines(frame, notes)]
-    below = [f"\n<sup>{mark}</sup> {escaped(one_line(text))}" for mark, text in notes.texts.items()]
+    lines = [[marked(name) for name in _heads(frame)], rule]
+    lines += [[marked(*cell) for cell in line] for line in _lines(frame, notes)]
+    below = [f"\n{marked('', mark)} {marked(one_line(text))}" for mark, text in notes.texts.items()]
     return "\n".join([*(f"| {' | '.join(line)} |" for line in lines), *below]) + "\n"
 
 
 def _latex(frame: pl.DataFrame, notes: Footnotes) -> str:
-    def escaped(text: str, mark: str = "") -> str:
-        letters = "".join(_TEX.get(letter, letter) for letter in text)
-        return letters + (rf"\textsuperscript{{{mark}}}" if mark else "")
+    def marked(text: str, mark: str = "") -> str:
+        return escaped(text, "latex") + (rf"\textsuperscript{{{mark}}}" if mark else "")
 
     def line(cells: list[str]) -> str:
         return " & ".join(cells) + r" \\"
 
     kinds = "".join("r" if numeric else "l" for numeric in _numeric(frame))
-    body = [line([escaped(*cell) for cell in cells]) for cells in _lines(frame, notes)]
-    head = line([escaped(name) for name in _heads(frame)])
+    body = [line([marked(*cell) for cell in cells]) for cells in _lines(frame, notes)]
+    head = line([marked(name) for name in _heads(frame)])
     parts = [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
-    below = (rf"\textsuperscript{{{mark}}}~{escaped(one_line(text))}" for mark, text in notes.texts.items())
+    below = (rf"\textsuperscript{{{mark}}}~{marked(one_line(text))}" for mark, text in notes.texts.items())
     return "\n".join([*parts, *(rf"\par{{\footnotesize {text}\par}}" for text in below)]) + "\n"
 
 
 def _html(frame: pl.DataFrame, notes: Footnotes) -> str:
-    def escaped(text: str, mark: str = "") -> str:
-        return html.escape(text) + (f"<sup>{mark}</sup>" if mark else "")
+    def marked(text: str, mark: str = "") -> str:
+        return escaped(text, "html") + (f"<sup>{mark}</sup>" if mark else "")
 
     kinds = [' class="number"' if numeric else "" for numeric in _numeric(frame)]
     head = "".join(
         f'<th scope="col"{kind}>{html.escape(name)}</th>' for name, kind in zip(_heads(frame), kinds, strict=True)
     )
     body = "\n".join(
-        "<tr>" + "".join(f"<td{kind}>{escaped(*cell)}</td>" for cell, kind in zip(line, kinds, strict=True)) + "</tr>"
+        "<tr>" + "".join(f"<td{kind}>{marked(*cell)}</td>" for cell, kind in zip(line, kinds, strict=True)) + "</tr>"
         for line in _lines(frame, notes)
     )
-    below = "".join(f"<p><sup>{mark}</sup> {escaped(one_line(text))}</p>\n" for mark, text in notes.texts.items())
+    below = "".join(f"<p><sup>{mark}</sup> {marked(one_line(text))}</p>\n" for mark, text in notes.texts.items())
     return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n{below}"
 
 

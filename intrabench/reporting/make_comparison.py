@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from intrabench.errors import IntraBenchError
+from intrabench.reporting.numbers import chosen
+from intrabench.reporting.reference.claims import PublishedClaims, published_claims
 from intrabench.reporting.table import layout_of
+from intrabench.results.current import current
 from intrabench.statistics.compare import Comparison, Settings, compare
 from intrabench.statistics.contests import contests
+from intrabench.statistics.soundness import some_rows
 
 
 def make_comparison(
@@ -15,14 +21,47 @@ def make_comparison(
 ) -> dict[str, Comparison]:
     """A comparison for each pair of lines, by what the two have in common; a and b as for `contests`.
 
+    metric: empty is the number that leads in the protocols of the rows, averaged as they do, if they agree; else dice.
+
     Raises:
         IntraBenchError: a name or an option is unknown, or nothing is in common.
     """
-    layout = layout_of(metric, "", "dataset", round, aggregation, failed, empty)
-    settings = Settings(metric, round, layout.how, layout.policy)
+    layout = layout_of(metric or "dice", "", "dataset", round, aggregation, failed, empty)
+    lines = contests(folder, a, b)
+    ids = {id for line in lines for side in (line.a, line.b) for id in side["protocol"]}
+    metric, how = chosen(ids, metric, layout.how)
+    settings = Settings(metric, round, how, layout.policy)
     found = {}
-    for contest in contests(folder, a, b):
+    for contest in lines:
         comparison = compare(contest.a, contest.b, settings, (a, b))
         others = (*filter(None, [contest.unlike]), *contest.left_out)
         found[contest.head] = replace(comparison, warnings=(*comparison.warnings, *others), shared=contest.shared)
     return found
+
+
+def make_published_comparison(
+    folder: Path,
+    a: str,
+    b: str,
+    *,
+    reference: str,
+    correlation: Sequence[float],
+    metric: str,
+    round: int | None,
+    aggregation: str,
+    failed: str,
+    empty: str,
+) -> PublishedClaims:
+    """The model B of a results folder beside A, a model of the published numbers called `reference`.
+
+    Raises:
+        IntraBenchError: a name or an option is unknown, or nothing is in common.
+    """
+    if metric not in ("", "dice"):
+        raise IntraBenchError("published numbers are Dice; omit --metric with --reference")
+    layout = layout_of("dice", "", "dataset", round, aggregation, failed, empty)
+    rows, left_out = current(some_rows(folder))
+    found = published_claims(
+        rows, a, b, layout.how, layout.policy, name=reference, round=round, correlations=correlation
+    )
+    return replace(found, said=[*found.said, *left_out])

@@ -10,10 +10,17 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError, several
 from intrabench.protocols import Protocol
-from intrabench.reporting.annotated import annotated_table
+from intrabench.reporting.annotated import annotated_table, few_places
 from intrabench.reporting.click_tables import ClickTable, click_table
 from intrabench.reporting.footnotes import Footnotes, Place, footnotes, with_words
-from intrabench.reporting.numbers import numbers_heading, numbers_places, numbers_table, reporting
+from intrabench.reporting.numbers import (
+    averages,
+    leading,
+    numbers_heading,
+    numbers_places,
+    numbers_table,
+    reporting,
+)
 from intrabench.reporting.table import (
     Layout,
     effort_table,
@@ -32,6 +39,10 @@ from intrabench.results.schema import NO_DATA
 from intrabench.statistics.resample import FEW
 from intrabench.statistics.scores import without_data
 from intrabench.statistics.superpixels import prompted
+
+_USUAL = {"dataset", "protocol"}
+"""Columns and averages unless others are chosen."""
+_INTERVALS = f"; 95 % intervals over patients, [-] for fewer than {FEW}"
 
 
 @dataclass(frozen=True)
@@ -90,32 +101,37 @@ def make_table(
 ) -> Table:
     """The table of a results folder.
 
-    metric: empty is what the protocols report by names of their own, if they do and nothing else is asked, else dice.
+    metric: empty is what the protocols of the rows report by names of their own, if all do; where something else is
+    asked, the number that leads among them; else dice.
 
     Raises:
         IntraBenchError: there are no results, or options are unknown or do not go together.
     """
-    presets = [] if metric else reporting(protocols_of(protocol))
-    layout = replace(layout_of(metric or "dice", by, columns, round, aggregation, failed, empty), root=folder)
-    rows, left_out = current(prompted(stored_rows(folder, protocol), layout.metric), layout.by)
+    stored = prompted(stored_rows(folder, protocol), metric or "dice")
+    presets = [] if metric else reporting(protocols_of(protocol) or stored["protocol"].unique().sort().to_list())
+    chosen = metric or ("dice" if reference else leading(presets))
+    layout = layout_of(chosen, by, columns, round, aggregation, failed, empty)
+    layout = replace(layout, root=folder, how=averages(presets, layout.how))
+    rows, left_out = current(stored, layout.by)
+    left_out = [*left_out, *([] if metric or presets else _unasked(rows))]
     if layout.policy.failed != "all" and rows["status"].eq(NO_DATA).all():
         raise IntraBenchError(
             f"{folder} has nothing to show, for the data of all cases could not be read ({without_data(rows)}); "
             f"`intrabench failures --out {folder}` says why"
         )
     heading = layout.heading()
-    paper = protocol if reference == "paper" else ""
+    paper, few = protocol if reference == "paper" else "", Footnotes()
     if clicks := click_table(groups, users, paper):
         published = paper == clicks.protocol
         ignored = {"--by": by, "--columns": columns != "dataset", "--aggregation": aggregation != "protocol"}
-        ignored |= {"--per-round": per_round, "--interval": interval, "--counts": counts}
+        ignored |= {"--per-round": per_round, "--interval": interval and not clicks.intervals, "--counts": counts}
         ignored |= {"--reference": reference and not published, "--users": groups and users}
         ignored |= {"--round": round is not None and not clicks.rounds}
         _refuse(clicks.option if groups or users else f"--reference of {paper}", ignored)
-        frame, heading, others = _click_table(rows, layout, clicks, published)
-        left_out, noted = [*left_out, *others], clicks.places(rows, layout.round)
-    elif presets and not (reference or per_round or interval or counts or columns != "dataset"):
-        _refuse(f"--protocol {protocol} without --metric", {"--aggregation": aggregation != "protocol"})
+        chosen = metric or (clicks.published if clicks.protocol in stored["protocol"] else "dice")
+        frame, heading, others = _click_table(rows, replace(layout, metric=chosen), clicks, published, interval)
+        left_out, noted = [*left_out, *others], clicks.places(rows, chosen, layout.round)
+    elif presets and not (reference or per_round or interval or counts or {columns, aggregation} - _USUAL):
         frame, heading = numbers_table(rows, layout, presets), numbers_heading(layout, presets)
         noted = numbers_places(rows, layout, presets)
     elif reference:
@@ -123,28 +139,38 @@ def make_table(
         left_out, noted = [*left_out, *others], reference_places(rows, frame)
     elif interval or counts:
         frame = annotated_table(rows, layout, interval=interval, counts=counts)
-        heading += f"; 95 % intervals over patients, [-] for fewer than {FEW}" if interval else ""
+        heading += _INTERVALS if interval else ""
+        few = few_places(rows, frame, layout) if interval else few
         noted = places(rows, layout)
     else:
         frame = round_table(rows, layout) if per_round else effort_table(rows, layout)
         noted = round_places(rows, layout) if per_round else places(rows, layout)
     _check_round(rows, folder, round)
-    return _noted(frame, heading, rows, left_out, noted, layout)
+    table = _noted(frame, heading, rows, left_out, noted, layout)
+    return replace(table, notes=table.notes.with_marks(few))
 
 
 def _click_table(
-    rows: pl.DataFrame, layout: Layout, clicks: ClickTable, published: bool
+    rows: pl.DataFrame, layout: Layout, clicks: ClickTable, published: bool, interval: bool
 ) -> tuple[pl.DataFrame, str, list[str]]:
     """A table of clicks, or the published one beside ours; its heading; and what is not compared."""
-    metric = clicks.published if published else layout.metric
     if published:
         _refuse(
             f"--reference of {clicks.protocol}",
-            {"--metric": layout.metric not in ("dice", metric), "--round": layout.round is not None},
+            {"--metric": layout.metric != clicks.published, "--round": layout.round is not None},
         )
-    table = clicks.table(rows, metric, layout.round, layout.policy)
+    table = clicks.table(rows, layout.metric, layout.round, layout.policy, interval)
     table, others = clicks.beside(table) if published else (table, [])
-    return table, clicks.describe(metric), others
+    return table, clicks.describe(layout.metric) + (_INTERVALS if interval else ""), others
+
+
+def _unasked(rows: pl.DataFrame) -> list[str]:
+    """A sentence for each protocol that reports other numbers than the table shows, beside rows of others."""
+    return [
+        f"{one.id} reports {', '.join(head for head, _ in one.numbers)}: `intrabench table --protocol {one.id}`"
+        for id in rows["protocol"].unique().sort()
+        for one in reporting([id])
+    ]
 
 
 def _check_round(rows: pl.DataFrame, folder: Path, round: int | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import polars as pl
@@ -11,7 +11,8 @@ from intrabench.protocols import PROTOCOLS, Protocol
 from intrabench.reporting.footnotes import Place
 from intrabench.reporting.table import EFFORT, Layout, check_columns
 from intrabench.statistics.adapted import adapted
-from intrabench.statistics.aggregate import AGGREGATIONS, aggregate
+from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate
+from intrabench.statistics.cut_short import cut_short
 from intrabench.statistics.measures import described, measured, summary
 
 
@@ -21,10 +22,28 @@ def reporting(protocols: Sequence[str]) -> list[Protocol]:
     return found if len(found) == len(protocols) else []
 
 
+def leading(presets: Sequence[Protocol]) -> str:
+    """The metric where none is chosen: the first number of these protocols, if that is the same in all, else dice."""
+    first = {one.numbers[0][1] for one in presets if one.numbers}
+    return first.pop() if len(first) == 1 and all(one.numbers for one in presets) else "dice"
+
+
+def averages(presets: Sequence[Protocol], otherwise: Aggregation) -> Aggregation:
+    """How these protocols average their numbers, if all do it alike; else as given, which may be a choice."""
+    names = {one.averages for one in presets}
+    return AGGREGATIONS[names.pop()] if len(names) == 1 and otherwise.name == "protocol" else otherwise
+
+
+def chosen(protocols: Iterable[str], metric: str, how: Aggregation) -> tuple[str, Aggregation]:
+    """The metric and averages of rows of these protocols: as given, or (empty) those of `leading` and `averages`."""
+    presets = [] if metric else reporting(sorted(set(protocols)))
+    return metric or leading(presets), averages(presets, how)
+
+
 def numbers_table(rows: pl.DataFrame, layout: Layout, presets: Sequence[Protocol]) -> pl.DataFrame:
     """One line per combination of `layout.by` and data set, and a column for each number of the protocols.
 
-    Values are means over the targets of a case, then over cases. Effort is the mean over sessions that did not fail.
+    Each protocol has its own averages. Effort is the mean over sessions that did not fail.
     """
     layout = _by_dataset(layout)
     check_columns(rows, layout.by)
@@ -35,8 +54,12 @@ def numbers_table(rows: pl.DataFrame, layout: Layout, presets: Sequence[Protocol
 def numbers_places(rows: pl.DataFrame, layout: Layout, presets: Sequence[Protocol]) -> list[Place]:
     """What is to be noted at these numbers."""
     keys = _by_dataset(layout).by
-    heads = list(dict.fromkeys(head for one in presets for head, _ in one.numbers))
-    return [Place(adapted(rows, keys, layout.round), keys, heads)]
+    heads = dict.fromkeys(head for one in presets for head, _ in one.numbers)
+    found = [Place(adapted(rows, keys, layout.round), keys, [*heads])]
+    for one in presets:
+        played = rows.filter(pl.col("protocol") == one.id)
+        found += [Place(cut_short(played, keys, spec, layout.round), keys, [head]) for head, spec in one.numbers]
+    return found
 
 
 def _by_dataset(layout: Layout) -> Layout:
@@ -50,7 +73,9 @@ def numbers_heading(layout: Layout, presets: Sequence[Protocol]) -> str:
     ]
     silent = [one.id for one in presets if any("missing=previous" in spec for _, spec in one.numbers)]
     but = f"; but {', '.join(silent)} leaves out a case without any answer" if silent else ""
-    return "\n".join([*lines, f"{presets[0].aggregation}; {layout.policy.describe()}{but}"])
+    means = dict.fromkeys(one.aggregation for one in presets)
+    how = [means.popitem()[0]] if len(means) == 1 else [f"{one.id}: {one.aggregation}" for one in presets]
+    return "\n".join([*lines, *how[:-1], f"{how[-1]}; {layout.policy.describe()}{but}"])
 
 
 def _definition(spec: str) -> str:
@@ -71,7 +96,7 @@ def _of_protocol(rows: pl.DataFrame, layout: Layout, preset: Protocol) -> pl.Dat
                 pl.col("not_applicable").sum(),
                 *(pl.col(name).filter(usual).mean() for name in EFFORT),
             )
-        values = aggregate(scored, keys, AGGREGATIONS["case"]).select(*keys, pl.col("value").alias(head))
+        values = aggregate(scored, keys, AGGREGATIONS[preset.averages]).select(*keys, pl.col("value").alias(head))
         found = found.join(values, on=keys, how="left", nulls_equal=True)
     assert found is not None
     return found

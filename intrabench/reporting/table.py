@@ -12,7 +12,8 @@ from polars.selectors import by_name
 
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import row_names
-from intrabench.reporting.footnotes import WORDS, Place
+from intrabench.reporting.footnotes import UNPLAYED, WORDS, Place
+from intrabench.reporting.formats import with_intervals
 from intrabench.reporting.reference import beside
 from intrabench.results import labels
 from intrabench.results.current import IDENTITY, MODEL, PROTOCOL, VERSIONS, current
@@ -21,10 +22,11 @@ from intrabench.results.schema import SCHEMA
 from intrabench.specs import nearest
 from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import AGGREGATIONS, COUNTS, Aggregation, aggregate, aggregation
+from intrabench.statistics.cut_short import cut_short
 from intrabench.statistics.matched import MATCHED, matched_scores
 from intrabench.statistics.measures import described, measured, scored_by, summary
 from intrabench.statistics.scores import UNIT, FailurePolicy, metric, scores, without_data
-from intrabench.statistics.soundness import check_mixable, some_rows
+from intrabench.statistics.soundness import check_mixable, command_for, some_rows
 
 PRINTED = pl.struct("protocol", "prompter").map_elements(
     lambda line: row_names(line["protocol"]).get(line["prompter"], line["prompter"]), pl.String
@@ -40,7 +42,7 @@ READ = (
 )
 """Columns that `effort_table`, its `places` and `seen_in_training` read if no layout is given."""
 
-_TAKEN = {*SCHEMA, *COUNTS, *WORDS, "sessions", "failed", "not_applicable", "average", "human s", "n/a"}
+_TAKEN = {*SCHEMA, *COUNTS, *WORDS, UNPLAYED, "sessions", "failed", "not_applicable", "average", "human s", "n/a"}
 """Columns that tables have besides those of data sets, labels, ..."""
 
 
@@ -152,14 +154,19 @@ def places(rows: pl.DataFrame, layout: Layout | None = None) -> list[Place]:
     layout = _apart(rows, layout or Layout())
     keys, column = list(layout.by), column_of(layout)
     rows = rows.with_columns(_labels(layout.columns))
-    told = adapted(rows, [*keys, layout.columns], layout.round, column)
-    if told.is_empty():
+
+    def told(by: Sequence[str]) -> pl.DataFrame:
+        short = cut_short(rows, by, layout.metric, layout.round, layout.policy)
+        return pl.concat([adapted(rows, by, layout.round, column), short], how="diagonal_relaxed")
+
+    cells = told([*keys, layout.columns])
+    if cells.is_empty():
         return []
     found = [
-        Place(told.filter(pl.col(layout.columns).eq_missing(value)), keys, [heading])
+        Place(cells.filter(pl.col(layout.columns).eq_missing(value)), keys, [heading])
         for value, heading in headings(rows, layout.columns).items()
     ]
-    return [*found, Place(adapted(rows, keys, layout.round, column), keys, ["average"], again=True)]
+    return [*found, Place(told(keys), keys, ["average"], again=True)]
 
 
 def round_places(rows: pl.DataFrame, layout: Layout | None = None) -> list[Place]:
@@ -217,15 +224,16 @@ def stored_rows(root: Path, protocol: str = "") -> pl.DataFrame:
     Raises:
         IntraBenchError: there are no such rows.
     """
-    rows = some_rows(root)
     asked = protocols_of(protocol)
+    rows = some_rows(root, *asked[:1])
     if not asked:
         return rows
     known = rows["protocol"].unique().sort().to_list()
     for one in asked:
         if one not in known:
             raise IntraBenchError(
-                f"{root} has no results of protocol {one!r}{nearest(one, known)}; it has {', '.join(known)}"
+                f"{root} has no results of protocol {one!r}{nearest(one, known)}; it has {', '.join(known)}; "
+                f"`{command_for(one)}` computes some"
             )
     return rows.filter(pl.col("protocol").is_in(asked))
 
@@ -281,6 +289,7 @@ def readable(frame: pl.DataFrame) -> pl.DataFrame:
 
     Rows of a published table are shown by their printed names.
     """
+    frame = with_intervals(frame)
     dropped = [name for name in (*PROTOCOL, "dtype", "strict") if name in frame and frame[name].n_unique() == 1]
     if set(MODEL) <= set(frame.columns):
         frame = frame.with_columns(labels.MODEL).drop("weights")
@@ -289,8 +298,8 @@ def readable(frame: pl.DataFrame) -> pl.DataFrame:
     dropped += [name for name in ("failed", "not_applicable") if name in frame and frame[name].sum() == 0]
     dropped += [name for name in ("nsr", "dhh_merged") if name in frame and frame[name].is_null().all()]
     dropped += ["dhh_merged"] if "dhh_merged" in frame and frame["dhh"].equals(frame["dhh_merged"]) else []
-    dropped += [name for name in ("dof", *WORDS) if name in frame]
-    if "seconds_human" in frame and frame.width - frame.columns.index("seconds_human") <= 3:
+    dropped += [name for name in ("dof", *WORDS, UNPLAYED) if name in frame]
+    if {"seconds_human", "average"} <= set(frame.columns) and frame.width - frame.columns.index("seconds_human") <= 3:
         dropped.append("average")  # of a single data set
     if {"protocol", "prompter"} <= set(frame.columns):
         frame = frame.with_columns(prompter=PRINTED)

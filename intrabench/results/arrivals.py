@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -81,6 +82,8 @@ class Arrivals:
 
 def _changed(folder: Path) -> int:
     """When names in a folder changed last. Network disks look anew for a folder that is opened."""
+    if sys.platform == "win32":  # which opens no folders
+        return folder.stat().st_mtime_ns
     handle = os.open(folder, os.O_RDONLY)
     try:
         return os.fstat(handle).st_mtime_ns

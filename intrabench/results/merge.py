@@ -23,7 +23,11 @@ from intrabench.results.runs import read_record, read_records
 from intrabench.results.schema import UNDONE
 from intrabench.results.store import clean
 
-FOLDERS = {"rows": "*.parquet", "turns": "*.parquet", "masks": "*.npz", "people": "*.parquet", "runs": "*.json"}
+RECORDINGS = "people/recordings"
+FOLDERS = {
+    **{"rows": "*.parquet", "turns": "*.parquet", "masks": "*.npz", "people": "*.parquet", RECORDINGS: "*.jsonl"},
+    "runs": "*.json",
+}
 """What is copied. Runs write turns before their rows; so rows of an ongoing run are listed first, moved last."""
 
 
@@ -54,9 +58,10 @@ def merge(sources: Sequence[Path], out: Path, *, newest: bool = False) -> Merged
         IntraBenchError: a folder that holds no results, is `out` itself, or has another file of the same name.
     """
     for source in sources:
-        if not (source / "rows").is_dir():
+        if not any((source / folder).is_dir() for folder in ("rows", RECORDINGS)):
             raise IntraBenchError(
-                f"{source} is not a results folder, because it has no rows; give the folder of `run --out`"
+                f"{source} is not a results folder, because it has no rows and no {RECORDINGS}; give the folder of "
+                "`run --out` or of `record --out`"
             )
         if source.resolve() == out.resolve():
             raise IntraBenchError(f"{source} cannot be merged into itself; give another folder with --out")
@@ -110,9 +115,11 @@ def _wanted(sources: Sequence[Path], out: Path, merged: Merged) -> dict[Path, Pa
 
 
 def _progress(path: Path) -> int:
-    """How complete a file is: masks grow with the rounds, and a record is completed at the end of its run."""
+    """How complete a file is: masks and recordings grow, and a record is completed at the end of its run."""
     if path.suffix == ".npz":
         return len(_arrays(path))
+    if path.suffix == ".jsonl":
+        return path.stat().st_size
     return int(read_record(path.parents[1], path.stem).get("state") != "running") if path.suffix == ".json" else 0
 
 

@@ -8,13 +8,13 @@ but take the type and the shape on trust.
 from __future__ import annotations
 
 import math
-import os
 import struct
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.machine import memory_bytes
 from intrabench.play.door import Refused
 
 _HEADER = struct.Struct("<4sBBBB")
@@ -26,10 +26,7 @@ NUMBERS = TYPES | {"float16", "float32", "float64"}
 
 def most_bytes() -> int:
     """What an array may take in memory: a quarter of the machine's."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
-    except (AttributeError, ValueError, OSError):
-        return 2**32
+    return (memory_bytes() or 2**34) // 4
 
 
 def unpack(packed: bytes, most: int, images: bool = False) -> NDArray[Any]:

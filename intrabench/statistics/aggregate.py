@@ -29,6 +29,11 @@ class Aggregation:
     description: str
     steps: Steps
 
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The columns of the groups in which cases are averaged, such as classes; a value is the mean of its groups."""
+        return next(step for step in self.steps if "case" not in step)
+
 
 AGGREGATIONS: Mapping[str, Aggregation] = {
     one.name: one
@@ -79,6 +84,17 @@ def aggregate(scored: pl.DataFrame, by: Sequence[str], how: Aggregation) -> pl.D
     for step in how.steps:
         means = means.group_by(list(dict.fromkeys([*by, *step]))).agg(pl.col("value").mean())
     return counted.join(means, on=keys, how="left", nulls_equal=True)
+
+
+def fewest_patients(scored: pl.DataFrame, by: Sequence[str], how: Aggregation) -> pl.DataFrame:
+    """Per combination of `by` and data set, `fewest`: the number of patients behind the least known mean of `how`.
+
+    An average over classes is no better known than that of the class which the fewest patients have.
+    """
+    keys = list(dict.fromkeys([*by, "dataset"]))
+    counted = only(per_label(scored), pl.col("value").is_not_null())
+    patients = counted.group_by(list(dict.fromkeys([*keys, *how.groups]))).agg(fewest=pl.col("patient").n_unique())
+    return patients.group_by(keys).agg(pl.col("fewest").min().cast(pl.Int64))
 
 
 def per_label(scored: pl.DataFrame) -> pl.DataFrame:

@@ -53,14 +53,24 @@ def jackknife(groups: Sequence[tuple[Array, Array]]) -> Jackknife:
     return Jackknife(value, patients, influence)
 
 
-def tail(parts: Sequence[Jackknife], level: float = LEVEL) -> tuple[Array, Array]:
-    """The normal quantile of the upper tail, widened for few patients, and the acceleration: (lines) each.
+@dataclass(frozen=True)
+class Spread:
+    """How uncertain averages of lines over data sets are: (lines) each.
 
-    parts: the data sets over which the values are averaged. Degrees of freedom of several are Satterthwaite's. Where
-    influences are infinite or all zero, patients count as if they were equal.
+    drawn: the variance of bootstrap draws. unbiased: that of the averages. freedom: its degrees of freedom, of several
+    data sets those of Satterthwaite. skewness: the acceleration of `bca`. usable: false where influences are infinite
+    or all zero; there patients count as if they were equal, and the variances mean nothing.
     """
-    from scipy.special import stdtrit
 
+    drawn: Array
+    unbiased: Array
+    freedom: Array
+    skewness: Array
+    usable: NDArray[np.bool_]
+
+
+def spread(parts: Sequence[Jackknife]) -> Spread:
+    """The spread of averages over data sets. parts: one for each of them, with the same lines."""
     zeros = np.zeros(parts[0].value.shape)
     drawn, unbiased, uncertain, cubes = zeros, zeros, zeros, zeros
     usable = np.all([np.isfinite(part.influence).all(axis=0) for part in parts], axis=0)
@@ -72,8 +82,19 @@ def tail(parts: Sequence[Jackknife], level: float = LEVEL) -> tuple[Array, Array
         variance = squares * (freedom + 1) / freedom
         drawn, unbiased = drawn + squares, unbiased + variance
         uncertain, cubes = uncertain + variance**2 / freedom, cubes + (influence**3).sum(axis=0)
-    quantile = stdtrit(unbiased**2 / uncertain, (1 + level) / 2) * np.sqrt(unbiased / drawn)
-    return quantile, np.where(usable, cubes / (6 * drawn**1.5), 0)
+    skewness = np.where(usable, cubes / (6 * drawn**1.5), 0)
+    return Spread(drawn, unbiased, unbiased**2 / uncertain, skewness, usable)
+
+
+def tail(parts: Sequence[Jackknife], level: float = LEVEL) -> tuple[Array, Array]:
+    """The normal quantile of the upper tail, widened for few patients, and the acceleration: (lines) each.
+
+    parts: the data sets over which the values are averaged.
+    """
+    from scipy.special import stdtrit
+
+    of = spread(parts)
+    return stdtrit(of.freedom, (1 + level) / 2) * np.sqrt(of.unbiased / of.drawn), of.skewness
 
 
 def _differ(part: Jackknife) -> NDArray[np.bool_]:

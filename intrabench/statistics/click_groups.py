@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
 import polars.selectors as cs
+from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
+from intrabench.protocols import row_names
 from intrabench.results.current import IDENTITY
 from intrabench.specs import parse, quoted, split
-from intrabench.statistics.adapted import adapted
-from intrabench.statistics.measures import described, measured
-from intrabench.statistics.robustness import Robustness, auc_robustness, noc_robustness, nof_robustness
+from intrabench.statistics.aggregate import AGGREGATIONS
+from intrabench.statistics.measures import described, measured, scored_by
+from intrabench.statistics.resample import AVERAGE, intervals
+from intrabench.statistics.robustness import (
+    Robustness,
+    auc_robustness,
+    each_target,
+    noc_robustness,
+    nof_robustness,
+)
 from intrabench.statistics.scores import FailurePolicy
 from intrabench.target import WHOLE_CASE
 
@@ -21,6 +32,10 @@ _CLICKER, _BASELINE = "clickability", "click_deepest"
 
 LINE = tuple(name for name in IDENTITY if name != "prompter")
 """Columns that identify a line, besides the click model."""
+
+_EACH = [*LINE, "dataset", "case", "target", "patient"]
+_KEYS = [*LINE, "clicks", "dataset"]
+_COUNTED = ("groups", "targets", "trajectories")
 
 
 @dataclass(frozen=True)
@@ -55,61 +70,123 @@ def clicks_of(prompter: str) -> Clicks | None:
 
 
 def group_table(
-    rows: pl.DataFrame, metric: str = "dice", round: int | None = None, policy: FailurePolicy | None = None
+    rows: pl.DataFrame,
+    metric: str = "dice",
+    round: int | None = None,
+    policy: FailurePolicy | None = None,
+    *,
+    interval: bool = False,
 ) -> pl.DataFrame:
     """A line per model, click model and data set: `LINE`, ``clicks``, ``dataset``, the fields of `Robustness`,
     ``groups``, and the numbers of ``targets`` that have all of them and of ``trajectories`` (seeds) of each.
 
     All targets have equal weight, as published. Clicks (noc) are compared in percent, failures (nof) as counts, other
-    metrics as differences. base and dsb are null if the baseline clicker was not played.
+    metrics as differences; nsr of clicks and failures is that of `curves.rclicks_auc`, NSR@20. base and dsb are null if
+    the baseline clicker was not played. interval: the ends of each field's interval of 95 % over patients, too, such as
+    ``dsb_low`` and ``dsb_high`` (as `intervals`; failures have none of spread).
 
     Raises:
         IntraBenchError: no model was run with two groups of clicks of the same click model.
     """
-    scored = measured(rows, metric, round, policy).filter(pl.col("target") != WHOLE_CASE).drop_nulls("value")
-    if scored.is_empty():
+    values = _values(rows, metric, round, policy)
+    if values.is_empty():
         raise IntraBenchError(f"no session has {metric}; choose a metric that the protocol measures")
-    each = [*LINE, "dataset", "case", "target"]
-    values = scored.group_by(*each, "prompter").agg(pl.col("value").mean(), pl.col("seed").n_unique())
+    kind = metric.partition(":")[0]
     found = {name: clicks for name in values["prompter"].unique() if (clicks := clicks_of(name))}
-    kind, lines = metric.partition(":")[0], []
-    for key, one in _families(values, found):
-        wide = one.pivot("group", index=each, values="value").drop_nulls(cs.matches(r"^\d+$"))
-        groups = sorted(int(name) for name in wide.columns if name not in (*each, "0"))
-        if len(groups) < 2 or wide.is_empty():
+    areas = {}
+    if kind in _STATISTICS:
+        areas = _families(_values(rows, area_of(metric), round, policy), found)
+    lines = []
+    for key, one in _families(values, found).items():
+        groups = sorted(int(name) for name in one.columns if name.isdecimal() and name != "0")
+        if len(groups) < 2 or one.is_empty():
             continue
-        array = wide.select(str(group) for group in groups).to_numpy()
-        base = wide["0"].to_numpy() if "0" in wide.columns else np.full(len(wide), np.nan)
-        robust = _STATISTICS.get(kind, auc_robustness)(array, base)
-        lines.append((*key, *astuple(robust), len(groups), len(wide), one["seed"].min()))
+        robust = _STATISTICS.get(kind, auc_robustness)(*_arrays(one, groups))
+        each = each_target(kind, *_arrays(one, groups))
+        if key in areas:
+            area = one.select(_EACH).join(areas[key], on=_EACH, how="left", nulls_equal=True, maintain_order="left")
+            each["nsr"] = each_target("auc", *_arrays(area, groups))["nsr"]
+            robust = replace(robust, nsr=float(each["nsr"].mean()))
+        ends = _ends(one, each, kind) if interval else {}
+        lines.append({**dict(zip(_KEYS, key, strict=True)), **asdict(robust), **ends, **_counts(one, groups)})
     if not lines:
-        raise IntraBenchError(
-            "no model was run with two groups of clicks; run one with, for example, --prompter clickability:group=1 "
-            "--prompter clickability:group=10 --prompter click_deepest"
+        raise IntraBenchError(_no_groups(rows))
+    kinds: dict[str, Any] = {name: values.schema.get(name, pl.String) for name in _KEYS} | {
+        name: pl.Float64 for name in lines[0] if name not in _KEYS
+    }
+    kinds |= dict.fromkeys(_COUNTED, pl.Int64)
+    return pl.DataFrame(lines, schema=kinds, orient="row").sort(_KEYS).fill_nan(None)
+
+
+def _no_groups(rows: pl.DataFrame) -> str:
+    """What to run; by the protocol that has groups, if that was played."""
+    groups = "--prompter clickability:group=1 --prompter clickability:group=10 --prompter click_deepest"
+    own = [id for id in rows["protocol"].unique().sort() if any(map(clicks_of, row_names(id)))]
+    if own and not any(map(clicks_of, rows["prompter"].unique())):
+        return (
+            f"only the baseline of {own[0]} was played, and no groups of clicks; run it without --only, or with "
+            f"another click model than the published one: --protocol {own[0]} {groups}"
         )
-    names = [*LINE, "clicks", "dataset", *(field.name for field in fields(Robustness))]
-    schema = [*names, "groups", "targets", "trajectories"]
-    return pl.DataFrame(lines, schema=schema, orient="row").sort(*LINE, "clicks", "dataset").fill_nan(None)
+    return f"no model was run with two groups of clicks; run one with, for example, {groups}"
 
 
-def _families(values: pl.DataFrame, found: dict[str, Clicks]) -> list[tuple[tuple[str, ...], pl.DataFrame]]:
-    """All values per line, click model and data set with their ``group``; group 0 is the baseline."""
-    families = []
+def _values(rows: pl.DataFrame, metric: str, round: int | None, policy: FailurePolicy | None) -> pl.DataFrame:
+    """The mean over seeds of each target and prompter."""
+    scored = measured(rows, metric, round, policy).filter(pl.col("target") != WHOLE_CASE).drop_nulls("value")
+    return scored.group_by(*_EACH, "prompter").agg(pl.col("value").mean(), pl.col("seed").n_unique())
+
+
+def _arrays(one: pl.DataFrame, groups: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(targets, groups) and (targets) of the baseline, NaN if it was not played."""
+    base = one["0"].to_numpy() if "0" in one.columns else np.full(len(one), np.nan)
+    return one.select(str(group) for group in groups).to_numpy(), base
+
+
+def _counts(one: pl.DataFrame, groups: Sequence[int]) -> dict[str, int]:
+    return dict(zip(_COUNTED, (len(groups), len(one), one["seed"].item(0)), strict=True))
+
+
+def _ends(one: pl.DataFrame, each: Mapping[str, NDArray[np.float64]], kind: str) -> dict[str, float | None]:
+    """The ends of the interval of each field."""
+    who = one.select("dataset", "case", "target", "patient", failed=False, not_applicable=False)
+    parts = [
+        who.with_columns(pl.Series("value", values, nan_to_null=True), field=pl.lit(name))
+        for name, values in each.items()
+    ]
+    found = intervals(pl.concat(parts), ["field"], AGGREGATIONS["pooled"]).filter(pl.col("dataset") != AVERAGE)
+    times = len(one) if kind == "nof" else 1  # a sum
+    known = {line["field"]: line for line in found.iter_rows(named=True)}
+    ends = {}
+    for name in (field.name for field in fields(Robustness)):
+        for end in ("low", "high"):
+            value = known.get(name, {}).get(end)
+            ends[f"{name}_{end}"] = None if value is None else value * (1 if name == "nsr" else times)
+    return ends
+
+
+def _families(values: pl.DataFrame, found: Mapping[str, Clicks]) -> dict[tuple[object, ...], pl.DataFrame]:
+    """By line, click model and data set: a line for each target that has all groups, a column for each group.
+
+    Group 0 is the baseline. ``seed`` is the least number of seeds.
+    """
+    families = {}
     for clicks in sorted({one.clicks for one in found.values()}):
         groups = {name: one.group for name, one in found.items() if one.clicks == clicks}
         base = next(one.base for one in found.values() if one.clicks == clicks)
         mine = values.filter(pl.col("prompter").is_in([*groups, base]))
         mine = mine.with_columns(group=pl.col("prompter").replace_strict(groups | {base: 0}, return_dtype=pl.Int64))
         for key, one in mine.partition_by(*LINE, "dataset", as_dict=True).items():
-            families.append(((*key[:-1], clicks, key[-1]), one))
+            wide = one.pivot("group", index=_EACH, values="value").drop_nulls(cs.matches(r"^\d+$"))
+            families[(*key[:-1], clicks, key[-1])] = wide.with_columns(seed=pl.lit(one["seed"].min()))
     return families
 
 
-def groups_adapted(rows: pl.DataFrame, round: int | None = None) -> pl.DataFrame:
-    """`adapted` of the lines of `group_table`, by what makes them: of all groups, without the baseline."""
-    of = {name: found.clicks for name in rows["prompter"].unique() if (found := clicks_of(name))}
-    clicks = pl.col("prompter").replace_strict(of, default=None, return_dtype=pl.String)
-    return adapted(rows.with_columns(clicks=clicks).drop_nulls("clicks"), [*LINE, "clicks", "dataset"], round)
+def of_groups(rows: pl.DataFrame, *, base: bool = False) -> pl.DataFrame:
+    """The rows that make the numbers of groups in lines of `group_table`, or of the baseline (base), by ``clicks``."""
+    found = [(name, one) for name in rows["prompter"].unique().sort() if (one := clicks_of(name))]
+    of = [(one.base if base else name, one.clicks) for name, one in found]
+    names = pl.DataFrame(list(dict.fromkeys(of)), schema={"prompter": pl.String, "clicks": pl.String}, orient="row")
+    return rows.join(names, on="prompter", how="inner", maintain_order="left")
 
 
 def _spec(name: str, given: dict[str, str]) -> str:
@@ -118,9 +195,16 @@ def _spec(name: str, given: dict[str, str]) -> str:
 
 def describe_groups(metric: str) -> str:
     """A description of the columns of `group_table`."""
+    area = "" if area_of(metric) == metric else f" of {area_of(metric)}"
     number = "number" if metric.partition(":")[0] == "nof" else "mean"
     return (
         f"{described(metric)}: {number} over targets of the baseline clicker (base) and of groups of clicks (sample, "
         "spread); dsb: sample against base, dgr: the least against the most likely clicks, dhh: their halves, pair by "
-        "pair or merged; noc in percent; nsr: spread over sample in percent"
+        "pair or merged; noc in percent; "
+        f"nsr: spread over sample{area} in percent"
     )
+
+
+def area_of(metric: str) -> str:
+    """The metric that nsr is of: the metric itself, or the area of that which clicks and failures are of."""
+    return f"rclicks_auc:metric={scored_by(metric)}" if metric.partition(":")[0] in _STATISTICS else metric

@@ -69,6 +69,11 @@ def _lines(clicks: str, scored: pl.DataFrame) -> Iterator[tuple[tuple[str, ...],
         yield key[:-1], (key[-1], clicks, *astuple(user_noise(each)), len(each), len(one))
 
 
+def is_real(prompter: str) -> bool:
+    """Whether the first clicks of a prompter are those of real users."""
+    return _kind(prompter) == "recorded"
+
+
 def _kind(prompter: str) -> str:
     """The first part of a prompter if its clicks are users' or drawn from all of a click model, else empty."""
     name, given = parse(split(prompter)[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -12,8 +13,10 @@ from intrabench.metrics.base import merit
 from intrabench.results.parts import with_patients
 from intrabench.statistics.adapted import adapted, shares
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
+from intrabench.statistics.claims import differences
+from intrabench.statistics.cut_short import cut_short
 from intrabench.statistics.measures import best, measured, scored_by
-from intrabench.statistics.resample import AVERAGE, DRAWS, FEW, intervals
+from intrabench.statistics.resample import AVERAGE, FEW
 from intrabench.statistics.scores import UNIT, FailurePolicy, metric
 from intrabench.statistics.significance import holm, per_patient, signed_rank
 
@@ -35,18 +38,19 @@ class Settings:
     policy: FailurePolicy = field(default_factory=FailurePolicy)
     tie: float = 0.01
     most: int = 5
-    draws: int = DRAWS
 
 
 @dataclass(frozen=True)
 class Comparison:
     """Differences B - A on common units (`UNIT`); positive means that B is better, whatever the metric.
 
-    datasets: a row per data set and `AVERAGE`: `difference` and its interval of 95 %, `low` to `high` (as `intervals`);
-    `units`, `wins`, `ties` and `losses` of B among them, and `superiority`, the share of wins plus half the ties;
-    `infinite` of the units, with such a value on either side, enter those counts but no mean (HD95 of failures; two
-    are a tie); `rank_biserial` (-1 to 1) and `p` of the signed ranks of per-patient differences, `p_holm` corrected
-    over data sets. Those of `AVERAGE` are of the patients of all data sets together, and are not corrected.
+    datasets: a row per data set and `AVERAGE`: `difference`, its interval of 95 %, `low` to `high`, `false`, the
+    probability that the claim "B is better than A" is false, and `fewest` (as `claims.differences`); `sd_a`, `sd_b` and
+    `correlation` of the means of patients, which the published formula takes (null for `AVERAGE`); `units`, `wins`,
+    `ties` and `losses` of B among them, and `superiority`, the share of wins plus half the ties; `infinite` of the
+    units, with such a value on either side, enter those counts but no mean (HD95 of failures; two are a tie);
+    `rank_biserial` (-1 to 1) and `p` of the signed ranks of per-patient differences, `p_holm` corrected over data sets.
+    Those of `AVERAGE` are of the patients of all data sets together, and are not corrected.
     sizes: a row per third of the targets by volume, `from_ml` to `to_ml`; all targets have equal weight.
     extremes: the targets that differ most, mean over seeds, the best for B first.
     only_a, only_b: units with a value on one side only; they are not compared. shared: what the two lines have in
@@ -67,8 +71,17 @@ class Comparison:
     @property
     def worse(self) -> bool:
         """Whether B is significantly worse: the average's interval lies below 0; of too few patients there is none."""
-        high = self.datasets.filter(pl.col("dataset") == AVERAGE)["high"]
-        return any(value is not None and value < 0 for value in high)
+        return self._average("high") < 0
+
+    @property
+    def better(self) -> bool:
+        """Whether B is significantly better: the average's interval lies above 0."""
+        return self._average("low") > 0
+
+    def _average(self, column: str) -> float:
+        """A number of the average, NaN if there is none."""
+        value = self.datasets.filter(pl.col("dataset") == AVERAGE)[column].first()
+        return math.nan if value is None else float(value)  # type: ignore[arg-type]
 
 
 def compare(
@@ -90,6 +103,8 @@ def compare(
     if different := done[0] != done[1]:
         told = "; ".join(f"{name}: {text or 'none'}" for name, text in zip(names, done, strict=True))
         warnings.append(f"prompts were adapted differently: {told}")
+    for name, side in zip(names, (a, b), strict=True):
+        warnings += [f"{name}: {text}" for text in _cut_short(side, units, settings)]
     few = datasets.filter(pl.col("patients") < FEW, pl.col("dataset") != AVERAGE).select("dataset", "patients")
     if not few.is_empty():
         told = ", ".join(f"{name} ({patients})" for name, patients in few.iter_rows())
@@ -104,6 +119,13 @@ def compare(
         tuple(warnings),
         adapted=(done[0], done[1]) if different else ("", ""),
     )
+
+
+def _cut_short(rows: pl.DataFrame, units: pl.DataFrame, settings: Settings) -> list[str]:
+    """How many of the sessions that are compared ended before the clicks that their numbers are of."""
+    compared = rows.join(units.select(UNIT), on=UNIT, how="semi", nulls_equal=True).with_columns(_side=0)
+    found = cut_short(compared, ["_side"], settings.metric, settings.round, settings.policy)
+    return [f"{one['note']}, in {shares([one['sessions'] / one['of']])}" for one in found.iter_rows(named=True)]
 
 
 def _adapted(rows: pl.DataFrame, units: pl.DataFrame, settings: Settings) -> str:
@@ -149,7 +171,7 @@ def _differences(a: pl.DataFrame, b: pl.DataFrame, settings: Settings) -> pl.Dat
 
 def _per_dataset(units: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     """`Comparison.datasets`."""
-    effect = intervals(units.with_columns(pair=0), ["pair"], settings.how, settings.draws).drop("pair")
+    effect = differences(units.with_columns(pair=0), ["pair"], settings.how).drop("pair")
     counts = _counts(pl.concat([units, units.with_columns(dataset=pl.lit(AVERAGE))]), "dataset", settings.tie)
     # with infinite differences of both signs in a patient, neither line is better
     patients = per_patient(units, name="difference").with_columns(pl.col("difference").fill_nan(0))
@@ -162,8 +184,20 @@ def _per_dataset(units: pl.DataFrame, settings: Settings) -> pl.DataFrame:
         schema=["dataset", "rank_biserial", "p", "p_holm"],
         orient="row",
     )
-    joined = effect.join(counts, on="dataset", how="left", maintain_order="left")
+    joined = effect.join(_spreads(units), on="dataset", how="left", maintain_order="left")
+    joined = joined.join(counts, on="dataset", how="left", maintain_order="left")
     return joined.join(tested, on="dataset", how="left", maintain_order="left").rename({"value": "difference"})
+
+
+def _spreads(units: pl.DataFrame) -> pl.DataFrame:
+    """By data set `sd_a`, `sd_b` and `correlation` of the means of patients, over the units that enter means."""
+    finite = units.filter(pl.col("value").is_not_null())
+    both = per_patient(finite, name="a").join(per_patient(finite, name="b"), on=["dataset", "patient"])
+    return (
+        both.sort("dataset", "patient")
+        .group_by("dataset")
+        .agg(sd_a=pl.col("a").std(), sd_b=pl.col("b").std(), correlation=pl.corr("a", "b").fill_nan(None))
+    )
 
 
 def _per_size(units: pl.DataFrame, settings: Settings) -> pl.DataFrame:
@@ -177,7 +211,7 @@ def _per_size(units: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     sized = units.drop("target_ml").join(targets, on=_TARGET, nulls_equal=True).sort(UNIT)  # sums depend on the order
     apart = [pl.format("{}/{}", "dataset", name).alias(name) for name in ("patient", "case")]
     pooled = sized.with_columns(*apart, dataset=pl.lit("all"))
-    effect = intervals(pooled, ["size"], AGGREGATIONS["pooled"], settings.draws).filter(pl.col("dataset") == "all")
+    effect = differences(pooled, ["size"], AGGREGATIONS["pooled"]).filter(pl.col("dataset") == "all")
     joined = bounds.join(effect, on="size").join(_counts(sized, "size", settings.tie), on="size").sort("size")
     names = pl.col("size").replace_strict(range(len(SIZES)), SIZES, return_dtype=pl.String)
     return joined.with_columns(names).drop("dataset").rename({"value": "difference"})

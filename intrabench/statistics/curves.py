@@ -19,6 +19,8 @@ from intrabench.statistics.cvpr25 import STEPS
 from intrabench.statistics.resample import AVERAGE, difference
 from intrabench.statistics.steps import Steps
 
+CLICKS = 20
+"""Clicks of RClicks' sessions, one per round."""
 GRID = 200
 """Number of points of a curve, unless they are given or fewer efforts occur."""
 
@@ -103,7 +105,7 @@ def rclicks_auc(played: Steps) -> pl.DataFrame:
 
     One click per round; a session that ended keeps its score.
     """
-    return played.scored(_trapezoids(played, 0, 19) / 19)
+    return played.scored(_trapezoids(played, 0, CLICKS - 1) / (CLICKS - 1))
 
 
 def noc(played: Steps, threshold: float = 0.9, limit: float = 20, against: str = "interactions") -> pl.DataFrame:

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from intrabench.metrics.base import Best
 from intrabench.specs import build, parse, switch
@@ -15,12 +16,23 @@ from intrabench.statistics import curves, cvpr25, davis_curves
 from intrabench.statistics.scores import FailurePolicy, metric, scores
 from intrabench.statistics.steps import Steps, steps
 
+Bools = NDArray[np.bool_]
+
 
 class Measure(ABC):
     """A summary: one number per session. `metric` is the name of the metric of its rounds."""
 
     best: ClassVar[Best]
     metric: str
+
+    @property
+    def capped(self) -> str:
+        """What is to be said of numbers of sessions that ended before all the effort that it is of; empty: nothing."""
+        return ""
+
+    def cut_short(self, played: Steps) -> Bools:
+        """(sessions) Whether this is to be said of a session."""
+        raise NotImplementedError
 
     @property
     @abstractmethod
@@ -142,6 +154,14 @@ class ClicksArea(Measure):
     def description(self) -> str:
         return f"mean {self.metric} over clicks 1 to 20, by trapezoids as in RClicks"
 
+    @property
+    def capped(self) -> str:
+        return f"fewer than {curves.CLICKS} clicks were played, and the last score stands for the rest"
+
+    def cut_short(self, played: Steps) -> Bools:
+        at_end = played.at("round", np.inf)
+        return (played.spent("round") < curves.CLICKS - 1) & (at_end < 1)
+
     def of(self, played: Steps) -> pl.DataFrame:
         return curves.rclicks_auc(played)
 
@@ -199,6 +219,20 @@ class Clicks(Measure):
     def description(self) -> str:
         return f"{self.against} until {self.metric} is {self.threshold:g}, {self.limit:g} if it takes more"
 
+    @property
+    def capped(self) -> str:
+        return (
+            f"fewer than {self.limit:g} {self.against} were played without reaching {self.metric} "
+            f"{self.threshold:g}, which {self._counted}, so means are upper bounds"
+        )
+
+    @property
+    def _counted(self) -> str:
+        return f"counts as {self.limit:g}"
+
+    def cut_short(self, played: Steps) -> Bools:
+        return np.isinf(played.reach(self.against, self.threshold)) & (played.spent(self.against) < self.limit)
+
     def of(self, played: Steps) -> pl.DataFrame:
         return curves.noc(played, self.threshold, self.limit, self.against)
 
@@ -208,6 +242,10 @@ class Failures(Clicks):
     """`curves.nof`, whose mean is the share of sessions that fail; `ritm` counts those that need all of the limit."""
 
     ritm: bool = switch(False)
+
+    @property
+    def _counted(self) -> str:
+        return "counts as a failure"
 
     @property
     def description(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -13,7 +13,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import Best, merit
 from intrabench.statistics.aggregate import COUNTS, Aggregation, aggregate
 from intrabench.statistics.bca import Array, percentiles, tail
-from intrabench.statistics.resample import AVERAGE, DRAWS, difference, resample, with_average
+from intrabench.statistics.resample import AVERAGE, DRAWS, Drawn, difference, resample, with_average
 from intrabench.statistics.significance import holm, per_patient, signed_rank
 
 _DIGITS = 12  # rounded, so that equal lines are tied whatever the order of summation
@@ -55,26 +55,49 @@ def ranking(
     Raises:
         IntraBenchError: no line has a value on all data sets.
     """
-    from scipy.special import ndtr
-
     names = scored.select("dataset").unique()
     found = aggregate(scored, by, how)
     table = with_average(found, by, names.height).filter(pl.col("dataset") == AVERAGE).sort(by)
     if table.is_empty():
         raise IntraBenchError("no line has a value on all data sets, so there is no ranking; choose fewer data sets")
-    drawn = resample(scored, by, how, draws)
-    ranked = drawn.lines.with_row_index("_line").join(table, on=by, how="semi", nulls_equal=True, maintain_order="left")
-    which = ranked["_line"].to_numpy()
+    left_out = _left_out(scored.select(by).unique().join(names, how="cross"), found, by)
+    return ranked(table, by, resample(scored, by, how, draws), left_out, best)
+
+
+def ranked(table: pl.DataFrame, by: Sequence[str], drawn: Drawn, left_out: pl.DataFrame, best: Best) -> Ranking:
+    """The ranking of the lines of a table of averages, some or all of those that were drawn."""
+    from scipy.special import ndtr
+
+    table = table.sort(by)
+    known = drawn.lines.with_row_index("_line").join(table, on=by, how="semi", nulls_equal=True, maintain_order="left")
+    which = known["_line"].to_numpy()
     averages, wide = drawn.average()[:, which], ndtr(tail(list(drawn.parts.values()))[0][which])
     full, values = (np.round(merit(one, best), _DIGITS) for one in (table["value"].to_numpy()[None], averages))
     values = values[~np.isnan(values).any(axis=1)]
     low, high = (pl.Series(end).fill_nan(None).cast(pl.Int64) for end in percentiles(ranks(values), 1 - wide, wide))
     table = table.with_columns(rank=pl.Series(ranks(full)[0], dtype=pl.Int64), low=low, high=high)
-    return Ranking(
-        table.select(*by, "rank", "low", "high", "value", *COUNTS).sort("rank", *by),
-        tau(values, full),
-        _left_out(scored.select(by).unique().join(names, how="cross"), found, by),
-    )
+    table = table.select(*by, "rank", "low", "high", "value", *COUNTS).sort("rank", *by)
+    return Ranking(table, tau(values, full), left_out)
+
+
+def rankings(
+    scored: pl.DataFrame, drawn: Drawn, within: Mapping[int, str], how: Aggregation, *, best: Best = "high"
+) -> tuple[dict[str, Ranking], pl.DataFrame]:
+    """`ranking` by ``line`` within each group, and the lines of all groups that are left out.
+
+    drawn: `resample` of `scored`. within: the group of each line, such as its prompter. A group without a rank is not
+    there.
+    """
+    names, by = scored.select("dataset").unique(), ["line"]
+    found = aggregate(scored, by, how)
+    table = with_average(found, by, names.height).filter(pl.col("dataset") == AVERAGE)
+    left_out = _left_out(scored.select(by).unique().join(names, how="cross"), found, by)
+    groups = table.with_columns(_group=pl.col("line").replace_strict(within, return_dtype=pl.String))
+    made = {
+        str(name): ranked(group.drop("_group"), by, drawn, left_out.clear(), best)
+        for (name,), group in groups.sort("_group").group_by("_group", maintain_order=True)
+    }
+    return made, left_out
 
 
 def pairs(scored: pl.DataFrame, by: Sequence[str], *, best: Best = "high") -> pl.DataFrame:
@@ -84,17 +107,9 @@ def pairs(scored: pl.DataFrame, by: Sequence[str], *, best: Best = "high") -> pl
     where the first is better. `p_holm` is corrected over all pairs that have common patients; others are not there. The
     smallest `p` first.
     """
-    each = ["dataset", "patient"]
-    patients = per_patient(scored, by).drop_nulls("value")
-    lines = patients.select(by).unique().sort(by).with_row_index("_line")
-    patients = patients.join(lines, on=by, nulls_equal=True).sort("_line", *each)
-    values = patients.pivot("_line", index=each, values="value").drop(each).to_numpy()
-    values = np.round(merit(values, best), _DIGITS)
-    tests = []
-    for first, second in combinations(range(lines.height), 2):
-        one, other = values[~np.isnan(values[:, [first, second]]).any(axis=1)][:, [first, second]].T
-        if one.size:
-            tests.append((first, second, one.size, *signed_rank(difference(one, other))))
+    lines, values = of_patients(scored, by, best)
+    tested_pairs = ((pair, paired_test(values, *pair)) for pair in combinations(range(lines.height), 2))
+    tests = [(*pair, *found) for pair, found in tested_pairs if found[0]]
     kinds = {
         "_line": pl.UInt32,
         "_line_other": pl.UInt32,
@@ -107,6 +122,22 @@ def pairs(scored: pl.DataFrame, by: Sequence[str], *, best: Best = "high") -> pl
     others = lines.rename({name: f"{name}_other" for name in lines.columns})
     joined = tested.join(lines, on="_line").join(others, on="_line_other")
     return joined.sort("p", "_line", "_line_other").select(*by, *others.columns[1:], *tested.columns[2:])
+
+
+def of_patients(scored: pl.DataFrame, by: Sequence[str], best: Best) -> tuple[pl.DataFrame, Array]:
+    """The lines, numbered by `_line`, and (patients, lines) merits: means over targets, then over cases; NaN: none."""
+    each = ["dataset", "patient"]
+    patients = per_patient(scored, by).drop_nulls("value")
+    lines = patients.select(by).unique().sort(by).with_row_index("_line")
+    patients = patients.join(lines, on=by, nulls_equal=True).sort("_line", *each)
+    values = patients.pivot("_line", index=each, values="value").drop(each).to_numpy()
+    return lines, np.round(merit(values, best), _DIGITS)
+
+
+def paired_test(values: Array, first: int, second: int) -> tuple[int, float, float]:
+    """Of (patients, lines) merits: how many patients have both lines, and `signed_rank` of the differences on these."""
+    one, other = values[~np.isnan(values[:, [first, second]]).any(axis=1)][:, [first, second]].T
+    return one.size, *signed_rank(difference(one, other))
 
 
 def ranks(values: Array) -> Array:

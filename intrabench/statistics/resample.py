@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -40,6 +41,10 @@ class Drawn:
 
     def average(self) -> Array:
         """(draws, lines) Mean over data sets, NaN where one is missing."""
+        return self._average
+
+    @cached_property
+    def _average(self) -> Array:
         if not self.values:
             return np.full((1, self.lines.height), np.nan)
         with np.errstate(invalid="ignore"):  # infinite values of both signs
@@ -53,8 +58,12 @@ def intervals(scored: pl.DataFrame, by: Sequence[str], how: Aggregation, draws: 
     null where a data set has fewer than `FEW` patients with a value. A mean over infinite values is infinite, and so is
     every draw that holds one; over infinite values of both signs it is null.
     """
+    return drawn_intervals(scored, by, how, resample(scored, by, how, draws))
+
+
+def drawn_intervals(scored: pl.DataFrame, by: Sequence[str], how: Aggregation, drawn: Drawn) -> pl.DataFrame:
+    """`intervals` from draws that were made before (`resample`)."""
     table = with_average(aggregate(scored, by, how), by, scored["dataset"].n_unique())
-    drawn = resample(scored, by, how, draws)
     bounds = []
     for name, values in {**drawn.values, AVERAGE: drawn.average()}.items():
         low, high = bca(values, [drawn.parts[name]] if name in drawn.parts else list(drawn.parts.values()))
@@ -83,18 +92,34 @@ def resample(scored: pl.DataFrame, by: Sequence[str], how: Aggregation, draws: i
     The draws of a data set depend on nothing but its name and its patients: neither on the order of rows nor on what
     else was selected.
     """
+    lines, sums = _sums(scored, by, how)
+    values, parts = {}, {name: jackknife(groups) for name, groups in sums.items()}
+    for name, groups in sums.items():
+        weights = drawn_weights(name, len(groups[0][0]), draws)
+        values[name] = np.concatenate([_means(some, groups) for some in weights])
+        values[name][:, parts[name].patients < FEW] = np.nan
+    return Drawn(lines, values, parts)
+
+
+def influences(scored: pl.DataFrame, by: Sequence[str], how: Aggregation) -> tuple[pl.DataFrame, dict[str, Jackknife]]:
+    """The lines and parts of `resample`, without draws."""
+    lines, sums = _sums(scored, by, how)
+    return lines, {name: jackknife(groups) for name, groups in sums.items()}
+
+
+def _sums(
+    scored: pl.DataFrame, by: Sequence[str], how: Aggregation
+) -> tuple[pl.DataFrame, dict[str, list[tuple[Array, Array]]]]:
+    """The lines, and by data set the sums and numbers of each group, as `_matrices`."""
     cells, groups = _cells(scored, by, how)
     lines = cells.select(by).unique().sort(by).with_row_index("_line")
     cells = cells.join(lines, on=by, nulls_equal=True)
     cells = cells.with_columns(_patient=pl.col("patient").rank("dense").over("dataset") - 1)
-    values, parts = {}, {}
+    found = {}
     for (name,), part in cells.sort(*groups, "_patient", "_line").partition_by("dataset", as_dict=True).items():
-        patients, key = part["patient"].n_unique(), str(name)
-        sums = [_matrices(group, patients, lines.height) for group in part.partition_by(groups)]
-        values[key] = np.concatenate([_means(weights, sums) for weights in drawn_weights(key, patients, draws)])
-        parts[key] = jackknife(sums)
-        values[key][:, parts[key].patients < FEW] = np.nan
-    return Drawn(lines.select(by), values, parts)
+        patients = part["patient"].n_unique()
+        found[str(name)] = [_matrices(group, patients, lines.height) for group in part.partition_by(groups)]
+    return lines.select(by), found
 
 
 def difference(a: Array, b: Array) -> Array:
@@ -110,11 +135,10 @@ def _cells(scored: pl.DataFrame, by: Sequence[str], how: Aggregation) -> tuple[p
     """
     values = per_label(scored).filter(pl.col("value").is_not_null())
     within = [step for step in how.steps if "case" in step]
-    groups = list(how.steps[len(within)])
     for step in within:
         values = values.group_by(*dict.fromkeys([*by, *step, "patient"])).agg(pl.col("value").mean())
-    keys = dict.fromkeys([*by, *groups, "patient"])
-    return values.group_by(*keys).agg(pl.col("value").sum(), pl.len().alias("count")), groups
+    keys = dict.fromkeys([*by, *how.groups, "patient"])
+    return values.group_by(*keys).agg(pl.col("value").sum(), pl.len().alias("count")), list(how.groups)
 
 
 def _matrices(group: pl.DataFrame, patients: int, lines: int) -> tuple[Array, Array]:

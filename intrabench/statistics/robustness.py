@@ -52,6 +52,34 @@ class UserNoise:
     nsr: float | None = None
 
 
+def each_target(kind: str, groups: ArrayLike, base: ArrayLike) -> dict[str, Array]:
+    """(instances) What each adds to the fields of `Robustness`, whose means they are; of failures (nof) sums.
+
+    kind: noc, nof or anything else. nsr only of the latter; the spread of failures is not made of instances.
+
+    Raises:
+        ValueError: the shapes do not fit.
+        IntraBenchError: somewhere a number of clicks is 0.
+    """
+    values, baseline = _shaped(groups, base)
+    less, more = _halves(values)
+    sample, spread = values.mean(axis=1), values.std(axis=1)
+    found = {"base": baseline, "sample": sample}
+    if kind == "noc":
+        if (values <= 0).any() or (baseline <= 0).any():
+            raise IntraBenchError("numbers of clicks are compared by ratios, but one of them is 0; count interactions")
+        return found | {
+            "spread": spread,
+            "dsb": _percent(sample, baseline),
+            "dgr": _percent(values[:, 0], values[:, -1]),
+            "dhh": _percent(less, more).mean(axis=1),
+            "dhh_merged": _percent(less.mean(axis=1), more.mean(axis=1)),
+        }
+    halves = (less - more).mean(axis=1)
+    found |= {"dsb": sample - baseline, "dgr": values[:, 0] - values[:, -1], "dhh": halves, "dhh_merged": halves}
+    return found if kind == "nof" else found | {"spread": spread, "nsr": 100 * _noise(sample, spread)}
+
+
 def noc_robustness(groups: ArrayLike, base: ArrayLike) -> Robustness:
     """Of numbers of clicks in groups (instances, groups), from the least to the most probable, and of the baseline.
 
@@ -61,20 +89,7 @@ def noc_robustness(groups: ArrayLike, base: ArrayLike) -> Robustness:
         ValueError: the shapes do not fit.
         IntraBenchError: somewhere there is no click.
     """
-    clicks, baseline = _shaped(groups, base)
-    if (clicks <= 0).any() or (baseline <= 0).any():
-        raise IntraBenchError("numbers of clicks are compared by ratios, but one of them is 0; count interactions")
-    less, more = _halves(clicks)
-    sample = clicks.mean(axis=1)
-    return Robustness(
-        base=float(baseline.mean()),
-        sample=float(sample.mean()),
-        spread=float(clicks.std(axis=1).mean()),
-        dsb=_percent(sample, baseline),
-        dgr=_percent(clicks[:, 0], clicks[:, -1]),
-        dhh=_percent(less, more),
-        dhh_merged=_percent(less.mean(axis=1), more.mean(axis=1)),
-    )
+    return _means(each_target("noc", groups, base))
 
 
 def auc_robustness(groups: ArrayLike, base: ArrayLike) -> Robustness:
@@ -85,11 +100,7 @@ def auc_robustness(groups: ArrayLike, base: ArrayLike) -> Robustness:
     Raises:
         ValueError: the shapes do not fit.
     """
-    scores, baseline = _shaped(groups, base)
-    sample, spread = scores.mean(axis=1), scores.std(axis=1)
-    return _differences(
-        scores.mean(axis=0), float(baseline.mean()), float(spread.mean()), 100 * float(_noise(sample, spread).mean())
-    )
+    return _means(each_target("auc", groups, base))
 
 
 def nof_robustness(groups: ArrayLike, base: ArrayLike) -> Robustness:
@@ -98,9 +109,9 @@ def nof_robustness(groups: ArrayLike, base: ArrayLike) -> Robustness:
     Raises:
         ValueError: the shapes do not fit.
     """
-    failed, baseline = _shaped(groups, base)
-    failures = failed.sum(axis=0)
-    return _differences(failures, float(baseline.sum()), float(failures.std()))
+    failed, _ = _shaped(groups, base)
+    sums = {name: float(values.sum()) for name, values in each_target("nof", groups, base).items()}
+    return Robustness(**sums, spread=float(failed.sum(axis=0).std()))
 
 
 def user_noise(ious: Sequence[ArrayLike]) -> UserNoise:
@@ -131,12 +142,8 @@ def _halves(groups: Array) -> tuple[Array, Array]:
     return groups[..., :half], groups[..., -half:]
 
 
-def _differences(groups: Array, base: float, spread: float, nsr: float | None = None) -> Robustness:
-    """Of one number per group."""
-    less, more = _halves(groups)
-    sample = float(groups.mean())
-    halves = float(less.mean() - more.mean())
-    return Robustness(base, sample, spread, sample - base, float(groups[0] - groups[-1]), halves, halves, nsr)
+def _means(each: dict[str, Array]) -> Robustness:
+    return Robustness(**{name: float(values.mean()) for name, values in each.items()})
 
 
 def _moments(ious: Sequence[ArrayLike]) -> Array:
@@ -151,6 +158,6 @@ def _noise(mean: Array, spread: Array) -> Array:
     return spread / (mean + _EPSILON)
 
 
-def _percent(of: Array, reference: Array) -> float:
-    """The mean relative increase."""
-    return 100 * float(((of - reference) / reference).mean())
+def _percent(of: Array, reference: Array) -> Array:
+    """The relative increase."""
+    return 100 * (of - reference) / reference

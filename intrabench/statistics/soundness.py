@@ -30,8 +30,8 @@ def is_partial(root: Path) -> str:
     return f"{root} is partial because the run {last['run_id']} {how}; the same command completes it: {last['command']}"
 
 
-def some_rows(root: Path) -> pl.DataFrame:
-    """The rows of a results folder.
+def some_rows(root: Path, protocol: str = "") -> pl.DataFrame:
+    """The rows of a results folder; protocol: whose rows are wanted, for the message.
 
     Raises:
         IntraBenchError: there are none.
@@ -39,10 +39,19 @@ def some_rows(root: Path) -> pl.DataFrame:
     rows = read_rows(root)
     if rows.is_empty():
         raise IntraBenchError(
-            "; ".join(damaged_parts(root))
-            or f"{root} has no results yet; `intrabench run --model M --prompter P` computes some"
+            "; ".join(damaged_parts(root)) or f"{root} has no results yet; `{command_for(protocol)}` computes some"
         )
     return rows
+
+
+def command_for(protocol: str) -> str:
+    """The command that computes results of a protocol; empty: of none in particular."""
+    preset = PROTOCOLS.get(protocol)
+    words = ["intrabench run"]
+    words += [f"--protocol {protocol}{':clicks=FILE' if preset.users else ''}"] if preset else []
+    words += ["--model M"] if preset is None or not preset.models else []
+    words += ["--prompter P"] if preset is None or not preset.rows else []
+    return " ".join(words)
 
 
 def check_mixable(rows: pl.DataFrame, name: str = "dice") -> None:

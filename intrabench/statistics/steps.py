@@ -66,6 +66,12 @@ class Steps:
         last = np.searchsorted(self.session, np.arange(self.sessions.height)) + taken - 1
         return np.where(taken > 0, np.append(self.value, np.nan)[last], self.metric.worst)
 
+    def spent(self, against: str) -> Array:
+        """(sessions) The effort of each session at its end."""
+        found = np.zeros(self.sessions.height)
+        found[self.session] = self.effort(against)  # efforts rise, and the last step is written last
+        return found
+
     def reach(self, against: str, threshold: float) -> Array:
         """(sessions) The effort of the first step with at least this value; infinite if there is none."""
         found = np.full(self.sessions.height, np.inf)

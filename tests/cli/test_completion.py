@@ -48,6 +48,9 @@ def completed(words: str) -> list[str]:
         ("info box_vol", ["box_volume"]),
         ("info rclicks", ["rclicks@1", "rclicks-users@1", "rclicks"]),
         ("list me", ["metrics"]),
+        ("data get spine_", ["spine_ct", "spine_mr"]),
+        ("weights get sam_vit_", ["sam_vit_b", "sam_vit_l", "sam_vit_h"]),
+        ("weights path paper:medsam", ["paper:medsam"]),
     ],
 )
 def test_the_shell_completes_names(words: str, offered: list[str]) -> None:

@@ -99,6 +99,8 @@ def test_robustness_and_the_published_numbers_of_many(say: Callable[..., Said]) 
     strong = ("--perturb", "salt_pepper:p=0.2", "--perturb", "salt_pepper:p=0.4")
     assert say(*words, "--segments", "60", "--perturb", "none", *strong).code == 0
     assert say("superpixels", "report", "page.html", "--out", "out").code == 0
+    refused = say("superpixels", "report", "page.pdf", "--out", "out")
+    assert (refused.code, "page.pdf is not the name of an HTML file" in refused.err) == (2, True)
     page = Path("page.html").read_text()
     assert "<h2>Robustness</h2>" in page
     assert "salt_pepper, p" in page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +12,7 @@ from types import ModuleType
 import polars as pl
 import pytest
 
+import intrabench
 from intrabench.engine.local import execute
 from intrabench.engine.options import chosen
 from intrabench.engine.progress.reporter import Console, Silent, reporting
@@ -120,6 +122,18 @@ def test_a_run_says_what_each_worker_does(workers: int, names: set[str]) -> None
 
 
 @pytest.mark.usefixtures("data")
+@pytest.mark.parametrize("joint", ["", "others=negative"])
+def test_a_run_says_in_which_round_it_is(joint: str) -> None:
+    given = {"model": "box_fill", "prompter": "box_volume+click_center", "rounds": 3, "workers": 0, "joint": joint}
+    dataset = "phantom:shape=8x48x56,instances=1"
+    execute(chosen({**given, "dataset": dataset}), Path("results"), reporter := Scores())
+    rounds = read_rows(Path("results"))["round"].to_list()
+    assert sorted(rounds) == [0, 1, 2, 3]
+    said = [what.partition(":")[0] for _, what in reporter.done if ", round " in what]
+    assert said == [f"playing 1 session, round {number} of 3" for number in range(4)]
+
+
+@pytest.mark.usefixtures("data")
 def test_a_quiet_run_prints_its_table_and_what_is_wrong(say: Callable[..., Said]) -> None:
     words = ["run", "--model", "box_fill", "--prompter", "box_volume", "--dataset", "phantom:shape=8x48x56", "--quiet"]
     said = say(*words)
@@ -150,12 +164,35 @@ class Shell:
 Shell.__name__ = "ZMQInteractiveShell"
 
 
+class Shown:
+    """The place of a display in a notebook, with all that it has held."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def display(self, data: dict[str, str], *, raw: bool, display_id: bool) -> Shown:
+        """As IPython's."""
+        assert raw
+        assert display_id
+        self.update(data, raw=raw)
+        return self
+
+    def update(self, data: dict[str, str], *, raw: bool) -> None:
+        """As that of IPython's handles."""
+        assert list(data) == ["text/plain"]
+        self.texts.append(data["text/plain"])
+
+
 @pytest.fixture
-def notebook(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A notebook without widgets."""
+def notebook(monkeypatch: pytest.MonkeyPatch) -> Shown:
+    """A notebook, for which no package is installed but IPython."""
     monkeypatch.setattr("builtins.get_ipython", Shell, raising=False)
-    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
-    monkeypatch.setattr("intrabench.engine.progress.screen.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "IPython", ipython := ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", module := ModuleType("IPython.display"))
+    module.display = (shown := Shown()).display  # type: ignore[attr-defined]
+    ipython.display = module  # type: ignore[attr-defined]
+    monkeypatch.setattr("intrabench.engine.progress.cell.SECONDS", 0.01)
+    return shown
 
 
 def test_people_see_progress_and_programs_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,25 +207,26 @@ def test_people_see_progress_and_programs_do_not(monkeypatch: pytest.MonkeyPatch
         assert isinstance(reporter, Console)
 
 
-@pytest.mark.usefixtures("notebook")
-def test_a_notebook_without_widgets_gets_plain_lines_that_are_not_red(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_notebook_shows_the_same_in_one_place(notebook: Shown, capsys: pytest.CaptureFixture[str]) -> None:
     with reporting(None) as reporter:
-        reporter.begin(2, 1)
-        reporter.advance(1, 0)
+        reporter.begin(96, 5)
+        reporter.advance(12, 1, [0.75])
+        reporter.doing("1", "encoding slice 12 of 80: spine_ct, case ct-22, sam")
+        while "slice 12" not in notebook.texts[-1]:
+            time.sleep(0.01)
+        reporter.say("a line below")
     said = capsys.readouterr()
     assert said.err == ""
-    assert said.out.splitlines()[0] == "2 sessions, 1 of them already finished"
-    assert said.out.splitlines()[1].startswith("2 of 2 sessions, 0 failed, ")
+    assert said.out.splitlines() == ["96 sessions, 5 of them already finished", "a line below"]
+    drawn = notebook.texts[-2].splitlines()
+    assert drawn[:2] == ["━━━━━━━                                  17 of 96 sessions", "1 failed, Dice 0.750"]
+    assert re.fullmatch(r"1  encoding slice 12 of 80: spine_ct, case ct-22, sam +0 s", drawn[2])
+    assert re.fullmatch(r"17 of 96 sessions, 1 failed, Dice 0.750, in \d+ s", notebook.texts[-1])
 
 
-@pytest.mark.usefixtures("notebook")
-def test_a_notebook_with_widgets_is_drawn_into(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("intrabench.engine.progress.screen.find_spec", lambda name: name)
-    started = []
-    monkeypatch.setattr("rich.live.Live.start", lambda self: started.append(self.console.is_jupyter))
-    monkeypatch.setattr("rich.live.Live.stop", lambda self: None)
-    monkeypatch.setattr("rich.console.Console.print", lambda self, *words, **how: None)
-    with reporting(None) as reporter:
-        reporter.begin(2, 0)
-        reporter.advance(2, 0)
-    assert started == [True]
+@pytest.mark.usefixtures("data")
+def test_a_run_in_a_notebook_shows_progress_unless_it_is_told_not_to(notebook: Shown) -> None:
+    intrabench.run("box_fill", "box_volume", "phantom:shape=8x48x56", workers=0, progress=False)
+    assert notebook.texts == []
+    intrabench.run("box_fill", "box_slice", "phantom:shape=8x48x56", workers=0)
+    assert notebook.texts[-1].startswith("3 of 3 sessions, 0 failed, Dice ")

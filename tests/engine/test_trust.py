@@ -99,6 +99,23 @@ def test_verify_loads_no_plug_in_that_only_the_folder_names(say: Say, theirs: Pa
     assert (verdict.found, sentence in verdict.message, executed()) == ("unknown", True, set())
 
 
+def test_a_reason_that_sessions_have_in_common_is_one_line(say: Say) -> None:
+    Path("theirs.py").write_text(PLUGIN)
+    dataset = "phantom:shape=16x32x32,instances=2"
+    rows = intrabench.run(model="theirs", prompter="box_slice", plugin="theirs.py", dataset=dataset, out="first")
+    intrabench.run(model="box_fill", prompter="box_slice", dataset=dataset, out="first", targets="blob.1")
+    forget()
+    said = say("verify", "first")
+    count = rows["session"].n_unique()
+    assert count > 1
+    ok, line, total = said.out.splitlines()
+    assert ok.startswith("ok ")
+    assert line.startswith(f"cannot be verified  {count} sessions: there is no model 'theirs'")
+    assert total == f"1 ok, {count} cannot be verified"
+    assert len(json.loads(say("verify", "first", "--json").out)) == count + 1
+    assert say("verify", "first", "-q").out.splitlines() == [line, total]
+
+
 @pytest.mark.parametrize("word", [("--plugin", "theirs.py"), ("--trust",)])
 def test_verify_loads_what_the_user_names_or_trusts(say: Say, theirs: Path, word: tuple[str, ...]) -> None:
     said = say("verify", "merged", *word)

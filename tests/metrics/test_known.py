@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from intrabench import registry
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.known import metric, of_protocol
 from intrabench.metrics.nsd import NormalisedSurfaceDice
+from intrabench.metrics.partition_metric import PartitionMetric
 from intrabench.protocols import PROTOCOLS
 
 
@@ -24,6 +26,17 @@ def test_a_column_names_its_metric() -> None:
         assert metric(found.column) == metric(found.spec) == metric(found.id) == found
     narrow = metric("nsd:tolerance_mm=0.5")
     assert metric(narrow.column) == metric(narrow.id) == narrow
+
+
+def test_scores_lie_within_the_bounds_of_their_metric() -> None:
+    """Best and worst values of what ships; superpixels have bounds that nobody has written down."""
+    for name, entry in registry.entries("metrics").items():
+        found = metric(name)
+        if entry.kind or isinstance(found, PartitionMetric):
+            continue
+        low, high = found.bounds
+        assert low <= found.worst <= high, name
+        assert (low, high) == {"high": (0, 1), "low": (0, math.inf), "zero": (-1, math.inf)}[found.best], name
 
 
 @pytest.mark.parametrize(

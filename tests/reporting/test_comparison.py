@@ -61,21 +61,23 @@ def test_the_screen_at_100_columns(say: Callable[..., Said], monkeypatch: pytest
         "dice of new minus old, positive if new is better: mean over the instances of a class in a case, then\n"
         "over cases, then over classes; failures count as the worst value, empty answers count as the worst\n"
         "value\n"
-        "┏━━━━━━━━━━━━━━━━┳━━━━━━━━━━┳━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━┳━━━━━━━━┳━━━━━━━━┳━━━━━━━┳━━━━┓\n"
-        "┃ prompter       ┃ dataset  ┃ difference ┃    95 % interval ┃      p ┃ better ┃ worse ┃ of ┃\n"
-        "┡━━━━━━━━━━━━━━━━╇━━━━━━━━━━╇━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━╇━━━━━━━━╇━━━━━━━━╇━━━━━━━╇━━━━┩\n"
-        "│ box_interp:n=3 │ spine_ct │     +0.094 │ [+0.056, +0.125] │  0.016 │      8 │     0 │  8 │\n"
-        "│ box_interp:n=3 │ spine_mr │     -0.030 │                - │    0.5 │      0 │     2 │  2 │\n"
-        "│ box_interp:n=3 │ average  │     +0.032 │                - │ 0.0078 │      8 │     2 │ 10 │\n"
-        "│ box_volume     │ spine_ct │     -0.094 │ [-0.125, -0.056] │ 0.0078 │      0 │     8 │  8 │\n"
-        "└────────────────┴──────────┴────────────┴──────────────────┴────────┴────────┴───────┴────┘\n"
-        "no room at 100 columns for: superiority; --csv has everything\n"
+        "┏━━━━━━━━━━━━━━━━┳━━━━━━━━━━┳━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━┳━━━━━━━━┳━━━━━━━━┳━━━━━━━┓\n"
+        "┃ prompter       ┃ dataset  ┃ difference ┃    95 % interval ┃ P(false) ┃      p ┃ better ┃ worse ┃\n"
+        "┡━━━━━━━━━━━━━━━━╇━━━━━━━━━━╇━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━╇━━━━━━━━╇━━━━━━━━╇━━━━━━━┩\n"
+        "│ box_interp:n=3 │ spine_ct │   +0.094 * │ [+0.059, +0.129] │   <0.001 │  0.016 │      8 │     0 │\n"
+        "│ box_interp:n=3 │ spine_mr │   -0.030 * │                - │        - │    0.5 │      0 │     2 │\n"
+        "│ box_interp:n=3 │ average  │   +0.032 * │                - │        - │ 0.0078 │      8 │     2 │\n"
+        "│ box_volume     │ spine_ct │   -0.094 * │ [-0.129, -0.059] │   >0.999 │ 0.0078 │      0 │     8 │\n"
+        "└────────────────┴──────────┴────────────┴──────────────────┴──────────┴────────┴────────┴───────┘\n"
+        "no room at 100 columns for: superiority, of; --csv has everything\n"
     )
     assert below.count("better, worse: targets") == below.count("interval: over patients") == 1
     told = " ".join(below.split())
     assert "box_interp:n=3: prompts were adapted differently: old: none; new: box2d->point in all sessions" in told
     assert "box_interp:n=3: fewer than 6 patients, too few for a conclusion: spine_mr (2)" in told
     assert f"not compared: point_prop, not applicable to old: {NO_POINTS}" in told
+    claim = 'P(false): probability that the claim "new is better than old" is false (Claims Reloaded, arXiv 2505.04720)'
+    assert told.count(claim) == told.count("* fewer than 50 patients") == 1
     assert told.endswith("box_volume: new is worse: the interval of the average is below 0")
 
 
@@ -99,13 +101,15 @@ def test_csv_and_json_have_all_digits(say: Callable[..., Said]) -> None:
         ("box_volume", "spine_ct", ""),
     ]
     first = found["box_interp:n=3"].datasets.row(0, named=True)
-    assert {name: float(lines[0][name]) for name in ("difference", "low", "high", "p_holm")} == {
-        name: pytest.approx(first[name]) for name in ("difference", "low", "high", "p_holm")
-    }
+    names = ("difference", "low", "high", "false", "fewest", "p_holm", "sd_a", "sd_b", "correlation")
+    assert {name: float(lines[0][name] or "nan") for name in names} == pytest.approx(
+        {name: float("nan") if first[name] is None else first[name] for name in names}, nan_ok=True
+    )
     assert {line["size"] for line in lines if line["dataset"] == "all"} == {"small", "medium", "large"}
     one, other = json.loads(say("compare", "old", "new", "--json").out)
     assert (one["shared"], other["shared"]) == ({"prompter": "box_interp:n=3"}, {"prompter": "box_volume"})
     assert (one["worse"], other["worse"], one["metric"]) == (False, True, "dice")
+    assert one["datasets"][0]["false"] < 0.001 < 0.999 < other["datasets"][0]["false"]
     assert one["adapted"] == {"a": "", "b": "box2d->point in all sessions"}
     assert one["datasets"][1]["low"] is None
     assert one["datasets"][0]["p"] == first["p"]

@@ -119,7 +119,7 @@ def test_a_curve_against_the_strength_of_a_perturbation(tmp_path: Path) -> None:
     write_report(results, tmp_path / "page.html", targets=0)
     page = (tmp_path / "page.html").read_text()
     assert "<h2>Perturbed images</h2>" in page
-    assert page.count("<figure class=drawn>") == 1
+    assert page.count("<figure class=drawn") == 1
 
 
 def test_what_cannot_be_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,3 +134,36 @@ def test_what_cannot_be_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(IntraBenchError, match="pip install 'intrabench\\[report\\]'"):
         write_figures(results, tmp_path)
+
+
+def test_long_names_and_many_numbers_do_not_overlap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of every figure: no two texts cover each other, and none is cut off."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    long = "point_interp:n=3,placement=center,jitter=0.5+scribble:policy=largest_component,"
+    given = pl.concat(
+        curve([0.1, 0.2, 0.3], prompter=f"{long}n={n}", model=f"{model},{long}", case=str(case), interactions=cost)
+        for n in range(2)
+        for model, cost in (("sam2:size=large", 1.0), ("v" * 70, 3000.0), ("medsam", 20.0), ("box_fill", 7.0))
+        for case in range(6)
+    )
+    drawn = []
+    monkeypatch.setattr("intrabench.reporting.figures._save", lambda figure, *_: drawn.append(figure) or [])
+    write_figures(store(tmp_path / "results", given), tmp_path)
+    assert len(drawn) == 6
+    for figure in drawn:
+        FigureCanvasAgg(figure).draw()
+        axes = [axis for panel in figure.axes for axis in (panel.xaxis, panel.yaxis)]
+        numbers = [tick.label1 for axis in axes for tick in axis._update_ticks()]  # without those beyond the ends
+        others = [text for legend in figure.legends for text in legend.get_texts()]
+        others += [panel.title for panel in figure.axes] + [axis.label for axis in axes]
+        texts = [text for text in [*numbers, *others] if text.get_text().strip() and text.get_visible()]
+        boxes = [(text.get_text(), text.get_window_extent()) for text in texts]
+        for number, (name, box) in enumerate(boxes):
+            assert box.x0 >= -1, name
+            assert box.x1 <= figure.bbox.x1 + 1, name
+            for other, against in boxes[:number]:
+                apart = (
+                    box.x0 >= against.x1 or box.x1 <= against.x0 or box.y0 >= against.y1 - 1 or box.y1 <= against.y0 + 1
+                )
+                assert apart, (name, other)

@@ -183,8 +183,8 @@ def test_tables_of_clicks_have_marks_at_what_comes_from_adapted_clicks() -> None
     )
     table = click_table(groups=True, users=False, published="")
     assert table is not None
-    frame = table.table(given, "dice", None, FailurePolicy())
-    found = footnotes(frame, table.places(given, None))
+    frame = table.table(given, "dice", None, FailurePolicy(), False)
+    found = footnotes(frame, table.places(given, "dice", None))
     assert found.texts == {"a": "outside crop in 50 % of the sessions"}
     assert (found.marks["sample"], found.marks["dgr"], "base" in found.marks) == (["a"], ["a"], False)
     users = click_table(groups=False, users=True, published="")
@@ -194,7 +194,7 @@ def test_tables_of_clicks_have_marks_at_what_comes_from_adapted_clicks() -> None
         for name, note in (("recorded:clicks=clicks.csv", "box2d->point"), ("clickability", ""))
         for seed in range(2)
     )
-    frame = users.table(real, "dice", None, FailurePolicy())
-    found = footnotes(frame, users.places(real, None))
+    frame = users.table(real, "dice", None, FailurePolicy(), False)
+    found = footnotes(frame, users.places(real, "dice", None))
     assert frame["clicks"].to_list() == ["real", "clickability"]
     assert (found.marks["mean"], found.marks["nsr"]) == (["a", ""], ["a", ""])

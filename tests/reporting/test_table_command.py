@@ -51,6 +51,21 @@ def test_cells_tell_interval_cases_targets_and_failures() -> None:
     assert found.drop("lnq", "mine", "average").equals(plain.drop("lnq", "mine", "average"))
 
 
+def test_intervals_of_few_patients_are_marked(table: Callable[..., Said]) -> None:
+    many = rows(
+        *({"case": f"{n}", "dice": n / 50, "label": "a"} for n in range(50)), dataset="many", model=MEDSAM, **PAPER
+    )
+    rare = rows({"case": "0", "dice": 0.5, "label": "b"}, dataset="rare", model=MEDSAM, **PAPER)
+    for frame in (many, many.with_columns(dataset=pl.lit("rare"), session=pl.format("r{}", "session")), rare):
+        given = [{k: v for k, v in row.items() if v is not None} for row in frame.to_dicts()]
+        Store(Path("few"), f"run{frame['dataset'][0]}{len(frame)}").write_part(given, [])
+    said = table("--out", "few", "--interval")
+    (line,) = (line.split("│") for line in said.out.splitlines() if MEDSAM in line)
+    assert ["*" in cell for cell in line[-4:-1]] == [False, True, True]  # many, rare, average
+    assert said.out.count("fewer than 50 patients") == 1
+    assert "fewer than 50" not in table("--out", "few").out
+
+
 def test_the_head_says_what_was_done(table: Callable[..., Said]) -> None:
     said = table("--failed", "drop", "--aggregation", "pooled")
     assert said.code == 0
@@ -176,7 +191,8 @@ def test_the_published_clicks_take_no_metric_of_ones_own(say: Callable[..., Said
     asked = ("table", "--protocol", "rclicks@1", "--reference", "paper")
     said = say(*asked, "--metric", "auc", "--round", "3")
     assert said.err == "error: --reference of rclicks@1 cannot be combined with --metric, --round; omit one of them\n"
-    assert "no model was run with two groups of clicks" in say(*asked).err
+    told = "only the baseline of rclicks@1 was played, and no groups of clicks; run it without --only"
+    assert told in say(*asked).err
 
 
 def test_a_round_that_no_run_allowed_is_refused(table: Callable[..., Said]) -> None:

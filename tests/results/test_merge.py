@@ -192,6 +192,19 @@ def test_of_two_masks_the_one_with_more_rounds_is_kept() -> None:
     assert [mask.voxels for mask in read_masks(OUT, "s")] == [1, 2, 3]
 
 
+def test_recordings_are_copied_also_of_a_folder_without_rows_and_the_longer_of_one_counts() -> None:
+    for folder, lines in ((A, "first\n"), (B, "first\nsecond\n")):
+        (folder / "people/recordings").mkdir(parents=True)
+        (folder / "people/recordings/one.jsonl").write_text(lines)
+    stored(A, "run-a", curve([0.5], session="s"))
+    assert (merge([A], OUT).copied, merge([B], OUT).copied, merge([A], OUT).copied) == (4, 1, 0)
+    assert (OUT / "people/recordings/one.jsonl").read_text() == "first\nsecond\n"
+    assert len(read_rows(OUT)) == 1
+    (A / "people/recordings/one.jsonl").write_text("other\nsecond\n")
+    with pytest.raises(IntraBenchError, match="should be equal, but are not"):
+        merge([A], OUT)
+
+
 def test_masks_that_were_packed_differently_are_equal() -> None:
     stored(A, "run-a", curve([0.5], session="s"), masks=1)
     shutil.copytree(A, B)
@@ -283,7 +296,9 @@ def test_a_failure_leaves_everything_as_it_was(monkeypatch: pytest.MonkeyPatch, 
 
 def test_what_is_no_results_folder_is_refused() -> None:
     A.mkdir()
-    with pytest.raises(IntraBenchError, match="a is not a results folder, because it has no rows"):
+    with pytest.raises(
+        IntraBenchError, match="a is not a results folder, because it has no rows and no people/recordings"
+    ):
         merge([A], OUT)
     stored(B, "run-b", rows({}))
     with pytest.raises(IntraBenchError, match="merged into itself"):

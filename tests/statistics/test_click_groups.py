@@ -10,8 +10,13 @@ import pytest
 from intrabench.errors import IntraBenchError
 from intrabench.prompters.combined import make_prompter
 from intrabench.protocols.rclicks_paper import ROWS
+from intrabench.reporting.click_tables import further
+from intrabench.reporting.formats import with_intervals
 from intrabench.reporting.reference.rclicks import PUBLISHED_METRIC, beside_published, published
+from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.click_groups import clicks_of, describe_groups, group_table
+from intrabench.statistics.resample import intervals
+from intrabench.statistics.scores import scores
 from tests.results import made
 
 
@@ -158,3 +163,70 @@ def test_metrics_that_were_not_measured_or_have_no_end() -> None:
             group_table(rows, spec)
     with pytest.raises(IntraBenchError, match="finite budget"):
         group_table(rows, "auc:budget=inf")
+
+
+def many(patients: int) -> pl.DataFrame:
+    """A target for each of some patients; clicks of group 10 are the better, the more the patient's number."""
+    kinds = {"clickability:group=1": 0.01, "clickability:group=10": 0.02, "click_deepest": 0.03}
+    return pl.concat(
+        made.curve([0.4, 0.5 + step * number], case=str(number), prompter=make_prompter(name).spec)
+        for name, step in kinds.items()
+        for number in range(patients)
+    ).with_columns(iou="dice", interactions=pl.col("round") + 1.0)
+
+
+def test_intervals_are_those_of_the_mean_over_targets() -> None:
+    rows = many(8)
+    (line,) = group_table(rows, interval=True).to_dicts()
+    base = scores(rows.filter(prompter=make_prompter("click_deepest").spec))
+    known = intervals(base, ["model"], AGGREGATIONS["pooled"]).row(0, named=True)
+    expected = [known[name] for name in ("value", "low", "high")]
+    assert [line["base"], line["base_low"], line["base_high"]] == pytest.approx(expected)
+    for name in ("sample", "spread", "dsb", "dgr", "dhh", "nsr"):
+        assert line[f"{name}_low"] < line[name] < line[f"{name}_high"], name
+    assert [one for one in group_table(rows).columns if one.endswith("_low")] == []
+    (text,) = with_intervals(group_table(rows, interval=True)).select("base").to_series()
+    assert text == f"{line['base']:.3f} [{line['base_low']:.3f}, {line['base_high']:.3f}]"
+
+
+def test_few_patients_and_missing_baselines_have_no_interval() -> None:
+    (line,) = group_table(many(5), interval=True).to_dicts()
+    assert (line["base_low"], line["dgr_high"]) == (None, None)
+    assert with_intervals(group_table(many(5), interval=True))["base"].to_list() == [f"{line['base']:.3f} [-]"]
+    rows = many(8).filter(pl.col("prompter") != make_prompter("click_deepest").spec)
+    (line,) = group_table(rows, interval=True).to_dicts()
+    assert (line["base"], line["base_low"], line["dsb_high"]) == (None, None, None)
+    assert line["dgr_low"] is not None
+
+
+def test_failures_have_intervals_of_sums() -> None:
+    (line,) = group_table(many(8), "nof:threshold=0.56", interval=True).to_dicts()
+    assert (line["base"], line["sample"]) == (2, (6 + 3) / 2)
+    assert 0 <= line["base_low"] <= 2 <= line["base_high"] <= 8
+    assert line["spread_low"] is None
+
+
+def test_noise_of_clicks_is_that_of_the_area() -> None:
+    rows = many(8)
+    names = ("nsr", "nsr_low", "nsr_high")
+    (area,) = group_table(rows, "rclicks_auc:metric=iou", interval=True).to_dicts()
+    for metric in (PUBLISHED_METRIC, f"nof{PUBLISHED_METRIC[3:]}"):
+        (line,) = group_table(rows, metric, interval=True).to_dicts()
+        assert [line[name] for name in names] == pytest.approx([area[name] for name in names])
+        assert "nsr: spread over sample of rclicks_auc:metric=iou in percent" in describe_groups(metric)
+    assert "nsr: spread over sample in percent" in describe_groups("dice")
+
+
+def test_without_groups_the_next_step_is_that_of_the_protocol() -> None:
+    base = sessions("click_deepest", 0.5)
+    with pytest.raises(IntraBenchError, match="no model was run with two groups of clicks; run one with, for example"):
+        group_table(base)
+    with pytest.raises(IntraBenchError, match=r"only the baseline of rclicks@1 was played, .* run it without --only"):
+        group_table(base.with_columns(protocol=pl.lit("rclicks@1")))
+
+
+def test_which_table_goes_further() -> None:
+    groups = [f"clickability:model=distance,group={group}" for group in (1, 10)]
+    assert further([*groups, "click_deepest"]) == "--groups"
+    assert further([groups[0], "clickability:model=uniform,group=10"]) == ""
+    assert further(["recorded:clicks=f.csv", "click_deepest"]) == "--users"

@@ -49,8 +49,8 @@ def test_models_are_compared_prompter_by_prompter(results: Path, say: Callable[.
     assert said.out.startswith("dice of new minus old, positive if new is better: mean over")
     lines = [line.replace("│", " ").split() for line in said.out.splitlines() if line.startswith("│")]
     assert [line for line in lines if line[1] == "d"][:2] == [
-        ["p", "d", "-0.100", "[-0.100,", "-0.100]", "0.002", "0", "10", "10", "0.00"],
-        ["q", "d", "+0.100", "[+0.100,", "+0.100]", "0.002", "10", "0", "10", "1.00"],
+        ["p", "d", "-0.100", "*", "[-0.100,", "-0.100]", "1.000", "0.002", "0", "10", "10", "0.00"],
+        ["q", "d", "+0.100", "*", "[+0.100,", "+0.100]", "0.000", "0.002", "10", "0", "10", "1.00"],
     ]
     assert [line for line in said.out.splitlines() if "is worse" in line] == [
         "p: new is worse: the interval of the average is below 0"

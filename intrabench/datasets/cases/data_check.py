@@ -105,14 +105,15 @@ def lines_of(one: CaseFound) -> list[str]:
     """A case as lines of text: a line about the case, then one line per target."""
     if one.problem:
         return [f"{one.case}: CANNOT BE USED: {one.problem}"]
-    size = f"{_text(one.shape)} voxels of {_text(one.spacing_mm)} mm (z, y, x)"
-    lines = [f"{one.case}: {size}, file in {one.orientation}"]
+    picture = one.shape[0] == 1 and set(one.spacing_mm) == {1.0}  # has neither mm nor sides of a patient
+    size = f"{_text(one.shape)} voxels of {_text(one.spacing_mm)} mm (z, y, x), file in {one.orientation}"
+    lines = [f"{one.case}: {f'{_text(one.shape[1:])} pixels (y, x)' if picture else size}"]
     width = max((len(target.id) for target in one.targets), default=0)
-    return lines + [
-        f"  {target.id:<{width}}  {target.voxels:>9} voxels  {target.ml:>10.3f} ml  {target.slices:>4} slices  "
-        f"{target.components:>3} component{'s'[: target.components != 1]}"
-        for target in one.targets
-    ]
+    for target in one.targets:
+        more = "pixels" if picture else f"voxels  {target.ml:>10.3f} ml  {target.slices:>4} slices"
+        parts = f"{target.components:>3} component{'s'[: target.components != 1]}"
+        lines.append(f"  {target.id:<{width}}  {target.voxels:>9} {more}  {parts}")
+    return lines
 
 
 def closing(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:

@@ -58,6 +58,22 @@ def reading(name: Path | str) -> Iterator[None]:
         raise broken(name, error) from error
 
 
+def highdicom_for(path: Path) -> Any:
+    """The module `highdicom`, which reads segmentations and files with several frames.
+
+    Raises:
+        IntraBenchError: it is not installed, as on Python 3.14, for which a library below it has no wheels yet.
+    """
+    try:
+        import highdicom
+    except ImportError as error:
+        raise IntraBenchError(
+            f"{path} needs highdicom, which is not installed; run: pip install highdicom (on Python 3.14 this needs a "
+            "C++ compiler; Python 3.11 to 3.13 do not)"
+        ) from error
+    return highdicom
+
+
 def required(dataset: Any, keyword: str, name: Path | str) -> Any:
     """The value of a required tag.
 

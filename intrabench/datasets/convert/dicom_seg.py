@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.bounded import check_memory
-from intrabench.datasets.convert.dicom_file import read_dataset, reading, required
+from intrabench.datasets.convert.dicom_file import highdicom_for, read_dataset, reading, required
 from intrabench.datasets.convert.dicom_plane import Plane, Vectors, frame_group
 from intrabench.datasets.convert.dicom_references import References
 from intrabench.datasets.convert.dicom_series import Series
@@ -87,8 +87,6 @@ def _outside(inside: Array, affine: Vectors, hidden: NDArray[np.intp], series: S
 
 def _opened(path: Path) -> Any:
     """The `highdicom.seg.Segmentation`."""
-    import highdicom as hd
-
     dataset = read_dataset(path)
     if dataset.get("Modality") != "SEG":
         raise IntraBenchError(f"{path} is a {dataset.get('Modality')} file, expected a SEG; give the segmentation")
@@ -99,6 +97,7 @@ def _opened(path: Path) -> Any:
     required(dataset, "PixelData", path)
     if dataset.get("PerFrameFunctionalGroupsSequence"):
         _check_complete(dataset, path)
+    hd = highdicom_for(path)
     with reading(path):
         return hd.seg.Segmentation.from_dataset(dataset, copy=False)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from intrabench.datasets.convert import dicom_pixels, dicom_plane, dicom_references
-from intrabench.datasets.convert.dicom_file import NotDicom, read_dataset, reading, required
+from intrabench.datasets.convert.dicom_file import NotDicom, highdicom_for, read_dataset, reading, required
 from intrabench.datasets.convert.dicom_pixels import assembled, check_grey, read_file, read_frame
 from intrabench.datasets.convert.dicom_plane import Plane
 from intrabench.datasets.convert.dicom_references import References
@@ -178,11 +178,10 @@ def _single_frames(files: Sequence[tuple[Path, Any]]) -> list[_Slice]:
 
 
 def _multi_frame(paths: Sequence[Path], name: str) -> list[_Slice]:
-    import highdicom as hd
-
     if len(paths) > 1:
         raise IntraBenchError(f"{name} has {len(paths)} files, some with several frames; read such files one by one")
     (path,) = paths
+    hd = highdicom_for(path)
     with reading(path):
         image = hd.imread(path, lazy_frame_retrieval=True)
     check_grey(image, path)

@@ -29,6 +29,10 @@ grey value. Source of the first three: the loaders of RClicks, where OpenCV read
 
 IGNORED = -1
 """The label of ignored pixels."""
+VOID = 255
+"""The number of ignored pixels in masks of DAVIS and PASCAL VOC."""
+_VOID_COLOUR = (224, 224, 192)
+"""Its colour in their palette."""
 
 
 def read_photo(path: Path) -> Volume:
@@ -63,6 +67,20 @@ def read_ids(path: Path, coding: Coding, void: int | None = None) -> Array:
     if void is not None:
         ids[ids == void] = IGNORED
     return ids
+
+
+def has_void(path: Path, ids: Array) -> bool:
+    """Whether 255 in a mask of the coding ``palette`` is void, as in DAVIS and PASCAL VOC, and not an object.
+
+    It is where the palette is theirs, or where it stands beside objects that are numbered from 1. A lone 255 is the
+    white of a mask in black and white.
+    """
+    numbers = set(np.unique(ids).tolist())
+    if VOID not in numbers:
+        return False
+    palette = _opened(path).getpalette() or []
+    coloured = tuple(palette[3 * VOID : 3 * VOID + 3]) == _VOID_COLOUR
+    return coloured or (1 in numbers and VOID - 1 not in numbers)
 
 
 def photo_targets(ids: Array, case: str, volume: Volume, label: str = "object") -> list[Target]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from intrabench.datasets.convert.label_map import segments_of
-from intrabench.datasets.convert.photo import IGNORED, read_ids, read_photo
+from intrabench.datasets.convert.photo import IGNORED, VOID, read_ids, read_photo
 from intrabench.datasets.convert.photo_pairs import SUFFIXES
 from intrabench.datasets.convert.segments import Segment, Strokes
 from intrabench.errors import IntraBenchError
@@ -20,9 +20,6 @@ from intrabench.mask import Mask
 from intrabench.prompts import Scribble
 from intrabench.scribble_file import joined, lines_of, pixels_of, read_scribbles
 from intrabench.volume import Array, Volume
-
-VOID = 255
-"""The value of ignored pixels in the masks of DAVIS."""
 
 
 def read_video(frames: Path, masks: Path, scribbles: Path | None = None) -> tuple[Volume, list[Segment], Mask]:

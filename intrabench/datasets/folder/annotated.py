@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from intrabench.datasets.convert.annotations import FORMATS, annotated, read_annotations, segments_of
 from intrabench.datasets.convert.photo import read_photo
 from intrabench.datasets.folder.layout import Layout, Loaded
+from intrabench.datasets.folder.pairing import DRAWN
 from intrabench.datasets.folder.rules import Rules
 from intrabench.errors import IntraBenchError
 
@@ -54,10 +55,40 @@ def annotated_photos(path: Path, label: Path | None, channel: int) -> Annotated 
     where = next((place for place in places if place.is_dir() and place.name in PLACES), None)
     if where is None or not path.is_dir():
         return None
-    pictures = sorted(
-        one for one in images.iterdir() if one.suffix.lower() in PICTURES and not one.name.startswith(".")
-    )
-    files = sorted(one for one in where.iterdir() if one.suffix.lower() in FORMATS and not one.name.startswith("."))
+    return _annotated("annotated photographs", _files(images, PICTURES), _files(where, FORMATS))
+
+
+def photos_beside_annotations(path: Path, label: Path | None, channel: int) -> Annotated | None:
+    """A folder with NAME.jpg beside NAME_human_segmentations.npz, or beside NAME.mat of BSDS500.
+
+    Raises:
+        IntraBenchError: no annotation has a photograph, or there are also photographs beside masks of objects.
+    """
+    if label is not None or not path.is_dir():
+        return None
+    pictures, arrays = _files(path, PICTURES), _files(path, (".npy", ".npz"))
+    named = [one for one in arrays if one.stem.endswith(DRAWN)]
+    files = [*named, *_files(path, (".mat",))]
+    found = _annotated("photographs beside annotations", pictures, files)
+    if found is None or not any(drawn for _, drawn in found.pictures.values()):
+        if named:
+            photo = named[0].stem.removesuffix(DRAWN)
+            raise IntraBenchError(f"{named[0]} has no photograph beside it; expected {photo}.jpg or {photo}.png")
+        return None
+    masked = [one.name for one in pictures if sum(one.stem == other.stem for other in pictures) > 1]
+    if masked:
+        raise IntraBenchError(
+            f"{path} mixes photographs with annotations of several people ({files[0].name}) and photographs beside "
+            f"masks of objects ({masked[-1]}); move one of both kinds into a folder of its own"
+        )
+    return found
+
+
+def _files(folder: Path, suffixes: Collection[str]) -> list[Path]:
+    return sorted(one for one in folder.iterdir() if one.suffix.lower() in suffixes and one.name[0] != ".")
+
+
+def _annotated(kind: str, pictures: Sequence[Path], files: Sequence[Path]) -> Annotated | None:
     if not pictures or not files:
         return None
     names = [one.stem for one in pictures]
@@ -65,11 +96,11 @@ def annotated_photos(path: Path, label: Path | None, channel: int) -> Annotated 
         one.stem: (one, [file for file in files if _is_of(file.stem, one.stem, names)]) for one in pictures
     }
     found = dict(sorted(found.items()))
-    return Annotated(kind="annotated photographs", pictures=found, stated={"modality": "natural RGB"})
+    return Annotated(kind=kind, pictures=found, stated={"modality": "natural RGB"})
 
 
 def _is_of(annotation: str, name: str, names: Sequence[str]) -> bool:
-    """Whether an annotation is of a picture: ``NAME``, or ``NAME-3`` unless that is a picture of its own."""
-    if annotation == name:
+    """Whether an annotation is of a picture: ``NAME``, ``NAME_human_segmentations``, or ``NAME-3`` if no picture is."""
+    if annotation in (name, f"{name}{DRAWN}"):
         return True
     return annotation not in names and re.fullmatch(re.escape(name) + r"-\d+", annotation) is not None

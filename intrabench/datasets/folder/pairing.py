@@ -12,6 +12,8 @@ from intrabench.names import check_utf8, one_line
 
 VOLUMES = (".nii", ".nii.gz", ".mgz", ".mgh", ".hdr", ".nrrd", ".nhdr", ".mha", ".mhd")
 NPZ = ".npz"
+DRAWN = "_human_segmentations"
+"""How a file beside a photograph ends, if it holds what several people drew."""
 _ENDINGS = sorted((*VOLUMES, NPZ, *PICTURES), key=len, reverse=True)
 _SEG = r"seg|segmentation|label|labels|labelmap|mask|gt"
 _LABEL = re.compile(rf"[-_. ]({_SEG})$", re.IGNORECASE)

@@ -9,13 +9,17 @@ from pathlib import Path
 from intrabench.datasets.convert.photo_pairs import SUFFIXES as PICTURES
 from intrabench.datasets.convert.segments import Segment
 from intrabench.datasets.folder.layout import Layout, Loaded
-from intrabench.datasets.folder.pairing import NPZ, Pair, check_name, ending, files_in, is_label, pair_up, stem
+from intrabench.datasets.folder.pairing import DRAWN, NPZ, Pair, check_name, ending, files_in, is_label, pair_up, stem
 from intrabench.datasets.folder.reading import read_pair
 from intrabench.datasets.folder.rules import Rules
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 
-LABEL_FOLDERS = ("labels", "masks")
+PLACES = (("images", "labels"), ("images", "masks"), ("img", "gt"))
+"""Folders of images and of their labels; the last as in the archives of RITM."""
+PHOTOS = (".jpg", ".jpeg")
+MASKS = tuple(PICTURES - {*PHOTOS})
+"""No mask survives the compression of photographs."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -32,9 +36,9 @@ class Pairs(Layout):
 
     @property
     def version(self) -> str:
-        """That of the data set; since version 3 ``.npz`` files also have first boxes."""
-        boxed = any(pair.image is not None and ending(pair.image) == NPZ for pair in self.pairs.values())
-        return "3" if boxed else super().version
+        """That of the data set; since version 3 ``.npz`` files have first boxes, and masks of pictures void pixels."""
+        later = any(pair.image and ending(pair.image) in (NPZ, *PICTURES) for pair in self.pairs.values())
+        return "3" if later else super().version
 
     def cases(self) -> tuple[str, ...]:
         """The common names of image and label, sorted."""
@@ -68,14 +72,14 @@ class Pairs(Layout):
 
 
 def two_folders(path: Path, label: Path | None, channel: int) -> Pairs | None:
-    """A folder with ``images`` and ``labels`` or ``masks``, or two folders of images and labels."""
+    """A folder with two folders of `PLACES`, or two folders of images and labels."""
     if label is not None:
         both = path.is_dir() and label.is_dir()
         return _paired("two folders", files_in(path), files_in(label), channel) if both else None
-    for name in LABEL_FOLDERS:
-        images, labels = path / "images", path / name
+    for first, second in PLACES:
+        images, labels = path / first, path / second
         if images.is_dir() and labels.is_dir():
-            return _paired(f"images/ and {name}/", files_in(images), files_in(labels), channel)
+            return _paired(f"{first}/ and {second}/", files_in(images), files_in(labels), channel)
     return None
 
 
@@ -84,12 +88,27 @@ def one_folder(path: Path, label: Path | None, channel: int) -> Pairs | None:
     if label is not None or not path.is_dir():
         return None
     files = files_in(path)
-    npz = {stem(file): Pair(file, file, channel) for file in files if ending(file) == NPZ}
+    npz = {stem(file): Pair(file, file, channel) for file in files if ending(file) == NPZ and not _drawn(file)}
     if npz:
         return Pairs(kind="npz of CVPR 2025", pairs=npz)
     labels = [file for file in files if is_label(file)]
     images = [file for file in files if not is_label(file)]
     return _paired("images beside labels", images, labels, channel) if labels else None
+
+
+def _drawn(file: Path) -> bool:
+    """Whether a file holds what several people drew on a photograph."""
+    return stem(file).endswith(DRAWN)
+
+
+def photos_beside_masks(path: Path, label: Path | None, channel: int) -> Pairs | None:
+    """A folder of photographs, each a JPEG beside a mask of the same name in another format: NAME.jpg, NAME.png."""
+    if label is not None or not path.is_dir():
+        return None
+    photos = [file for file in files_in(path) if ending(file) in PHOTOS]
+    names = {stem(file) for file in photos}
+    masks = [file for file in files_in(path) if ending(file) in MASKS and stem(file) in names]
+    return _paired("photographs beside masks", photos, masks, channel) if masks else None
 
 
 def one_image(path: Path, label: Path | None, channel: int) -> Pairs | None:

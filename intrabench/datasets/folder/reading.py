@@ -11,7 +11,7 @@ import numpy as np
 
 from intrabench.bounded import nifti
 from intrabench.datasets.convert.label_map import segments_of, whole
-from intrabench.datasets.convert.photo import Coding, read_ids, read_photo
+from intrabench.datasets.convert.photo import IGNORED, VOID, has_void, read_ids, read_photo
 from intrabench.datasets.convert.photo_pairs import SUFFIXES as PICTURES
 from intrabench.datasets.convert.segment_nrrd import Drawn, cut_out, drawn_in, has_segments
 from intrabench.datasets.convert.segments import Segment
@@ -37,21 +37,24 @@ def read_pair(image: Path, label: Path, channel: int, rules: Rules) -> Loaded:
     if ending(image) == NPZ:
         return read_npz(image, label)
     if ending(image) in PICTURES:
-        return _read_picture(image, label, rules.coding)
+        return _read_picture(image, label, rules)
     volume = _read_channel(image, channel)
     return Loaded(volume, _read_labels(label, volume.grid, rules.resample))
 
 
-def _read_picture(image: Path, label: Path, coding: Coding) -> Loaded:
+def _read_picture(image: Path, label: Path, rules: Rules) -> Loaded:
     volume = read_photo(image)
-    ids = read_ids(label, coding)[None]
+    ids = read_ids(label, rules.coding)[None]
     if ids.shape != volume.shape:
         raise IntraBenchError(
             f"{label} has {ids.shape[1]} x {ids.shape[2]} pixels, but its picture {image.name} has "
             f"{volume.shape[1]} x {volume.shape[2]}; export both in the same size"
         )
-    ignored = [Segment(IGNORE, Mask.of(ids < 0), 0)] if (ids < 0).any() else []
-    return Loaded(volume, [*segments_of(ids, "object"), *ignored])
+    if rules.coding == "palette" and str(VOID) not in rules.labels and has_void(label, ids):
+        ids[ids == VOID] = IGNORED
+        volume = replace(volume, notes=(*volume.notes, f"{VOID} in masks is void, and is ignored"))
+    ignored = [Segment(IGNORE, Mask.of(ids == IGNORED), 0)] if (ids == IGNORED).any() else []
+    return Loaded(volume, [*segments_of(ids.clip(0), "object"), *ignored])
 
 
 def _read_channel(path: Path, channel: int) -> Volume:

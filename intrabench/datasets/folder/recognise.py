@@ -5,21 +5,27 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from intrabench.datasets.folder.annotated import annotated_photos
+from intrabench.datasets.convert.photo_pairs import SUFFIXES as PICTURES
+from intrabench.datasets.folder.annotated import annotated_photos, photos_beside_annotations
 from intrabench.datasets.folder.dicom import dicom
 from intrabench.datasets.folder.layout import Layout
 from intrabench.datasets.folder.nnunet import nnunet
-from intrabench.datasets.folder.pairs import one_folder, one_image, two_folders
+from intrabench.datasets.folder.pairing import ending, files_in
+from intrabench.datasets.folder.pairs import one_folder, one_image, photos_beside_masks, two_folders
 from intrabench.datasets.folder.videos import videos
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, several
 
 UNDERSTOOD = (
-    "an nnU-Net folder, images/ with labels/ or masks/, images beside labels whose names end in _seg, _label or _mask, "
-    "IMAGE:label=LABEL of two files or folders, videos as DAVIS has them, images/ with annotations/ of several "
-    "people, DICOM images with SEG or RTSTRUCT, .npz of CVPR 2025"
+    "an nnU-Net folder, images/ with labels/ or masks/, img/ with gt/, images beside labels whose names end in _seg, "
+    "_label or _mask, photographs NAME.jpg beside masks NAME.png, IMAGE:label=LABEL of two files or folders, videos as "
+    "DAVIS has them, images/ with annotations/ of several people, or "
+    "NAME_human_segmentations.npz beside NAME.jpg, DICOM images with SEG or RTSTRUCT, .npz of CVPR 2025"
 )
 
-_LAYOUTS = (nnunet, videos, annotated_photos, two_folders, one_folder, one_image)
+_LAYOUTS = (
+    *(nnunet, videos, annotated_photos, photos_beside_annotations),
+    *(two_folders, one_folder, photos_beside_masks, one_image),
+)
 """Specific layouts before general ones."""
 
 
@@ -40,6 +46,13 @@ def recognise(path: Path, label: Path | None, channel: int) -> Layout:
         ) from error
     if not found and path.is_file():
         raise IntraBenchError(f"{path} is a single file without labels; give them as {path}:label=FILE")
+    pictures = [] if found or path.is_file() else [one for one in files_in(path) if ending(one) in PICTURES]
+    if pictures:
+        raise IntraBenchError(
+            f"{path} has {several(len(pictures), 'picture')}, such as {pictures[0].name}, but no masks that are "
+            "recognised; expected NAME.png beside NAME.jpg, NAME_mask.png beside NAME.png, images/ with masks/, or "
+            "NAME_human_segmentations.npz beside NAME.jpg"
+        )
     if not found:
         raise IntraBenchError(f"{path} has no layout that is recognised; expected {UNDERSTOOD}")
     chosen, *others = found

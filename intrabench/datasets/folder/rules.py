@@ -157,6 +157,8 @@ class Rules(_Table):
 
     def named(self, segment: Segment) -> tuple[str, Instances | None] | None:
         """The label of a segment and its rule of instances (None: it is one instance); None if it is left out."""
+        if segment.name == IGNORE and not segment.number:  # of no value in the files
+            return IGNORE, None
         label, rule = segment.name or f"label_{segment.number}", self.instances
         if self.labels:
             entry = self._entry(segment)

@@ -11,7 +11,8 @@ from itertools import count
 from types import TracebackType
 from typing import Any
 
-from intrabench.engine.progress.screen import can_redraw, plain_console, print_line
+from intrabench.engine.progress.cell import Cell
+from intrabench.engine.progress.screen import can_redraw, in_notebook, plain_console, print_line
 from intrabench.engine.progress.tally import Pace, Tally
 from intrabench.names import one_line
 
@@ -40,14 +41,16 @@ class Console:
         if self._pacer is not None:
             self._pacer.join()
         if self._live is not None:
-            self._live.stop()
-            self._live = None
-        if self._tally.advanced:
-            print_line(self._tally.closing(self._clock()))
+            live, self._live = self._live, None
+            live.stop()
+            if isinstance(live, Cell):  # which has said it
+                return
+        if closing := self._closing():
+            print_line(closing)
 
     def say(self, text: str) -> None:
         """One plain line, above what is drawn."""
-        if self._live is not None:
+        if self._live is not None and not isinstance(self._live, Cell):  # below a cell there is room
             self._live.console.print(one_line(text), soft_wrap=True)
         else:
             print_line(text)
@@ -116,19 +119,26 @@ class Console:
             if self._live or self._pacer or not (self._tally.open or (self._files and self._redraws)):
                 return
             if self._redraws:
-                from rich.live import Live
-
-                self._live = Live(
-                    get_renderable=lambda: self,
-                    console=plain_console(stderr=True),
-                    transient=True,
-                    redirect_stdout=sys.stdout.isatty(),  # what goes into a pipe must not be drawn instead
-                )
+                self._live = Cell(self, self._closing) if in_notebook() else self._on_terminal()
                 start = self._live.start
             else:
                 self._pacer = threading.Thread(target=self._print_lines, name="progress", daemon=True)
                 start = self._pacer.start
         start()
+
+    def _on_terminal(self) -> Any:
+        from rich.live import Live
+
+        return Live(
+            get_renderable=lambda: self,
+            console=plain_console(stderr=True),
+            transient=True,
+            redirect_stdout=sys.stdout.isatty(),  # what goes into a pipe must not be drawn instead
+        )
+
+    def _closing(self) -> str:
+        """What it came to; nothing if nothing was finished."""
+        return self._tally.closing(self._clock()) if self._tally.advanced else ""
 
     def _print_lines(self) -> None:
         while not self._ended.wait(0.1):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.util import find_spec
 from typing import Any
 
 from intrabench.names import one_line
@@ -23,10 +22,8 @@ def in_notebook() -> bool:
 
 
 def can_redraw() -> bool:
-    """Whether text can be drawn again in place: on most terminals, and in a notebook that has widgets."""
-    if sys.stderr.isatty():
-        return os.environ.get("TERM") not in ("dumb", "unknown")
-    return in_notebook() and find_spec("ipywidgets") is not None
+    """Whether text can be drawn again in place: in notebooks, and on most terminals."""
+    return in_notebook() or (sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown"))
 
 
 def print_line(text: str) -> None:

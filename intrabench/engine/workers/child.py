@@ -26,7 +26,7 @@ from intrabench.engine.plan import Group, lost, prepare
 from intrabench.engine.player import Player
 from intrabench.engine.progress.reporter import Silent
 from intrabench.engine.rows import Part
-from intrabench.engine.workers.lifeline import ends_with
+from intrabench.engine.workers.ends import joined
 from intrabench.errors import foreign
 
 TELL_SECONDS = 0.2
@@ -155,9 +155,9 @@ def _done(child: Child, kind: str, content: dict[str, Any]) -> tuple[str, Any]:
         return "failed", lost(error, started)
 
 
-def main(connection: int, lifeline: int) -> None:
-    """Serve the process that started this one, by the descriptors that it handed down."""
-    ends_with(lifeline)
+def main(words: Sequence[str]) -> None:
+    """Serve the process that started this one with these words."""
+    connection = joined(words)
     faulthandler.enable()
     with suppress(KeyboardInterrupt, EOFError, OSError):
-        serve(Line(Connection(connection)))
+        serve(Line(connection))

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
-import tempfile
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from multiprocessing.connection import Connection
-from multiprocessing.reduction import send_handle
 from pathlib import Path
 from typing import IO, Any
 
+from intrabench.engine.workers.ends import START_SECONDS, make_ends
+from intrabench.engine.workers.output import Output
 from intrabench.temporary import sweep
 
 _BOOTSTRAP = """
@@ -24,23 +23,18 @@ spec = importlib.util.spec_from_file_location("intrabench", sys.argv[1], submodu
 package = importlib.util.module_from_spec(spec)
 sys.modules["intrabench"] = package
 spec.loader.exec_module(package)
-importlib.import_module(sys.argv[3]).main(int(sys.argv[4]), int(sys.argv[5]))
+importlib.import_module(sys.argv[3]).main(sys.argv[4:])
 """
 """Imports this copy of the package by its path; a search path would also expose its neighbours.
 
 As for the command `intrabench`, no module comes from the current folder, which may be one of results."""
 
-START_SECONDS = 120.0
-
-MOST_OUTPUT = 2**16
-"""Bytes of output that are looked at once."""
-
 
 class Process:
-    """A process that runs ``main(connection, lifeline)`` of a module of this package, and speaks first.
+    """A process that runs ``main(words)`` of a module of this package, and speaks first.
 
-    The descriptors are handed down. The other end of the lifeline is open as long as this process lives; see
-    `intrabench.engine.workers.lifeline.ends_with`. environment: variables that differ from those here.
+    words: what `intrabench.engine.workers.ends.joined` makes the connection of; the process ends with this one.
+    environment: variables that differ from those here.
 
     Raises:
         OSError: the interpreter cannot be started.
@@ -51,30 +45,25 @@ class Process:
         import intrabench
 
         package = Path(intrabench.__file__)
-        ours, theirs = socket.socketpair()
-        their_end, lifeline = os.pipe()
-        self.connection, self._lifeline = Connection(ours.detach()), os.fdopen(lifeline, "wb")
-        self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # an unread pipe would block it
-        self._read = 0
-        inherited = theirs.fileno(), their_end
-        command = [str(python), "-c", _BOOTSTRAP, str(package), str(package.parent), module, *map(str, inherited)]
+        self._ends = make_ends()
+        self._output = Output()
+        command = [str(python), "-c", _BOOTSTRAP, str(package), str(package.parent), module, *self._ends.words]
         self._process: subprocess.Popen[bytes] | None = None
         try:
-            self._process = subprocess.Popen(
+            self._process = self._started = subprocess.Popen(
                 command,
-                stdin=subprocess.DEVNULL,
-                stdout=self._output,
-                stderr=self._output,
-                pass_fds=inherited,
+                stdout=self._output.written,
+                stderr=self._output.written,
                 env={**os.environ, **environment} if environment else None,
-                start_new_session=True,  # Ctrl-C goes to this process, which tells it
+                **self._ends.options,
             )
+            self.connection = self._ends.connected(self._process)
         except OSError:
             self._close_files()
             raise
         finally:
-            theirs.close()
-            os.close(their_end)
+            self._ends.release()
+            self._output.release()
         sweep()
 
     @property
@@ -99,7 +88,7 @@ class Process:
         """Send a message, perhaps with an open file."""
         self.connection.send(message)
         if file is not None:
-            send_handle(self.connection, file.fileno(), self.pid)
+            self._ends.send_file(file, self._started)
 
     def receive(self, seconds: float | None = None) -> Any:
         """Its next message; None after that time.
@@ -113,8 +102,7 @@ class Process:
 
     def interrupt(self) -> None:
         """Have it stop as by Ctrl-C."""
-        with suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGINT)
+        self._ends.interrupt(self._started)
 
     @property
     def gone(self) -> bool:
@@ -125,14 +113,7 @@ class Process:
 
     def output(self) -> list[str]:
         """The complete lines that it has printed since the last time; of very much only the end."""
-        size, lines = os.fstat(self._output.fileno()).st_size, list[str]()
-        if size - self._read > MOST_OUTPUT:
-            lines = [f"({size - self._read - MOST_OUTPUT} bytes that a worker printed are left out)"]
-            self._read = size - MOST_OUTPUT
-        new = os.pread(self._output.fileno(), size - self._read, self._read)
-        whole = new[: new.rfind(b"\n") + 1]
-        self._read += len(whole)
-        return lines + whole.decode(errors="replace").splitlines()
+        return self._output.lines()
 
     def close(self) -> None:
         """Close the connection, upon which it ends, and wait for that."""
@@ -164,28 +145,18 @@ class Process:
             process.wait()
         code = process.returncode
         _end_group(process)
-        said = _last_words(self._output)
+        said = self._output.last_words()
         self._close_files()
         how = f"signal {-code}" + (", perhaps out of memory" if code == -9 else "") if code < 0 else f"exit code {code}"
         return f"the worker process ended with {how}" + (f": {said}" if said else "")
 
     def _close_files(self) -> None:
-        for file in (self.connection, self._output, self._lifeline):
-            file.close()
-
-
-def _last_words(output: IO[bytes]) -> str:
-    """The last line of its output; of a fatal error, what it was and the line of code where it was."""
-    output.seek(max(0, output.seek(0, os.SEEK_END) - MOST_OUTPUT))
-    lines = output.read().decode(errors="replace").strip().splitlines()
-    fatal = next((number for number, line in enumerate(lines) if line.startswith("Fatal Python error")), None)
-    if fatal is None:
-        return lines[-1] if lines else ""
-    place = next((line.strip() for line in lines[fatal:] if line.startswith('  File "')), "")
-    return lines[fatal] + (f", {place}" if place else "")
+        self._ends.close()
+        self._output.close()
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """End what a process that ended has started."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+    """End what a process that ended has started; only Unix has such groups."""
+    if sys.platform != "win32":
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)

@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from intrabench import doing
+from intrabench.engine.workers import ends
 from intrabench.engine.workers.process import Process
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Answer, Failure, JointAnswer, JointRequest, Predictor, Request, Runtime
+from intrabench.temporary import temporary_folder
 from intrabench.volume import Array, Volume
 
 PATIENCE = 2
@@ -201,11 +203,11 @@ class Remembered:
 def _shared(array: Array) -> Iterator[IO[bytes]]:
     """A file with the voxels of an array, in memory if there is room.
 
-    It has no name, so that nothing is left of it however the processes end.
+    Where it can be handed on it has no name, so that nothing is left of it however the processes end.
     """
     roomy = SHARED_MEMORY.is_dir() and shutil.disk_usage(SHARED_MEMORY).free > array.nbytes
     place = SHARED_MEMORY if roomy else Path(tempfile.gettempdir())
-    with tempfile.TemporaryFile(dir=place) as file:
+    with tempfile.TemporaryFile(dir=place) if ends.HANDS_DOWN else _named() as file:
         try:
             array.tofile(file)
         except OSError as error:
@@ -213,4 +215,11 @@ def _shared(array: Array) -> Iterator[IO[bytes]]:
                 f"{place} has no room for the {array.nbytes / 1e6:.0f} MB of a scan that --python shares; free some "
                 "space there, or set TMPDIR to another folder"
             ) from error
+        yield file
+
+
+@contextmanager
+def _named() -> Iterator[IO[bytes]]:
+    """A file with a name, which is deleted at the end, or by a later process."""
+    with temporary_folder() as folder, (folder / "voxels").open("w+b") as file:
         yield file

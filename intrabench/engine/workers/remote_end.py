@@ -7,21 +7,17 @@ of a session stays here; outside it is a number.
 
 from __future__ import annotations
 
-import os
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from itertools import count
 from multiprocessing.connection import Connection
-from multiprocessing.reduction import recv_handle
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from intrabench import doing
-from intrabench.engine.workers.lifeline import ends_with
+from intrabench.engine.workers.ends import array_in, joined, receive_file
 from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, Runtime, failure_of, open_image
 from intrabench.play.lockstep import ask
@@ -56,8 +52,8 @@ class Worker:
         self.model.load()
         return identity(self.model)
 
-    def open(self, file: int, dtype: str, shape: tuple[int, ...], grid: Grid, modality: str) -> None:
-        """Open an image whose voxels are in a file, given by its descriptor; the previous image is closed."""
+    def open(self, file: int | str, dtype: str, shape: tuple[int, ...], grid: Grid, modality: str) -> None:
+        """Open an image whose voxels are in a file; the previous image is closed."""
         try:
             with foreign():
                 self._opened.close()
@@ -65,9 +61,9 @@ class Worker:
             traceback.print_exc()
         self.memories.clear()
         self._opened = ExitStack()
-        with os.fdopen(file, "rb") as voxels:
-            volume = Volume(np.memmap(voxels, dtype, "r", shape=shape), grid, modality)
-        self.image = self._opened.enter_context(open_image(self.model, volume))
+        self.image = self._opened.enter_context(
+            open_image(self.model, Volume(array_in(file, dtype, shape), grid, modality))
+        )
 
     def segment(self, requests: list[Request], forgotten: list[int]) -> list[Answer | Failure]:
         """Answer requests whose memories are numbers; an unknown number means no memory, so the turns are replayed."""
@@ -94,7 +90,7 @@ def serve(connection: Connection) -> None:
         while True:
             kind, content = connection.recv()
             if kind == "open":
-                content["file"] = recv_handle(connection)
+                content["file"] = receive_file(connection)
             connection.send(_answered(worker, kind, content))
 
 
@@ -110,7 +106,6 @@ def _answered(worker: Worker, kind: str, content: Mapping[str, Any]) -> tuple[st
         return failure.status, failure.message.partition(": ")[2] if failure.status == "oom" else failure.message
 
 
-def main(connection: int, lifeline: int) -> None:
-    """Serve the process that started this one, by the descriptors that it handed down."""
-    ends_with(lifeline)
-    serve(Connection(connection))
+def main(words: Sequence[str]) -> None:
+    """Serve the process that started this one with these words."""
+    serve(joined(words))

@@ -13,6 +13,8 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from intrabench.machine import memory_bytes
+
 ROOT = Path("/")
 """Of the files in which Linux tells; tests have their own."""
 
@@ -56,8 +58,7 @@ def memory_mb() -> float:
     Infinite where it is unknown.
     """
     known = [int(text) for text in _limits("memory", "memory.max", "memory.limit_in_bytes") if text.isdecimal()]
-    with suppress(OSError, AttributeError, ValueError):
-        known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    known += filter(None, [memory_bytes()])
     return min(known) / 2**20 if known else float("inf")
 
 
@@ -107,7 +108,7 @@ def _quotas() -> Iterator[tuple[int, int]]:
 def _limits(controller: str, new: str, old: str) -> Iterator[str]:
     """The content of a file in this process's control group and those around it; its name in versions 2 and 1."""
     with suppress(OSError):
-        for line in (ROOT / "proc/self/cgroup").read_text().splitlines():
+        for line in (ROOT / "proc/self/cgroup").read_text("utf-8").splitlines():
             _, controllers, path = line.split(":", 2)
             if controllers and controller not in controllers.split(","):
                 continue
@@ -117,4 +118,4 @@ def _limits(controller: str, new: str, old: str) -> Iterator[str]:
                 if not around.is_relative_to(mounted):
                     break
                 with suppress(OSError):
-                    yield (around / name).read_text().strip()
+                    yield (around / name).read_text("utf-8").strip()

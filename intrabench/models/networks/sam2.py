@@ -204,7 +204,7 @@ def _module(size: Size, release: Release, side: int) -> Any:
     finally:
         shared.hydra = before
     folder, name = ("sam2", "sam2_hiera") if release == "2.0" else ("sam2.1", "sam2.1_hiera")
-    config = OmegaConf.create((files(sam2) / "configs" / folder / f"{name}_{size}.yaml").read_text())
+    config = OmegaConf.create((files(sam2) / "configs" / folder / f"{name}_{size}.yaml").read_text("utf-8"))
     config.model.image_size = side
     config.model.binarize_mask_from_pts_for_mem_enc = True
     config.model.sam_mask_decoder_extra_args = {

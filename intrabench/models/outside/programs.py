@@ -6,8 +6,8 @@ import os
 import secrets
 import shlex
 import shutil
-import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -39,6 +39,10 @@ class Took:
     running: float
 
 
+KILLED = 9
+"""The signal that ends a process which takes too much memory, SIGKILL."""
+
+
 class Program:
     """A program with the folders `inputs` and `outputs`, which stay the same while their content changes."""
 
@@ -63,9 +67,12 @@ class Program:
         emptied(self.outputs)
         left = next((path for path in self.outputs.rglob("*") if not path.is_dir() or path.is_symlink()), None)
         if left is not None:
+            remedy = "delete it"
+            if sys.platform != "win32":
+                remedy = f'give options="--user {os.getuid()}"'
             raise ProgramFailed(
                 f"{left.relative_to(self.outputs)}, which {self.launcher.words} wrote, cannot be deleted, because it "
-                f'belongs to another user; give options="--user {os.getuid()}"'
+                f"belongs to another user; {remedy}"
             )
 
     def run(self, cases: int = 1) -> Took:
@@ -103,7 +110,7 @@ class Program:
                 ) from None
             ended = time.perf_counter()
             if code:
-                if code in (137, -signal.SIGKILL) and self.launcher.ran_out_of_memory(name):
+                if code in (137, -KILLED) and self.launcher.ran_out_of_memory(name):
                     raise MemoryError(f"{self.launcher.words} took more memory than it may; raise memory_gb")
                 raise ProgramFailed(f"{self.launcher.words} ended with {_how(code)}{_last_words(output)}")
             self.said = _last_words(output)
@@ -225,7 +232,7 @@ def _how(code: int) -> str:
     killed = -code if code < 0 else code - 128 if 128 < code < 128 + 65 else 0
     if not killed:
         return f"exit code {code}"
-    return f"signal {killed}" + (", perhaps out of memory" if killed == signal.SIGKILL else "")
+    return f"signal {killed}" + (", perhaps out of memory" if killed == KILLED else "")
 
 
 def _last_words(output: IO[bytes]) -> str:

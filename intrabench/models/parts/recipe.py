@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
+from intrabench import specs
 from intrabench.models.parts import intensity, resize
 from intrabench.specs import switch
 from intrabench.volume import Volume
@@ -35,6 +36,10 @@ class Recipe:
     fractions: Fractions = "cut"
 
 
+STEPS = ("intensity", "resize", "multimask", "feedback", "threshold")
+"""The steps that can be replaced by themselves."""
+
+
 @dataclass(eq=False)
 class WithRecipe:
     """The parameters of models that have recipes: a policy by name, and single steps to replace in it.
@@ -52,6 +57,16 @@ class WithRecipe:
     multimask: Multimask | None = switch(None)
     feedback: Feedback | None = switch(None)
     threshold: float | None = switch(None)
+
+    @classmethod
+    def step_defaults(cls) -> dict[str, str]:
+        """Each step that the model has, with what it is if it is not given: ``volume``, or that of each policy."""
+        found = {}
+        for step in (step for step in STEPS if step not in cls.lacks):
+            values = {policy: specs.written(getattr(recipe, step)) for policy, recipe in cls.recipes.items()}
+            each = ", ".join(f"{value} ({policy})" for policy, value in values.items())
+            found[step] = each if len(set(values.values())) > 1 else next(iter(values.values()))
+        return found
 
     def __post_init__(self) -> None:
         if self.policy not in self.recipes:
@@ -77,6 +92,5 @@ class WithRecipe:
     @property
     def recipe(self) -> Recipe:
         """The steps of the policy, with those that were given by themselves in their places."""
-        names = ("intensity", "resize", "multimask", "feedback", "threshold")
-        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        given = {step: getattr(self, step) for step in STEPS if getattr(self, step) is not None}
         return replace(self.recipes[self.policy], **given)

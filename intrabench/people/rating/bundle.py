@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from intrabench.atomic import unique, writing
+from intrabench.atomic import new_folder
 from intrabench.documents import read_json
 from intrabench.errors import IntraBenchError, several
 from intrabench.people.pages import page
@@ -27,24 +26,17 @@ def write_bundle(study: Study, rater: str, folder: Path) -> None:
     """
     if rater not in study.raters:
         raise IntraBenchError(f"--rater {rater} is not in this study; it has {', '.join(study.raters)}")
-    if folder.exists():
-        raise IntraBenchError(f"{folder} exists already; give another folder")
-    part = folder.with_name(f".{folder.name}.{unique()}.part")
-    with writing(folder):
-        try:
-            (part / "data").mkdir(parents=True)
-            (part / "index.html").write_text(page("rate", bundle=True), encoding="utf-8")
-            _put(part, "study", {**study.about(rater), "done": [], "trained": False})
-            for job in {*study.order(rater), *study.content["training"]}:
-                shown = json.loads((study.folder / "jobs" / f"{job}.json").read_text(encoding="utf-8"))
-                _put(part, f"job-{job}", shown)
-                case = shown["case"]
-                for slab in sorted(study.image_folder(case).glob("*.gz")):
-                    if not (part / "data" / f"image-{case}-{slab.stem}.js").exists():
-                        _put(part, f"image-{case}-{slab.stem}", base64.b64encode(slab.read_bytes()).decode())
-            part.rename(folder)
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
+    with new_folder(folder) as part:
+        (part / "data").mkdir()
+        (part / "index.html").write_text(page("rate", bundle=True), encoding="utf-8")
+        _put(part, "study", {**study.about(rater), "done": [], "trained": False})
+        for job in {*study.order(rater), *study.content["training"]}:
+            shown = json.loads((study.folder / "jobs" / f"{job}.json").read_text(encoding="utf-8"))
+            _put(part, f"job-{job}", shown)
+            case = shown["case"]
+            for slab in sorted(study.image_folder(case).glob("*.gz")):
+                if not (part / "data" / f"image-{case}-{slab.stem}.js").exists():
+                    _put(part, f"image-{case}-{slab.stem}", base64.b64encode(slab.read_bytes()).decode())
 
 
 def _put(part: Path, name: str, content: Any) -> None:

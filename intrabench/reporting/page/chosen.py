@@ -1,4 +1,4 @@
-"""Choose targets for the viewer: the worst, the median and the best of each data set."""
+"""Choose targets for the viewer: from the worst to the best of each data set."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import polars as pl
 
 from intrabench.target import WHOLE_CASE
 
+TARGETS = 12
+"""Number of targets per data set, unless another is asked for."""
 SESSIONS = 12
 """Maximum number of sessions shown per target."""
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from intrabench import registry
 from intrabench.datasets.base import Dataset
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights import registry as weights
+from intrabench.results.origin import weights_of
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,12 @@ def of_models(lines: pl.DataFrame, records: Iterable[Mapping[str, Any]]) -> list
     lines: `lines_of`. records: the records of the runs, which name the weights of each model; a model that they lack
     names its own.
     """
-    known = {str(one.get("model")): one.get("id") for record in records for one in record.get("weights", ())}
+    known = list(records)
     registered = lines.filter(pl.col("weights") == weights.REGISTERED)
     listed = []
     for name in registered["model"].unique().sort():
         try:
-            id = known.get(name) or registry.make("models", name).weights
-            entry = None if id is None else weights.get(str(id))
+            entry = weights_of(name, known)
         except IntraBenchError as error:
             listed.append(Credit(name, "unknown to this installation", str(error)))
             continue

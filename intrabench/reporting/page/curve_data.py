@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isfinite
 from typing import Any
 
 import polars as pl
 
 from intrabench.reporting.page.tables import EFFORT
 from intrabench.statistics.aggregate import Aggregation
-from intrabench.statistics.resample import AVERAGE, intervals
+from intrabench.statistics.budgets import AtBudgets, Budget, at_budgets
+from intrabench.statistics.resample import AVERAGE
 from intrabench.statistics.steps import EFFORTS, Steps
 
 
-def curve_data(played: Steps, lines: pl.DataFrame, how: Aggregation) -> dict[str, Any]:
-    """Lines by name, and a point per data set (if there are several, the average first), line and round."""
+def curve_data(played: Steps, lines: pl.DataFrame, how: Aggregation, found: AtBudgets | None = None) -> dict[str, Any]:
+    """Lines by name, and a point per data set (if there are several, the average first), line and round.
+
+    found: `at_budgets` of at least all `rounds_of` the lines, if that is there already.
+    """
+    found = found or at_budgets(played, how, rounds_of(lines))
     names = played.sessions["dataset"].unique().sort().to_list()
     datasets = [AVERAGE, *names] if len(names) > 1 else names
     points: list[list[Any]] = []
     for number, scored in _after_rounds(played, lines):
-        table = intervals(scored, ["line"], how).join(_spent(scored), on=["line", "dataset"], how="left")
-        for point in table.filter(pl.col("value").is_not_null(), pl.col("dataset").is_in(datasets)).to_dicts():
+        table = _values(found, number, scored).join(_spent(scored), on=["line", "dataset"], how="left")
+        table = table.filter(pl.col("value").is_finite(), pl.col("dataset").is_in(datasets)).sort("line", "dataset")
+        for point in table.to_dicts():
             numbers = [point[name] for name in ("value", "low", "high", *EFFORT)]
             points.append([datasets.index(point["dataset"]), point["line"], number, *map(_short, numbers)])
     return {
+        "title": played.metric.head,
         "lines": lines.sort("line")
         .select(pl.col("shown").alias("prompter"), pl.col("label").alias("model"), "notes")
         .to_dicts(),
@@ -31,6 +39,19 @@ def curve_data(played: Steps, lines: pl.DataFrame, how: Aggregation) -> dict[str
         "efforts": [{"name": name} for name in EFFORT.values()],
         "points": points,
     }
+
+
+def rounds_of(lines: pl.DataFrame) -> list[Budget]:
+    """Every round that a line reached."""
+    return [Budget("round", number) for number in range(int(lines["rounds"].max() or 0) + 1)]  # type: ignore[arg-type]
+
+
+def _values(found: AtBudgets, number: int, scored: pl.DataFrame) -> pl.DataFrame:
+    """`intervals` by line after a round, of the lines that reached it."""
+    places, lines = found.places.get(Budget("round", number), {}), set(scored["line"].unique())
+    states = {place.state: line for line, place in places.items() if line in lines}
+    table = found.table.filter(pl.col("state").is_in(list(states)))
+    return table.with_columns(line=pl.col("state").replace_strict(states, return_dtype=scored.schema["line"]))
 
 
 def _after_rounds(played: Steps, lines: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
@@ -55,4 +76,5 @@ def _spent(scored: pl.DataFrame) -> pl.DataFrame:
 
 
 def _short(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.5g}")
+    """A number with five digits; what is not finite is none, for JSON has no name for it."""
+    return float(f"{value:.5g}") if value is not None and isfinite(value) else None

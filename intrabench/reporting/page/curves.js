@@ -1,5 +1,5 @@
 "use strict";
-// Dice against effort: a panel per model or prompter, a curve per line, a point per round.
+// The score that leads against effort: a panel per model or prompter, a curve per line, a point per round.
 
 (() => {
   const section = document.getElementById("curves");
@@ -62,10 +62,12 @@
     for (const value of ticks(scale.low, scale.high)) {
       const x = scale.x(value);
       draw("line", { class: "grid", x1: x, x2: x, y1: HEIGHT - BOTTOM, y2: HEIGHT - BOTTOM + 4 }, svg);
-      if (x - last > 24) draw("text", { class: "tick", x, y: HEIGHT - BOTTOM + 15, "text-anchor": "middle" }, svg, short(value)), (last = x);
+      const text = draw("text", { class: "tick", x, y: HEIGHT - BOTTOM + 15, "text-anchor": "middle" }, svg, short(value)), half = text.getBBox().width / 2;
+      if (x - half < last + 6 || x + half > width) text.remove();
+      else last = x + half;
     }
     draw("text", { class: "tick", x: width - RIGHT, y: HEIGHT - 3, "text-anchor": "end" }, svg, name);
-    draw("text", { class: "tick", x: LEFT + 4, y: TOP + 10 }, svg, "Dice");
+    draw("text", { class: "tick", x: LEFT + 4, y: TOP + 10 }, svg, data.title);
   }
 
   // Places that a curve goes through, near enough to each other for no name to fit between them.
@@ -102,6 +104,9 @@
     const group = draw("g", { class: "series", style: `--colour: var(--s${one.style % COLOURS})` }, svg);
     for (const point of one.points) (point.px = scale.x(point.x)), (point.py = scale.y(point.y)), (point.series = one);
     const path = one.points.map((point) => `${point.px.toFixed(1)},${point.py.toFixed(1)}`).join("L");
+    const sure = one.points.filter((point) => point.low !== null);
+    const edge = (end) => sure.map((point) => `${point.px.toFixed(1)},${scale.y(point[end]).toFixed(1)}`);
+    if (sure.length > 1) draw("path", { class: "band", d: `M${[...edge("high"), ...edge("low").reverse()].join("L")}Z` }, group);
     draw("path", { d: `M${path}`, "stroke-dasharray": DASHES[one.style % DASHES.length] }, group);
     for (const point of one.points) {
       if (point.low !== null) draw("path", { class: "bar", d: `M${point.px},${scale.y(point.low)}V${scale.y(point.high)}` }, group);
@@ -114,7 +119,7 @@
 
   const describe = (point) =>
     `${point.series?.name ?? point.name}\n${point.round ? `after ${point.round} correction${point.round > 1 ? "s" : ""}` : "after the first prompts"}\n` +
-    `Dice ${point.y.toFixed(3)}${point.low === null ? "" : ` (${point.low.toFixed(2)}–${point.high.toFixed(2)})`}\n` +
+    `${data.title} ${point.y.toFixed(3)}${point.low === null ? "" : ` (${point.low.toFixed(2)}–${point.high.toFixed(2)})`}\n` +
     data.efforts.map((effort, n) => `${effort.name} ${point.efforts[n] === null ? "–" : short(point.efforts[n])}`).join("\n");
 
   function panel(title, lines, names, effort, every) {
@@ -124,7 +129,7 @@
     panels.insertBefore(figure, tip);
     const width = Math.max(280, figure.clientWidth);
     const svg = draw("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "group", tabindex: 0,
-      "aria-label": `${title}: Dice against ${data.efforts[effort].name}. Arrow keys go from point to point.` }, figure);
+      "aria-label": `${title}: ${data.title} against ${data.efforts[effort].name}. Arrow keys go from point to point.` }, figure);
     const points = lines.flatMap((line) => line.points);
     const scale = scales(every, width);
     axes(svg, scale, width, data.efforts[effort].name);

@@ -8,13 +8,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import polars as pl
+
+from intrabench.reporting.formats import texts
+
 
 @dataclass(frozen=True)
 class Cell:
     """A text, its sort key (None comes last), its interval, a mark after it, and a strip to draw.
 
     mark: that the model was trained on the data. note: letters of footnotes on adapted prompts. strip: the lower end,
-    the middle and the upper end of an interval in percent of the width.
+    the middle and the upper end of an interval in percent of the width. ends: the interval as numbers. best: ``best``,
+    or ``alike`` if it cannot be told from the best.
     """
 
     text: str
@@ -23,6 +28,8 @@ class Cell:
     mark: str = ""
     note: str = ""
     strip: tuple[float, float, float] | None = None
+    ends: tuple[float, float] | None = None
+    best: str = ""
 
     @property
     def key(self) -> str:
@@ -45,6 +52,25 @@ class Grid:
     def numeric(self) -> list[bool]:
         """Which columns hold numbers."""
         return [not any(isinstance(row[n].value, str) for row in self.rows) for n in range(len(self.heads))]
+
+    @cached_property
+    def stays(self) -> list[str]:
+        """Classes of the columns that stay when a table scrolls sideways: those that name a line, or the first."""
+        names = [n for n, head in enumerate(self.heads) if head in _NAMES] or [0]
+        places = {n: f"stay{place}" for place, n in enumerate(names)}
+        return [places.get(n, "") for n in range(len(self.heads))]
+
+
+_NAMES = ("Prompter", "Model", "First line", "Second line", "method")
+
+
+def frame_grid(frame: pl.DataFrame, id: str) -> Grid:
+    """The frame as a table: numbers as `texts` writes them, sorted by all their digits."""
+    columns = []
+    for values in (frame[name].to_list() for name in frame.columns):
+        keys = [one if one is None or isinstance(one, int | float) else str(one) for one in values]
+        columns.append([Cell(text, key) for text, key in zip(texts(values), keys, strict=True)])
+    return Grid(id, frame.columns, list(zip(*columns, strict=True)), headed=0)
 
 
 def word(text: Any) -> Cell:

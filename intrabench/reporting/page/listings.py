@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import polars as pl
 
-from intrabench.reporting.page.grid import Cell, Grid, digits_of, number, word
+from intrabench.metrics.base import Best
+from intrabench.reporting.page.grid import Cell, Grid, interval_text, number, word
+from intrabench.reporting.page.lead import Lead
+from intrabench.reporting.page.sentences import chance
 from intrabench.results.schema import UNDONE
+from intrabench.statistics.budgets import Gain, gains
+from intrabench.statistics.resample import Drawn
+
+PAIRS = 200
+"""So many pairs are listed."""
 
 
-def pair_grid(pairs: pl.DataFrame, lines: pl.DataFrame, seen: set[int], most: int = 200) -> tuple[Grid, int]:
-    """The tests of all pairs of lines, the smallest p first, and the number of pairs left out.
+def pair_gains(drawn: Drawn, pairs: pl.DataFrame, best: Best) -> list[Gain]:
+    """`gains` of the first line over the second of each pair; NaN of those of which one lacks a data set."""
+    where = {line: number for number, line in enumerate(drawn.lines["line"])}
+    return gains(
+        drawn, [(where[one], where[other]) for one, other in pairs.select("line", "line_other").iter_rows()], best
+    )
 
-    pairs: `ranking.pairs` by line. seen: lines trained on any of the data.
+
+def pair_grid(
+    pairs: pl.DataFrame, apart: Sequence[Gain], lines: pl.DataFrame, seen: Set[int], lead: Lead
+) -> tuple[Grid, int]:
+    """The differences and tests of pairs of lines, the smallest p first, and the number of pairs left out.
+
+    pairs: `ranking.pairs` by line. apart: `pair_gains` of those to list. seen: lines trained on any of the data.
     """
     names = dict(lines.select("line", "name").iter_rows())
 
@@ -22,12 +40,13 @@ def pair_grid(pairs: pl.DataFrame, lines: pl.DataFrame, seen: set[int], most: in
         return Cell(names[line], names[line], mark="†" if line in seen else "")
 
     listed = [
-        [name(pair["line"]), name(pair["line_other"]), number(pair["patients"])]
-        + [number(pair["rank_biserial"], 2), _probability(pair["p_holm"])]
-        for pair in pairs.head(most).iter_rows(named=True)
+        [name(pair["line"]), name(pair["line_other"])]
+        + [number(value, lead.digits, interval_text(low, high, lead.digits)), number(pair["patients"])]
+        + [number(pair["rank_biserial"], 2), Cell(chance(pair["p_holm"]), pair["p_holm"])]
+        for pair, (value, low, high) in zip(pairs.iter_rows(named=True), apart, strict=False)
     ]
-    heads = ["First line", "Second line", "Patients", "Rank-biserial", "p, corrected"]
-    return Grid("pairs", heads, listed, headed=2), max(pairs.height - most, 0)
+    heads = ["First line", "Second line", "Difference", "Patients", "Rank-biserial", "p, corrected"]
+    return Grid("pairs", heads, listed, headed=2), max(pairs.height - len(apart), 0)
 
 
 def failure_grid(rows: pl.DataFrame, most: int = 200) -> tuple[Grid, int]:
@@ -58,11 +77,6 @@ def run_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
         cells = [word(record.get(name)) for name in ("run_id", "state", "command")]
         rows.append([cells[0], *times, cells[1], *numbers, cells[2]])
     return Grid("runs", ["Run", "Started, UTC", "Ended", "State", "Computed", "Failed", "Command"], rows)
-
-
-def _probability(p: float) -> Cell:
-    """A p-value with three decimals, or ``< 0.001``."""
-    return Cell("<\u00a00.001" if p < 0.001 else digits_of(p, 3), p)
 
 
 def _several(names: Sequence[str], most: int = 3) -> str:

@@ -24,6 +24,26 @@ for (const button of document.querySelectorAll("table.sortable th button")) {
   });
 }
 
+// Every table can be saved, with all its digits.
+for (const table of document.querySelectorAll("table.sortable")) {
+  const button = document.createElement("button");
+  Object.assign(button, { type: "button", className: "save", textContent: "Download as CSV" });
+  button.setAttribute("aria-label", `Download as CSV: ${table.id}`);
+  button.addEventListener("click", () => {
+    const heads = [...table.tHead.rows[0].cells], numeric = heads.map((head) => head.classList.contains("number"));
+    const field = (cell, n) => (numeric[n] ? cell.dataset.value : cell.dataset.value ?? cell.textContent.trim());
+    saveCsv(table.id, [heads.map((head) => head.textContent), ...[...table.tBodies[0].rows].map((row) => [...row.cells].map(field))]);
+  });
+  document.getElementById(`${table.id}-caption`)?.append(" ", button);
+}
+
+// Where the second column that stays in place begins.
+const widths = new ResizeObserver((changed) => {
+  for (const { target } of changed) target.closest("table")?.style.setProperty("--first", `${target.offsetWidth}px`);
+});
+const watchWidths = (table) => table.querySelectorAll("thead .stay0").forEach((head) => widths.observe(head));
+document.querySelectorAll("table").forEach(watchWidths);
+
 // Paper has no folds.
 const unfolded = [];
 addEventListener("beforeprint", () => {

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from datetime import UTC, datetime
 from importlib.metadata import version
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -15,50 +13,66 @@ import polars as pl
 from intrabench.atomic import atomically, writing
 from intrabench.datasets.base import Dataset
 from intrabench.errors import IntraBenchError
-from intrabench.names import one_line
 from intrabench.reporting.figures import as_svg, style, sweep_figures, swept_dice
 from intrabench.reporting.footnotes import sentence
-from intrabench.reporting.formats import formatted
 from intrabench.reporting.page import credits, facts, tables
-from intrabench.reporting.page.chosen import chosen
+from intrabench.reporting.page.answers import answers, budgets_of
+from intrabench.reporting.page.chosen import TARGETS, chosen
+from intrabench.reporting.page.claims import claim_section
 from intrabench.reporting.page.clicking import click_grid
 from intrabench.reporting.page.commands import command
-from intrabench.reporting.page.curve_data import curve_data
+from intrabench.reporting.page.curve_data import curve_data, rounds_of
+from intrabench.reporting.page.explore import explored
+from intrabench.reporting.page.given import Given
+from intrabench.reporting.page.grid import frame_grid
+from intrabench.reporting.page.html_file import check_html
+from intrabench.reporting.page.lead import Lead, averaging, lead_of
 from intrabench.reporting.page.lines import with_lines
-from intrabench.reporting.page.listings import failure_grid, pair_grid, run_grid
-from intrabench.reporting.page.strata import strata
+from intrabench.reporting.page.listings import PAIRS, failure_grid, pair_gains, pair_grid, run_grid
+from intrabench.reporting.page.own import own_grids
+from intrabench.reporting.page.render import render
+from intrabench.reporting.page.sentences import Names
+from intrabench.reporting.page.speed import speed_grid, speeds
+from intrabench.reporting.page.strata import pictures_of, strata
 from intrabench.reporting.page.viewer import views
+from intrabench.reporting.table import stored_rows
 from intrabench.results.current import current
-from intrabench.results.origin import dataset_of
-from intrabench.results.parts import read_rows
+from intrabench.results.origin import datasets_of
 from intrabench.results.runs import read_records, without_home
 from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
-from intrabench.statistics.ranking import Ranking, pairs, ranking
-from intrabench.statistics.resample import intervals
+from intrabench.statistics.budgets import at_budgets
+from intrabench.statistics.measures import measured, scored_by
+from intrabench.statistics.ranking import Ranking, pairs, rankings
+from intrabench.statistics.resample import Drawn, drawn_intervals, resample
 from intrabench.statistics.scores import FailurePolicy, measured_metrics, scores
 from intrabench.statistics.soundness import check_mixable
 from intrabench.statistics.steps import steps
 from intrabench.statistics.superpixels import prompted
 
 _UNUSED = (
-    *("prompts_hash", "package_versions_hash", "batch", "prompt_s", "ended", "instance", "target_voxels"),
-    *("fp_voxels", "fn_voxels", "pred_voxels"),
+    *("prompts_hash", "package_versions_hash", "prompt_s", "ended", "instance", "target_voxels"),
+    "pred_voxels",
 )
 """Columns that are not needed; a million rows would take much memory."""
 
-_BREAKS = re.compile(r"([:,+/](?=\w)|=(?=\w{6}))")
-"""Where specs may break into the next line; not within ``n=3``."""
+_ASSETS = (
+    *("page.css", "answers.css", "explore.css"),
+    *("state.js", "packed.js", "page.js", "answers.js", "curves.js", "plane.js", "viewer.js", "explore.js"),
+)
 
 _CONTENTS = {
+    "answers": "Which is best?",
     "summary": "Summary",
-    "effort-section": "Effort against Dice",
+    "effort-section": "Effort and scores",
+    "own-section": "What the protocol reports",
     "curves": "Curves",
     "ranking-section": "Ranking",
     "sizes-section": "Sizes",
     "perturbed-section": "Perturbed images",
     "clicking-section": "Where people click",
     "ratings-section": "What people say",
+    "explore": "Labels and cases",
     "viewer": "Targets",
     "failures-section": "Failures",
     "sources": "Licences and citations",
@@ -70,13 +84,18 @@ _CONTENTS = {
 def write_report(
     results: Path,
     path: Path,
-    targets: int = 3,
+    targets: int = TARGETS,
     how: Aggregation = AGGREGATIONS["protocol"],
     policy: FailurePolicy | None = None,
     ratings: Sequence[tuple[str, pl.DataFrame]] = (),
+    metric: str = "",
+    protocol: str = "",
+    title: str = "",
 ) -> list[str]:
     """Write the report of a results folder.
 
+    metric: the score that leads, of a metric or summary; empty: that of the protocol (`lead_of`). protocol: only the
+    sessions of these, separated by commas. title: the heading.
     targets: number of targets per data set in the viewer, from the worst to the best by final Dice; 0: none. ratings:
     tables of what people said of its masks, with their headings.
 
@@ -86,17 +105,26 @@ def write_report(
     Raises:
         IntraBenchError: there are no results, or the file cannot be written.
     """
-    rows, left_out = current(read_rows(results))
-    if rows.is_empty():
-        raise IntraBenchError(f"{results} has no results yet; `intrabench run --model M --prompter P` computes some")
-    rows = prompted(rows)
+    check_html(path)
     if targets < 0:
         raise IntraBenchError(f"--targets {targets} is not a number of targets; give 0 for none, or more")
-    content = _content(results, rows, targets, how, policy or FailurePolicy())
-    content["ratings"] = [(heading, formatted(table, "html")) for heading, table in ratings if not table.is_empty()]
+    rows, left_out = current(stored_rows(results, protocol))
+    rows = prompted(rows)
+    lead, how = lead_of(rows, metric), averaging(rows, how.name) or how
+    content = _content(results, rows, targets, how, policy or FailurePolicy(), lead)
+    content["title"] = title or content["title"]
+    content["ratings"] = [
+        (heading, frame_grid(table, f"ratings{number}"))
+        for number, (heading, table) in enumerate(ratings)
+        if not table.is_empty()
+    ]
     if not content["ratings"]:
         del content["contents"]["ratings-section"]
-    text = _render(content | {"warnings": [*content["warnings"], *(f"{sentence}." for sentence in left_out)]})
+    text = render(
+        "page.html.jinja",
+        content | {"warnings": [*content["warnings"], *(f"{sentence}." for sentence in left_out)]},
+        _ASSETS,
+    )
     with writing(path), atomically(path, durable=False) as part:
         part.write_text(text, encoding="utf-8")
     unread: list[str] = content["unread"]
@@ -104,13 +132,14 @@ def write_report(
 
 
 def _content(
-    results: Path, rows: pl.DataFrame, targets: int, how: Aggregation, policy: FailurePolicy
+    results: Path, rows: pl.DataFrame, targets: int, how: Aggregation, policy: FailurePolicy, lead: Lead
 ) -> dict[str, Any]:
     rows, lines = with_lines(rows.drop(_UNUSED))
     scored = scores(rows, policy=policy)
-    datasets, records = _datasets(results, rows), read_records(results)
-    grids = _tables(rows, scored, lines, how, policy)
-    absent = {f"{name}-section" for name in ("perturbed", "clicking") if not grids[name]}
+    datasets, records = datasets_of(results, rows), read_records(results)
+    modalities = {name: "" if isinstance(one, str) else one.card.modality for name, one in datasets.items()}
+    grids = _tables(rows, scored, lines, how, policy, lead, modalities, pictures_of(datasets))
+    absent = {f"{name}-section" for name in ("perturbed", "clicking", "own") if not grids[name]}
     return {
         "title": "IntraBench report",
         "subtitle": f"Made on {datetime.now(UTC):%Y-%m-%d} by intrabench {version('intrabench')}",
@@ -129,29 +158,57 @@ def _content(
 
 
 def _tables(
-    rows: pl.DataFrame, scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, policy: FailurePolicy
+    rows: pl.DataFrame,
+    dice: pl.DataFrame,
+    lines: pl.DataFrame,
+    how: Aggregation,
+    policy: FailurePolicy,
+    lead: Lead,
+    modalities: Mapping[str, str],
+    pictures: Set[str],
 ) -> dict[str, Any]:
     seen = rows.filter(pl.col("seen_in_training") == "yes").select("line", "dataset").unique().rows()
     ends = rows.filter(pl.col("round") == pl.col("round").max().over("session"))  # scores need only the last row
     metrics = {one: scores(ends, one.column, policy=policy) for one in measured_metrics(rows)}
     failures, left_out = failure_grid(rows)
-    played = steps(rows, policy=policy)
+    scored = dice if lead.spec == "dice" else measured(rows, lead.spec, policy=policy)
+    played, drawn = steps(rows, scored_by(lead.spec), policy), resample(scored, ["line"], how)
+    means = drawn_intervals(scored, ["line"], how, drawn)
     notes, marks = tables.line_notes(rows, lines)
+    names = Names(lines, marks, frozenset(line for line, _ in seen))
+    budgets = budgets_of(played)
+    found = at_budgets(played, how, [*(one for every in budgets.values() for one in every), *rounds_of(lines)])
+    curves, speed = curve_data(played, lines, how, found), speeds(rows, lines)
     return {
+        "lead": lead,
+        **_answers(scored, Given(lead, names, found, budgets, modalities, speed), curves),
+        "speed": speed_grid(speed),
         "notes": notes.texts,
-        "effort": tables.effort_grid(scored, lines, intervals(scored, ["line"], how), set(seen), marks),
+        "effort": tables.effort_grid(scored, lines, means, set(seen), marks, lead),
         "metrics": tables.metric_grid(metrics, lines, how, marks),
-        "curves": curve_data(played, lines, how),
+        "explore": explored(scored, lines, how, lead),
+        "own": own_grids(rows, lines, policy),
+        "curves": curves,
         "curves_note": sentence(adapted(rows, ["line"]), dict(lines.select("line", "name").iter_rows())),
-        "progress": tables.progress_grid(played, lines, how, marks),
-        **_ranking(scored, lines, how, {line for line, _ in seen}, marks),
-        "sizes": tables.size_grid(strata(scored), lines, marks),
-        "perturbed": _perturbed(scored, lines, how),
+        "progress": tables.progress_grid(played if lead.bounded else steps(rows, policy=policy), lines, how, marks),
+        **_ranking(scored, drawn, lines, how, names.seen, marks, lead),
+        **claim_section(scored, lines, how, lead),
+        "sizes": tables.size_grid(strata(scored, pictures), lines, marks, lead),
+        "perturbed": _perturbed(dice, lines, how),
         "clicking": click_grid(rows, policy),
         "failures": failures,
         "failures_left_out": left_out,
         "averaging": f"{how.description}; {policy.describe()}",
     }
+
+
+def _answers(scored: pl.DataFrame, given: Given, curves: Mapping[str, Any]) -> dict[str, Any]:
+    """The answers, or why there are none: protocols that mean different things cannot be compared."""
+    try:
+        check_mixable(scored, given.lead.rounds.column)
+    except IntraBenchError as error:
+        return {"answers": None, "answers_problem": f"{error} with --protocol"}
+    return {"answers": answers(given, curves), "answers_problem": ""}
 
 
 def _perturbed(scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation) -> dict[str, str]:
@@ -164,35 +221,42 @@ def _perturbed(scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation) -> d
 
 
 def _ranking(
-    scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, seen: set[int], marks: tables.Notes
+    scored: pl.DataFrame,
+    drawn: Drawn,
+    lines: pl.DataFrame,
+    how: Aggregation,
+    seen: Set[int],
+    marks: tables.Notes,
+    lead: Lead,
 ) -> dict[str, Any]:
-    """The table of ranks, notes on it, and the tests of all pairs of lines.
+    """The table of ranks of models with the same prompter, notes on it, and the tests of all pairs of lines.
 
     There is no table if no line has all data sets, and neither table nor tests if protocols have different definitions.
     """
-    ranked, notes, tested = None, [], pl.DataFrame()
+    ranked, notes, tested, apart = None, [], pl.DataFrame(), []
     try:
-        check_mixable(scored)
-        tested = pairs(scored, ["line"])
-        found = ranking(scored, ["line"], how)
-        ranked, notes = tables.ranking_grid(found, lines, seen, marks), _about_ranks(found, lines)
+        check_mixable(scored, lead.rounds.column)
+        tested = pairs(scored, ["line"], best=lead.best)
+        within = dict(lines.select("line", "shown").iter_rows())
+        found, left_out = rankings(scored, drawn, within, how, best=lead.best)
+        ranked = tables.ranking_grid(found, lines, seen, marks, lead) if found else None
+        notes = _about_ranks(found, left_out, lines)
+        apart = pair_gains(drawn, tested.head(PAIRS), lead.best)
     except IntraBenchError as error:
         notes = [str(error)]
-    listed, left_out = pair_grid(tested, lines, seen)
-    return {"ranking": ranked, "ranking_notes": notes, "pairs": listed, "pairs_left_out": left_out}
+    listed, others = pair_grid(tested, apart, lines, seen, lead)
+    return {"ranking": ranked, "ranking_notes": notes, "pairs": listed, "pairs_left_out": others}
 
 
-def _about_ranks(found: Ranking, lines: pl.DataFrame) -> list[str]:
+def _about_ranks(found: Mapping[str, Ranking], left_out: pl.DataFrame, lines: pl.DataFrame) -> list[str]:
     """Notes on the stability of ranks and on lines without a rank, grouped by their missing data sets."""
-    notes = (
-        []
-        if found.tau is None
-        else [f"Kendall's tau between this ranking and those of bootstrap draws: {found.tau:.2f}."]
-    )
-    left = found.left_out.join(lines, on="line", maintain_order="left")
-    for (missing,), group in left.group_by("missing", maintain_order=True):
-        notes.append(f"Not ranked because of missing {', '.join(missing)}: {'; '.join(group['name'])}.")
-    return notes
+    stable = ", ".join(f"{one.tau:.2f} ({name})" for name, one in found.items() if one.tau is not None)
+    notes = [f"Kendall's tau between these rankings and those of bootstrap draws: {stable}."] if stable else []
+    left = left_out.join(lines, on="line", maintain_order="left")
+    return notes + [
+        f"Not ranked because of missing {', '.join(missing)}: {'; '.join(group['name'])}."
+        for (missing,), group in left.group_by("missing", maintain_order=True)
+    ]
 
 
 def _viewer(
@@ -215,38 +279,6 @@ def _viewer(
     }
 
 
-def _datasets(results: Path, rows: pl.DataFrame) -> dict[str, Dataset | str]:
-    """The data sets of rows by spec, or a sentence that says why one is not available."""
-    found: dict[str, Dataset | str] = {}
-    newest = rows.group_by("dataset").agg(pl.col("run_id").sort_by("written_at").last()).sort("dataset")
-    for row in newest.iter_rows(named=True):
-        try:
-            found[row["dataset"]] = dataset_of(results, row)
-        except IntraBenchError as error:
-            found[row["dataset"]] = str(error)
-    return found
-
-
 def _command(line: Mapping[str, Any], datasets: Mapping[str, Dataset | str]) -> str:
     arguments = {name: name if isinstance(found, str) else found.argument for name, found in datasets.items()}
     return without_home(command(line, [arguments[name] for name in line["datasets"]]))
-
-
-def _render(content: Mapping[str, Any]) -> str:
-    """The page; all texts from rows, cards and records are escaped."""
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-        from markupsafe import Markup, escape
-    except ImportError as error:
-        raise IntraBenchError("the report needs jinja2; run: pip install 'intrabench[report]'") from error
-
-    loader = PackageLoader("intrabench.reporting", "page")
-    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
-    environment.filters["one_line"] = one_line
-    environment.filters["breakable"] = lambda text: Markup(_BREAKS.sub(r"\1<wbr>", str(escape(one_line(str(text))))))
-    environment.filters["markup"] = Markup
-    page = environment.get_template("page.html.jinja")
-    here = files("intrabench.reporting.page")
-    names = ("page.css", "page.js", "curves.js", "plane.js", "viewer.js")
-    assets = {name.replace(".", "_"): Markup(here.joinpath(name).read_text(encoding="utf-8")) for name in names}
-    return page.render(**content, **assets)

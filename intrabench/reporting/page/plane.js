@@ -2,6 +2,7 @@
 // One plane of a window: the scan, outlines, prompts. Needs the decoded data of a target; knows nothing of controls.
 
 const TARGET = "#56b4e9", ANSWER = "#f0a800", OTHERS = "#cc79a7", BACKGROUND_CLICK = "#ff7043", HAND = "#ffffff", DERIVED = "#b8bec5";
+const TOO_MUCH = "#e69f00bf", MISSED = ["#0072b2b3", "#cfe8ff"]; // orange, and blue with stripes: told apart without colours, too
 const ENDS = [["A", "R"], ["S", "R"], ["S", "A"]]; // what lies at the top and on the left: all axes run backwards on a screen
 
 class Plane {
@@ -23,6 +24,8 @@ class Plane {
     [this.canvas.height, this.canvas.width] = [this.row, this.column].map((axis) => Math.max(1, Math.round(view.shape[axis] * this.step[axis])));
     this.figure.style.flexGrow = this.canvas.width;
     this.view = view;
+    this.name = view.photo ? (view.shape[0] > 1 ? "frame" : "picture") : `${this.canvas.dataset.name} slice`;
+    this.slider.parentElement.querySelector("span").textContent = this.name;
     this.slider.max = view.shape[this.axis] - 1;
     this.slider.closest("label").hidden = view.shape[this.axis] === 1;
     this.small = new OffscreenCanvas(view.shape[this.column], view.shape[this.row]);
@@ -57,11 +60,12 @@ class Plane {
   x(edge) { return (this.forwards ? edge : this.view.shape[this.column] - edge) * this.step[this.column]; }
   y(edge) { return (this.forwards ? edge : this.view.shape[this.row] - edge) * this.step[this.row]; }
 
-  draw(view, at, { range, target, answer, others, given, cross }) {
+  draw(view, at, { range, target, answer, errors, others, given, cross }) {
     this.index = at[this.axis];
     this.slider.value = this.index;
     this.output.value = `${this.place(this.index, this.axis)}`;
     this.scan(view, range);
+    if (errors) this.errors(view.truth, errors);
     if (others) this.outline(others, OTHERS, [3, 5]);
     if (target) this.outline(target, TARGET, []);
     if (answer) this.outline(answer, ANSWER, [9, 6]);
@@ -69,7 +73,7 @@ class Plane {
     if (cross) this.cross(at);
     if (!view.photo) this.ends();
     const present = [target && "target", answer && "answer"].filter((name, n) => name && this.some([target, answer][n]));
-    this.canvas.setAttribute("aria-label", `${this.canvas.dataset.name} ${this.output.value}: ${present.join(" and ") || "no outline"} in this plane`);
+    this.canvas.setAttribute("aria-label", `${this.name.replace(" slice", "")} ${this.output.value}: ${present.join(" and ") || "no outline"} in this plane`);
   }
 
   // The voxel of the whole scan that is in the middle of a voxel of the window.
@@ -99,6 +103,32 @@ class Plane {
       }
     this.small.getContext("2d").putImageData(picture, 0, 0);
     this.pen.drawImage(this.small, 0, 0, this.canvas.width, this.canvas.height);
+  }
+
+  // What the answer has too much, and what it misses.
+  errors(truth, answer) {
+    const [tooMuch, missed] = [new Path2D(), new Path2D()], [height, width] = [this.view.shape[this.row], this.view.shape[this.column]];
+    for (let row = 0; row < height; row++)
+      for (let column = 0; column < width; column++) {
+        const at = this.offset(row, column);
+        if (truth[at] === answer[at]) continue;
+        const [x, y] = [column, row].map((edge, n) => Math.min(...[edge, edge + 1].map((one) => (n ? this.y(one) : this.x(one)))));
+        (answer[at] ? tooMuch : missed).rect(x, y, this.step[this.column], this.step[this.row]);
+      }
+    for (const [path, style] of [[tooMuch, TOO_MUCH], [missed, MISSED[0]], [missed, this.stripes()]]) {
+      this.pen.fillStyle = style;
+      this.pen.fill(path);
+    }
+  }
+
+  stripes() {
+    const tile = new OffscreenCanvas(12, 12), pen = tile.getContext("2d");
+    pen.strokeStyle = MISSED[1];
+    pen.lineWidth = 2;
+    pen.beginPath();
+    for (const start of [-6, 6, 18]) pen.moveTo(start - 8, 14), pen.lineTo(start + 8, -2);
+    pen.stroke();
+    return this.pen.createPattern(tile, "repeat");
   }
 
   // The border of a mask, as closed lines along edges of voxels, so that dashes run on.

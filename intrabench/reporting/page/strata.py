@@ -1,36 +1,60 @@
-"""Dice by the size of the target."""
+"""Scores by the size of the target."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
+
 import polars as pl
+
+from intrabench.datasets.base import Dataset
+from intrabench.reporting.page.grid import digits_of
 
 SIZES = ("small", "medium", "large")
 
+_TARGET = ("dataset", "case", "target")
 
-def strata(scored: pl.DataFrame) -> pl.DataFrame:
+
+def pictures_of(datasets: Mapping[str, Dataset | str]) -> frozenset[str]:
+    """Those of photographs and videos, whose targets have pixels and no volume."""
+    return frozenset(
+        name for name, one in datasets.items() if isinstance(one, Dataset) and one.card.modality.startswith("natural")
+    )
+
+
+def strata(scored: pl.DataFrame, pictures: Set[str] = frozenset()) -> pl.DataFrame:
     """`line`, `size`, `value` (mean over targets with equal weight) and the text `show` of the size.
 
-    Sizes are thirds of all targets by volume.
+    Sizes are thirds of all targets by volume, those of `pictures` (photographs, videos: `pictures_of`) apart from those
+    of scans, because a pixel has no volume.
     """
-    sized = scored.filter(pl.col("target_ml").is_not_null()).join(_thirds(scored), on=["dataset", "case", "target"])
-    names = sized.group_by("size").agg(
-        pl.col("target_ml").min().alias("least"),
-        pl.col("target_ml").max().alias("most"),
-        pl.struct("dataset", "case", "target").n_unique().alias("targets"),
+    amount = pl.when("picture").then(pl.col("target_ml") * 1000).otherwise("target_ml")  # a pixel counts as 1 mm³
+    known = scored.filter(pl.col("target_ml").is_not_null())
+    known = known.with_columns(picture=pl.col("dataset").is_in(list(pictures))).with_columns(amount=amount)
+    sized = known.join(_thirds(known), on=_TARGET)
+    names = sized.group_by("size", "picture").agg(
+        pl.col("amount").min().alias("least"),
+        pl.col("amount").max().alias("most"),
+        pl.struct(_TARGET).n_unique().alias("targets"),
     )
-    names = names.with_columns(
-        show=pl.struct(pl.all()).map_elements(
-            lambda size: f"{size['size']}, {size['least']:.3g} to {size['most']:.3g} ml ({size['targets']})", pl.String
-        )
-    )
+    between = pl.struct(pl.all()).map_elements(_between, pl.String)
+    shown = names.with_columns(between=between).sort("picture").group_by("size").agg(pl.col("between").str.join(", "))
+    shown = shown.select("size", show=pl.format("{}, {}", "size", "between"))
     means = sized.filter(pl.col("value").is_not_null()).group_by("line", "size").agg(pl.col("value").mean())
     order = pl.col("size").replace_strict({name: number for number, name in enumerate(SIZES)})
-    return means.join(names.select("size", "show"), on="size").sort("line", order)
+    return means.join(shown, on="size").sort("line", order)
 
 
-def _thirds(scored: pl.DataFrame) -> pl.DataFrame:
-    """The third of all targets by volume to which each belongs."""
-    targets = scored.filter(pl.col("target_ml").is_not_null()).unique(["dataset", "case", "target"])
-    targets = targets.sort("target_ml", "dataset", "case", "target").select("dataset", "case", "target")
+def _between(size: Mapping[str, float]) -> str:
+    if size["picture"]:
+        return f"{digits_of(size['least'], 0)} to {digits_of(size['most'], 0)} pixels ({size['targets']})"
+    return f"{size['least']:.3g} to {size['most']:.3g} ml ({size['targets']})"
+
+
+def _thirds(known: pl.DataFrame) -> pl.DataFrame:
+    """The third of all targets of scans, or of pictures, to which each belongs."""
+    targets = known.unique(_TARGET).sort("picture", "amount", *_TARGET)
     place = pl.int_range(pl.len()) * len(SIZES) // pl.len()
-    return targets.with_columns(size=place.replace_strict(dict(enumerate(SIZES)), return_dtype=pl.String))
+    sized = targets.with_columns(
+        size=place.over("picture").replace_strict(dict(enumerate(SIZES)), return_dtype=pl.String)
+    )
+    return sized.select(*_TARGET, "size")

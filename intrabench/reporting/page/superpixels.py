@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from importlib.metadata import version
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,9 @@ import polars as pl
 from intrabench.atomic import atomically, writing
 from intrabench.errors import IntraBenchError
 from intrabench.reporting.figures import as_svg
-from intrabench.reporting.formats import formatted
+from intrabench.reporting.page.grid import frame_grid
+from intrabench.reporting.page.html_file import check_html
+from intrabench.reporting.page.render import render
 from intrabench.reporting.superpixels import (
     curve_figures,
     number_table,
@@ -31,21 +32,24 @@ def write_superpixels(results: Path, path: Path) -> None:
     Raises:
         IntraBenchError: there are no superpixels, or the file cannot be written.
     """
+    check_html(path)
     found, notes = read_measured(results)
     ranking, about = _ranking(found)
     content: dict[str, Any] = {
         "title": "Superpixels",
         "subtitle": f"Made on {datetime.now(UTC):%Y-%m-%d} by intrabench {version('intrabench')}",
         "warnings": [*notes, *_failures(found)],
-        "summary": _html(summary_table(found, interval=True)),
+        "summary": frame_grid(summary_table(found, interval=True), "averages"),
         "ranking": ranking,
         "ranking_notes": about,
         "curves": {name: as_svg(figure) for name, figure in curve_figures(found).items()},
         "robustness": {kind: as_svg(figure) for kind, figure in robustness_figures(found).items()},
-        "numbers": _html(number_table(found, [metric.column for metric in found.metrics if metric.column != "sp"])),
+        "numbers": frame_grid(
+            number_table(found, [metric.column for metric in found.metrics if metric.column != "sp"]), "all-numbers"
+        ),
         "definitions": [(metric.head, _first_line(metric)) for metric in found.metrics],
     }
-    text = _render(content)
+    text = rendered(content)
     with writing(path), atomically(path, durable=False) as part:
         part.write_text(text, encoding="utf-8")
 
@@ -67,24 +71,10 @@ def _failures(found: Measured) -> list[str]:
     ]
 
 
-def _html(frame: pl.DataFrame) -> str:
-    return formatted(frame, "html")
-
-
 def _first_line(metric: Any) -> str:
     return (type(metric).__doc__ or "").strip().split("\n")[0]
 
 
-def _render(content: dict[str, Any]) -> str:
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-        from markupsafe import Markup
-    except ImportError as error:
-        raise IntraBenchError("the report needs jinja2; run: pip install 'intrabench[report]'") from error
-
-    environment = Environment(
-        loader=PackageLoader("intrabench.reporting", "page"), autoescape=True, undefined=StrictUndefined
-    )
-    css = Markup(files("intrabench.reporting.page").joinpath("page.css").read_text(encoding="utf-8"))
-    environment.filters["markup"] = Markup
-    return environment.get_template("superpixels.html.jinja").render(**content, page_css=css)
+def rendered(content: dict[str, Any]) -> str:
+    """The page of its tables, figures and texts."""
+    return render("superpixels.html.jinja", content, ("page.css", "explore.css", "state.js", "packed.js", "page.js"))

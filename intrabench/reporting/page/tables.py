@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 import polars as pl
 
-from intrabench.metrics.base import Metric
+from intrabench.metrics.base import Best, Metric
 from intrabench.reporting.footnotes import Footnotes, Place, footnotes
 from intrabench.reporting.page.grid import Cell, Grid, interval_text, number, word
+from intrabench.reporting.page.lead import Lead
+from intrabench.reporting.page.marked import marked
 from intrabench.reporting.page.strata import SIZES
 from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import Aggregation, aggregate
@@ -50,8 +52,9 @@ def effort_grid(
     means: pl.DataFrame,
     seen: set[tuple[int, str]],
     notes: Notes,
+    lead: Lead,
 ) -> Grid:
-    """Effort against Dice: a row per line, a column per data set, and their average.
+    """Effort against the score that leads: a row per line, a column per data set, and their average.
 
     means: `intervals` by line. seen: lines and data sets that their weights were trained on. notes: of `line_notes`.
     """
@@ -73,14 +76,16 @@ def effort_grid(
         if (line, place) not in found:
             return number(None, note=note)
         value, low, high = (found[line, place][name] for name in ("value", "low", "high"))
-        return number(value, 3, interval_text(low, high, 2), mark="†" if (line, place) in seen else "", note=note)
+        within = interval_text(low, high, max(lead.digits - 1, 1))
+        cell = number(value, lead.digits, within, mark="†" if (line, place) in seen else "", note=note)
+        return replace(cell, ends=None if low is None else (low, high))
 
     def cells(line: Mapping[str, Any]) -> list[Cell]:
         efforts = [number(line[name], 2 if name == "machine_s" else 1) for name in EFFORT]
         return [*(number(line[name]) for name in counted), *efforts, *(mean(line["line"], place) for place in places)]
 
     heads = [*counted, "Interactions", "DoF", "User,\u00a0s", "Machine,\u00a0s", *places]
-    return _grid("effort", spending, heads, cells)
+    return _grid("effort", spending, heads, cells, bests=[lead.best] * len(places))
 
 
 def metric_grid(scored: Mapping[Metric, pl.DataFrame], lines: pl.DataFrame, how: Aggregation, notes: Notes) -> Grid:
@@ -93,6 +98,7 @@ def metric_grid(scored: Mapping[Metric, pl.DataFrame], lines: pl.DataFrame, how:
         heads,
         lambda line: [number(means.get(line["line"]), digits) for means, digits in found],
         notes,
+        [metric.best for metric in scored],
     )
 
 
@@ -112,14 +118,16 @@ def progress_grid(played: Steps, lines: pl.DataFrame, how: Aggregation, notes: N
         return [number(areas.get(key), 3), number(clicks.get(key), 1), *reach, _percent(harm.get(key))]
 
     heads = [f"Area 0–{_BUDGET}", f"NoC\u00a0{_GOAL}", *(f"Reach\u00a0{goal:g}" for goal in goals), "Harmful"]
-    return _grid("progress", lines, heads, cells, notes)
+    high: list[Best | None] = ["high"] * len(goals)
+    bests: list[Best | None] = ["high", "low", *high, "low"]
+    return _grid("progress", lines, heads, cells, notes, bests)
 
 
 _BUDGET, _GOAL = 20, 0.8  # interactions, and the Dice to reach
 
 
-def size_grid(means: pl.DataFrame, lines: pl.DataFrame, notes: Notes) -> Grid:
-    """Dice by size of the target. means: `strata`."""
+def size_grid(means: pl.DataFrame, lines: pl.DataFrame, notes: Notes, lead: Lead) -> Grid:
+    """The score that leads by size of the target. means: `strata`."""
     found = {(line, size): value for line, size, value in means.select("line", "size", "value").iter_rows()}
     shown = dict(means.select("size", "show").iter_rows())
     sizes = [size for size in SIZES if size in shown]
@@ -127,25 +135,29 @@ def size_grid(means: pl.DataFrame, lines: pl.DataFrame, notes: Notes) -> Grid:
         "sizes",
         lines,
         [shown[size] for size in sizes],
-        lambda line: [number(found.get((line["line"], size)), 3) for size in sizes],
+        lambda line: [number(found.get((line["line"], size)), lead.digits) for size in sizes],
         notes,
+        [lead.best] * len(sizes),
     )
 
 
-def ranking_grid(found: Ranking, lines: pl.DataFrame, seen: set[int], notes: Notes) -> Grid:
-    """Lines by rank, with the 95 % interval of ranks over draws. seen: lines trained on any of the data."""
-    ranked = found.table.join(lines, on="line", maintain_order="left")
+def ranking_grid(found: Mapping[str, Ranking], lines: pl.DataFrame, seen: Set[int], notes: Notes, lead: Lead) -> Grid:
+    """The lines of each prompter by rank, with the 95 % interval of ranks over draws. seen: trained on the data."""
+    tables = [one.table.with_columns(last=pl.lit(one.table.height)) for one in found.values()]
+    ranked = pl.concat(tables).join(lines, on="line", maintain_order="left")
 
     def cells(line: Mapping[str, Any]) -> list[Cell]:
         within = interval_text(line["low"], line["high"], 0) or "–"
         mark = "†" if line["line"] in seen else ""
-        return [number(line["value"], 3, mark=mark), Cell(within, line["low"], strip=_strip(line, ranked.height))]
+        rank = number(line["rank"])
+        return [
+            rank,
+            number(line["value"], lead.digits, mark=mark),
+            Cell(within, line["low"], strip=_strip(line, line["last"])),
+        ]
 
-    named = _grid("ranking", ranked, ["Mean Dice", "Ranks, 95 %"], cells, notes)
-    ranks = [number(rank) for rank in ranked["rank"]]
-    return Grid(
-        "ranking", ["Rank", *named.heads], [[rank, *row] for rank, row in zip(ranks, named.rows, strict=True)], headed=1
-    )
+    bests: list[Best | None] = [None, lead.best, None]
+    return _grid("ranking", ranked, ["Rank", f"Mean {lead.title}", "Ranks, 95 %"], cells, notes, bests)
 
 
 def _strip(line: Mapping[str, Any], last: int) -> tuple[float, float, float] | None:
@@ -162,8 +174,12 @@ def _grid(
     heads: Sequence[str],
     cells: Callable[[Mapping[str, Any]], Sequence[Cell]],
     notes: Notes | None = None,
+    bests: Sequence[Best | None] = (),
 ) -> Grid:
-    """A table with one row per line: columns that identify the line, then its `cells`, with its note."""
+    """A table with one row per line: columns that identify the line, then its `cells`, with its note.
+
+    bests: of the last columns, which values are marked as the best among the models with one prompter.
+    """
     names = {"shown": "Prompter", "label": "Model", "notes": "Which"}
     if lines["notes"].eq("").all():
         del names["notes"]
@@ -172,7 +188,8 @@ def _grid(
         note = (notes or {}).get((line["line"], AVERAGE), "")
         numbers = [replace(cell, note=note) if note else cell for cell in cells(line)]
         rows.append([*(word(line[name]) for name in names), *numbers])
-    return Grid(id, [*names.values(), *heads], rows, headed=len(names))
+    groups = lines.select("shown", "notes").rows()
+    return Grid(id, [*names.values(), *heads], marked(rows, groups, bests), headed=len(names))
 
 
 def _averages(scored: pl.DataFrame, how: Aggregation) -> dict[int, float]:

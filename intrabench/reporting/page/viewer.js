@@ -12,14 +12,8 @@
   let now; // the target that is shown, decoded
   let at = [0, 0, 0];
 
-  async function bytes(text) {
-    const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return new Uint8Array(await new Response(stream).arrayBuffer());
-  }
-
   async function bits(text, count) {
-    const packed = await bytes(text), unpacked = new Uint8Array(count);
+    const packed = await inflated(text), unpacked = new Uint8Array(count);
     for (let n = 0; n < count; n++) unpacked[n] = (packed[n >> 3] >> (7 - (n & 7))) & 1;
     return unpacked;
   }
@@ -27,7 +21,7 @@
   async function open(id) {
     const view = JSON.parse(document.getElementById(id).textContent);
     const [depth, height, width] = view.shape, count = depth * height * width;
-    view.scan = await bytes(view.scan);
+    view.scan = await inflated(view.scan);
     if (!view.colour) // each voxel was stored as the difference to the one on its left
       for (let n = 0; n < count; n++) if (n % width) view.scan[n] += view.scan[n - 1];
     view.truth = await bits(view.truth, count);
@@ -43,6 +37,10 @@
   const label = (one) => `${lines[one.line].prompter}, ${lines[one.line].model}${lines[one.line].notes ? ` (${lines[one.line].notes})` : ""}`;
   const dice = (value) => (value === null ? "no Dice" : `Dice ${value.toFixed(3)}`);
 
+  const key = (option) => option?.dataset.key;
+  const shownKey = () => key(targetBox.selectedOptions[0]);
+  const whose = (one) => label(one) + (now.seeds ? `, seed ${one.seed}` : "");
+
   async function chooseTarget() {
     const id = targetBox.value;
     try {
@@ -57,15 +55,36 @@
   function showTarget(view) {
     if (!now) listen();
     now = view;
-    const seeds = new Set(now.sessions.map((one) => one.seed)).size > 1;
-    options(sessionBox, now.sessions.map((one) => `${label(one)}${seeds ? `, seed ${one.seed}` : ""}: ${dice(one.rounds.at(-1).dice)}`));
+    now.seeds = new Set(now.sessions.map((one) => one.seed)).size > 1;
+    options(sessionBox, now.sessions.map((one) => `${whose(one)}: ${dice(one.rounds.at(-1).dice)}`));
     options(rangeBox, (now.presets ?? []).map((range) => range.name));
     rangeBox.selectedIndex = now.preset ?? -1;
     rangeBox.closest("label").hidden = now.colour;
+    for (const node of section.querySelectorAll(".sides")) node.hidden = now.photo;
     fit();
-    at = centre(now);
-    chooseSession();
+    restore();
   }
+
+  // Target, answer, round and place as the link says, where it says so.
+  function follow() {
+    const wanted = [...targetBox.options].findIndex((option) => key(option) === view.get("target"));
+    const before = targetBox.selectedIndex;
+    targetBox.selectedIndex = Math.max(wanted, 0);
+    if (!now || targetBox.selectedIndex !== before) chooseTarget();
+    else restore();
+  }
+
+  function restore() {
+    sessionBox.selectedIndex = Math.max(now.sessions.findIndex((one) => whose(one) === view.get("answer")), 0);
+    chooseSession();
+    const round = now && session().rounds.findIndex((one) => String(one.round) === view.get("round"));
+    if (round >= 0) roundBar.value = round;
+    const place = (view.get("at") ?? "").split(",").map(Number);
+    at = place.length === 3 && place.every(Number.isFinite) ? place.map(inWindow) : centre(now);
+    show();
+  }
+
+  const inWindow = (voxel, axis) => clamp(Math.floor((voxel - now.origin[axis]) / now.factor[axis]), axis);
 
   // One scale for all planes, as large as fits three of them into a row of 28 rem height.
   function fit() {
@@ -80,7 +99,6 @@
     roundBar.value = roundBar.max;
     roundBar.closest("label").hidden = roundBar.max === "0";
     for (const node of [form.elements["show-others"].closest("label"), section.querySelector(".key .others")]) node.hidden = !session().others;
-    show();
   }
 
   // The axial slice in which the target is largest, and the middle of the target there.
@@ -99,6 +117,7 @@
       range: now.colour ? null : now.presets[rangeBox.selectedIndex],
       target: wanted("target") && now.truth,
       answer: wanted("answer") && round().answer,
+      errors: wanted("errors") && round().answer,
       others: wanted("others") && round().others,
       given: wanted("prompts") ? session().rounds.slice(0, Number(roundBar.value) + 1).map((one) => one.given) : [],
       cross: wanted("cross"),
@@ -120,12 +139,21 @@
     if (together) parts.push(`Prompted together with ${together} other target${together > 1 ? "s" : ""}.`);
     if (error) parts.push(`${status}: ${error}`);
     if (!answer) parts.push("The answer was not kept; run the command with --save-masks, and it is shown here.");
-    if (Math.max(...now.factor) > 1) parts.push(`Shown in voxels of ${[...now.spacing].reverse().map((mm) => mm.toFixed(1)).join(" × ")} mm.`);
+    if (amounts(round())) parts.push(amounts(round()));
+    if (Math.max(...now.factor) > 1)
+      parts.push(now.photo ? `Shown in pixels of ${now.factor[2]} × ${now.factor[1]}.` : `Shown in voxels of ${[...now.spacing].reverse().map((mm) => mm.toFixed(1)).join(" × ")} mm.`);
     if (now.played > now.sessions.length) parts.push(`${now.sessions.length} of ${now.played} sessions on this target are here.`);
     state.textContent = parts.join(" ");
     const others = targetBox.length - 1;
     section.querySelector(".paper").textContent = `Target: ${targetBox.selectedOptions[0].text}, of ${now.dataset}. ` +
       `The file itself also shows ${others ? `${others} other target${others > 1 ? "s" : ""}, ` : ""}all slices, rounds and answers.`;
+  }
+
+  // How large the errors are: of pictures and films in pixels, which have no size.
+  function amounts({ answer, too_much: tooMuch, missed }) {
+    if (!answer || tooMuch === null || missed === null) return "";
+    const size = (voxels) => (now.photo ? `${voxels.toLocaleString("en")} pixels` : `${(voxels * now.voxel_ml).toPrecision(3)} ml`);
+    return `Too much: ${size(tooMuch)}; missed: ${size(missed)}.`;
   }
 
   // Goes from prompt to prompt of the round: their slices are otherwise hard to find.
@@ -138,8 +166,13 @@
     ]);
     if (!places.length) return;
     visited = (visited + 1) % places.length;
-    at = places[visited].map((place, axis) => clamp(Math.floor((place - now.origin[axis]) / now.factor[axis]), axis));
+    at = places[visited].map(inWindow);
+    keepPlace();
     show();
+  }
+
+  function keepPlace() {
+    view.set({ at: at.map((index, axis) => planes[axis].place(index, axis)).join(",") }, "viewer");
   }
 
   const clamp = (index, axis) => Math.min(Math.max(index, 0), now.shape[axis] - 1);
@@ -147,15 +180,27 @@
     for (const plane of planes)
       plane.listen((moved) => {
         for (const [axis, index] of Object.entries(moved)) at[axis] = clamp(index, axis);
+        keepPlace();
         show();
       });
-    sessionBox.addEventListener("change", chooseSession);
-    roundBar.addEventListener("input", () => ((visited = -1), show()));
+    sessionBox.addEventListener("change", () => view.go({ target: shownKey(), answer: whose(session()), round: null }, "viewer"));
+    roundBar.addEventListener("input", () => {
+      visited = -1;
+      const last = roundBar.value === roundBar.max;
+      view.set({ target: shownKey(), answer: whose(session()), round: last ? null : round().round }, "viewer");
+      show();
+    });
     form.querySelector("button").addEventListener("click", nextPrompt);
     for (const control of [rangeBox, ...form.querySelectorAll("[type=checkbox]")]) control.addEventListener("change", show);
   }
 
-  targetBox.addEventListener("change", chooseTarget);
+  // Another target keeps whose answer is shown, and has other places.
+  targetBox.addEventListener("change", () => {
+    const chosen = targetBox.selectedOptions[0];
+    targetBox.selectedIndex = [...targetBox.options].findIndex((option) => option.value === now?.id);
+    view.go({ target: key(chosen), round: null, at: null }, "viewer");
+  });
+  view.on(["target", "answer", "round", "at"], follow);
   form.addEventListener("submit", (event) => event.preventDefault());
-  chooseTarget(); // at once, because what was never scrolled to may be printed
+  follow(); // at once, because what was never scrolled to may be printed
 })();

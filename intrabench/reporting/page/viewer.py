@@ -16,7 +16,7 @@ from intrabench.mask import Mask
 from intrabench.play.door import Refused, check_prompts
 from intrabench.prompts import Turn, turns_by_round
 from intrabench.reporting.page.chosen import Chosen
-from intrabench.reporting.page.views import Window, marks, mask_text, view
+from intrabench.reporting.page.views import BUDGET, TOTAL, Window, marks, mask_text, view
 from intrabench.results.masks import read_masks
 from intrabench.results.parts import read_turns
 from intrabench.target import Target
@@ -35,6 +35,7 @@ def views(
     turns, played = read_turns(results, shown).sort("session", "turn"), rows.filter(pl.col("session").is_in(shown))
     members = rows.filter(pl.col("joint").is_in(played["joint"].drop_nulls())).group_by("joint")
     joint = dict(members.agg(pl.col("session").unique().sort()).iter_rows())
+    budget = min(BUDGET, TOTAL // max(len(targets), 1))
     for _, group in groupby(targets, lambda one: (one.dataset, one.case)):
         here = list(group)
         stored = _stored(here[0], datasets[here[0].dataset])
@@ -54,7 +55,7 @@ def views(
             except IntraBenchError as error:
                 yield about | {"problem": str(error)}
                 continue
-            yield about | _shown(results, one, volume, target, turns, played, joint)
+            yield about | _shown(results, one, volume, target, turns, played, joint, budget)
 
 
 def _stored(one: Chosen, dataset: Dataset | str) -> Any:
@@ -78,6 +79,7 @@ def _shown(
     turns: pl.DataFrame,
     rows: pl.DataFrame,
     joint: Mapping[str, Sequence[str]],
+    budget: int,
 ) -> dict[str, Any]:
     """A target in the smallest window that contains it and all its sessions. joint: the members of joint sessions."""
     masks, given, unread = dict[str, list[Mask]](), dict[str, dict[int, list[Turn]]](), list[str]()
@@ -97,6 +99,7 @@ def _shown(
         [mask for listed in masks.values() for mask in listed],
         [turn.prompts for rounds in given.values() for listed in rounds.values() for turn in listed],
         volume,
+        budget,
     )
     sessions = []
     for session in one.sessions:
@@ -127,6 +130,8 @@ def _round(row: Mapping[str, Any], masks: Sequence[Mask], given: Sequence[Turn],
     return {
         "round": number,
         **{name: row[name] for name in ("status", "error", "dice", "interactions", "seconds_human")},
+        "too_much": row["fp_voxels"],
+        "missed": row["fn_voxels"],
         "answer": mask_text(window.mask(masks[number])) if number < len(masks) else None,
         "given": [marks(turn.prompts) for turn in given],
         "typed": [turn.prompts.text for turn in given if turn.prompts.text is not None],

@@ -20,6 +20,9 @@ from intrabench.volume import Volume
 BUDGET = 500_000
 """Maximum number of voxels per window; larger windows are shown with larger voxels."""
 
+TOTAL = 24_000_000
+"""Maximum number of voxels of all windows; with more targets their windows have larger voxels."""
+
 _MARGIN_MM, _REACH_MM = (
     8.0,
     30.0,
@@ -89,6 +92,7 @@ def view(volume: Volume, target: Target, window: Window) -> dict[str, Any]:
         "origin": window.box[:3],
         "factor": window.factor,
         "truth": mask_text(window.mask(target.mask)),
+        "voxel_ml": prod(volume.spacing_mm) / 1000,
         "photo": volume.is_photo,
         "colour": colour,
     }

@@ -52,7 +52,7 @@ def beside(table: pl.DataFrame, name: str = "paper") -> tuple[pl.DataFrame, list
     Raises:
         IntraBenchError: there are no published numbers for the table.
     """
-    papers = {spec: _paper(spec) for spec in table["dataset"].unique()}
+    papers = {spec: paper_number(spec) for spec in table["dataset"].unique()}
     ours = table.with_columns(
         paper=pl.col("dataset").replace_strict(papers, return_dtype=pl.String),
         _family=pl.col("model").map_elements(_family, pl.String),
@@ -91,7 +91,7 @@ def _others(cells: pl.DataFrame, found: pl.DataFrame) -> list[str]:
 
 
 @cache
-def _paper(spec: str) -> str | None:
+def paper_number(spec: str) -> str | None:
     """The data set's number in the paper; None if it is not in the paper."""
     try:
         entry = registry.entries("datasets").get(parse(spec)[0])

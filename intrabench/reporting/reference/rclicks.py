@@ -87,7 +87,7 @@ def beside_published(table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """
 
     def lines(known: Published) -> list[dict[str, Any]]:
-        return [{"clicks": _NETWORK, "groups": GROUPS, **asdict(known.noc)}]
+        return [{"clicks": _NETWORK, "groups": GROUPS, **asdict(known.noc), "nsr": known.auc.nsr}]
 
     both, others = _beside(table, lines)
     return both.sort("model", "dataset", "source", "clicks"), others

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -234,3 +235,12 @@ def test_refusals(tmp_path: Path, images: list[Path], harm: Callable[[Path], Any
     with pytest.raises(IntraBenchError, match=sentence) as refused:
         read_seg(path, read_series(images))
     assert "\n" not in str(refused.value)
+
+
+def test_without_highdicom_a_sentence_says_what_to_do(
+    tmp_path: Path, images: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    series, path = read_series(images), write_seg(tmp_path / "seg", images, {"a": LOW})
+    monkeypatch.setitem(sys.modules, "highdicom", None)
+    with pytest.raises(IntraBenchError, match=r"seg.* needs highdicom, which is not installed; run: pip install high"):
+        read_seg(path, series)

@@ -298,7 +298,7 @@ def test_pictures(tmp_path: Path) -> None:
     (root / "masks").mkdir()
     picture = np.random.default_rng(0).integers(0, 255, (12, 16, 3)).astype(np.uint8)
     drawn = np.zeros((12, 16), dtype=np.uint8)
-    drawn[2:5, 3:9], drawn[7:9, 1:4] = 1, 255
+    drawn[2:5, 3:9], drawn[7:9, 1:4] = 1, 7
     Image.fromarray(picture).save(root / "images" / "a.png")
     Image.fromarray(drawn).save(root / "masks" / "a.png")
     dataset = registry.make("datasets", str(root))
@@ -309,7 +309,7 @@ def test_pictures(tmp_path: Path) -> None:
     first, second = scene.targets()
     assert (first.id, second.id) == ("object.1", "object.2")
     assert np.array_equal(first.mask.to_array(first.shape)[0], drawn == 1)
-    assert np.array_equal(second.mask.to_array(second.shape)[0], drawn == 255)
+    assert np.array_equal(second.mask.to_array(second.shape)[0], drawn == 7)
     Image.fromarray(drawn[1:]).save(root / "masks" / "a.png")
     with pytest.raises(IntraBenchError, match=r"has 11 x 16 pixels, but its picture a.png has 12 x 16"):
         load(root, "a")

@@ -17,13 +17,17 @@ _VOID = {"meta", "link", "input", "br", "path", "circle", "wbr", "img", "source"
 
 @dataclass
 class Page(HTMLParser):
-    """What a browser would find: tags with attributes, texts of scripts by id, cells of tables by id, commands."""
+    """What a browser would find: tags with attributes, texts of scripts by id, cells of tables by id, commands.
+
+    best: by id of the table, the row and the column of cells that are marked as best or alike, and how that is said.
+    """
 
     tags: list[tuple[str, dict[str, str | None]]] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
     scripts: dict[str, str] = field(default_factory=dict)
     tables: dict[str, list[list[str]]] = field(default_factory=dict)
     commands: list[str] = field(default_factory=list)
+    best: dict[str, list[tuple[int, int, str]]] = field(default_factory=dict)
     text: str = ""
 
     def __post_init__(self) -> None:
@@ -61,7 +65,10 @@ class Page(HTMLParser):
         elif self.open and self.open[-1] != "style":
             self.text += data
             self.commands += [data] if self.open[-1] == "pre" else []
-            if "td" in self.open or "th" in self.open:
+            if data.strip() in ("best", "not told from the best") and "td" in self.open:
+                table = self.tables[self._table]
+                self.best.setdefault(self._table, []).append((len(table) - 1, len(table[-1]) - 1, data.strip()))
+            elif "td" in self.open or "th" in self.open:
                 mark = " " if self.open[-1] == "span" else ""
                 self.tables[self._table][-1][-1] += mark + data.strip()
 

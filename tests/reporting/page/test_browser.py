@@ -18,7 +18,7 @@ def address(played: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("report") / "report.html"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INTRABENCH_DATA", str(played / "data"))
-        write_report(played / "results", path)
+        write_report(played / "results", path, targets=3)
     return path.as_uri()
 
 
@@ -108,7 +108,7 @@ def test_curves_tell_their_values(page: Any) -> None:
 def test_curves_can_be_drawn_against_other_efforts_and_by_prompter(page: Any) -> None:
     page.locator("#curves h3").nth(1).wait_for()  # on a slow day they are drawn later
     assert page.locator("#curves h3").all_inner_texts() == ["box_fill", "random_walker"]
-    page.get_by_role("radio", name="seconds of the user").check()
+    page.locator("#curves").get_by_role("radio", name="seconds of the user").check()
     assert "seconds of the user" in page.locator("#curves figure > svg").first.text_content()
     page.get_by_label("A panel per").select_option("prompter")
     assert page.locator("#curves h3").first.inner_text() == "box_interp:n=3"
@@ -192,9 +192,9 @@ def test_pairs_unfold_and_sort(page: Any) -> None:
     page.get_by_text("All pairs of lines").click()
     assert table.locator("tbody tr").count() == 10  # of the five lines with values
     column = "[...document.querySelectorAll('#pairs tbody tr')].map(row => Number(row.cells[{}].dataset.value))"
-    assert page.evaluate(column.format(4)) == sorted(page.evaluate(column.format(4)))  # as written
+    assert page.evaluate(column.format(5)) == sorted(page.evaluate(column.format(5)))  # as written
     table.get_by_role("button", name="Rank-biserial").click()
-    effects = page.evaluate(column.format(3))
+    effects = page.evaluate(column.format(4))
     assert effects == sorted(effects, reverse=True)
     assert max(map(abs, effects)) <= 1
 

@@ -13,7 +13,7 @@ from scipy.stats import rankdata, wilcoxon
 from tests.reporting.page.page_of import report, store
 from tests.results.made import rows
 
-HEAD = ["First line", "Second line", "Patients", "Rank-biserial", "p, corrected"]
+HEAD = ["First line", "Second line", "Difference", "Patients", "Rank-biserial", "p, corrected"]
 
 
 def made(quality: dict[str, float], cases: int, **shared: object) -> tuple[pl.DataFrame, dict[str, np.ndarray]]:
@@ -45,12 +45,19 @@ def test_the_values_are_those_of_scipy(tmp_path: Path) -> None:
     raw = [float(wilcoxon(values).pvalue) for values in differences]
     corrected = holm(raw)
     effects = [float(rankdata(abs(d)) @ np.sign(d)) * 2 / (14 * 15) for d in differences]
+    means = {name: values.mean() for name, values in dice.items()}
     expected = [
-        [f"p, {one}", f"p, {other}", "14", f"{effect:.2f}".replace("-", "−")]
+        [
+            f"p, {one}",
+            f"p, {other}",
+            f"{means[one] - means[other]:.3f}".replace("-", "−"),
+            "14",
+            f"{effect:.2f}".replace("-", "−"),
+        ]
         + [f"{p:.3f}" if p >= 0.001 else "<\u00a00.001"]
         for _, (one, other), effect, p in sorted(zip(raw, names, effects, corrected, strict=True))
     ]
-    assert lines == expected
+    assert [[*line[:2], line[2].split(" ")[0], *line[3:]] for line in lines] == expected
     assert {"<\u00a00.001", "1.000"} & {line[-1] for line in lines}
     assert "pairs with a larger p are left out" not in page.text
 
@@ -61,20 +68,20 @@ def test_all_data_sets_count_together(tmp_path: Path) -> None:
     page, _ = report(store(tmp_path / "results", one, two))
     together = np.concatenate([one["a"] - one["b"] for one in (first, second)])
     (line,) = page.tables["pairs"][1:]
-    assert line[2] == "13"
-    assert line[4] == f"{wilcoxon(together).pvalue:.3f}"
+    assert line[3] == "13"
+    assert line[5] == f"{wilcoxon(together).pvalue:.3f}"
 
 
 def test_a_line_that_shares_no_case_is_in_no_pair(tmp_path: Path) -> None:
     given, _ = made({"a": 0.5, "b": 0.6}, cases=7)
     page, _ = report(store(tmp_path / "results", given, rows({"model": "c", "case": "other", "dice": 0.5})))
-    assert [line[:3] for line in page.tables["pairs"][1:]] == [["p, a", "p, b", "7"]]
+    assert [[*line[:2], line[3]] for line in page.tables["pairs"][1:]] == [["p, a", "p, b", "7"]]
 
 
 def test_few_cases_are_told_and_reach_no_five_percent(tmp_path: Path) -> None:
     given, _ = made({"a": 0.1, "b": 0.9}, cases=5)
     page, _ = report(store(tmp_path / "results", given))
-    assert page.tables["pairs"][1][2:] == ["5", "−1.00", f"{2 / 2**5:.3f}"]  # all five are worse, by chance as rarely
+    assert page.tables["pairs"][1][3:] == ["5", "−1.00", f"{2 / 2**5:.3f}"]  # all five are worse, by chance as rarely
     assert "With fewer than 6 patients no test can reach 5 %" in page.text
 
 

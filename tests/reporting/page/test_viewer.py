@@ -63,7 +63,7 @@ def codes(data: dict[str, Any]) -> np.ndarray:
 def test_scan_and_masks_come_back(results: Path) -> None:
     dataset = intrabench.dataset(PHANTOM)
     keys = {(row["case"], row["target"]): row for row in read_rows(results).iter_rows(named=True)}
-    views = shown(results)
+    views = shown(results, targets=3)
     assert [one["place"] for one in views] == ["worst", "median", "best"]
     for one in views:
         assert (one["case"], one["target"]) in keys
@@ -133,11 +133,13 @@ def made(array: np.ndarray, spacing_mm: tuple[float, float, float], modality: st
 def test_texts_are_told_beside_the_prompts_that_have_a_place() -> None:
     given = [Turn(Prompts(text="left kidney"), (TypeText(2),)), Turn(Prompts(points=[[1, 2, 3, 1]], text="kidney"))]
     row = {"round": 0, "status": "ok", "error": "", "dice": 0.5, "interactions": 2.0, "seconds_human": 3.0}
+    row |= {"fp_voxels": 4, "fn_voxels": 5}
     target = make_target(np.ones((2, 4, 4), dtype=bool))
     volume = Volume.from_canonical(np.zeros((2, 4, 4), dtype=np.int16))
     window = Window.around(target, [], [turn.prompts for turn in given], volume)
     told = _round(row, [], given, window)
     assert told["typed"] == ["left kidney", "kidney"]
+    assert (told["too_much"], told["missed"]) == (4, 5)
     assert [len(one["points"]) for one in told["given"]] == [0, 1]
     assert marks(given[0].prompts) == {"points": [], "boxes": [], "strokes": []}
 

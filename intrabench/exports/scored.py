@@ -1,0 +1,133 @@
+"""The numbers of tables for exports: a mean with its interval for each prompter, metric and state, first and last."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from intrabench.errors import IntraBenchError, several
+from intrabench.metrics.base import Metric
+from intrabench.results import labels
+from intrabench.results.current import IDENTITY
+from intrabench.statistics.aggregate import AGGREGATIONS
+from intrabench.statistics.resample import DRAWS, intervals
+from intrabench.statistics.scores import FailurePolicy, measured_metrics, scores
+from intrabench.statistics.superpixels import prompted
+
+LINE = (*(name for name in IDENTITY if name != "prompter"), "dataset")
+"""What an evaluation is of: one model under one protocol on one data set, with one precision."""
+
+HOW, POLICY = AGGREGATIONS["protocol"], FailurePolicy()
+EFFORT = ("interactions", "dof", "seconds_human")
+STATES = {"initial": 0, "final": None}
+"""After the first prompts, and at the end of a session."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A mean. sessions: what it is of, with the column `value`; of the sessions without a value none is there."""
+
+    prompter: str
+    metric: Metric
+    state: str
+    value: float
+    low: float | None
+    high: float | None
+    patients: int
+    counts: dict[str, int]
+    sessions: pl.DataFrame
+    draws: int = DRAWS
+    how: str = f"{HOW.description}; {POLICY.describe()}"
+    method: str = "bias-corrected and accelerated bootstrap over patients"
+
+    @property
+    def name(self) -> str:
+        """Prompter, metric and state."""
+        return f"{self.prompter}, {self.metric.column}, {self.state}"
+
+    @property
+    def id(self) -> str:
+        """As `name`, for joins."""
+        return f"{self.prompter}|{self.metric.column}|{self.state}"
+
+    @property
+    def effort(self) -> dict[str, float]:
+        """The mean effort of the sessions up to this state, of each kind that all of them have."""
+        means = {name: self.sessions[name].mean() for name in EFFORT if not self.sessions[name].has_nulls()}
+        return {name: float(value) for name, value in means.items()}  # type: ignore[arg-type]
+
+    @property
+    def details(self) -> dict[str, str]:
+        """What stands beside the mean in tables, as texts."""
+        told = {name: f"{value:.6g}" for name, value in self.effort.items()}
+        told |= {name: str(count) for name, count in self.counts.items()}
+        adapted = sorted(set(self.sessions["adapted"].drop_nulls()) - {""})
+        return told | ({"adapted": "; ".join(adapted)} if adapted else {}) | {"prompter": self.prompter}
+
+
+@dataclass(frozen=True)
+class Scored:
+    """All results of one `LINE`. rows: of its sessions."""
+
+    key: tuple[Any, ...]
+    protocol: str
+    rows: pl.DataFrame
+    results: Sequence[Result]
+
+
+def scored_results(rows: pl.DataFrame, metrics: Sequence[str] = ()) -> tuple[list[Scored], list[str]]:
+    """The results of rows that count, and a sentence for each metric with infinite means, which JSON does not have.
+
+    metrics: only these columns; none: all that were measured. A session without corrections has only a final state.
+
+    Raises:
+        IntraBenchError: nothing was measured.
+    """
+    rows, notes = prompted(rows), list[str]()
+    found: dict[tuple[Any, ...], list[Result]] = {}
+    corrected = set(rows.filter(pl.col("round") > 0).select(*LINE, "prompter").unique().rows())
+    for metric in measured_metrics(rows):
+        if metrics and metric.column not in metrics:
+            continue
+        infinite = 0
+        for state, round in STATES.items():
+            for key, result in _results(rows, metric, state, round):
+                if state == "initial" and (*key, result.prompter) not in corrected:
+                    continue
+                if not math.isfinite(result.value):
+                    infinite += 1
+                else:
+                    found.setdefault(key, []).append(result)
+        if infinite:
+            notes.append(
+                f"{metric.column} is infinite in {several(infinite, 'mean')}, which this format cannot hold: left out"
+            )
+    if not found:
+        raise IntraBenchError("no session in these results has a score to export; `intrabench failures` says why")
+    parts = rows.with_columns(_label=labels.PROTOCOL).partition_by(LINE, as_dict=True)
+    return [Scored(key, part["_label"][0], part, found[key]) for key, part in parts.items() if key in found], notes
+
+
+def _results(rows: pl.DataFrame, metric: Metric, state: str, round: int | None) -> list[tuple[tuple[Any, ...], Result]]:
+    by = [*(name for name in LINE if name != "dataset"), "prompter"]
+    scored = scores(rows, metric.column, round, POLICY)
+    sessions = scored.filter(pl.col("value").is_not_null()).partition_by([*LINE, "prompter"], as_dict=True)
+    tabled = intervals(scored, by, HOW)
+    results = []
+    for line in tabled.iter_rows(named=True):
+        key = tuple(line[name] for name in LINE)
+        mine = sessions.get((*key, line["prompter"]))
+        if mine is None or line["value"] is None:
+            continue
+        counts = {name: int(line[name]) for name in ("patients", "cases", "targets", "failed")}
+        result = Result(
+            line["prompter"], metric, state, line["value"], None, None, counts.pop("patients"), counts, mine
+        )
+        ends = line["low"], line["high"]
+        finite = all(end is not None and math.isfinite(end) for end in ends)
+        results.append((key, replace(result, low=ends[0], high=ends[1]) if finite else result))
+    return results

@@ -1,0 +1,125 @@
+"""What a results folder knows of how it came about: its rows, the records of its runs, and the cards behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from intrabench.datasets.base import Dataset
+from intrabench.errors import IntraBenchError
+from intrabench.reporting.page.credits import Credit, of_models
+from intrabench.reporting.page.lines import with_lines
+from intrabench.results import labels
+from intrabench.results.current import current
+from intrabench.results.origin import datasets_of
+from intrabench.results.runs import read_records
+from intrabench.statistics.aggregate import Aggregation, fewest_patients
+from intrabench.statistics.measures import measured, summary
+from intrabench.statistics.resample import AVERAGE, intervals
+from intrabench.statistics.scores import FailurePolicy
+from intrabench.statistics.soundness import some_rows
+from intrabench.statistics.superpixels import prompted
+from intrabench.target import WHOLE_CASE
+
+
+@dataclass(frozen=True)
+class Study:
+    """rows: those that count, with ``line``; lines: `lines_of`. datasets: by spec, or why one is not available."""
+
+    rows: pl.DataFrame
+    lines: pl.DataFrame
+    metric: str
+    how: Aggregation
+    policy: FailurePolicy
+    records: Sequence[Mapping[str, Any]]
+    datasets: Mapping[str, Dataset | str]
+    left_out: Sequence[str]
+
+    @cached_property
+    def scored(self) -> pl.DataFrame:
+        """The last state of each session, as `scores`."""
+        return measured(self.rows, self.metric, None, self.policy)
+
+    @cached_property
+    def credits(self) -> dict[str, Credit]:
+        """Of models with registered weights, by spec."""
+        return {one.name: one for one in of_models(self.lines, self.records)}
+
+    @cached_property
+    def corrections(self) -> int:
+        """The largest number of corrections that any session had."""
+        return int(self.rows["round"].max() or 0)  # type: ignore[arg-type]
+
+    @cached_property
+    def models(self) -> pl.DataFrame:
+        """One row per model and weights: `label`, `model`, `model_version`, `weights`, `weights_sha256`, `dtype`."""
+        what = ("model", "model_version", "weights", "weights_sha256", "dtype")
+        return self.rows.select(labels.MODEL.alias("label"), *what).unique().sort("label", *what)
+
+    @cached_property
+    def counts(self) -> pl.DataFrame:
+        """By data set: numbers of `cases`, `patients`, `targets` and `classes`, and `version`."""
+        targets = self.scored.filter(pl.col("target") != WHOLE_CASE)
+        return (
+            targets.group_by("dataset")
+            .agg(
+                pl.col("dataset_version").unique().sort().str.join(", ").alias("version"),
+                pl.col("case").n_unique().alias("cases"),
+                pl.col("patient").n_unique().alias("patients"),
+                pl.struct("case", "target").n_unique().alias("targets"),
+                pl.col("label").n_unique().alias("classes"),
+            )
+            .sort("dataset")
+        )
+
+    def options(self, name: str) -> list[str]:
+        """What the runs were given for an option, each once."""
+        found: list[str] = []
+        for record in self.records:
+            given = record.get("options", {}).get(name)
+            found += given if isinstance(given, list) else [given] if given not in (None, "") else []
+        return list(dict.fromkeys(map(str, found)))
+
+    @cached_property
+    def results(self) -> pl.DataFrame:
+        """By line: what the first prompts and the last state gave on average over data sets, and what it cost.
+
+        `first`, `last` and their intervals ``first_low`` ...; `interactions`, `seconds` and `machine_s` of a session;
+        `patients` and `fewest`. Lines without an average over all data sets have no values.
+        """
+        usual = self.scored.filter(~pl.col("failed") & ~pl.col("not_applicable"))
+        cost = usual.group_by("line").agg(
+            pl.col("interactions").mean(), pl.col("seconds_human").mean().alias("seconds"), pl.col("machine_s").mean()
+        )
+        found = self.lines.select("line", "shown", "label", "notes", "name").join(cost, on="line", how="left")
+        ends = {"last": self.scored}
+        if summary(self.metric) is None:
+            ends["first"] = measured(self.rows, self.metric, 0, self.policy)
+        for name, scored in ends.items():
+            table = self._average(scored)
+            columns = [pl.col("value").alias(name), pl.col("low", "high").name.prefix(f"{name}_")]
+            counts = ["patients"] if name == "last" else []
+            found = found.join(table.select("line", *columns, *counts), on="line", how="left")
+        fewest = fewest_patients(self.scored, ["line"], self.how).group_by("line").agg(pl.col("fewest").min())
+        return found.join(fewest, on="line", how="left").sort("line")
+
+    def _average(self, scored: pl.DataFrame) -> pl.DataFrame:
+        return intervals(scored, ["line"], self.how).filter(pl.col("dataset") == AVERAGE)
+
+
+def study(folder: Path, metric: str, how: Aggregation, policy: FailurePolicy) -> Study:
+    """Read a results folder.
+
+    Raises:
+        IntraBenchError: it has no results of prompted models, or none was scored by the metric.
+    """
+    rows, left_out = current(prompted(some_rows(folder), metric))
+    if rows.is_empty():
+        raise IntraBenchError(f"{folder} has no results that count; run: intrabench run --model M --prompter P")
+    numbered, lines = with_lines(rows)
+    return Study(numbered, lines, metric, how, policy, read_records(folder), datasets_of(folder, rows), left_out)

@@ -1,0 +1,185 @@
+"""What the page says first: which line is best at a budget, where it fails, and what it costs; for every budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from intrabench.metrics.base import merit
+from intrabench.reporting.page import said
+from intrabench.reporting.page.given import Given
+from intrabench.reporting.page.sentences import Sentence, chance
+from intrabench.reporting.page.speed import speed_sentence
+from intrabench.reporting.page.tables import EFFORT
+from intrabench.reporting.page.where import Spot, weak_spots
+from intrabench.statistics.budgets import Budget, front
+from intrabench.statistics.resample import AVERAGE
+from intrabench.statistics.standings import Standing, standings
+from intrabench.statistics.steps import Steps
+
+STOPS = {
+    "interactions": (1, 3, 5, 10, 20, 50, 100, 200),
+    "dof": (3, 10, 20, 50, 100, 200, 500),
+    "seconds_human": (5, 10, 30, 60, 120, 300, 600),
+}
+"""The budgets of each effort, up to the most that any session costs; then there is no limit."""
+
+ROWS = 12
+"""Lines that the table of a budget shows."""
+
+_DOTS = 40  # so many scores are drawn one by one
+
+
+def budgets_of(played: Steps) -> dict[str, list[Budget]]:
+    """The budgets of each effort that sessions have; interactions, if they have none."""
+    most = {against: float(played.effort(against).max(initial=0)) for against in STOPS}
+    return {
+        against: [
+            *(Budget(against, limit) for limit in STOPS[against] if limit < most[against]),
+            Budget(against, np.inf),
+        ]
+        for against in STOPS
+        if most[against] > 0 or against == "interactions"
+    }
+
+
+def answers(given: Given, curves: Mapping[str, Any]) -> dict[str, Any]:
+    """The sentences of every budget by effort, notes on all, and the plain data behind the table and the pictures.
+
+    curves: `curve_data`, whose points the front consists of.
+    """
+    best, compared = given.lead.rounds.best, given.compared
+    order = standings(given.found, best, compared)
+    firsts = {budget: ranked[0] for budget, ranked in order.items()}
+    winners = given.found.sessions.filter(pl.col("state").is_in({one.place.state for one in firsts.values()}))
+    spots = weak_spots(winners, given.modalities, best)
+    units = [_unit(given, against, order, spots, curves) for against in given.budgets]
+    shown = {row["state"] for unit in units for stop in unit["stops"] for row in stop["rows"]}
+    return {
+        "units": units,
+        "notes": said.not_compared(given, compared),
+        "board": {
+            "title": said.title(given.lead),
+            "unit": said.unit(given.lead),
+            "best": best,
+            "bounded": given.lead.bounded,
+            "compared": sorted(compared),
+            "lines": [_line(given, line) for line in given.names.lines["line"].sort()],
+            "boxes": _boxes(given.found.sessions, shown, compared),
+            "units": [_scripted(unit) for unit in units],
+        },
+    }
+
+
+def _unit(
+    given: Given,
+    against: str,
+    order: Mapping[Budget, Sequence[Standing]],
+    spots: Mapping[int, Sequence[Spot]],
+    curves: Mapping[str, Any],
+) -> dict[str, Any]:
+    """What is said of one effort: at each of its budgets, and of the front."""
+    stops = [_stop(given, budget, order.get(budget, ()), spots) for budget in given.budgets[against]]
+    on = _front(given, against, curves)
+    return {
+        "key": against,
+        "name": EFFORT[against],
+        "stops": stops,
+        "start": _start(stops),
+        "front": on,
+        "front_says": [said.of_front(given, against, curves["points"][at]) for at in on],
+    }
+
+
+def _stop(
+    given: Given, budget: Budget, ranked: Sequence[Standing], spots: Mapping[int, Sequence[Spot]]
+) -> dict[str, Any]:
+    inside = {one.line for one in ranked}
+    costs = given.found.cheapest[budget.against]
+    outside = sorted(
+        (cost, line) for line, cost in costs.items() if line in given.compared - inside and cost > budget.limit
+    )
+    sentences: list[tuple[str, Sentence]] = []
+    if ranked:
+        first = ranked[0]
+        sentences = [
+            ("", said.best(given, budget, ranked)),
+            ("", said.of_datasets(given, budget, first)),
+            ("Where it fails", said.weak(given, spots.get(first.place.state, ()))),
+            ("How long it takes", speed_sentence(given.speed, given.names, first.line)),
+        ]
+    sentences.append(("", said.too_dear(given, budget, outside, bool(ranked))))
+    return {
+        "label": said.limit(budget),
+        "sentences": [(heading, one) for heading, one in sentences if one],
+        "rows": [_row(one) for one in ranked[:ROWS]],
+        "outside": [[line, cost] for cost, line in outside][: max(ROWS - len(ranked), 0)],
+        "more": max(len(ranked) + len(outside) - ROWS, 0),
+        "inside": len(ranked),
+        "lines": len(ranked) + len(outside),
+    }
+
+
+def _start(stops: Sequence[Mapping[str, Any]]) -> int:
+    """The budget that is shown first: the least at which half of the lines have answered."""
+    return next((at for at, stop in enumerate(stops) if stop["inside"] and 2 * stop["inside"] >= stop["lines"]), 0)
+
+
+def _front(given: Given, against: str, curves: Mapping[str, Any]) -> list[int]:
+    """The numbers of the points of the curves (a line after a round) on the front of an effort, the cheapest first."""
+    spent, compared, best = 6 + [*EFFORT].index(against), given.compared, given.lead.rounds.best
+    points = [
+        (at, point[spent], merit(point[3], best))
+        for at, point in enumerate(curves["points"])
+        if point[0] == 0 and point[1] in compared and point[spent] is not None
+    ]
+    on = [point for point, yes in zip(points, front([point[1:] for point in points]), strict=True) if yes]
+    return [at for at, *_ in sorted(on, key=lambda point: point[1])]
+
+
+def _row(one: Standing) -> dict[str, Any]:
+    """A row of the table of a budget, as plain data."""
+    behind = one.behind
+    return {
+        "line": one.line,
+        "rank": one.rank,
+        "state": one.place.state,
+        "value": [_short(number) for number in (one.value, one.low, one.high)],
+        "spent": _short(one.place.spent),
+        "over": one.place.over,
+        "behind": behind and [*map(_short, (behind.value, behind.low, behind.high)), chance(behind.p), behind.certain],
+    }
+
+
+def _scripted(unit: Mapping[str, Any]) -> dict[str, Any]:
+    """What scripts need of an effort."""
+    stops = [{key: stop[key] for key in ("label", "rows", "outside", "more")} for stop in unit["stops"]]
+    return {"name": unit["name"], "start": unit["start"], "front": unit["front"], "stops": stops}
+
+
+def _line(given: Given, line: int) -> dict[str, Any]:
+    row = given.names.lines.filter(pl.col("line") == line).row(0, named=True)
+    note = given.names.notes.get((line, AVERAGE), "")
+    whose = {"model": row["label"], "prompter": row["shown"], "which": row["notes"]}
+    return whose | {"note": note, "seen": line in given.names.seen}
+
+
+def _boxes(sessions: pl.DataFrame, states: set[int], compared: set[int]) -> dict[str, list[list[float | None]]]:
+    """By state: five quantiles of the scores (5, 25, 50, 75 and 95 %), and the scores, if they are few."""
+    shown = sessions.filter(pl.col("state").is_in(states), pl.col("line").is_in(compared))
+    value = pl.col("value")
+    ends = [value.quantile(q, "linear").alias(f"q{q}") for q in (0.05, 0.25, 0.5, 0.75, 0.95)]
+    dots = pl.when(pl.len() <= _DOTS).then(value.sort().implode())
+    found = shown.group_by("state").agg(*ends, dots.alias("dots")).sort("state")
+    return {
+        str(state): [[_short(end) for end in box], [_short(dot) for dot in dots or ()]]
+        for state, *box, dots in found.iter_rows()
+    }
+
+
+def _short(value: float | None) -> float | None:
+    """A number with five digits; what is not finite is none, for JSON has no name for it."""
+    return float(f"{value:.5g}") if value is not None and np.isfinite(value) else None

@@ -1,0 +1,88 @@
+"""The report's claims: how sure it is that the best model of a prompter is better than each other one."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import polars as pl
+
+from intrabench.errors import IntraBenchError
+from intrabench.reporting.comparison import probability
+from intrabench.reporting.footnotes import FEW_MARK, FEW_NOTE
+from intrabench.reporting.page.grid import Cell, Grid, digits_of, number, word
+from intrabench.reporting.page.lead import Lead
+from intrabench.statistics.aggregate import Aggregation, aggregate
+from intrabench.statistics.claims import ENOUGH, differences
+from intrabench.statistics.resample import AVERAGE, FEW, with_average
+from intrabench.statistics.scores import UNIT
+from intrabench.statistics.soundness import check_mixable
+
+CAPTION = (
+    "Within each prompter: the difference of {title} between the best model and each other one, on the targets and "
+    "seeds that both have, with its interval of 95 % (t, over patients); and the probability that the claim “it is "
+    f"better” is false (Claims Reloaded, arXiv 2505.04720). Fewer than {FEW} patients of a data set have neither."
+)
+HEADS = ("The best", "Is better than", "Data sets", "Patients", "Difference", "Probability that this is false")
+
+
+def claim_section(scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, lead: Lead) -> dict[str, Any]:
+    """What the page shows: the table `claims`, None if no prompter has two models to compare, and `claims_caption`.
+
+    scored: `scores` or `measured` of the score that leads, with the column ``line``. The best model of a prompter is
+    that with the best mean over all data sets. There is no table either if protocols have different definitions.
+    """
+    with suppress(IntraBenchError):
+        check_mixable(scored, lead.rounds.column)
+        return _section(scored, lines, how, lead)
+    return {"claims": None, "claims_caption": ""}
+
+
+def _section(scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, lead: Lead) -> dict[str, Any]:
+    names = dict(lines.select("line", "name").iter_rows())
+    sign = -1 if lead.best == "low" else 1
+    rows, fewest = [], []
+    for group in lines.partition_by("shown", maintain_order=True):
+        within = scored.filter(pl.col("line").is_in(group["line"].to_list()))
+        means = with_average(aggregate(within, ["line"], how), ["line"], within["dataset"].n_unique())
+        means = means.filter((pl.col("dataset") == AVERAGE) & pl.col("value").is_finite())
+        if len(means) < 2:
+            continue
+        best = means.sort(-sign * pl.col("value"), "line")["line"][0]
+        for one in against(within, best, how, sign).iter_rows(named=True):
+            rows.append([word(names[best]), *_row(one, names, lead)])
+            fewest.append(one["fewest"])
+    if not rows:
+        return {"claims": None, "claims_caption": ""}
+    marked = f" {FEW_MARK}: {FEW_NOTE}." if min(fewest) < ENOUGH else ""
+    return {"claims": Grid("claims", HEADS, rows), "claims_caption": CAPTION.format(title=lead.title) + marked}
+
+
+def against(scored: pl.DataFrame, best: int, how: Aggregation, sign: int = 1) -> pl.DataFrame:
+    """`differences` of the best line from each other `line`, averaged over the data sets that both have; `datasets`.
+
+    sign: -1 if low values are best, so that a difference says by how much the best line is better.
+    The pairs whose claim is most likely false come first.
+    """
+    needed = ("line", *UNIT, "patient", "value", "failed", "not_applicable")
+    known = scored.select(needed).filter(pl.col("value").is_finite())
+    first = known.filter(pl.col("line") == best).select(*UNIT, best="value")
+    units = known.filter(pl.col("line") != best).join(first, on=UNIT, nulls_equal=True)
+    units = units.with_columns(value=sign * (pl.col("best") - pl.col("value")))
+    found = []
+    for (_,), pair in units.partition_by("line", as_dict=True).items():
+        one = differences(pair, ["line"], how).filter(pl.col("dataset") == AVERAGE)
+        found.append(one.with_columns(datasets=pl.lit(pair["dataset"].n_unique())))
+    return (
+        pl.concat(found).sort("false", "line", descending=[True, False], nulls_last=True) if found else pl.DataFrame()
+    )
+
+
+def _row(one: dict[str, Any], names: dict[int, str], lead: Lead) -> list[Cell]:
+    mark = FEW_MARK if one["fewest"] < ENOUGH else ""
+    interval = (
+        "" if one["low"] is None else f"{digits_of(one['low'], lead.digits)} to {digits_of(one['high'], lead.digits)}"
+    )
+    false = Cell("–") if one["false"] is None else Cell(probability(one["false"]), one["false"])
+    difference = number(one["value"], lead.digits, interval, note=mark)
+    return [word(names[one["line"]]), number(one["datasets"]), number(one["patients"]), difference, false]

@@ -1,0 +1,82 @@
+"""The page's tables by label, case and target: all lines side by side, to be searched, sorted and saved."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from intrabench.reporting.page.lead import Lead
+from intrabench.reporting.table import Layout, cells
+from intrabench.statistics.aggregate import Aggregation, aggregate
+from intrabench.statistics.resample import AVERAGE
+from intrabench.target import WHOLE_CASE
+
+MOST = 1_000_000
+"""Maximum number of values of a table; one with more is left out, and the page says so."""
+
+
+def explored(scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, lead: Lead) -> dict[str, Any]:
+    """The tables as the page needs them: `text` is compressed, `left_out` says which have too many values.
+
+    A row is a label of a data set, a case or a target; a value is the mean of a line over the targets of a label (as
+    in tables by label), over the targets of a case with equal weight, or over the seeds of a target.
+    """
+    levels, left_out = [], []
+    for name, keys, table in (
+        ("label", ["label", "dataset"], _labels(scored, how)),
+        ("case", ["case", "dataset"], _cases(scored)),
+        ("target", ["case", "target", "label", "dataset"], _targets(scored)),
+    ):
+        rows = table.height if table.is_empty() else table.select(keys).n_unique()
+        if rows * lines.height > MOST:
+            left_out.append(f"{rows:,} {name}s")
+        elif rows:
+            levels.append({"name": name, **_level(table, keys, lines["line"].to_list())})
+    shown = lines.sort("line").select(pl.col("shown").alias("prompter"), pl.col("label").alias("model"), "notes")
+    data = {"digits": lead.digits, "best": lead.best, "lines": shown.to_dicts(), "levels": levels}
+    text = base64.b64encode(zlib.compress(json.dumps(data, allow_nan=False).encode(), 9)).decode()
+    return {"text": text, "levels": [level["name"] for level in levels], "left_out": left_out}
+
+
+def _labels(scored: pl.DataFrame, how: Aggregation) -> pl.DataFrame:
+    """Means per line, label and data set, and the average of data sets for a label that several have."""
+    found = aggregate(scored, ["line", "label"], how).filter(pl.col("label").is_not_null())
+    shared = found.group_by("label").agg(pl.col("dataset").n_unique()).filter(pl.col("dataset") > 1)["label"]
+    means = cells(scored.filter(pl.col("label").is_in(shared.to_list())), Layout(by=["line"], columns="label", how=how))
+    names = ["line", "label", "dataset", "targets", "value"]
+    return pl.concat([found.select(names), means.with_columns(dataset=pl.lit(AVERAGE)).select(names)])
+
+
+def _cases(scored: pl.DataFrame) -> pl.DataFrame:
+    targets = pl.col("target").filter(pl.col("target") != WHOLE_CASE).n_unique().alias("targets")
+    return scored.group_by("line", "dataset", "case").agg(pl.col("value").mean(), targets)
+
+
+def _targets(scored: pl.DataFrame) -> pl.DataFrame:
+    targets = scored.filter(pl.col("target") != WHOLE_CASE)
+    return targets.group_by("line", "dataset", "case", "target", "label").agg(pl.col("value").mean())
+
+
+def _level(table: pl.DataFrame, keys: Sequence[str], lines: Sequence[int]) -> dict[str, Any]:
+    """The columns that name a row, the number of its targets, and a column of values for each line."""
+    wide = table.pivot("line", index=keys, values="value").sort(keys)
+    counts = ["targets"] if "targets" in table.columns else []
+    if counts:
+        wide = wide.join(table.group_by(keys).agg(pl.col("targets").max()), on=keys, how="left", nulls_equal=True)
+    return {
+        "keys": {name: wide[name].fill_null("").to_list() for name in keys},
+        "counts": {name: wide[name].to_list() for name in counts},
+        "values": [_short(wide[str(line)]) if str(line) in wide else [None] * wide.height for line in lines],
+    }
+
+
+def _short(values: pl.Series) -> list[float | str | None]:
+    """Values with five digits; JSON has no infinity."""
+    rounded = values.round_sig_figs(5).to_list()
+    return [value if value is None or math.isfinite(value) else "inf" for value in rounded]

@@ -1,0 +1,115 @@
+"""The table of what the protocol reports, by its own names and definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from intrabench.errors import IntraBenchError
+from intrabench.metrics.base import Best
+from intrabench.protocols import PROTOCOLS
+from intrabench.reporting.numbers import numbers_heading
+from intrabench.reporting.page.grid import Cell, Grid, number, word
+from intrabench.reporting.page.lead import averaging, digits_of, own_numbers
+from intrabench.reporting.page.marked import marked
+from intrabench.reporting.table import Layout
+from intrabench.statistics.aggregate import Aggregation, aggregate
+from intrabench.statistics.click_groups import clicks_of, group_table
+from intrabench.statistics.measures import best, described, measured
+from intrabench.statistics.scores import FailurePolicy
+
+_CLICKS, _AREA = "noc:threshold=0.9,metric=iou", "rclicks_auc"
+"""Of RClicks' tables: the clicks of Table 9, and the area whose spread is the NSR of Table 12."""
+
+
+def own_grids(rows: pl.DataFrame, lines: pl.DataFrame, policy: FailurePolicy) -> list[tuple[str, Grid]]:
+    """For each protocol that reports numbers of its own, how they are defined and a row per line and data set."""
+    found = []
+    for id in rows["protocol"].unique().drop_nulls().sort():
+        mine, numbers = rows.filter(pl.col("protocol") == id), own_numbers([id])
+        if numbers:
+            found.append((_definitions(mine, id, policy), _grid(mine, lines, id, numbers, policy)))
+    return found
+
+
+def _definitions(rows: pl.DataFrame, id: str, policy: FailurePolicy) -> str:
+    told = numbers_heading(Layout(policy=policy), [PROTOCOLS[id]]).replace("\n", ". ")
+    groups = (
+        " Groups of clicks: the mean over groups; dSB is that against the baseline, dGR the least against the most "
+        f"likely clicks, in percent; NSR@20 is the spread over groups by the mean, of {described(_AREA)}."
+        if _grouped(rows)
+        else ""
+    )
+    return f"{told}.{groups}"
+
+
+def _grid(
+    rows: pl.DataFrame, lines: pl.DataFrame, id: str, numbers: Sequence[tuple[str, str]], policy: FailurePolicy
+) -> Grid:
+    how = averaging(rows, "protocol")
+    assert how is not None
+    plain = rows.filter(~pl.col("prompter").is_in(_grouped(rows)))
+    columns = {head: _means(plain, spec, how, policy) for head, spec in numbers}
+    keys = list(dict.fromkeys(key for column in columns.values() for key in column))
+    known = {row["line"]: row for row in lines.iter_rows(named=True)}
+    extra, spread = _spread(rows, lines, policy)
+    keys = sorted(keys, key=lambda key: (key[1], known[key[0]]["name"]))
+    made, groups = [], []
+    for line, dataset in keys:
+        about = known[line]
+        cells = [word(about["label"]), word(about["shown"]), word(dataset)]
+        cells += [number(columns[head].get((line, dataset)), digits_of(spec)) for head, spec in numbers]
+        made.append([*cells, *spread.get((line, dataset), [Cell("–")] * len(extra))])
+        groups.append((about["shown"], dataset))
+    bests: list[Best | None] = [*(best(spec) for _, spec in numbers), *extra.values()]
+    heads = ["Model", "Prompter", "Data set", *(head for head, _ in numbers), *extra]
+    return Grid(f"own-{id.partition('@')[0]}", heads, marked(made, groups, bests), headed=3)
+
+
+def _means(rows: pl.DataFrame, spec: str, how: Aggregation, policy: FailurePolicy) -> dict[tuple[int, str], float]:
+    try:
+        scored = measured(rows, spec, policy=policy)
+    except IntraBenchError:  # no session was scored by it
+        return {}
+    table = aggregate(scored, ["line"], how).select("line", "dataset", "value")
+    return {(line, dataset): value for line, dataset, value in table.iter_rows() if value is not None}
+
+
+def _grouped(rows: pl.DataFrame) -> list[str]:
+    """The prompters that are groups of clicks."""
+    return [one for one in rows["prompter"].unique().sort() if clicks_of(one)]
+
+
+def _spread(
+    rows: pl.DataFrame, lines: pl.DataFrame, policy: FailurePolicy
+) -> tuple[Mapping[str, Best | None], dict[tuple[int, str], list[Cell]]]:
+    """Headings with which values are best, and cells by line of the baseline clicker: how much clicks matter."""
+    try:
+        clicks, area = (group_table(rows, spec, policy=policy) for spec in (_CLICKS, _AREA))
+    except IntraBenchError:  # no model was played with two groups
+        return {}, {}
+    base = {clicks_of(one).base for one in _grouped(rows)}  # type: ignore[union-attr]
+    who = ["model", "weights_sha256", "dtype", "strict"]
+    place = lines.filter(pl.col("prompter").is_in(list(base))).select("line", *who)
+    joined = clicks.join(
+        area.select(*who, "clicks", "dataset", pl.col("nsr").alias("noise")),
+        on=[*who, "clicks", "dataset"],
+        nulls_equal=True,
+    )
+    cells: dict[tuple[int, str], list[Cell]] = {}
+    for row in joined.join(place, on=who, nulls_equal=True).iter_rows(named=True):
+        cells[row["line"], row["dataset"]] = _cells(row)
+    return {"NoC20@90, groups": "low", "dSB": None, "dGR": None, "NSR@20": "low"}, cells
+
+
+def _cells(row: Mapping[str, Any]) -> list[Cell]:
+    return [
+        number(row["sample"], 1, f"±\u00a0{row['spread']:.1f}"),
+        *(_percent(row[name]) for name in ("dsb", "dgr", "noise")),
+    ]
+
+
+def _percent(value: float | None) -> Cell:
+    return Cell("–") if value is None else Cell(f"{value:.1f} %".replace("-", "−"), value)

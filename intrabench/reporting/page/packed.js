@@ -1,0 +1,20 @@
+"use strict";
+// Data that the page holds compressed, and files that it hands out.
+
+async function inflated(text) {
+  const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+const CSV_QUOTED = /[",\r\n]/;
+
+// Saves rows of texts and numbers as NAME.csv; null is an empty field.
+function saveCsv(name, rows) {
+  const field = (value) => (CSV_QUOTED.test((value ??= "")) ? `"${value.replaceAll('"', '""')}"` : value);
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([rows.map((row) => row.map(field).join(",") + "\n").join("")], { type: "text/csv" }));
+  link.download = `${name}.csv`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}

@@ -1,0 +1,156 @@
+"""What each line reaches within a budget of effort.
+
+A session has the score of the last round that its budget allows. If even its first round costs more, nothing is
+segmented and it has the worst value, as in curves. A line none of whose sessions fits has no value at the budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from intrabench.metrics.base import Best, merit
+from intrabench.statistics.aggregate import Aggregation
+from intrabench.statistics.bca import Array, Jackknife, bca
+from intrabench.statistics.resample import Drawn, difference, drawn_intervals, resample
+from intrabench.statistics.steps import Steps
+
+Gain: TypeAlias = tuple[float, float | None, float | None]
+"""A difference and its interval, None where there is none."""
+
+_WHO = ("line", "dataset", "patient", "case", "label", "target", "target_ml", "failed", "not_applicable")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """An effort, one of `steps.EFFORTS`, and how much of it there is."""
+
+    against: str
+    limit: float
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line at a budget.
+
+    state: what its sessions had reached, a number that budgets share at which nothing differs. over: how many of its
+    sessions have a first round that costs more. spent: mean effort of the others that did not fail, None if all did.
+    """
+
+    state: int
+    over: int
+    spent: float | None
+
+
+@dataclass(frozen=True)
+class AtBudgets:
+    """What lines reached at budgets.
+
+    sessions: the columns of a session, its `value`, and the number of its `state`. table: `intervals` by state. drawn:
+    the draws behind it. places: by budget, those of the lines that have one. cheapest: by effort and line, that of the
+    cheapest first round.
+    """
+
+    sessions: pl.DataFrame
+    table: pl.DataFrame
+    drawn: Drawn
+    places: Mapping[Budget, Mapping[int, Place]]
+    cheapest: Mapping[str, Mapping[int, float]]
+
+
+def at_budgets(played: Steps, how: Aggregation, budgets: Sequence[Budget]) -> AtBudgets:
+    """What the lines (`line` of the sessions) have reached at each budget.
+
+    All budgets share the draws of patients. What is the same at several budgets is averaged and drawn once.
+    """
+    lines = played.sessions["line"].to_numpy()
+    valued = played.sessions["value"].is_not_null().to_numpy()
+    members = {int(line): np.flatnonzero((lines == line) & valued) for line in np.unique(lines[valued])}
+    usual = ~played.sessions["failed"].to_numpy()
+    states: dict[tuple[int, bytes], int] = {}
+    parts: list[pl.DataFrame] = []
+    places: dict[Budget, dict[int, Place]] = {}
+    for budget in budgets:
+        taken = _taken(played, budget)
+        spent, values = _spent(played, budget.against, taken), played.at(budget.against, budget.limit)
+        for line, rows in members.items():
+            counts = taken[rows]
+            if not counts.any():
+                continue
+            key = line, counts.tobytes()
+            if key not in states:
+                states[key] = len(states)
+                one = played.sessions[rows].select(_WHO)
+                parts.append(one.with_columns(state=pl.lit(states[key]), value=pl.Series(values[rows])))
+            paid = rows[(counts > 0) & usual[rows]]
+            mean = float(spent[paid].mean()) if paid.size else None
+            places.setdefault(budget, {})[line] = Place(states[key], int((counts == 0).sum()), mean)
+    empty = pl.lit(0, pl.Int32).alias("state"), pl.lit(None, pl.Float64).alias("value")
+    sessions = pl.concat(parts) if parts else played.sessions.clear().select(*_WHO, *empty)
+    drawn = resample(sessions, ["state"], how)
+    table = drawn_intervals(sessions, ["state"], how, drawn)
+    cheapest = {against: _cheapest(played, against, members) for against in {one.against for one in budgets}}
+    return AtBudgets(sessions, table, drawn, places, cheapest)
+
+
+def _taken(played: Steps, budget: Budget) -> NDArray[np.int64]:
+    """(sessions) The number of rounds that the budget allows."""
+    allowed = played.session[played.effort(budget.against) <= budget.limit]
+    return np.bincount(allowed, minlength=played.sessions.height)
+
+
+def _spent(played: Steps, against: str, taken: NDArray[np.int64]) -> Array:
+    """(sessions) The effort after so many rounds; NaN after none."""
+    first = np.searchsorted(played.session, np.arange(played.sessions.height))
+    effort = np.append(played.effort(against), np.nan)
+    return np.where(taken > 0, effort[first + taken - 1], np.nan)
+
+
+def _cheapest(played: Steps, against: str, members: Mapping[int, NDArray[np.int64]]) -> dict[int, float]:
+    first = np.full(played.sessions.height, np.nan)
+    first[played.session[played.first]] = played.effort(against)[played.first]
+    return {line: float(np.nanmin(first[rows])) for line, rows in members.items()}
+
+
+def gains(drawn: Drawn, pairs: Sequence[tuple[int, int]], best: Best) -> list[Gain]:
+    """How much better the first line of each pair is in its mean over data sets, with the interval of 95 %.
+
+    pairs: numbers of rows of `Drawn.lines`. The interval is that of paired draws; None where there is none.
+    """
+    if not pairs:
+        return []
+    one, other = (np.array(side) for side in zip(*pairs, strict=True))
+    average = drawn.average()
+    values = difference(merit(average[:, one], best), merit(average[:, other], best))
+    parts = [_apart(part, one, other, best) for part in drawn.parts.values()]
+    low, high = bca(values, parts)
+    full = np.mean([part.value for part in parts], axis=0)
+    return [
+        (float(value), *((None, None) if np.isnan(ends).any() else map(float, ends)))
+        for value, *ends in zip(full, low, high, strict=True)
+    ]
+
+
+def _apart(part: Jackknife, one: NDArray[np.int64], other: NDArray[np.int64], best: Best) -> Jackknife:
+    """The same of the differences of merits."""
+    slope = {"high": np.ones_like(part.value), "low": -np.ones_like(part.value), "zero": -np.sign(part.value)}[best]
+    merits, influence = merit(part.value, best), part.influence * slope
+    return Jackknife(
+        difference(merits[one], merits[other]),
+        np.minimum(part.patients[one], part.patients[other]),
+        difference(influence[:, one], influence[:, other]),
+    )
+
+
+def front(points: Sequence[tuple[float, float]]) -> list[bool]:
+    """Which points (effort, merit) are on the Pareto front: no other is as good and cheaper, or better and as cheap."""
+    on, last = [False] * len(points), None
+    for effort, merits, place in sorted((effort, -merits, n) for n, (effort, merits) in enumerate(points)):
+        if last is None or merits < last[1] or (effort, merits) == last:
+            on[place], last = True, (effort, merits)
+    return on

@@ -1,0 +1,179 @@
+"""`intrabench methods`: the text of fixed rows word for word, and that it never says what the results do not tell."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import intrabench
+from intrabench.statistics.aggregate import AGGREGATIONS
+from intrabench.statistics.resample import intervals
+from intrabench.statistics.scores import scores
+from tests.conftest import GOLDEN, Said
+from tests.reporting.test_comparison import stored
+from tests.results.made import curve, rows
+
+GIVEN = GOLDEN / "methods"
+SHA = "79d8c9dca6db4d69d3f905579e5250af05e859fff9c1f543e89a513c3028ce76"
+RECORD = {
+    "run_id": "run",
+    "state": "finished",
+    "rounds": 2,
+    "commit": "0123456789abcdef",
+    "versions": {"intrabench": "0.1.0", "python": "3.12.1", "torch": "2.9.0", "numpy": "2.4.0"},
+    "hardware": {"cpu": "AMD EPYC", "cores": 8, "memory_gb": 64, "gpus": [{"name": "NVIDIA H100"}]},
+    "options": {"batch": "1", "cases": ["first:8"], "targets": [], "dataset": ["spine_ct", "mine"]},
+}
+
+
+def made() -> list[pl.DataFrame]:
+    """Two models on eight cases of each of two data sets; one corrects by scribbles, some of its prompts converted."""
+    random = np.random.default_rng(0)
+    frames = []
+    for dataset in ("spine_ct", "mine"):
+        for case in range(8):
+            for model, hash_, seen in (("box_fill", "", "no"), ("litemedsam", SHA, "unknown")):
+                start = float(random.beta(6, 4))
+                shared = {"dataset": dataset, "case": f"{case}", "model": model, "seen_in_training": seen}
+                shared |= {"weights": "registered" if hash_ else "", "weights_sha256": hash_, "device": "cpu"}
+                dice = [start, start + 0.05, start + 0.08]
+                played = curve(dice, **shared, prompter="box_interp:n=3+scribble", stop="dice=0.95,interactions=12")
+                converted = pl.when(pl.col("round") > 0).then(pl.lit("scribble->point")).otherwise(pl.lit(""))
+                frames.append(played.with_columns(adapted=converted) if model == "litemedsam" else played)
+    failed = {"dataset": "mine", "case": "0", "model": "box_fill", "prompter": "own_boxes:n=2", "status": "oom"}
+    failed |= {"seen_in_training": "no"}
+    refused = {"dataset": "mine", "case": "0", "model": "litemedsam", "prompter": "own_boxes:n=2"}
+    shared = {"weights": "registered", "weights_sha256": SHA, "status": "not_applicable", "error": "it takes boxes"}
+    return [*frames, rows({**failed, "dice": 0.0}), rows({**refused, **shared})]
+
+
+@pytest.fixture
+def results() -> None:
+    stored("intrabench-results", *made())
+    Path("intrabench-results/runs").mkdir(exist_ok=True)
+    Path("intrabench-results/runs/run.json").write_text(json.dumps(RECORD))
+
+
+@pytest.mark.usefixtures("results")
+@pytest.mark.parametrize(
+    ("option", "file"), [((), "text.txt"), (("--markdown",), "text.md"), (("--latex",), "text.tex")]
+)
+def test_the_text_of_fixed_rows(say: Callable[..., Said], option: tuple[str, ...], file: str) -> None:
+    said = say("methods", *option, "--bib", "refs.bib")
+    assert said.code == 0
+    assert said.out == (GIVEN / file).read_text()
+    assert Path("refs.bib").read_text() == (GIVEN / "refs.bib").read_text()
+    assert said.err.startswith("wrote ")
+
+
+@pytest.mark.usefixtures("results")
+def test_values_are_those_of_the_statistics() -> None:
+    found = intrabench.methods()
+    given = pl.concat(made(), how="diagonal").filter(model="litemedsam", prompter="box_interp:n=3+scribble")
+    for column, number in (("initial", 0), ("final", 2)):
+        average = intervals(scores(given, round=number), ["model"], AGGREGATIONS["protocol"]).filter(dataset="average")
+        value, low, high = average.select("value", "low", "high").row(0)
+        line = found.table.filter(model="litemedsam", prompter="box_interp:n=3+scribble")
+        assert line[column].to_list() == [f"{value:.3f} [{low:.3f}, {high:.3f}]"]
+    assert found.notes.marks["final"] == ["*", "*", "", ""]
+
+
+@pytest.mark.usefixtures("results")
+def test_every_citation_has_an_entry_and_every_entry_is_cited() -> None:
+    found = intrabench.methods()
+    cited = {key for marks in re.findall(r"\\cite\{([^}]*)\}", found.written("latex")) for key in marks.split(",")}
+    assert cited == set(re.findall(r"@misc\{(\w+),", found.bibtex)) == set(found.bibliography.entries)
+    marks = " ".join(re.findall(r"\[(@[^\]]*)\]", found.written("markdown")))
+    assert cited == set(re.findall(r"@(\w+)", marks))
+    assert {"ma2024", "graf", "reloaded2025"} <= cited
+
+
+def test_what_rows_do_not_tell_is_not_reported(say: Callable[..., Said]) -> None:
+    stored(
+        "intrabench-results", rows({"dice": 0.5, "dataset": "mine"}, model="own", weights="file", weights_sha256=SHA)
+    )
+    found = intrabench.methods()
+    missing = {item.what: item.missing for item in found.checklist if item.missing}
+    assert {"split", "selection of cases", "software", "data set mine", "tuning", "prompter p"} <= missing.keys()
+    assert any(what.startswith("model own") for what in missing)
+    assert all(item.reported == f"not reported: {item.missing}" for item in found.checklist if item.missing)
+    said = say("methods").out
+    told = said.partition("REPORTING CHECKLIST")[0]
+    for invented in ("python", "torch", "licence", " cores", "selection", "correction by", "0.1.0"):
+        assert invented not in told
+    assert said.count("not reported: ") == len(missing)
+
+
+@pytest.mark.usefixtures("results")
+def test_the_named_figures_are_those_that_are_drawn() -> None:
+    pytest.importorskip("matplotlib")
+    drawn = intrabench.figures("pictures")
+    assert sorted(path.name for path in drawn) == sorted(intrabench.methods().figures)
+
+
+def test_swept_figures_are_named_too() -> None:
+    pytest.importorskip("matplotlib")
+    changed = [f"spine_ct+noise:sigma={sigma}" for sigma in (0.1, 0.2)]
+    stored("intrabench-results", *(rows({"dice": 0.5}, dataset=name) for name in ("spine_ct", *changed)))
+    drawn = intrabench.figures("pictures")
+    assert "dice_by_noise.png" in {path.name for path in drawn}
+    assert sorted(path.name for path in drawn) == sorted(intrabench.methods().figures)
+
+
+def test_contaminated_lines_are_told_by_model_and_data_set() -> None:
+    stored(
+        "intrabench-results",
+        *(rows({"dice": 0.5}, model=name, dataset="d", seen_in_training="yes") for name in ("m", "n")),
+        rows({"dice": 0.5}, model="o", dataset="d", seen_in_training="no"),
+    )
+    text = intrabench.methods().paragraphs["Models"]
+    assert (
+        "By the published lists of training data, `m` and `n` were trained on `d`, or on data that contain it" in text
+    )
+    assert "`o` was not trained on `d`" in text
+
+
+def test_prompters_are_cited_only_where_they_were_published() -> None:
+    stored("intrabench-results", *(rows({"dice": 0.5}, prompter=name) for name in ("box_middle", "box_own")))
+    assert "ulrich2024" not in intrabench.methods().bibliography.entries
+    stored("intrabench-results", rows({"dice": 0.5}, prompter="box_prop"), run="later")
+    assert "ulrich2024" in intrabench.methods().bibliography.entries
+
+
+def test_people_are_named_and_a_calibrated_table_is(say: Callable[..., Said]) -> None:
+    one = rows({"dice": 0.5}, prompter="recorded:FOLDER", effort="clinic@ab12")
+    two = rows({"dice": 0.5}, prompter="box_volume", effort="clinic@ab12")
+    stored("people", one)
+    stored("both", one, two)
+    assert intrabench.methods("people").paragraphs["Users"].startswith("People prompted the models in IntraBench")
+    found = intrabench.methods("both")
+    assert found.paragraphs["Users"].startswith("People and simulated users prompted")
+    assert "`clinic@ab12` was calibrated on people" in found.paragraphs["Effort and time"]
+    assert "assumed by IntraBench" not in found.paragraphs["Effort and time"]
+    assert "agreement with people" not in {item.what for item in found.checklist}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--markdown", "--latex"), "--markdown and --latex are different outputs; give one of them"),
+        (("--out", "nothing"), "nothing has no results yet"),
+        (("--metric", "dise"), "there is no metric 'dise', did you mean 'dice'?"),
+        (("--metric", "dmm"), "no session was scored by dmm; run again with --metric dmm, which adds it"),
+        (("--aggregation", "mean"), "there is no aggregation 'mean'"),
+        (("--bib", "intrabench-results"), "intrabench-results"),
+    ],
+)
+@pytest.mark.usefixtures("results")
+def test_what_is_refused(say: Callable[..., Said], words: tuple[str, ...], message: str) -> None:
+    said = say("methods", *words)
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith("error: ")
+    assert message in said.err
+    assert said.err.count("\n") == 1

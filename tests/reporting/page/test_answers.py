@@ -1,0 +1,248 @@
+"""The sentences with which the report begins, from rows whose answers are known."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from intrabench.errors import IntraBenchError
+from intrabench.reporting.page.grid import Cell
+from intrabench.reporting.page.marked import marked
+from tests.reporting.page.page_of import Page, report, store
+from tests.results.made import curve, rows
+
+
+def said(page: Page, unit: int = 0) -> list[str]:
+    """What is said of each budget of an effort, as text."""
+    return [one for number, one in _stops(page) if number == unit]
+
+
+def _stops(page: Page) -> list[tuple[int, str]]:
+    parts = re.split(r'<div class="stop[^"]*" data-stop="(\d+),\d+">', _source(page))[1:]
+    texts = (re.sub(r"<[^>]+>", "", part.partition("</div>")[0]) for part in parts[1::2])
+    return [(int(n), " ".join(t.split())) for n, t in zip(parts[::2], texts, strict=True)]
+
+
+def _source(page: Page) -> str:
+    return page.source  # type: ignore[attr-defined,no-any-return]
+
+
+def read(folder: Path, *parts: pl.DataFrame, **options: Any) -> Page:
+    page, text = report(store(folder / "results", *parts), targets=0, **options)
+    page.source = text  # type: ignore[attr-defined]
+    return page
+
+
+def lines(first: list[float], second: list[float], cases: int = 8, **shared: Any) -> pl.DataFrame:
+    """Two models, `good` and `poor`, with these scores after each round, a little different from case to case."""
+    return pl.concat(
+        curve([value + 0.01 * (case % 4) for value in every], model=model, case=str(case), interactions=3.0, **shared)
+        for model, every in (("good", first), ("poor", second))
+        for case in range(cases)
+    )
+
+
+def test_the_best_line_of_every_budget_and_by_how_much(tmp_path: Path) -> None:
+    page = read(tmp_path, lines([0.5, 0.7], [0.6, 0.6]))  # 3 and 6 interactions
+    one, three, five, unlimited = said(page)
+    assert one == "No first prompts cost as little as 1 interaction; there are p (3)."
+    assert three.startswith(
+        "At 3 interactions poor with p reaches Dice 0.61 (95 % interval 0.61 to 0.62; 8 targets in 8"
+    )
+    assert "with 3 interactions on average. The next, good with p, is 0.100 lower (0.100 to 0.100; p = 0.008" in three
+    assert "The difference is more than chance." in three
+    assert five.startswith("At 5 interactions poor")
+    assert unlimited.startswith("Whatever it costs, good with p reaches Dice 0.71 (")
+    assert "poor with p, is 0.100 lower" in unlimited
+    seconds = said(page, 2)
+    assert len(seconds) == 3  # 5, 10, no limit: both rounds cost 14
+    assert seconds[0].startswith("No first prompts cost as little as 5 seconds of the user; there are p (7).")
+
+
+def test_what_may_be_chance_is_said_to_be(tmp_path: Path) -> None:
+    mixed = pl.concat(
+        curve([0.5 + sign * (0.1 if case % 2 else -0.11)], model=model, case=str(case))
+        for model, sign in (("a", 1), ("b", -1))
+        for case in range(8)
+    )
+    (*_, last) = said(read(tmp_path, mixed))
+    assert "The interval of the difference holds 0, so it may be chance." in last
+
+
+def test_few_patients_allow_no_conclusion(tmp_path: Path) -> None:
+    (*_, last) = said(read(tmp_path, lines([0.7], [0.5], cases=3)))
+    assert "reaches Dice 0.71 (no interval; 3 targets in 3 cases)" in last
+    assert "With fewer than 6 patients of a data set nobody can tell whether that is chance." in last
+
+
+def test_ties_and_single_lines(tmp_path: Path) -> None:
+    tied = said(read(tmp_path / "tied", lines([0.5], [0.5])))[-1]
+    assert "Equally good is poor with p." in tied
+    alone = said(read(tmp_path / "alone", lines([0.5], [0.5]).filter(model="good")))[-1]
+    assert "; no other line is within this budget." in alone
+
+
+def test_sessions_and_prompters_that_cost_more_are_told(tmp_path: Path) -> None:
+    dear = pl.concat(curve([0.9], model="m", case=str(case), interactions=4.0 if case else 2.0) for case in range(6))
+    slices = curve([0.9], model="m", prompter="box_slice", interactions=42.0)
+    page = read(tmp_path, dear, slices)
+    _, three, *_, fifty = said(page)
+    assert "Dice 0.15 (" in three
+    assert "In 5 sessions even the first prompts cost more; that counts as Dice 0.00." in three
+    assert "First prompts that cost more interactions: box_slice (42)." in three
+    assert "box_slice" in fifty
+    assert "cost more" not in fifty
+    board = page.data("answer-data")["units"][0]["stops"][1]
+    assert board["outside"] == [[0, 42.0]]
+    assert [row["over"] for row in board["rows"]] == [5]
+
+
+def test_where_the_best_line_fails(tmp_path: Path) -> None:
+    scores = {"liver": 0.9, "spleen": 0.8, "vein": 0.3, "duct": 0.4, "node": 0.5}
+    given = pl.concat(
+        curve([score], model="m", case=str(case), label=label, target_ml=10 * score)
+        for label, score in scores.items()
+        for case in range(6)
+    )
+    (*_, last) = said(read(tmp_path, given))
+    told = last.partition("Where it fails. ")[2]
+    assert told.startswith("Its mean over targets is worst on vein (0.30, 0.30 to 0.30, 6 targets), on duct (0.40,")
+    assert "and on node (0.50, 0.50 to 0.50, 6 targets); on small targets of 3 to 4 ml (0.35," in told
+    assert "12 targets; best on large targets of 9 ml, 0.90)." in told
+
+
+def test_the_best_of_each_data_set(tmp_path: Path) -> None:
+    page = read(tmp_path, lines([0.8], [0.5], dataset="d"), lines([0.5], [0.6], dataset="e"))
+    (*_, last) = said(page)
+    assert "16 targets in 16 cases, mean of 2 data sets" in last
+    assert "The best is not the same everywhere: on e it is poor with p (0.61, 0.60 to 0.62)." in last
+    assert "worst on e (0.52, 0.51 to 0.53, 8 targets; best on d, 0.82)." in last
+
+
+def test_how_long_it_takes(tmp_path: Path) -> None:
+    times = [{"case": str(n), "segment_s": n / 10, "encode_s": 2.0, "device": "cuda", "batch": 1} for n in range(1, 21)]
+    page = read(tmp_path, rows(*times, dice=0.5, peak_memory_mb=700.0, peak_gpu_mb=3000.0))
+    (*_, last) = said(page)
+    assert "An answer of m takes 1.1 s (median; 95 % within 2 s) on cuda; encoding takes 2 s per" in last
+    assert "the process took up to 700 MiB of memory and 3 000 MiB on the GPU." in last
+    assert page.tables["speed"][1] == ["m", "cuda", "20", "1.050", "2.000", "2.000", "1", "700", "3\u2009000"]
+
+
+def test_groups_of_clicks_are_no_choice(tmp_path: Path) -> None:
+    groups = [curve([0.9], model="m", prompter=f"clickability:group={n}", interactions=1.0) for n in (1, 10)]
+    page = read(tmp_path, curve([0.5], model="m", prompter="click_deepest", interactions=1.0), *groups)
+    assert said(page)[-1].startswith("Whatever it costs, m with click_deepest reaches Dice 0.50")
+    assert "Groups of clicks are left out, because no user chooses one" in page.text
+
+
+def test_lines_that_cannot_be_compared_are_told(tmp_path: Path) -> None:
+    both = pl.concat(curve([0.5], model="whole", dataset=name) for name in "de")
+    refused = rows(*({"model": "boxes", "status": "not_applicable", "dataset": name} for name in "de"))
+    page = read(tmp_path, both, curve([0.9], model="part", dataset="d"), refused)
+    assert "have no value on any data set: boxes with p" in page.text
+    assert "lack a data set: part with p." in page.text
+    assert said(page)[-1].startswith("Whatever it costs, whole with p")
+
+
+def test_marks_stand_at_names(tmp_path: Path) -> None:
+    page = read(tmp_path, rows({"dice": 0.5, "adapted": "box3d->box2d", "seen_in_training": "yes"}))
+    assert "m with p note a† trained on this data reaches Dice 0.50" in said(page)[-1]
+
+
+def test_protocols_that_mean_different_things_have_no_common_answer(tmp_path: Path) -> None:
+    page = read(tmp_path, rows({"dice": 0.5}, {"dice": 0.6, "stop": "dice=0.9"}))
+    assert "cannot be combined" in page.text
+    assert "choose the rows of one protocol with --protocol" in page.text
+
+
+def test_the_front_is_listed_from_the_cheapest(tmp_path: Path) -> None:
+    page = read(tmp_path, lines([0.5, 0.7], [0.6, 0.6]))
+    items = re.findall(r"<li>(\d+ interactions?: .*?)</li>", _source(page))
+    assert [re.sub(r"<[^>]+>", "", one) for one in items] == [
+        "3 interactions: poor with p after the first prompts, Dice 0.61 (0.61 to 0.62)",
+        "6 interactions: good with p after 1 correction, Dice 0.71 (0.71 to 0.72)",
+    ]
+
+
+def test_another_score_leads(tmp_path: Path) -> None:
+    given = lines([0.5, 0.7], [0.6, 0.6])
+    worse = pl.when(pl.col("model") == "good").then(9.0).otherwise(3.0)
+    page = read(tmp_path, given.with_columns(hd95_mm=worse), metric="hd95", title="Our clinic")
+    assert said(page)[-1].startswith("Whatever it costs, poor with p reaches HD95 3.0 mm")
+    assert "good with p, is 6.00 higher" in said(page)[-1]
+    assert page.tables["ranking"][1][:4] == ["p", "poor", "1", "3.0"]
+    assert page.tables["effort"][1][-1].startswith("9.0")
+    assert "<title>Our clinic</title>" in _source(page)
+    with pytest.raises(IntraBenchError, match="no metric 'hd96', did you mean 'hd95'"):
+        report(tmp_path / "results", metric="hd96")
+
+
+def test_only_one_protocol(tmp_path: Path) -> None:
+    given = rows({"dice": 0.5}, {"dice": 0.9, "protocol": "overlap@1"})
+    page = read(tmp_path, given, protocol="basic@1")
+    assert "reaches Dice 0.50" in said(page)[-1]
+    with pytest.raises(IntraBenchError, match="it has basic@1, overlap@1"):
+        report(tmp_path / "results", protocol="cvpr25@1")
+
+
+def test_clicks_until_an_iou_lead_the_protocol_of_clicks(tmp_path: Path) -> None:
+    given = pl.concat(
+        curve([0.5, 0.8, 0.95], model=model, case=str(case), prompter=prompter, protocol="rclicks@1", interactions=cost)
+        for model in ("a", "b")
+        for case in range(6)
+        for prompter, cost in (
+            ("click_deepest", 1.0 if model == "a" else 2.0),
+            *((f"clickability:group={n}", 2.0 * (11 - n) / 10) for n in (1, 10)),
+        )
+    )
+    page = read(tmp_path, given)
+    assert "Effort against NoC20@90" in page.text
+    head, first, second = page.tables["own-rclicks"]
+    assert head[3:] == ["NoC20@90", "IoU-AuC", "IoU", "NoC20@90, groups", "dSB", "dGR", "NSR@20"]
+    assert (first[0], first[3]) == ("a", "3.0")
+    assert (second[0], second[3]) == ("b", "6.0")
+    assert first[6] == "3.3 ±\u00a02.7"  # 6.0 of the least likely clicks, 0.6 of the most likely
+    assert first[7:9] == ["10.0 %", "900.0 %"]
+    assert page.best["own-rclicks"][0] == (1, 3, "best")
+    assert said(page)[0].startswith("At 1 interaction a with Base reaches IoU 0.50")
+
+
+@pytest.mark.parametrize("name", ["report.htlm", "report", "report.pdf"])
+def test_a_wrong_file_ending_is_refused(tmp_path: Path, name: str) -> None:
+    from intrabench.reporting.page.page import write_report
+
+    store(tmp_path / "results", rows({"dice": 0.5}))
+    with pytest.raises(IntraBenchError, match=f"{name} is not the name of an HTML file; give one that ends in .html"):
+        write_report(tmp_path / "results", tmp_path / name)
+    assert not (tmp_path / name).exists()
+
+
+def cell(value: float | None, low: float = 0, high: float = 0) -> Cell:
+    return Cell("–" if value is None else f"{value:.2f}", value, ends=(low, high) if high else None)
+
+
+def test_the_best_of_a_column_and_what_cannot_be_told_from_it() -> None:
+    column = [cell(0.701, 0.6, 0.8), cell(0.699, 0.5, 0.61), cell(0.5, 0.4, 0.59), cell(None), cell(0.65, 0.6, 0.7)]
+    made = marked([[one] for one in column], ["p"] * 5, ["high"])
+    assert [row[0].best for row in made] == ["best", "best", "", "", "alike"]  # the first two look the same
+    low = marked([[one] for one in column], ["p"] * 5, ["low"])
+    assert [row[0].best for row in low] == ["", "alike", "best", "", ""]
+    apart = marked([[one] for one in column], ["p", "q", "q", "q", "p"], ["high"])
+    assert [row[0].best for row in apart] == ["best", "best", "alike", "", "alike"]
+    assert marked([[cell(0.5)]], ["p"], ["high"])[0][0].best == ""
+    assert marked([[cell(0.5)], [cell(0.6)]], ["p", "p"], [None])[1][0].best == ""
+
+
+def test_best_values_are_marked_within_a_prompter_and_said(tmp_path: Path) -> None:
+    page = read(tmp_path, lines([0.5], [0.6]), lines([0.9], [0.8], prompter="q"))
+    assert page.best["effort"] == [(2, 7, "best"), (3, 7, "best")]
+    assert [line[:3] for line in page.tables["ranking"][1:]] == [
+        ["p", "poor", "1"],
+        ["p", "good", "2"],
+        ["q", "good", "1"],
+        ["q", "poor", "2"],
+    ]

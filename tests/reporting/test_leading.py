@@ -1,0 +1,170 @@
+"""What leads where no metric is chosen: the number of the protocol, in tables, comparisons, figures and hints."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from intrabench.prompters.combined import make_prompter
+from intrabench.protocols import PROTOCOLS
+from intrabench.protocols.rclicks_paper import BASE
+from intrabench.reporting.numbers import chosen, leading
+from intrabench.results.store import Store
+from intrabench.statistics.aggregate import AGGREGATIONS
+from tests.conftest import Said
+from tests.results import made
+
+NOC = "noc:threshold=0.9,metric=iou"
+GROUPS = [make_prompter(f"clickability:model=distance,group={group}").spec for group in (1, 10)]
+
+
+def sessions(protocol: str, prompter: str, iou: list[float], **shared: object) -> pl.DataFrame:
+    """Six photographs of two objects each, played until all 20 clicks are given, of which the first are these."""
+    rounds = [*iou, *[iou[-1]] * (20 - len(iou))] if PROTOCOLS[protocol].rounds == 19 else iou
+    return made.rows(
+        *(
+            {"iou": value, "dice": 1 - value, "round": at, "interactions": at + 1.0}
+            | {"case": f"{case}", "instance": number, "label": "object"}
+            for case in range(6)
+            for number in (1, 2)[: 1 + case % 2]
+            for at, value in enumerate(rounds)
+        ),
+        protocol=protocol,
+        prompter=prompter,
+        **shared,
+    )
+
+
+def store(*parts: pl.DataFrame) -> None:
+    rows = pl.concat(parts, how="diagonal")
+    kept = [{name: value for name, value in row.items() if value is not None} for row in rows.to_dicts()]
+    Store(Path("intrabench-results"), "run").write_part(kept, [])
+
+
+def table(say: Callable[..., Said], *words: str) -> list[dict[str, str]]:
+    said = say("table", "--csv", *words)
+    assert said.code == 0, said.err
+    return list(csv.DictReader(io.StringIO(said.out)))
+
+
+@pytest.fixture
+def clicked() -> None:
+    store(
+        sessions("rclicks@1", BASE.prompter, [0.5, 0.95]),
+        sessions("rclicks@1", BASE.prompter, [0.5, 0.5, 0.95], model="n"),
+        *(sessions("rclicks@1", name, [0.5] * at + [0.95], model="n") for at, name in ((5, GROUPS[0]), (2, GROUPS[1]))),
+    )
+
+
+@pytest.mark.usefixtures("clicked")
+def test_a_table_shows_the_numbers_of_the_protocol(say: Callable[..., Said]) -> None:
+    first, *_ = table(say)
+    assert (first["model"], float(first["NoC20@90"]), float(first["IoU"])) == ("m", 2, pytest.approx(0.95))
+    assert first == table(say, "--protocol", "rclicks@1")[0]
+    assert float(table(say, "--metric", "dice")[0]["d"]) == pytest.approx(0.05)
+    heading = say("table").out.splitlines()
+    assert heading[0].startswith("rclicks@1: NoC20@90 = interactions until iou is 0.9, 20 if it takes more; IoU-AuC = ")
+    assert heading[1].startswith("mean over all targets; ")
+
+
+@pytest.mark.usefixtures("clicked")
+def test_the_first_number_leads_where_only_one_fits(say: Callable[..., Said]) -> None:
+    for words in (["--interval"], ["--counts"], ["--columns", "label"], ["--aggregation", "case"], ["--per-round"]):
+        assert say("table", *words).out.startswith(f"{NOC} (interactions until iou is 0.9"), words
+    assert "mean over all targets" in say("table", "--interval").out
+    assert "mean over the targets of a case, then over cases;" in say("table", "--aggregation", "case").out
+
+
+@pytest.mark.usefixtures("clicked")
+def test_groups_are_compared_as_in_the_paper(say: Callable[..., Said]) -> None:
+    (line,) = table(say, "--groups", "--interval")
+    assert [float(line[name]) for name in ("base", "sample", "dsb", "dgr")] == pytest.approx([3, 4.5, 50, 100])
+    assert float(line["nsr"]) > 0
+    assert float(line["base_low"]) == float(line["base_high"]) == 3
+    shown = say("table", "--groups", "--interval").out
+    assert "3 [3, 3]" in shown
+    assert "95 % intervals over patients, [-] for fewer than 6" in shown
+    assert "dice" not in shown
+
+
+@pytest.mark.usefixtures("clicked")
+def test_intervals_fit_a_terminal_without_breaking(say: Callable[..., Said], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("intrabench.cli.console.screen_width", lambda: 80)
+    lines = say("table", "--groups", "--interval").out.splitlines()
+    assert max(map(len, lines)) <= 80
+    for cell in ("3 [3, 3]", "4.5", "100 [100, 100]", "trajectories"):
+        assert any(cell in line for line in lines), cell
+
+
+@pytest.mark.usefixtures("clicked")
+def test_comparisons_and_figures_are_of_it(say: Callable[..., Said]) -> None:
+    (one,) = json.loads(say("compare", "m", "n", "--json").out)
+    assert (one["metric"], one["aggregation"], one["datasets"][0]["difference"]) == (NOC, "pooled", -1)
+    (one,) = json.loads(say("compare", "m", "n", "--json", "--metric", "dice").out)
+    assert (one["metric"], one["aggregation"]) == ("dice", "protocol")
+    pytest.importorskip("matplotlib")
+    said = say("figures", "figs", "--format", "svg")
+    assert said.code == 0, said.err
+    assert {path.stem for path in Path("figs").iterdir()} == {
+        *(f"iou_against_{effort}" for effort in ("interactions", "dof", "seconds_human", "machine_s")),
+        *("noc_by_size", "ranking"),
+    }
+    assert "rank by NoC20@90 among the models with the same prompter" in Path("figs/ranking.svg").read_text()
+    assert say("figures", "more", "--metric", "dice").code == 0
+    assert Path("more/dice_by_size.png").exists()
+
+
+def test_beside_rows_of_other_protocols_dice_leads_and_the_rest_is_named(say: Callable[..., Said]) -> None:
+    store(sessions("rclicks@1", BASE.prompter, [0.5, 0.95]), sessions("overlap@1", "p", [0.5]))
+    said = say("table")
+    assert said.out.startswith("dice: ")
+    assert said.err == "rclicks@1 reports NoC20@90, IoU-AuC, IoU: `intrabench table --protocol rclicks@1`\n"
+    assert say("table", "--metric", "iou").err == ""
+
+
+def test_protocols_of_clicks_beside_each_other(say: Callable[..., Said]) -> None:
+    store(sessions("rclicks@1", BASE.prompter, [0.5, 0.95]), sessions("rclicks-users@1", "recorded:clicks=f", [0.4]))
+    users, clicks = table(say)
+    assert (users["NoC20@90"], float(users["IoU@1"]), users["IoU"]) == ("", pytest.approx(0.4), "")
+    assert (float(clicks["NoC20@90"]), clicks["IoU@1"]) == (2, "")
+    (line,) = table(say, "--users")
+    assert float(line["mean"]) == pytest.approx(0.4)
+
+
+def test_what_to_run_where_nothing_is(say: Callable[..., Said]) -> None:
+    for protocol, command in (
+        ("rclicks@1", "intrabench run --protocol rclicks@1 --model M"),
+        ("rclicks-users@1", "intrabench run --protocol rclicks-users@1:clicks=FILE --model M"),
+        ("intrabench@1", "intrabench run --protocol intrabench@1"),
+        ("basic@1", "intrabench run --protocol basic@1 --model M --prompter P"),
+    ):
+        assert f"`{command}` computes some" in say("table", "--protocol", protocol).err
+    store(sessions("overlap@1", "p", [0.5]))
+    said = say("table", "--protocol", "ritm-noc@1").err
+    assert "it has overlap@1; `intrabench run --protocol ritm-noc@1 --model M` computes some" in said
+
+
+def test_which_number_leads() -> None:
+    first = {"rclicks@1": NOC, "ritm-noc@1": NOC, "rclicks-users@1": "iou", "davis@1": "davis_auc", "basic@1": "dice"}
+    assert {id: leading([PROTOCOLS[id]]) for id in first} == first
+    how = AGGREGATIONS["protocol"]
+    assert chosen(["rclicks@1", "ritm-noc@1"], "", how) == (NOC, AGGREGATIONS["pooled"])
+    assert chosen(["rclicks@1", "davis@1"], "", how)[0] == "dice"
+    assert chosen(["rclicks@1"], "iou", how) == ("iou", how)
+    assert chosen(["rclicks@1"], "", AGGREGATIONS["case"]) == (NOC, AGGREGATIONS["case"])
+    assert chosen([], "", how) == ("dice", how)
+
+
+def test_a_run_with_few_clicks_says_so_and_names_the_table_of_groups(say: Callable[..., Said]) -> None:
+    words = ["--protocol", "rclicks@1", "--rounds", "1", "--model", "random_walker", "--dataset"]
+    said = say("run", *words, "phantom:shape=1x24x32", *(f"--prompter={name}" for name in GROUPS), "--workers", "0")
+    assert said.code == 0, said.err
+    assert "NoC20@90" in said.out
+    assert "cut short: fewer than 20 interactions were played without reaching iou 0.9, which counts as 20" in said.out
+    assert "`intrabench table --protocol rclicks@1 --groups` shows how much it matters where people click" in said.out

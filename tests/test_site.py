@@ -1,0 +1,177 @@
+"""The documentation as a site: built from this folder, without dead links, and without anything of other hosts."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urldefrag
+
+import pytest
+
+import intrabench
+from tests.conftest import get_command
+from tests.documented import ROOT
+
+pytest.importorskip("mkdocs", reason="the extra docs is not installed")
+
+LOOKED_AT = ("index.html", "tutorials/my_model.html", "reference/models.html", "prompters.html")
+
+
+def build(site: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--site-dir", site, *more],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built strictly: a warning, as of a page that is not in the navigation, is a failure."""
+    folder = tmp_path_factory.mktemp("site")
+    done = build(folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+class Page(HTMLParser):
+    """Anchors, links, and what a browser fetches."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.anchors: set[str] = set()
+        self.links: list[str] = []
+        self.fetched: list[str] = []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.anchors |= {given[name] or "" for name in ("id", "name") if name in given}
+        if tag == "a" and given.get("href"):
+            self.links.append(given["href"] or "")
+        elif tag == "link" and given.get("rel") != "canonical":
+            self.fetched.append(given.get("href") or "")
+        elif given.get("src"):
+            self.fetched.append(given["src"] or "")
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, Page]:
+    return {path: Page(path) for path in sorted(site.rglob("*.html")) if path.name != "404.html"}
+
+
+def test_no_link_and_no_anchor_is_dead(pages: dict[Path, Page]) -> None:
+    dead = []
+    for path, page in pages.items():
+        for link in page.links + page.fetched:
+            place, anchor = urldefrag(unquote(link))
+            if not re.match(r"[a-z]+:", place):
+                there = (path.parent / place).resolve() if place else path
+                there = there / "index.html" if there.is_dir() else there
+                known = there in pages and anchor not in pages[there].anchors
+                if not there.exists() or (anchor and not anchor.startswith("__") and known):
+                    dead.append(f"{path.name}: {link}")
+    assert dead == []
+    assert sum(len(page.links) for page in pages.values()) > 2000
+
+
+def test_nothing_is_fetched_from_other_hosts_and_their_links_are_listed(site: Path, pages: dict[Path, Page]) -> None:
+    assert [one for page in pages.values() for one in page.fetched if re.match(r"(https?:)?//", one)] == []
+    listed = {line.partition("\t")[0] for line in (site / "external_links.txt").read_text().splitlines()}
+    assert {link for page in pages.values() for link in page.links if link.startswith("http")} <= listed
+    assert "https://arxiv.org/abs/2411.07885" in listed
+
+
+def test_the_front_page_has_a_picture_and_the_table_of_the_readme(site: Path) -> None:
+    front = (site / "index.html").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").partition("```text\n")[2].partition("```")[0]
+    measured = [[cell.strip() for cell in line[1:-1].split("│")] for line in readme.splitlines() if line[0] == "│"]
+    shown = [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", front, re.DOTALL)]
+    assert [row for row in shown if row] == measured
+    assert len(measured) > 5
+    assert all(line in html.unescape(front) for line in readme.splitlines() if line[0] not in "┏┃┡│└")
+    assert front.count("<img") == 1
+
+
+def test_every_command_and_every_public_name_has_its_place(pages: dict[Path, Page], site: Path) -> None:
+    from intrabench.cli.main import app
+
+    program: Any = get_command(app)
+    for name, command in program.commands.items():
+        text = (site / "commands" / f"{name}.html").read_text(encoding="utf-8")
+        parts = getattr(command, "commands", {name: command}).values()
+        for one in (one for part in parts for one in part.params):
+            assert all(given in text for given in one.opts if given.startswith("--")), (name, one.opts)
+    anchors = {anchor for path, page in pages.items() if path.parent.name == "reference" for anchor in page.anchors}
+    assert {name for name in intrabench.__all__ if name[0] != "_"} <= {name.rpartition(".")[2] for name in anchors}
+
+
+def test_links_between_pages_and_files_of_the_project_are_turned(site: Path) -> None:
+    readme = (site / "project" / "readme.html").read_text(encoding="utf-8")
+    assert 'href="../use.html#pictures"' in readme
+    assert 'src="../pictures/brain_tumour_round0.png"' in readme
+    assert 'href="https://github.com/intrabench/intrabench/blob/main/CITATION.cff"' in readme
+    assert 'href="project/readme.html#three-commands"' in (site / "index.html").read_text(encoding="utf-8")
+
+
+def test_a_page_outside_of_the_navigation_ends_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = ROOT / "docs" / "lost_page_of_a_test.md"
+    monkeypatch.setattr(sys.modules[__name__], "ROOT", _copy(tmp_path, lost.name))
+    done = build(tmp_path / "site")
+    assert done.returncode == 1
+    assert "lost_page_of_a_test.md" in done.stderr
+    assert "no_such_page.md" in done.stderr
+    assert "no-such-heading" in done.stderr
+
+
+def _copy(folder: Path, lost: str) -> Path:
+    """The documentation with a page that nothing names, which has dead links."""
+    for path in ("docs", "intrabench", "README.md"):
+        (folder / path).symlink_to(ROOT / path)
+    (folder / "docs").unlink()
+    (folder / "docs").mkdir()
+    for path in ("hooks.py", "site", "README.md", "use.md", "pictures"):
+        (folder / "docs" / path).symlink_to(ROOT / "docs" / path)
+    (folder / "docs" / lost).write_text("# Lost\n\n[a](no_such_page.md), [b](use.md#no-such-heading)\n")
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    text = re.sub(r"^plugins:.*?^\n", "plugins: []\n\n", text, flags=re.DOTALL | re.MULTILINE)  # faster
+    (folder / "mkdocs.yml").write_text(text[: text.index("nav:\n  - Start")] + "nav: [README.md, use.md]\n")
+    return folder
+
+
+@pytest.fixture
+def opened(chromium: Any, site: Path) -> Iterator[Callable[[str, int, str], Any]]:
+    made = []
+
+    def open_page(name: str, width: int, scheme: str) -> Any:
+        context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        made.append(context)
+        page = context.new_page()
+        page.goto((site / name).as_uri())
+        return page
+
+    yield open_page
+    for context in made:
+        context.close()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1280, "light")])
+def test_nothing_keeps_people_from_using_the_pages(
+    opened: Callable[[str, int, str], Any], axe: Any, width: int, scheme: str
+) -> None:
+    for name in LOOKED_AT:
+        page = opened(name, width, scheme)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+        found = axe.run(page).response["violations"]
+        serious = [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
+        assert serious == [], name
