@@ -5,11 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +16,10 @@ from intrabench.board.content import index_content, model_contents, submission_c
 from intrabench.board.submission import Submission, read_submission
 from intrabench.board.tables import Table, tables
 from intrabench.errors import IntraBenchError
-from intrabench.names import one_line
+from intrabench.reporting.page.render import asset, render
 
 MARKER = "board.json"
 """A file by which a site is known, so that only a site is ever replaced; it lists what there is."""
-
-_BREAKS = re.compile(r"([:,+/](?=\w)|=(?=\w{6}))")
 
 
 def submissions_in(folder: Path) -> list[Path]:
@@ -85,33 +81,20 @@ class _Pages:
     """Writes pages; all texts of rows, cards and submissions are escaped, and no script runs but our own."""
 
     def __init__(self, site: Path, title: str) -> None:
-        try:
-            from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-            from markupsafe import Markup, escape
-        except ImportError as error:
-            raise IntraBenchError("a board needs jinja2; run: pip install 'intrabench[report]'") from error
-
-        loader = ChoiceLoader([PackageLoader("intrabench.board", "page")])
-        self._jinja = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-        self._jinja.filters["breakable"] = lambda text: Markup(
-            _BREAKS.sub(r"\1<wbr>", str(escape(one_line(str(text)))))
-        )
-        self._jinja.filters["one_line"] = one_line
-        self._site, self._title, self._markup = site, title, Markup
+        self._site, self._title = site, title
 
     def write(self, kind: str, address: str, content: Mapping[str, Any]) -> None:
         """Write the page of a kind at an address, ``tables/NAME``; the start page has none."""
-        script = "".join(map(_asset, _SCRIPTS[kind]))
-        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-        page = self._jinja.get_template(f"{kind}.html.jinja").render(
-            board=self._title,
-            root="../" * address.count("/"),
-            made_by=f"intrabench {version('intrabench')}",
-            css=self._markup(_asset("page.css") + _asset("board.css")),
-            script=self._markup(script),
-            script_hash=digest,
-            **content,
-        )
+        parts = [asset(name, _PACKAGE) for name in _SCRIPTS[kind]]
+        script = parts[0][:0].join(parts)
+        shared = {
+            "board": self._title,
+            "root": "../" * address.count("/"),
+            "made_by": f"intrabench {version('intrabench')}",
+            "script": script,
+            "script_hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        }
+        page = render(f"{kind}.html.jinja", {**shared, **content}, ("page.css", "board.css"), _PACKAGE)
         path = self._site / f"{address or 'index'}.html"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(page, encoding="utf-8")
@@ -122,16 +105,11 @@ class _Pages:
         path.write_text(json.dumps(content, ensure_ascii=False, separators=(",", ":")), encoding="utf-8")
 
 
-_SCRIPTS: Mapping[str, Iterable[str]] = {
-    "index": ("page.js", "filters.js"),
-    "table": ("page.js", "table.js", "curves.js"),
-    "model": ("page.js",),
-    "submission": ("page.js",),
+_PACKAGE = "intrabench.board"
+_SCRIPTS: Mapping[str, Sequence[str]] = {
+    "index": ("packed.js", "page.js", "filters.js"),
+    "table": ("packed.js", "page.js", "table.js", "curves.js"),
+    "model": ("packed.js", "page.js"),
+    "submission": ("packed.js", "page.js"),
 }
 """What pages run: the report's scripts, and ours."""
-
-
-def _asset(name: str) -> str:
-    ours = files("intrabench.board.page").joinpath(name)
-    found = ours if ours.is_file() else files("intrabench.reporting.page").joinpath(name)
-    return found.read_text(encoding="utf-8")

@@ -259,3 +259,12 @@ def test_a_rebuilt_site_has_the_same_addresses(site: Path) -> None:
     assert refused == []
     assert sorted(path.relative_to(site) for path in site.rglob("*")) == before
     assert not list(site.parent.glob(".site*"))
+
+
+def test_the_table_can_be_saved(page: Any) -> None:
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Download as CSV: lines").click()
+    head, first, *_ = Path(waiting.value.path()).read_text().splitlines()
+    assert head.startswith("Rank,Score,Model,Prompter,Status,Interactions,")
+    assert first.startswith("1,0.")
+    assert "box_slice" in first
