@@ -107,11 +107,11 @@ def make_table(
     Raises:
         IntraBenchError: there are no results, or options are unknown or do not go together.
     """
-    stored = prompted(stored_rows(folder, protocol), metric or "dice")
+    layout = layout_of(metric or "dice", by, columns, round, aggregation, failed, empty)
+    stored = prompted(stored_rows(folder, protocol), layout.metric)
     presets = [] if metric else reporting(protocols_of(protocol) or stored["protocol"].unique().sort().to_list())
-    chosen = metric or ("dice" if reference else leading(presets))
-    layout = layout_of(chosen, by, columns, round, aggregation, failed, empty)
-    layout = replace(layout, root=folder, how=averages(presets, layout.how))
+    leads = layout.metric if metric or reference else leading(presets)
+    layout = replace(layout, metric=leads, root=folder, how=averages(presets, layout.how))
     rows, left_out = current(stored, layout.by)
     left_out = [*left_out, *([] if metric or presets else _unasked(rows))]
     if layout.policy.failed != "all" and rows["status"].eq(NO_DATA).all():

@@ -55,4 +55,4 @@ def test_tables_checks_and_verdicts(say: Callable[..., Said]) -> None:
     assert {one["ok"] for one in found} <= {True, None}
     assert found[0].keys() == {"name", "ok", "message"}
     (verdict,) = printed(say("verify", "out", "--json"))
-    assert (verdict["found"], verdict.keys()) == ("equal", {"session", "found", "message"})
+    assert (verdict["found"], verdict.keys()) == ("equal", {"session", "found", "message", "reason"})
