@@ -121,7 +121,7 @@ def test_links_between_pages_and_files_of_the_project_are_turned(site: Path) -> 
     assert 'href="../use.html#pictures"' in readme
     assert 'src="../pictures/brain_tumour_round0.png"' in readme
     assert 'href="https://github.com/intrabench/intrabench/blob/main/CITATION.cff"' in readme
-    assert 'href="project/readme.html#three-commands"' in (site / "index.html").read_text(encoding="utf-8")
+    assert 'href="project/readme.html#quick-start"' in (site / "index.html").read_text(encoding="utf-8")
 
 
 def test_a_page_outside_of_the_navigation_ends_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
