@@ -100,7 +100,7 @@ def test_a_session_that_kills_its_process_fails_alone(cluster: Any, undisturbed:
     assert _pids(cluster) == before
 
 
-@pytest.mark.parametrize("collect", [False, True])
+@pytest.mark.parametrize("collect", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_group_whose_dask_worker_dies_is_played_by_another(
     cluster: Any, undisturbed: pl.DataFrame, collect: bool
 ) -> None:

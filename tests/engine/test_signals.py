@@ -26,7 +26,7 @@ class Asked(Phantom):
 """
 
 
-@pytest.mark.parametrize("number", [1, 15])
+@pytest.mark.parametrize("number", [pytest.param(1, marks=pytest.mark.slow), 15])
 def test_a_run_that_still_plans_has_more_to_do(number: int, data: Path) -> None:
     Path("asked.py").write_text(ASKED.format(number=number))
     words = "run -m box_fill -p box_slice -d asked:shape=16x32x32 --plugin asked.py --out out"
