@@ -14,9 +14,9 @@ from typing import Any
 import polars as pl
 
 _RATER = re.compile(r'\brater="?([A-Za-z0-9_-]{1,40})"?')
-_ADDRESS = re.compile(r'\b([a-z]+)://[^\s,"]+')
+_ADDRESS = re.compile(r"""\b([a-z]+)://[^\s,"']+""")
 _BEGINS = r"(?:~|\.{1,2}|[A-Za-z]:|file:)?[\\/]"
-_QUOTED = re.compile(rf'"({_BEGINS}[^"]*)"')
+_QUOTED = re.compile(rf"""(["'])({_BEGINS}.*?)\1""")
 _PATH = re.compile(rf'(?:^|(?<=[=@+,\s(])){_BEGINS}[^",:=+]*')
 _SPECS = ("model", "prompter", "dataset")
 _HOMES = ("home", "Users", "users", "Documents and Settings")
@@ -46,7 +46,7 @@ class Private:
     def _without(self, words: str) -> str:
         words = _RATER.sub(lambda found: f"rater={self._raters.get(found[1], 'rater-unknown')}", words)
         words = _ADDRESS.sub(r"\1://host", words)
-        words = _QUOTED.sub(lambda found: f'"{_last(found[1])}"', words)
+        words = _QUOTED.sub(lambda found: f"{found[1]}{_last(found[2])}{found[1]}", words)
         return _PATH.sub(lambda found: _last(found[0]), words)
 
     def rows(self, rows: pl.DataFrame) -> pl.DataFrame:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from intrabench.errors import IntraBenchError
-from intrabench.reporting.numbers import chosen
+from intrabench.reporting.numbers import averaged_otherwise, chosen
 from intrabench.reporting.reference.claims import PublishedClaims, published_claims
 from intrabench.reporting.table import layout_of
 from intrabench.results.current import current
@@ -27,14 +27,15 @@ def make_comparison(
         IntraBenchError: a name or an option is unknown, or nothing is in common.
     """
     layout = layout_of(metric or "dice", "", "dataset", round, aggregation, failed, empty)
-    lines = contests(folder, a, b)
+    lines = contests(folder, a, b, layout.how)
     ids = {id for line in lines for side in (line.a, line.b) for id in side["protocol"]}
     metric, how = chosen(ids, metric, layout.how)
     settings = Settings(metric, round, how, layout.policy)
     found = {}
     for contest in lines:
         comparison = compare(contest.a, contest.b, settings, (a, b))
-        others = (*filter(None, [contest.unlike]), *contest.left_out)
+        protocols = [*contest.a["protocol"], *contest.b["protocol"]]
+        others = (*filter(None, [contest.unlike]), *averaged_otherwise(protocols, how), *contest.left_out)
         found[contest.head] = replace(comparison, warnings=(*comparison.warnings, *others), shared=contest.shared)
     return found
 

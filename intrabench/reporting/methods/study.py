@@ -12,6 +12,7 @@ import polars as pl
 
 from intrabench.datasets.base import Dataset
 from intrabench.errors import IntraBenchError
+from intrabench.reporting.numbers import chosen
 from intrabench.reporting.page.credits import Credit, of_models
 from intrabench.reporting.page.lines import with_lines
 from intrabench.results import labels
@@ -22,7 +23,7 @@ from intrabench.statistics.aggregate import Aggregation, fewest_patients
 from intrabench.statistics.measures import measured, summary
 from intrabench.statistics.resample import AVERAGE, intervals
 from intrabench.statistics.scores import FailurePolicy
-from intrabench.statistics.soundness import some_rows
+from intrabench.statistics.soundness import check_data, some_rows
 from intrabench.statistics.superpixels import prompted
 from intrabench.target import WHOLE_CASE
 
@@ -115,11 +116,15 @@ class Study:
 def study(folder: Path, metric: str, how: Aggregation, policy: FailurePolicy) -> Study:
     """Read a results folder.
 
+    metric: empty is what leads in the protocols of its rows, averaged as they do, if they agree; else dice.
+
     Raises:
         IntraBenchError: it has no results of prompted models, or none was scored by the metric.
     """
-    rows, left_out = current(prompted(some_rows(folder), metric))
+    rows, left_out = current(prompted(some_rows(folder), metric or "dice"))
     if rows.is_empty():
         raise IntraBenchError(f"{folder} has no results that count; run: intrabench run --model M --prompter P")
+    check_data(folder, rows)
     numbered, lines = with_lines(rows)
+    metric, how = chosen(rows["protocol"], metric, how)
     return Study(numbered, lines, metric, how, policy, read_records(folder), datasets_of(folder, rows), left_out)

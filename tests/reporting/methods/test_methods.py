@@ -177,3 +177,23 @@ def test_what_is_refused(say: Callable[..., Said], words: tuple[str, ...], messa
     assert said.err.startswith("error: ")
     assert message in said.err
     assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "target", "message"),
+    [
+        ("no_data", "*", "error: no has nothing to show, for the data of all cases could not be read (1 case of d); "),
+        ("not_applicable", "a.1", ""),
+    ],
+)
+def test_of_nothing_that_was_scored_nothing_is_claimed(
+    say: Callable[..., Said], status: str, target: str, message: str
+) -> None:
+    stored("no", rows({"status": status, "target": target}, dice=None, iou=None))
+    said = say("methods", "--out", "no")
+    assert (said.code, said.err.startswith(message)) == (2 if message else 0, True)
+    assert "as they were given" not in said.out
+    drawn = say("figures", "pictures", "--out", "no")
+    assert drawn.code == 2
+    assert drawn.err == "error: no session in no has a value of dice to draw; `intrabench table` says why\n"
+    assert not Path("pictures").exists()
