@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from intrabench.errors import IntraBenchError, several
+from intrabench.errors import IntraBenchError
 from intrabench.protocols import Protocol
 from intrabench.reporting.annotated import annotated_table, few_places
 from intrabench.reporting.click_tables import ClickTable, click_table
@@ -35,9 +35,8 @@ from intrabench.reporting.table import (
     stored_rows,
 )
 from intrabench.results.current import current
-from intrabench.results.runs import read_records
 from intrabench.statistics.resample import FEW
-from intrabench.statistics.soundness import check_data
+from intrabench.statistics.soundness import check_data, check_round
 from intrabench.statistics.superpixels import prompted
 
 _USUAL = {"dataset", "protocol"}
@@ -142,7 +141,7 @@ def make_table(
     else:
         frame = round_table(rows, layout) if per_round else effort_table(rows, layout)
         noted = round_places(rows, layout) if per_round else places(rows, layout)
-    _check_round(rows, folder, round)
+    check_round(rows, round, folder)
     table = _noted(frame, heading, rows, [*left_out, *unlike], noted, layout)
     return replace(table, notes=table.notes.with_marks(few))
 
@@ -168,15 +167,6 @@ def _unasked(rows: pl.DataFrame) -> list[str]:
         for id in rows["protocol"].unique().sort()
         for one in reporting([id])
     ]
-
-
-def _check_round(rows: pl.DataFrame, folder: Path, round: int | None) -> None:
-    """Refuse a round that no run allowed; sessions that ended before it keep their last state."""
-    played = int(rows["round"].max() or 0)  # type: ignore[arg-type]
-    allowed = max([played, *(record.get("rounds", 0) for record in read_records(folder))])
-    if round is not None and round > allowed:
-        most = f"give --round 0 to {allowed}" if allowed else "omit it"
-        raise IntraBenchError(f"--round {round} is beyond all that was run, {several(allowed, 'correction')}; {most}")
 
 
 def _refuse(option: str, others: Mapping[str, object]) -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import polars as pl
 
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, several
 from intrabench.leases import is_held
 from intrabench.protocols import PROTOCOLS
 from intrabench.results.labels import PROTOCOL
 from intrabench.results.parts import damaged_parts, read_rows
-from intrabench.results.runs import LOCK, unfinished
+from intrabench.results.runs import LOCK, read_records, unfinished
 from intrabench.results.schema import NO_DATA
 from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.scores import MachineTime, metric, without_data
@@ -57,6 +57,19 @@ def check_data(root: Path, rows: pl.DataFrame) -> None:
             f"{root} has nothing to show, for the data of all cases could not be read ({without_data(rows)}); "
             f"`intrabench failures --out {root}` says why"
         )
+
+
+def check_round(rows: pl.DataFrame, round: int | None, *roots: Path) -> None:
+    """Refuse a round that no run of these folders allowed; sessions that ended before it keep their last state.
+
+    Raises:
+        IntraBenchError: none did.
+    """
+    played = int(rows["round"].max() or 0)  # type: ignore[arg-type]
+    allowed = max([played, *(record.get("rounds", 0) for root in roots for record in read_records(root))])
+    if round is not None and round > allowed:
+        most = f"give --round 0 to {allowed}" if allowed else "omit it"
+        raise IntraBenchError(f"--round {round} is beyond all that was run, {several(allowed, 'correction')}; {most}")
 
 
 def command_for(protocol: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from intrabench.exports.private import Private
+from intrabench.results.private import Private
 from tests.conftest import Said
 from tests.exports.conftest import SECRETS, texts
 from tests.results.made import rows

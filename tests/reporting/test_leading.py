@@ -213,3 +213,12 @@ def test_a_run_with_few_clicks_says_so_and_names_the_table_of_groups(say: Callab
     assert "NoC20@90" in said.out
     assert "cut short: fewer than 20 interactions were played without reaching iou 0.9, which counts as 20" in said.out
     assert "`intrabench table --protocol rclicks@1 --groups` shows how much it matters where people click" in said.out
+
+
+@pytest.mark.usefixtures("clicked")
+@pytest.mark.parametrize("words", [("table",), ("compare", "n", "m")])
+def test_a_round_that_nobody_played_is_refused(say: Callable[..., Said], words: tuple[str, ...]) -> None:
+    assert say(*words, "--round", "19").code == 0
+    said = say(*words, "--round", "20")
+    assert (said.code, said.out) == (2, "")
+    assert said.err == "error: --round 20 is beyond all that was run, 19 corrections; give --round 0 to 19\n"

@@ -197,3 +197,16 @@ def test_of_nothing_that_was_scored_nothing_is_claimed(
     assert drawn.code == 2
     assert drawn.err == "error: no session in no has a value of dice to draw; `intrabench table` says why\n"
     assert not Path("pictures").exists()
+
+
+def test_a_paper_names_no_paths_hosts_and_raters() -> None:
+    one = rows({"dice": 0.5}, prompter="human:rater=jdoe", model="masks:folder=/home/jdoe/answers")
+    two = rows({"dice": 0.5}, prompter="human:rater=ab", model="url:url=http://gpu7:1527", dataset="/srv/jdoe/Liver")
+    stored("private", one, two)
+    record = RECORD | {"options": {"cases": ["@/home/jdoe/cases.txt"], "dataset": ["/srv/jdoe/Liver"]}}
+    Path("private/runs").mkdir(exist_ok=True)
+    Path("private/runs/run.json").write_text(json.dumps(record))
+    text = intrabench.methods("private").written("markdown")
+    assert [secret for secret in ("jdoe", "gpu7", "/home", "/srv", "1527", "rater=ab") if secret in text] == []
+    for told in ("`human:rater=rater-1`", "`masks:folder=answers`", "`url:url=http://host`", "`Liver`", "`@cases.txt`"):
+        assert told in text
