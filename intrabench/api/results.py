@@ -201,13 +201,15 @@ def figures(
 def methods(
     out: Folder = None,
     *,
-    metric: MetricLike = "dice",
+    metric: MetricLike = "",
     aggregation: str = "protocol",
     failed: str = "worst",
     empty: str = "worst",
     plugin: Plugins = (),
 ) -> Methods:
     """What a paper says of the results: paragraphs, initial and final values, a reporting checklist, and citations.
+
+    metric: empty is what the protocols of the results report first, if they agree; else dice.
 
     Returns:
         `written("text")`, ``"markdown"`` or ``"latex"`` gives all of it, `bibtex` the citations; `checklist` has what

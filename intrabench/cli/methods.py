@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from intrabench.cli.console import echo, echo_sentences
-from intrabench.cli.report import Empty, Failed, How
+from intrabench.cli.report import Empty, Failed, How, Metric
 from intrabench.cli.results import Out, tell_damage
 from intrabench.cli.shared import Plugins, add_plugins, flag
 from intrabench.errors import IntraBenchError
@@ -16,9 +16,7 @@ from intrabench.errors import IntraBenchError
 
 def methods(
     out: Out = None,
-    metric: Annotated[
-        str, typer.Option("--metric", help="The metric of the values, as for `intrabench table`.")
-    ] = "dice",
+    metric: Metric = "",
     aggregation: How = "protocol",
     failed: Failed = "worst",
     empty: Empty = "worst",

@@ -17,6 +17,7 @@ import polars as pl
 
 from intrabench.atomic import new_folder
 from intrabench.datasets.base import Dataset, NotFetched
+from intrabench.errors import several
 from intrabench.exports.evidence import Evidence, evidence_of, known, size_of, write_json
 from intrabench.fetch.package import PackageSource
 from intrabench.fetch.remote import RemoteFile
@@ -87,15 +88,20 @@ def export_croissant(
     wanted = {dataset.short_spec: dataset for dataset in datasets}
     evidence = None if wanted else evidence_of(root)
     cards = wanted if evidence is None else evidence.datasets
+    turns, notes = None, list[str]()
+    if evidence is not None:
+        turns = read_turns(root)
+        missing = evidence.rows.filter(pl.col("status") == "ok")["session"].unique()
+        missing = missing.filter(~missing.is_in(turns["session"].implode()))
+        lost = several(len(missing), "session")
+        notes = [*evidence.left_out, *([f"the prompts of {lost} are missing in {root}"] if len(missing) else [])]
     with new_folder(folder) as part:
         for name, dataset in cards.items():
             write_json(part / f"{file_name(name)}.croissant.json", card_of(dataset, name))
-        if evidence is not None:
-            _write_prompts(evidence, read_turns(root), part / "prompts", licence)
+        if evidence is not None and turns is not None:
+            _write_prompts(evidence, turns, part / "prompts", licence)
     names = [f"{file_name(name)}.croissant.json" for name in cards]
-    return [*names, *([] if evidence is None else ["prompts/croissant.json"])], [
-        *(evidence.left_out if evidence else ())
-    ]
+    return [*names, *([] if evidence is None else ["prompts/croissant.json"])], notes
 
 
 def card_of(dataset: Dataset, name: str) -> dict[str, Any]:

@@ -14,10 +14,10 @@ import polars as pl
 
 from intrabench.datasets.base import Dataset, DatasetCard
 from intrabench.errors import IntraBenchError, several
-from intrabench.exports.private import Private
 from intrabench.models.weights.registry import REGISTERED, Weights
 from intrabench.results.current import counting
 from intrabench.results.origin import datasets_of, weights_of
+from intrabench.results.private import Private
 from intrabench.results.runs import read_records
 from intrabench.statistics.soundness import some_rows
 

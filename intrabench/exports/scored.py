@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,9 +11,10 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError, several
 from intrabench.metrics.base import Metric
+from intrabench.protocols import PROTOCOLS
 from intrabench.results import labels
 from intrabench.results.current import IDENTITY
-from intrabench.statistics.aggregate import AGGREGATIONS
+from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
 from intrabench.statistics.resample import DRAWS, intervals
 from intrabench.statistics.scores import FailurePolicy, measured_metrics, scores
 from intrabench.statistics.superpixels import prompted
@@ -21,7 +22,8 @@ from intrabench.statistics.superpixels import prompted
 LINE = (*(name for name in IDENTITY if name != "prompter"), "dataset")
 """What an evaluation is of: one model under one protocol on one data set, with one precision."""
 
-HOW, POLICY = AGGREGATIONS["protocol"], FailurePolicy()
+POLICY = FailurePolicy()
+_AVERAGES = {one.id: one.averages for one in PROTOCOLS.values()}
 EFFORT = ("interactions", "dof", "seconds_human")
 STATES = {"initial": 0, "final": None}
 """After the first prompts, and at the end of a session."""
@@ -40,8 +42,8 @@ class Result:
     patients: int
     counts: dict[str, int]
     sessions: pl.DataFrame
+    how: str
     draws: int = DRAWS
-    how: str = f"{HOW.description}; {POLICY.describe()}"
     method: str = "bias-corrected and accelerated bootstrap over patients"
 
     @property
@@ -107,27 +109,36 @@ def scored_results(rows: pl.DataFrame, metrics: Sequence[str] = ()) -> tuple[lis
                 f"{metric.column} is infinite in {several(infinite, 'mean')}, which this format cannot hold: left out"
             )
     if not found:
-        raise IntraBenchError("no session in these results has a score to export; `intrabench failures` says why")
+        why = "table" if rows["status"].eq("not_applicable").all() else "failures"
+        raise IntraBenchError(f"no session in these results has a score to export; `intrabench {why}` says why")
     parts = rows.with_columns(_label=labels.PROTOCOL).partition_by(LINE, as_dict=True)
     return [Scored(key, part["_label"][0], part, found[key]) for key, part in parts.items() if key in found], notes
 
 
 def _results(rows: pl.DataFrame, metric: Metric, state: str, round: int | None) -> list[tuple[tuple[Any, ...], Result]]:
-    by = [*(name for name in LINE if name != "dataset"), "prompter"]
+    """The results of each line, averaged as its protocol does."""
     scored = scores(rows, metric.column, round, POLICY)
+    names = scored["protocol"].replace_strict(_AVERAGES, default="protocol", return_dtype=pl.String)
+    return [
+        one
+        for name in names.unique().sort()
+        for one in _averaged(scored.filter(names == name), metric, state, AGGREGATIONS[name])
+    ]
+
+
+def _averaged(
+    scored: pl.DataFrame, metric: Metric, state: str, how: Aggregation
+) -> Iterator[tuple[tuple[Any, ...], Result]]:
+    by = [*(name for name in LINE if name != "dataset"), "prompter"]
     sessions = scored.filter(pl.col("value").is_not_null()).partition_by([*LINE, "prompter"], as_dict=True)
-    tabled = intervals(scored, by, HOW)
-    results = []
-    for line in tabled.iter_rows(named=True):
+    for line in intervals(scored, by, how).iter_rows(named=True):
         key = tuple(line[name] for name in LINE)
         mine = sessions.get((*key, line["prompter"]))
         if mine is None or line["value"] is None:
             continue
         counts = {name: int(line[name]) for name in ("patients", "cases", "targets", "failed")}
-        result = Result(
-            line["prompter"], metric, state, line["value"], None, None, counts.pop("patients"), counts, mine
-        )
+        patients, means = counts.pop("patients"), f"{how.description}; {POLICY.describe()}"
+        result = Result(line["prompter"], metric, state, line["value"], None, None, patients, counts, mine, means)
         ends = line["low"], line["high"]
         finite = all(end is not None and math.isfinite(end) for end in ends)
-        results.append((key, replace(result, low=ends[0], high=ends[1]) if finite else result))
-    return results
+        yield key, replace(result, low=ends[0], high=ends[1]) if finite else result

@@ -74,7 +74,10 @@ def write_figures(
     rows, lines = with_lines(prompted(rows, metric or "dice"))
     metric, how = chosen(rows["protocol"].unique(), metric, how)
     names, of = dict(lines.select("line", "name").iter_rows()), scored_by(metric)
-    scored, curves = measured(rows, metric, policy=policy), curve_data(steps(rows, of, policy), lines, how)
+    scored = measured(rows, metric, policy=policy)
+    if scored["value"].is_null().all():
+        raise IntraBenchError(f"no session in {results} has a value of {metric} to draw; `intrabench table` says why")
+    curves = curve_data(steps(rows, of, policy), lines, how)
     head, swept = _head(metric), swept_dice(scored, names, how, _head(metric))
     file, sizes = parse(metric)[0], f"{parse(metric)[0]}_by_size"
     with style():

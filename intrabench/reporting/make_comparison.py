@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
+
 from intrabench.errors import IntraBenchError
-from intrabench.reporting.numbers import chosen
+from intrabench.reporting.numbers import averaged_otherwise, chosen
 from intrabench.reporting.reference.claims import PublishedClaims, published_claims
 from intrabench.reporting.table import layout_of
 from intrabench.results.current import current
 from intrabench.statistics.compare import Comparison, Settings, compare
-from intrabench.statistics.contests import contests
-from intrabench.statistics.soundness import some_rows
+from intrabench.statistics.contests import contests, folders_of
+from intrabench.statistics.soundness import check_round, some_rows
 
 
 def make_comparison(
@@ -27,14 +29,17 @@ def make_comparison(
         IntraBenchError: a name or an option is unknown, or nothing is in common.
     """
     layout = layout_of(metric or "dice", "", "dataset", round, aggregation, failed, empty)
-    lines = contests(folder, a, b)
+    lines = contests(folder, a, b, layout.how)
+    played = pl.concat((side for line in lines for side in (line.a, line.b)), how="diagonal_relaxed")
+    check_round(played, round, *folders_of(folder, a, b))
     ids = {id for line in lines for side in (line.a, line.b) for id in side["protocol"]}
     metric, how = chosen(ids, metric, layout.how)
     settings = Settings(metric, round, how, layout.policy)
     found = {}
     for contest in lines:
         comparison = compare(contest.a, contest.b, settings, (a, b))
-        others = (*filter(None, [contest.unlike]), *contest.left_out)
+        protocols = [*contest.a["protocol"], *contest.b["protocol"]]
+        others = (*filter(None, [contest.unlike]), *averaged_otherwise(protocols, how), *contest.left_out)
         found[contest.head] = replace(comparison, warnings=(*comparison.warnings, *others), shared=contest.shared)
     return found
 

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import polars as pl
 
-from intrabench.errors import IntraBenchError, several
+from intrabench.errors import IntraBenchError
 from intrabench.protocols import Protocol
 from intrabench.reporting.annotated import annotated_table, few_places
 from intrabench.reporting.click_tables import ClickTable, click_table
 from intrabench.reporting.footnotes import Footnotes, Place, footnotes, with_words
 from intrabench.reporting.numbers import (
+    averaged_otherwise,
     averages,
     leading,
     numbers_heading,
@@ -34,10 +35,8 @@ from intrabench.reporting.table import (
     stored_rows,
 )
 from intrabench.results.current import current
-from intrabench.results.runs import read_records
-from intrabench.results.schema import NO_DATA
 from intrabench.statistics.resample import FEW
-from intrabench.statistics.scores import without_data
+from intrabench.statistics.soundness import check_data, check_round
 from intrabench.statistics.superpixels import prompted
 
 _USUAL = {"dataset", "protocol"}
@@ -114,12 +113,9 @@ def make_table(
     layout = replace(layout, metric=leads, root=folder, how=averages(presets, layout.how))
     rows, left_out = current(stored, layout.by)
     left_out = [*left_out, *([] if metric or presets else _unasked(rows))]
-    if layout.policy.failed != "all" and rows["status"].eq(NO_DATA).all():
-        raise IntraBenchError(
-            f"{folder} has nothing to show, for the data of all cases could not be read ({without_data(rows)}); "
-            f"`intrabench failures --out {folder}` says why"
-        )
-    heading = layout.heading()
+    if layout.policy.failed != "all":
+        check_data(folder, rows)
+    heading, unlike = layout.heading(), averaged_otherwise(rows["protocol"], layout.how)
     paper, few = protocol if reference == "paper" else "", Footnotes()
     if clicks := click_table(groups, users, paper):
         published = paper == clicks.protocol
@@ -130,10 +126,10 @@ def make_table(
         _refuse(clicks.option if groups or users else f"--reference of {paper}", ignored)
         chosen = metric or (clicks.published if clicks.protocol in stored["protocol"] else "dice")
         frame, heading, others = _click_table(rows, replace(layout, metric=chosen), clicks, published, interval)
-        left_out, noted = [*left_out, *others], clicks.places(rows, chosen, layout.round)
+        left_out, noted, unlike = [*left_out, *others], clicks.places(rows, chosen, layout.round), []
     elif presets and not (reference or per_round or interval or counts or {columns, aggregation} - _USUAL):
         frame, heading = numbers_table(rows, layout, presets), numbers_heading(layout, presets)
-        noted = numbers_places(rows, layout, presets)
+        noted, unlike = numbers_places(rows, layout, presets), []
     elif reference:
         frame, others = referenced(rows, layout, reference)
         left_out, noted = [*left_out, *others], reference_places(rows, frame)
@@ -145,8 +141,8 @@ def make_table(
     else:
         frame = round_table(rows, layout) if per_round else effort_table(rows, layout)
         noted = round_places(rows, layout) if per_round else places(rows, layout)
-    _check_round(rows, folder, round)
-    table = _noted(frame, heading, rows, left_out, noted, layout)
+    check_round(rows, round, folder)
+    table = _noted(frame, heading, rows, [*left_out, *unlike], noted, layout)
     return replace(table, notes=table.notes.with_marks(few))
 
 
@@ -171,15 +167,6 @@ def _unasked(rows: pl.DataFrame) -> list[str]:
         for id in rows["protocol"].unique().sort()
         for one in reporting([id])
     ]
-
-
-def _check_round(rows: pl.DataFrame, folder: Path, round: int | None) -> None:
-    """Refuse a round that no run allowed; sessions that ended before it keep their last state."""
-    played = int(rows["round"].max() or 0)  # type: ignore[arg-type]
-    allowed = max([played, *(record.get("rounds", 0) for record in read_records(folder))])
-    if round is not None and round > allowed:
-        most = f"give --round 0 to {allowed}" if allowed else "omit it"
-        raise IntraBenchError(f"--round {round} is beyond all that was run, {several(allowed, 'correction')}; {most}")
 
 
 def _refuse(option: str, others: Mapping[str, object]) -> None:

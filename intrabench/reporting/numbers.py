@@ -40,6 +40,16 @@ def chosen(protocols: Iterable[str], metric: str, how: Aggregation) -> tuple[str
     return metric or leading(presets), averages(presets, how)
 
 
+def averaged_otherwise(protocols: Iterable[str], how: Aggregation) -> list[str]:
+    """A sentence for each protocol that averages otherwise than numbers whose averages nobody chose."""
+    presets = [PROTOCOLS[id] for id in sorted(set(protocols)) if id in PROTOCOLS and how.name == "protocol"]
+    return [
+        f"{one.id} itself takes the {one.aggregation}, as `--aggregation {one.averages}` does"
+        for one in presets
+        if one.averages != how.name
+    ]
+
+
 def numbers_table(rows: pl.DataFrame, layout: Layout, presets: Sequence[Protocol]) -> pl.DataFrame:
     """One line per combination of `layout.by` and data set, and a column for each number of the protocols.
 

@@ -131,7 +131,7 @@ def effort_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFra
     layout = _apart(rows, layout or Layout())
     check_columns(rows, [*layout.by, layout.columns])
     if "protocol" not in layout.by:
-        check_mixable(rows, scored_by(layout.metric))
+        check_mixable(rows, scored_by(layout.metric), layout.how)
     scored = measured(rows, layout.metric, layout.round, layout.policy).with_columns(_labels(layout.columns))
     keys = list(layout.by)
     scored = scored.with_columns(_line=scored.select(keys).hash_rows())  # groups of a million texts take much memory

@@ -14,6 +14,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.results import labels
 from intrabench.results.current import IDENTITY, MODEL, current
 from intrabench.specs import nearest
+from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
 from intrabench.statistics.soundness import check_mixable, some_rows
 
 
@@ -38,11 +39,12 @@ class Contest:
         return ", ".join(self.shared.values())
 
 
-def contests(folder: Path, a: str, b: str) -> list[Contest]:
+def contests(folder: Path, a: str, b: str, how: Aggregation = AGGREGATIONS["protocol"]) -> list[Contest]:
     """All pairs of lines that differ only in A and B.
 
     a, b: results folders; or models or prompters, as written in tables, in the results of `folder`. Lines of two runs
-    are compared if prompter and name of the model are equal, whatever the model's version and weights.
+    are compared if prompter and name of the model are equal, whatever the model's version and weights. how: of the
+    averages, which protocols that average otherwise can be compared by only if it was chosen.
 
     Raises:
         IntraBenchError: a name is unknown, or there is no pair.
@@ -51,7 +53,7 @@ def contests(folder: Path, a: str, b: str) -> list[Contest]:
         shared: tuple[str, ...] = ("prompter", "model", "dtype", "strict")
         read = [_read(Path(one)) for one in (a, b)]
         sides, left_out = [rows for rows, _ in read], [text for _, texts in read for text in texts]
-        check_mixable(pl.concat(sides, how="diagonal"))
+        check_mixable(pl.concat(sides, how="diagonal"), how=how)
     else:
         rows, left_out = _read(folder)
         column = next((name for name in ("model", "prompter") if {a, b} <= set(rows[name])), None)

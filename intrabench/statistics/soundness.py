@@ -6,13 +6,15 @@ from pathlib import Path
 
 import polars as pl
 
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, several
 from intrabench.leases import is_held
 from intrabench.protocols import PROTOCOLS
 from intrabench.results.labels import PROTOCOL
 from intrabench.results.parts import damaged_parts, read_rows
-from intrabench.results.runs import LOCK, unfinished
-from intrabench.statistics.scores import MachineTime, metric
+from intrabench.results.runs import LOCK, read_records, unfinished
+from intrabench.results.schema import NO_DATA
+from intrabench.statistics.aggregate import Aggregation
+from intrabench.statistics.scores import MachineTime, metric, without_data
 
 
 def is_partial(root: Path) -> str:
@@ -44,6 +46,32 @@ def some_rows(root: Path, protocol: str = "") -> pl.DataFrame:
     return rows
 
 
+def check_data(root: Path, rows: pl.DataFrame) -> None:
+    """Refuse rows of a results folder that are all of cases whose data could not be read.
+
+    Raises:
+        IntraBenchError: they are.
+    """
+    if rows["status"].eq(NO_DATA).all():
+        raise IntraBenchError(
+            f"{root} has nothing to show, for the data of all cases could not be read ({without_data(rows)}); "
+            f"`intrabench failures --out {root}` says why"
+        )
+
+
+def check_round(rows: pl.DataFrame, round: int | None, *roots: Path) -> None:
+    """Refuse a round that no run of these folders allowed; sessions that ended before it keep their last state.
+
+    Raises:
+        IntraBenchError: none did.
+    """
+    played = int(rows["round"].max() or 0)  # type: ignore[arg-type]
+    allowed = max([played, *(record.get("rounds", 0) for root in roots for record in read_records(root))])
+    if round is not None and round > allowed:
+        most = f"give --round 0 to {allowed}" if allowed else "omit it"
+        raise IntraBenchError(f"--round {round} is beyond all that was run, {several(allowed, 'correction')}; {most}")
+
+
 def command_for(protocol: str) -> str:
     """The command that computes results of a protocol; empty: of none in particular."""
     preset = PROTOCOLS.get(protocol)
@@ -54,30 +82,34 @@ def command_for(protocol: str) -> str:
     return " ".join(words)
 
 
-def check_mixable(rows: pl.DataFrame, name: str = "dice") -> None:
+def check_mixable(rows: pl.DataFrame, name: str = "dice", how: Aggregation | None = None) -> None:
     """Refuse rows whose protocols define the metric called `name` differently.
 
     This is for averages and pairs of rows across protocols; a line of a table has only one protocol. Protocols may be
     mixed if they have the same version of the metric, the same averages and the same stop rule.
-    Effort tables do not matter, unless the rule counts seconds.
+    Effort tables do not matter, unless the rule counts seconds. how: of the averages, if it can be chosen; one that was
+    counts for all rows, whatever their protocols do.
 
     Raises:
         IntraBenchError: two protocols differ; the message names both and their definitions.
     """
     column = metric(name).column
     found = rows.with_columns(label=PROTOCOL).partition_by("label", as_dict=True)
-    meanings = {label: _meaning(found[label,], column) for (label,) in sorted(found)}
+    own = how is None or how.name == "protocol"
+    meanings = {label: _meaning(found[label,], column, own) for (label,) in sorted(found)}
     first, *others = meanings or [""]
     for other in others:
         if meanings[other] != meanings[first]:
+            alike = how and own and len({_meaning(found[one,], column, False) for one in (first, other)}) == 1
             raise IntraBenchError(
                 f"rows of {first} and {other} cannot be combined: {first} is {meanings[first]}, "
                 f"{other} is {meanings[other]}; choose the rows of one protocol"
+                + (", or averages for both, such as --aggregation pooled" if alike else "")
             )
 
 
-def _meaning(rows: pl.DataFrame, column: str) -> str:
-    """How a protocol defines a column of its rows, in words."""
+def _meaning(rows: pl.DataFrame, column: str, averages: bool) -> str:
+    """How a protocol defines a column of its rows, in words; averages: and their means."""
     id, stop, joint, effort = rows.select("protocol", "stop", "joint_rules", "effort").row(0)
     by = f" by {effort}" if "seconds=" in (stop or "") else ""
     preset = PROTOCOLS.get(id)
@@ -89,7 +121,7 @@ def _meaning(rows: pl.DataFrame, column: str) -> str:
     return ", ".join(
         (
             *measured,
-            preset.aggregation,
+            *([preset.aggregation] if averages else []),
             f"stop {stop}{by}" if stop else "no early stop",
             *([f"joint {joint}"] if joint else []),
         )

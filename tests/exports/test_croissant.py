@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from intrabench import registry
 from intrabench.datasets.base import DatasetCard
 from intrabench.exports.croissant import card_of, export_croissant
 from intrabench.results.parts import read_turns
+from tests.conftest import Said
 
 mlc = pytest.importorskip("mlcroissant")
 
@@ -92,3 +95,10 @@ def test_prompts_of_people_are_called_so(private: Path, data: Path) -> None:
     assert content["rai:dataCollectionType"] == ["Software Collection", "Experiments"]
     assert "license" not in content
     validated(Path("new/prompts/croissant.json"))
+
+
+def test_missing_prompts_are_counted(private: Path, say: Callable[..., Said]) -> None:
+    shutil.rmtree(private / "turns")
+    said = say("export", "croissant", "new", "--out", str(private))
+    assert said.code == 0
+    assert "the prompts of 3 sessions are missing in private\n" in said.err

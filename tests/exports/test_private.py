@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from intrabench.exports.private import Private
+from intrabench.results.private import Private
 from tests.conftest import Said
 from tests.exports.conftest import SECRETS, texts
 from tests.results.made import rows
@@ -41,6 +41,8 @@ def test_no_secret_leaves(format: str, private: Path, say: Callable[..., Said]) 
         ("box_interp:n=3+scribble", "box_interp:n=3+scribble"),
         ("masks:folder=/opt/data/answers", "masks:folder=answers"),
         ('masks:folder="/opt/a, b/my answers"', 'masks:folder="my answers"'),
+        ("masks:folder='/opt/a, b/my answers'+x", "masks:folder='my answers'+x"),
+        ("url='http://jdoe:pw@gpu7:1527/x'", "url='http://host'"),
         ("masks:folder=~/answers", "masks:folder=answers"),
         ("masks:folder=../answers,x=1", "masks:folder=answers,x=1"),
         (r"masks:folder=C:\Users\doe\answers", "masks:folder=answers"),

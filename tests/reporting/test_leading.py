@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+import intrabench
 from intrabench.prompters.combined import make_prompter
 from intrabench.protocols import PROTOCOLS
 from intrabench.protocols.rclicks_paper import BASE
@@ -115,7 +117,8 @@ def test_comparisons_and_figures_are_of_it(say: Callable[..., Said]) -> None:
         *(f"iou_against_{effort}" for effort in ("interactions", "dof", "seconds_human", "machine_s")),
         *("noc_by_size", "ranking"),
     }
-    assert "rank by NoC20@90 among the models with the same prompter" in Path("figs/ranking.svg").read_text()
+    texts = re.findall(r">([^<>]*\S) *</", Path("figs/ranking.svg").read_text())
+    assert "rank by NoC20@90 among the models with the same prompter" in " ".join(texts)
     assert say("figures", "more", "--metric", "dice").code == 0
     assert Path("more/dice_by_size.png").exists()
 
@@ -124,8 +127,50 @@ def test_beside_rows_of_other_protocols_dice_leads_and_the_rest_is_named(say: Ca
     store(sessions("rclicks@1", BASE.prompter, [0.5, 0.95]), sessions("overlap@1", "p", [0.5]))
     said = say("table")
     assert said.out.startswith("dice: ")
-    assert said.err == "rclicks@1 reports NoC20@90, IoU-AuC, IoU: `intrabench table --protocol rclicks@1`\n"
-    assert say("table", "--metric", "iou").err == ""
+    unlike = "rclicks@1 itself takes the mean over all targets, as `--aggregation pooled` does\n"
+    assert said.err == f"rclicks@1 reports NoC20@90, IoU-AuC, IoU: `intrabench table --protocol rclicks@1`\n{unlike}"
+    assert say("table", "--metric", "iou").err == unlike
+    assert say("table", "--metric", "iou", "--aggregation", "case").err == ""
+
+
+def test_protocols_that_average_otherwise_are_combined_by_averages_of_choice(say: Callable[..., Said]) -> None:
+    """Six cases, every second with two objects: pooled, these weigh more."""
+    one = sessions("rclicks@1", BASE.prompter, [0.5])
+    one = one.with_columns(iou=pl.when(pl.col("instance") == 2).then(0.8).otherwise("iou"))
+    store(one, sessions("overlap@1", "p", [0.5]))
+    said = say("table", "--by", "model", "--metric", "iou")
+    assert (said.code, said.out) == (2, "")
+    assert said.err.endswith("choose the rows of one protocol, or averages for both, such as --aggregation pooled\n"), (
+        said.err
+    )
+    (line,) = table(say, "--by", "model", "--metric", "iou", "--aggregation", "pooled")
+    assert float(line["d"]) == pytest.approx((15 * 0.5 + 3 * 0.8) / 18)
+    apart = {line["protocol"]: float(line["d"]) for line in table(say, "--metric", "iou")}
+    assert apart == {"overlap@1": 0.5, "rclicks@1": pytest.approx((3 * 0.5 + 3 * 0.65) / 6)}  # as before: case by case
+    pooled = table(say, "--protocol", "rclicks@1")
+    assert float(pooled[0]["IoU"]) == pytest.approx((6 * 0.5 + 3 * 0.8) / 9)
+
+
+@pytest.mark.usefixtures("clicked")
+def test_exports_and_methods_have_the_numbers_of_the_table(say: Callable[..., Said]) -> None:
+    first, *_ = table(say)
+    assert say("export", "hf", "hub", "--metric", "iou", "--benchmark", "d=a/b/c").code == 0
+    told = next(Path("hub/m/.eval_results").iterdir()).read_text()
+    assert f"value: {first['IoU']}" in told
+    found = intrabench.methods()
+    assert found.table.columns[:5] == ["prompter", "model", "patients", "value", "interactions"]
+    assert found.table.row(0)[:4] == ("Base", "m", 6, "2.000 [2.000, 2.000]")
+    assert "An average is the mean over all targets" in found.paragraphs["Statistics"]
+    assert "first prompts were those of `click_deepest` (the deepest voxel" in found.paragraphs["Users"]
+    assert f"19 corrections by `click_deepest`, `{GROUPS[0]}` and `{GROUPS[1]}`." in found.paragraphs["Users"]
+    assert any(line.startswith("noc_by_size") for line in found.figures)
+
+
+def test_methods_say_that_numbers_of_clicks_are_bounds() -> None:
+    store(sessions("rclicks@1", BASE.prompter, [0.5, 0.95]).filter(pl.col("round") == 0))
+    text = intrabench.methods().paragraphs["Statistics"]
+    assert "In 9 of 9 sessions, fewer than 20 interactions were played without reaching iou 0.9" in text
+    assert "Differences between models" not in text
 
 
 def test_protocols_of_clicks_beside_each_other(say: Callable[..., Said]) -> None:
@@ -168,3 +213,12 @@ def test_a_run_with_few_clicks_says_so_and_names_the_table_of_groups(say: Callab
     assert "NoC20@90" in said.out
     assert "cut short: fewer than 20 interactions were played without reaching iou 0.9, which counts as 20" in said.out
     assert "`intrabench table --protocol rclicks@1 --groups` shows how much it matters where people click" in said.out
+
+
+@pytest.mark.usefixtures("clicked")
+@pytest.mark.parametrize("words", [("table",), ("compare", "n", "m")])
+def test_a_round_that_nobody_played_is_refused(say: Callable[..., Said], words: tuple[str, ...]) -> None:
+    assert say(*words, "--round", "19").code == 0
+    said = say(*words, "--round", "20")
+    assert (said.code, said.out) == (2, "")
+    assert said.err == "error: --round 20 is beyond all that was run, 19 corrections; give --round 0 to 19\n"

@@ -16,7 +16,9 @@ from intrabench.reporting.methods.citations import Bibliography
 from intrabench.reporting.methods.markup import Format, count, listed, name, write
 from intrabench.reporting.methods.outcomes import measure
 from intrabench.reporting.methods.study import Study, study
+from intrabench.reporting.numbers import averaged_otherwise
 from intrabench.reporting.table import layout_of
+from intrabench.statistics.measures import summary
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,8 @@ class Methods:
 
     paragraphs: by title, sentences with marks (`markup`). table: first and last values of each line, with `notes` at
     numbers of few patients. checklist: what is reported where, and what is not reported. figures: the files that
-    ``intrabench figures`` draws. left_out: older sessions that do not count.
+    ``intrabench figures`` draws. left_out: older sessions that do not count, and protocols
+    that average otherwise.
     """
 
     paragraphs: dict[str, str]
@@ -74,27 +77,29 @@ class Methods:
         return [_heading("References", "text"), "\n".join(f"[{number}] {text}" for number, text in enumerate(texts, 1))]
 
 
-def make_methods(
-    folder: Path, *, metric: str = "dice", aggregation: str = "protocol", failed: str, empty: str
-) -> Methods:
+def make_methods(folder: Path, *, metric: str = "", aggregation: str = "protocol", failed: str, empty: str) -> Methods:
     """The methods of a results folder.
+
+    metric: empty is the number that leads in the protocols of the rows, averaged as they do, if they agree; else dice.
 
     Raises:
         IntraBenchError: there are no results of prompted models, or an option is unknown.
     """
-    layout = layout_of(metric, "", "dataset", None, aggregation, failed, empty)
+    layout = layout_of(metric or "dice", "", "dataset", None, aggregation, failed, empty)
     found = study(folder, metric, layout.how, layout.policy)
     bibliography = Bibliography()
+    left_out = [*found.left_out, *averaged_otherwise(found.rows["protocol"], found.how)]
     said, items = paragraphs(found, bibliography)
     table, notes = _table(found)
     figures = [f"{one}.png" for one in drawn_figures(found.rows, found.lines, found.how, found.policy)]
-    return Methods(said, _caption(found), table, notes, items, figures, bibliography, found.left_out)
+    return Methods(said, _caption(found), table, notes, items, figures, bibliography, left_out)
 
 
 def _caption(of: Study) -> str:
     sets = of.counts.height
     over = "on the data set" if sets == 1 else f"on average over {count(sets, 'data set')}"
     ends = "after the first prompts (initial) and after the last correction (final)" if of.corrections else "(final)"
+    ends = ends if summary(of.metric) is None else "(value)"
     return (
         f"Mean {measure(of.metric)} {over} {ends}, with intervals of 95 % over patients, and the means over sessions "
         "of interactions, estimated seconds of the user and seconds of the machine."
@@ -112,12 +117,13 @@ def _table(of: Study) -> tuple[pl.DataFrame, Footnotes]:
     }
     if of.corrections and "first" in found.columns:
         columns["initial"] = _with_interval("first")
-    columns["final"] = _with_interval("last")
+    heading = "final" if summary(of.metric) is None else "value"
+    columns[heading] = _with_interval("last")
     cost = {"interactions": "interactions", "seconds": "human s", "machine_s": "machine s"}
     columns |= {heading: pl.col(column) for column, heading in cost.items()}
     table = found.select(value.alias(heading) for heading, value in columns.items())
     table = table.drop("notes") if table["notes"].eq("").all() else table
-    return table, few_patients(found.select(pl.when(pl.col("last").is_not_null()).then("fewest"))["fewest"], ["final"])
+    return table, few_patients(found.select(pl.when(pl.col("last").is_not_null()).then("fewest"))["fewest"], [heading])
 
 
 def _with_interval(column: str) -> pl.Expr:

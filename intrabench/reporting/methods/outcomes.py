@@ -19,6 +19,7 @@ from intrabench.results.schema import FAILED, NO_DATA, metric_columns
 from intrabench.statistics.adapted import INAPPLICABLE, adapted, shares
 from intrabench.statistics.bca import LEVEL
 from intrabench.statistics.claims import ENOUGH
+from intrabench.statistics.cut_short import CUT_SHORT, cut_short
 from intrabench.statistics.measures import summary
 from intrabench.statistics.resample import DRAWS, FEW
 from intrabench.statistics.scores import metric, without_data
@@ -68,7 +69,7 @@ def machine_time(of: Study, cites: Bibliography) -> str:
     single = bool(of.records) and set(of.options("batch")) == {"1"}
     how = "" if single else " These times are those of batches, divided by their requests; they are not latencies."
     where = f" The machine had {'; or '.join(hardware)}." if hardware else ""
-    spent = f"A round took the model, with its share of the encoding of the scan, on average: {', '.join(parts)}."
+    spent = f"Mean times of a model per round, with its share of encoding the scan, were: {', '.join(parts)}."
     return spent + how + where
 
 
@@ -101,7 +102,8 @@ def adaptation(of: Study, cites: Bibliography) -> str:
     told = adapted(of.rows, ["line"])
     told = told.filter(~pl.col("note").str.starts_with(INAPPLICABLE))
     if told.is_empty():
-        return "All models got the prompts as they were given."
+        none = of.scored["not_applicable"].all()
+        return Missing("no model could take the prompts") if none else "The models got all prompts as they were given."
     names = dict(of.lines.select("line", "name").iter_rows())
     said = [
         f"{name(names[one['line']])}: {name(one['note'])} in {shares([one['sessions'] / one['of']])}"
@@ -115,7 +117,19 @@ def scores_of(of: Study, cites: Bibliography) -> str:
     cited = cites.cite(of_metrics([of.metric, *metric_columns(of.rows)]))
     others = [one for one in ("dice", "iou", *metric_columns(of.rows)) if one != of.metric]
     also = f" The rows also hold {listed([name(one) for one in others])}{cited}." if others else ""
-    return f"Scores are {measure(of.metric)}. An average is the {of.how.description}, then over data sets.{also}"
+    return (
+        f"Scores are {measure(of.metric)}. An average is the {of.how.description}, then over data sets."
+        f"{_cut_short(of)}{also}"
+    )
+
+
+def _cut_short(of: Study) -> str:
+    """That numbers of clicks are bounds, where sessions ended before the clicks that they are of."""
+    found = cut_short(of.rows, [], of.metric, None, of.policy)
+    return "".join(
+        f" In {one['sessions']} of {several(one['of'], 'session')}, {plain(one['note'].removeprefix(CUT_SHORT))}."
+        for one in found.iter_rows(named=True)
+    )
 
 
 def measure(spec: str) -> str:
@@ -130,12 +144,17 @@ def measure(spec: str) -> str:
 def statistics(of: Study, cites: Bibliography) -> str:
     """Intervals, claims, and what is said of few patients."""
     few = of.results.filter(pl.col("fewest") < ENOUGH).height
-    wide, claims = cites.cite(BCA), cites.cite([CLAIMS])
+    wide = cites.cite(BCA)
+    claims = (
+        " Differences between models are paired by target; their intervals are t intervals over patients, and each "
+        f"comes with the probability that the claim it supports is false{cites.cite([CLAIMS])}."
+        if of.models.height > 1
+        else ""
+    )
     said = (
         f"Intervals of {100 * LEVEL:g} % come from {DRAWS} bootstrap draws of patients (bias-corrected and "
         f"accelerated, with the wider tails of a t interval{wide}); with fewer than {FEW} patients in a data set there "
-        "is none. Differences between models are paired by target; their intervals are t intervals over patients, and "
-        f"each comes with the probability that the claim it supports is false{claims}."
+        f"is none.{claims}"
     )
     return said + (f" Averages with fewer than {ENOUGH} patients are marked." if few else "")
 

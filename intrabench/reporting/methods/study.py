@@ -12,17 +12,19 @@ import polars as pl
 
 from intrabench.datasets.base import Dataset
 from intrabench.errors import IntraBenchError
+from intrabench.reporting.numbers import chosen
 from intrabench.reporting.page.credits import Credit, of_models
 from intrabench.reporting.page.lines import with_lines
 from intrabench.results import labels
 from intrabench.results.current import current
 from intrabench.results.origin import datasets_of
+from intrabench.results.private import Private, without_paths
 from intrabench.results.runs import read_records
 from intrabench.statistics.aggregate import Aggregation, fewest_patients
 from intrabench.statistics.measures import measured, summary
 from intrabench.statistics.resample import AVERAGE, intervals
 from intrabench.statistics.scores import FailurePolicy
-from intrabench.statistics.soundness import some_rows
+from intrabench.statistics.soundness import check_data, some_rows
 from intrabench.statistics.superpixels import prompted
 from intrabench.target import WHOLE_CASE
 
@@ -83,7 +85,7 @@ class Study:
         for record in self.records:
             given = record.get("options", {}).get(name)
             found += given if isinstance(given, list) else [given] if given not in (None, "") else []
-        return list(dict.fromkeys(map(str, found)))
+        return list(dict.fromkeys(without_paths(str(one)) for one in found))
 
     @cached_property
     def results(self) -> pl.DataFrame:
@@ -113,13 +115,23 @@ class Study:
 
 
 def study(folder: Path, metric: str, how: Aggregation, policy: FailurePolicy) -> Study:
-    """Read a results folder.
+    """Read a results folder; in a paper, specs have no paths and hosts, and raters are numbered, as in exports.
+
+    metric: empty is what leads in the protocols of its rows, averaged as they do, if they agree; else dice.
 
     Raises:
         IntraBenchError: it has no results of prompted models, or none was scored by the metric.
     """
-    rows, left_out = current(prompted(some_rows(folder), metric))
+    stored = prompted(some_rows(folder), metric or "dice")
+    private = Private(stored)
+    rows, left_out = current(stored)
     if rows.is_empty():
         raise IntraBenchError(f"{folder} has no results that count; run: intrabench run --model M --prompter P")
-    numbered, lines = with_lines(rows)
-    return Study(numbered, lines, metric, how, policy, read_records(folder), datasets_of(folder, rows), left_out)
+    check_data(folder, rows)
+    datasets = {
+        private.text(name): without_paths(found.replace(name, private.text(name))) if isinstance(found, str) else found
+        for name, found in datasets_of(folder, rows).items()
+    }
+    numbered, lines = with_lines(private.specs(rows))
+    metric, how = chosen(rows["protocol"], metric, how)
+    return Study(numbered, lines, metric, how, policy, read_records(folder), datasets, left_out)

@@ -35,22 +35,33 @@ def prompting(of: Study, cites: Bibliography) -> str:
 
 
 def prompters(of: Study, cites: Bibliography) -> str:
-    """What the first prompts are."""
-    classes = list(dict.fromkeys(part for spec in specs(of) for part in split(spec)))
-    first = [_described(one, cites) for one in classes if _kind(one) not in ("refinement", "modifier")]
-    return f"The first prompts were those of {listed(first)}."
+    """What the first prompts are; a class that corrects may give them, too."""
+    parts = [split(spec) for spec in specs(of)]
+    first = dict.fromkeys(
+        part for spec in parts for part in (spec[0], *(one for one in spec[1:] if _kind(one) not in _FOLLOWING))
+    )
+    return f"The first prompts were those of {listed([_described(one, cites) for one in first])}."
 
 
 def corrections(of: Study, cites: Bibliography) -> str:
     """What corrects the answers, and how often."""
-    refined = [spec for spec in specs(of) if any(_kind(part) == "refinement" for part in split(spec)[1:])]
+    allowed = max([of.corrections, *(int(one.get("rounds", 0)) for one in of.records)])
+    by = {spec: _correcting(spec, alone=allowed > 0) for spec in specs(of)}
+    refined = [spec for spec, parts in by.items() if parts]
     if not of.corrections and not refined:
         return "No answer was corrected."
-    parts = dict.fromkeys(part for spec in refined for part in split(spec)[1:] if _kind(part) == "refinement")
-    allowed = count(max([of.corrections, *(int(one.get("rounds", 0)) for one in of.records)]), "correction")
-    how = f" by {listed([_described(one, cites) for one in parts])}" if parts else ""
+    first = {split(spec)[0] for spec in by}
+    parts = dict.fromkeys(part for spec in refined for part in by[spec])
+    how = f" by {listed([name(one) if one in first else _described(one, cites) for one in parts])}" if parts else ""
     which = "" if len(refined) in (0, len(specs(of))) else f" of {listed([name(one) for one in refined])}"
-    return f"After them, a session{which} had up to {allowed}{how}."
+    return f"After them, a session{which} had up to {count(allowed, 'correction')}{how}."
+
+
+def _correcting(spec: str, *, alone: bool) -> list[str]:
+    """The parts of a spec that correct answers; alone: a class that corrects and stands alone goes on by itself."""
+    first, *others = split(spec)
+    found = [part for part in others if _kind(part) == "refinement"]
+    return found or ([first] if alone and _kind(first) == "refinement" else [])
 
 
 def stop(of: Study, cites: Bibliography) -> str:
@@ -109,6 +120,10 @@ def specs(of: Study) -> list[str]:
 def name_of(spec: str) -> str:
     """The name of a class in a spec."""
     return spec.partition(":")[0]
+
+
+_FOLLOWING = ("refinement", "modifier")
+"""Kinds of the parts of a spec that are no first prompts where they stand behind one."""
 
 
 def _kind(spec: str) -> str:

@@ -177,3 +177,36 @@ def test_what_is_refused(say: Callable[..., Said], words: tuple[str, ...], messa
     assert said.err.startswith("error: ")
     assert message in said.err
     assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "target", "message"),
+    [
+        ("no_data", "*", "error: no has nothing to show, for the data of all cases could not be read (1 case of d); "),
+        ("not_applicable", "a.1", ""),
+    ],
+)
+def test_of_nothing_that_was_scored_nothing_is_claimed(
+    say: Callable[..., Said], status: str, target: str, message: str
+) -> None:
+    stored("no", rows({"status": status, "target": target}, dice=None, iou=None))
+    said = say("methods", "--out", "no")
+    assert (said.code, said.err.startswith(message)) == (2 if message else 0, True)
+    assert "as they were given" not in said.out
+    drawn = say("figures", "pictures", "--out", "no")
+    assert drawn.code == 2
+    assert drawn.err == "error: no session in no has a value of dice to draw; `intrabench table` says why\n"
+    assert not Path("pictures").exists()
+
+
+def test_a_paper_names_no_paths_hosts_and_raters() -> None:
+    one = rows({"dice": 0.5}, prompter="human:rater=jdoe", model="masks:folder=/home/jdoe/answers")
+    two = rows({"dice": 0.5}, prompter="human:rater=ab", model="url:url=http://gpu7:1527", dataset="/srv/jdoe/Liver")
+    stored("private", one, two)
+    record = RECORD | {"options": {"cases": ["@/home/jdoe/cases.txt"], "dataset": ["/srv/jdoe/Liver"]}}
+    Path("private/runs").mkdir(exist_ok=True)
+    Path("private/runs/run.json").write_text(json.dumps(record))
+    text = intrabench.methods("private").written("markdown")
+    assert [secret for secret in ("jdoe", "gpu7", "/home", "/srv", "1527", "rater=ab") if secret in text] == []
+    for told in ("`human:rater=rater-1`", "`masks:folder=answers`", "`url:url=http://host`", "`Liver`", "`@cases.txt`"):
+        assert told in text

@@ -14,9 +14,9 @@ from typing import Any
 import polars as pl
 
 _RATER = re.compile(r'\brater="?([A-Za-z0-9_-]{1,40})"?')
-_ADDRESS = re.compile(r'\b([a-z]+)://[^\s,"]+')
+_ADDRESS = re.compile(r"""\b([a-z]+)://[^\s,"']+""")
 _BEGINS = r"(?:~|\.{1,2}|[A-Za-z]:|file:)?[\\/]"
-_QUOTED = re.compile(rf'"({_BEGINS}[^"]*)"')
+_QUOTED = re.compile(rf"""(["'])({_BEGINS}.*?)\1""")
 _PATH = re.compile(rf'(?:^|(?<=[=@+,\s(])){_BEGINS}[^",:=+]*')
 _SPECS = ("model", "prompter", "dataset")
 _HOMES = ("home", "Users", "users", "Documents and Settings")
@@ -44,18 +44,18 @@ class Private:
         return self._specs.get(words) or self._without(words)
 
     def _without(self, words: str) -> str:
-        words = _RATER.sub(lambda found: f"rater={self._raters.get(found[1], 'rater-unknown')}", words)
-        words = _ADDRESS.sub(r"\1://host", words)
-        words = _QUOTED.sub(lambda found: f'"{_last(found[1])}"', words)
-        return _PATH.sub(lambda found: _last(found[0]), words)
+        return without_paths(_RATER.sub(lambda found: f"rater={self._raters.get(found[1], 'rater-unknown')}", words))
+
+    def specs(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows with specs of models, prompters and data sets as they may leave."""
+        return rows.with_columns(pl.col(name).replace_strict(self._specs, return_dtype=pl.String) for name in _SPECS)
 
     def rows(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Rows of a results folder, without the words of errors, which may hold anything; patients are numbered."""
-        specs = [pl.col(name).replace_strict(self._specs, return_dtype=pl.String) for name in _SPECS]
         own = pl.col("patient") != pl.col("case")  # else the case is the patient, and named anyway
         number = pl.format("patient-{}", pl.when(own).then("patient").rank("dense").over("dataset").cast(pl.Int64))
-        return rows.with_columns(
-            *specs, patient=pl.when(own).then(number).otherwise("case"), error=pl.lit(None, pl.String)
+        return self.specs(rows).with_columns(
+            patient=pl.when(own).then(number).otherwise("case"), error=pl.lit(None, pl.String)
         )
 
     def record(self, record: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,6 +71,13 @@ class Private:
         if isinstance(value, Mapping):
             return {key: self._plain(one) for key, one in value.items()}
         return [self._plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def without_paths(words: str) -> str:
+    """A spec or an option with the last parts of paths, and without hosts."""
+    words = _ADDRESS.sub(r"\1://host", words)
+    words = _QUOTED.sub(lambda found: f"{found[1]}{_last(found[2])}{found[1]}", words)
+    return _PATH.sub(lambda found: _last(found[0]), words)
 
 
 def _last(path: str) -> str:
