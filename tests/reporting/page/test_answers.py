@@ -163,8 +163,8 @@ def test_the_front_is_listed_from_the_cheapest(tmp_path: Path) -> None:
     page = read(tmp_path, lines([0.5, 0.7], [0.6, 0.6]))
     items = re.findall(r"<li>(\d+ interactions?: .*?)</li>", _source(page))
     assert [re.sub(r"<[^>]+>", "", one) for one in items] == [
-        "3 interactions: poor with p after the first prompts, Dice 0.61 (0.61 to 0.62)",
-        "6 interactions: good with p after 1 correction, Dice 0.71 (0.71 to 0.72)",
+        "3 interactions: poor with p after the first prompts, Dice 0.615 (0.61 to 0.62)",
+        "6 interactions: good with p after 1 correction, Dice 0.715 (0.71 to 0.72)",
     ]
 
 
