@@ -71,9 +71,10 @@ def against(scored: pl.DataFrame, best: int, how: Aggregation, sign: int = 1) ->
     units = known.filter(pl.col("line") != best).join(first, on=UNIT, nulls_equal=True)
     units = units.with_columns(value=sign * (pl.col("best") - pl.col("value")))
     found = []
-    for (_,), pair in units.partition_by("line", as_dict=True).items():
-        one = differences(pair, ["line"], how).filter(pl.col("dataset") == AVERAGE)
-        found.append(one.with_columns(datasets=pl.lit(pair["dataset"].n_unique())))
+    units = units.with_columns(_shared=pl.col("dataset").unique().sort().str.join("\n").over("line"))
+    for alike in units.partition_by("_shared"):
+        every = differences(alike.drop("_shared"), ["line"], how).filter(pl.col("dataset") == AVERAGE)
+        found.append(every.with_columns(datasets=pl.lit(alike["dataset"].n_unique())))
     return (
         pl.concat(found).sort("false", "line", descending=[True, False], nulls_last=True) if found else pl.DataFrame()
     )

@@ -158,8 +158,10 @@ def weak(given: Given, spots: Sequence[Spot]) -> Sentence:
 
 
 def _which(spot: Spot) -> Sentence:
-    if spot.kind != "size" or spot.least is None or spot.most is None:
+    if spot.kind != "size":
         return [name(spot.name)]
+    if spot.least is None or spot.most is None:  # of photographs, whose pixels have no volume
+        return [text(f"{spot.name} targets")]
     volumes = dict.fromkeys(f"{volume:.3g}" for volume in (spot.least, spot.most))
     return [text(f"{spot.name} targets of {' to '.join(volumes)} ml")]
 

@@ -129,7 +129,7 @@ def test_how_long_it_takes(tmp_path: Path) -> None:
     (*_, last) = said(page)
     assert "An answer of m takes 1.1 s (median; 95 % within 2 s) on cuda; encoding takes 2 s per" in last
     assert "the process took up to 700 MiB of memory and 3 000 MiB on the GPU." in last
-    assert page.tables["speed"][1] == ["m", "cuda", "20", "1.050", "2.000", "2.000", "1", "700", "3\u2009000"]
+    assert page.tables["speed"][1] == ["m", "cuda", "20", "1.050", "2.000", "2.000", "1", "700", "3\u202f000"]
 
 
 def test_groups_of_clicks_are_no_choice(tmp_path: Path) -> None:
