@@ -73,7 +73,8 @@ class Manifest:
         """What a person typed: a command, or a call in Python."""
         program = Path(sys.argv[0])
         if "intrabench" in (program.stem, program.parent.name):
-            return without_home(shlex.join([program.name, *sys.argv[1:]]))
+            name = "intrabench" if program.stem == "__main__" else program.name
+            return without_home(shlex.join([name, *sys.argv[1:]]))
         usual = _shareable(DEFAULTS.words)
         given = [f"{name}={value!r}" for name, value in self._options.items() if value != usual[name]]
         return f"intrabench.run({', '.join(given)})"

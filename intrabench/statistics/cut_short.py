@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from intrabench.statistics.measures import summary
+from intrabench.statistics.measures import Measure, summary
 from intrabench.statistics.scores import FailurePolicy
-from intrabench.statistics.steps import steps
+from intrabench.statistics.steps import Steps, steps
 from intrabench.target import WHOLE_CASE
 
 CUT_SHORT = "cut short: "
@@ -28,7 +28,11 @@ def cut_short(
     rows = rows if round is None else rows.filter(pl.col("round") <= round)
     if measure is None or not measure.capped or rows.is_empty():
         return pl.DataFrame(schema={**{name: rows.schema[name] for name in by}, **_KINDS})
-    played = steps(rows, measure.metric, policy)
+    return cut_short_of(steps(rows, measure.metric, policy), by, measure)
+
+
+def cut_short_of(played: Steps, by: Sequence[str], measure: Measure) -> pl.DataFrame:
+    """The same of sessions whose steps are known; `measure` has a cap."""
     ended = ~pl.col("failed") & (pl.col("target") != WHOLE_CASE) & pl.col("value").is_not_null()
     sessions = played.sessions.with_columns(_short=pl.Series(measure.cut_short(played)) & ended)
     found = sessions.group_by(by).agg(pl.len().alias("of"), pl.col("_short").sum().alias("sessions"))

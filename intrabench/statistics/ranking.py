@@ -14,7 +14,7 @@ from intrabench.metrics.base import Best, merit
 from intrabench.statistics.aggregate import COUNTS, Aggregation, aggregate
 from intrabench.statistics.bca import Array, percentiles, tail
 from intrabench.statistics.resample import AVERAGE, DRAWS, Drawn, difference, resample, with_average
-from intrabench.statistics.significance import holm, per_patient, signed_rank
+from intrabench.statistics.significance import holm, per_patient, signed_ranks
 
 _DIGITS = 12  # rounded, so that equal lines are tied whatever the order of summation
 
@@ -108,8 +108,8 @@ def pairs(scored: pl.DataFrame, by: Sequence[str], *, best: Best = "high") -> pl
     smallest `p` first.
     """
     lines, values = of_patients(scored, by, best)
-    tested_pairs = ((pair, paired_test(values, *pair)) for pair in combinations(range(lines.height), 2))
-    tests = [(*pair, *found) for pair, found in tested_pairs if found[0]]
+    every = list(combinations(range(lines.height), 2))
+    tests = [(*pair, *found) for pair, found in zip(every, paired_tests(values, every), strict=True) if found[0]]
     kinds = {
         "_line": pl.UInt32,
         "_line_other": pl.UInt32,
@@ -134,10 +134,14 @@ def of_patients(scored: pl.DataFrame, by: Sequence[str], best: Best) -> tuple[pl
     return lines, np.round(merit(values, best), _DIGITS)
 
 
-def paired_test(values: Array, first: int, second: int) -> tuple[int, float, float]:
-    """Of (patients, lines) merits: how many patients have both lines, and `signed_rank` of the differences on these."""
-    one, other = values[~np.isnan(values[:, [first, second]]).any(axis=1)][:, [first, second]].T
-    return one.size, *signed_rank(difference(one, other))
+def paired_tests(values: Array, which: Sequence[tuple[int, int]]) -> list[tuple[int, float, float]]:
+    """Of (patients, lines) merits, for each pair: how many patients have both, and `signed_rank` of the differences."""
+    apart = []
+    for pair in which:
+        both = values[:, pair]
+        one, other = both[~np.isnan(both).any(axis=1)].T
+        apart.append(difference(one, other))
+    return [(one.size, *found) for one, found in zip(apart, signed_ranks(apart), strict=True)]
 
 
 def ranks(values: Array) -> Array:

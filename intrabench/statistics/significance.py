@@ -29,11 +29,29 @@ def per_patient(values: pl.DataFrame, by: Sequence[str] = (), name: str = "value
 
 def signed_rank(differences: ArrayLike) -> tuple[float, float]:
     """Matched-pairs rank-biserial correlation (Kerby 2014) and p of Wilcoxon's signed rank test; zeros are left out."""
+    return signed_ranks([differences])[0]
+
+
+def signed_ranks(many: Sequence[ArrayLike]) -> list[tuple[float, float]]:
+    """`signed_rank` of each; those of one length are tested at once, which is faster, if no test can be exact."""
     from scipy.stats import rankdata, wilcoxon
 
-    given = np.asarray(differences, float)
-    given = given[given != 0]
-    if not given.size:
-        return 0.0, 1.0
-    ranks = rankdata(np.abs(given))
-    return float(ranks @ np.sign(given) / ranks.sum()), float(wilcoxon(given).pvalue)
+    found = [(0.0, 1.0)] * len(many)
+    alike: dict[tuple[int, int], list[tuple[int, Array]]] = {}
+    for number, differences in enumerate(many):
+        given = np.asarray(differences, float)
+        given = given[given != 0]
+        if given.size:
+            batch = number // _BATCH if given.size > _EXACT else number
+            alike.setdefault((given.size, batch), []).append((number, given))
+    for members in alike.values():
+        rows = np.stack([given for _, given in members])
+        ranks = rankdata(np.abs(rows), axis=1)
+        correlations, p = (ranks * np.sign(rows)).sum(axis=1) / ranks.sum(axis=1), wilcoxon(rows, axis=1).pvalue
+        for (number, _), *one in zip(members, correlations.tolist(), p.tolist(), strict=True):
+            found[number] = (one[0], one[1])
+    return found
+
+
+_EXACT = 50  # up to so many differences SciPy's test may be exact, and how it is done depends on all that it is given
+_BATCH = 256  # tests at once, for the memory

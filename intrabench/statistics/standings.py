@@ -10,7 +10,7 @@ import polars as pl
 
 from intrabench.metrics.base import Best, merit
 from intrabench.statistics.budgets import AtBudgets, Budget, Place, gains
-from intrabench.statistics.ranking import of_patients, paired_test
+from intrabench.statistics.ranking import of_patients, paired_tests
 from intrabench.statistics.resample import AVERAGE
 from intrabench.statistics.significance import holm
 
@@ -70,7 +70,8 @@ def standings(found: AtBudgets, best: Best, lines: Collection[int]) -> dict[Budg
     apart = dict(zip(pairs, gains(found.drawn, pairs, best), strict=True))
     numbered, values = of_patients(found.sessions, ["state"], best)
     where = {state: number for number, state in enumerate(numbered.sort("_line")["state"])}
-    tests = {pair: paired_test(values, *(where[state] for state in pair)) for pair in pairs}
+    tested = paired_tests(values, [(where[first], where[other]) for first, other in pairs])
+    tests = dict(zip(pairs, tested, strict=True))
     made = {}
     for budget, order in ordered.items():
         first, *others = states[budget]

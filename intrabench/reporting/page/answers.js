@@ -10,9 +10,9 @@
   const figure = section.querySelector(".front figure");
   const [LEFT, RIGHT, TOP, BOTTOM, HEIGHT] = [40, 12, 10, 36, 260];
   const digits = data.unit ? 1 : 3;
-  const shown = (value) => (value === null ? "∞" : value.toFixed(digits).replace("-", "−"));
+  const shown = (value) => (value === null ? "∞" : fixed(value, digits).replace("-", "−"));
   const span = (low, high) => (low === null || high === null ? "" : `${shown(low)}–${shown(high)}`);
-  const cost = (value) => (value === null ? "–" : value.toFixed(1));
+  const cost = (value) => (value === null ? "–" : fixed(value, 1));
 
   function make(tag, parent, text, attributes = {}) {
     const node = parent.appendChild(document.createElement(tag));
@@ -93,7 +93,7 @@
     const power = 10 ** Math.floor(Math.log10(span)), step = [0.2, 0.5, 1, 2].map((size) => size * power).find((size) => span / size <= 5);
     for (let n = Math.ceil(low / step); n * step <= high; n++) {
       draw("line", svg, { class: "grid", x1: LEFT, x2: width - RIGHT, y1: y(n * step), y2: y(n * step) });
-      draw("text", svg, { class: "tick", x: LEFT - 6, y: y(n * step) + 4, "text-anchor": "end" }, (n * step).toFixed(step < 0.1 ? 2 : step < 1 ? 1 : 0));
+      draw("text", svg, { class: "tick", x: LEFT - 6, y: y(n * step) + 4, "text-anchor": "end" }, (n * step).toFixed(Math.max(0, Math.ceil(-Math.log10(step) - 1e-9))));
     }
     let last = -Infinity;
     for (const value of [0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 1000, 2000, 5000, 10000]) {

@@ -181,5 +181,5 @@ def _boxes(sessions: pl.DataFrame, states: set[int], compared: set[int]) -> dict
 
 
 def _short(value: float | None) -> float | None:
-    """A number with five digits; what is not finite is none, for JSON has no name for it."""
-    return float(f"{value:.5g}") if value is not None and np.isfinite(value) else None
+    """A number with seven digits; what is not finite is none, for JSON has no name for it."""
+    return float(f"{value:.7g}") if value is not None and np.isfinite(value) else None

@@ -19,18 +19,20 @@ from intrabench.statistics.scores import UNIT
 from intrabench.statistics.soundness import check_mixable
 
 CAPTION = (
-    "Within each prompter: the difference of {title} between the best model and each other one, on the targets and "
-    "seeds that both have, with its interval of 95 % (t, over patients); and the probability that the claim “it is "
-    f"better” is false (Claims Reloaded, arXiv 2505.04720). Fewer than {FEW} patients of a data set have neither."
+    "Claims: within each prompter, the model with the best mean is better than each other one. Difference: by how much "
+    "its mean {title} is better, on the targets and seeds that both have, and below it the 95 % interval (t, over "
+    "patients). Probability: that the claim is false (Claims Reloaded, arXiv 2505.04720). With fewer than "
+    f"{FEW} patients of a data set there is neither."
 )
 HEADS = ("The best", "Is better than", "Data sets", "Patients", "Difference", "Probability that this is false")
 
 
 def claim_section(scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, lead: Lead) -> dict[str, Any]:
-    """What the page shows: the table `claims`, None if no prompter has two models to compare, and `claims_caption`.
+    """What the page shows: the table `claims`, None if nothing can be claimed, and `claims_caption`.
 
     scored: `scores` or `measured` of the score that leads, with the column ``line``. The best model of a prompter is
-    that with the best mean over all data sets. There is no table either if protocols have different definitions.
+    that with the best mean over all data sets. Nothing can be claimed of fewer than two models with a prompter, of too
+    few patients, and of protocols with different definitions.
     """
     with suppress(IntraBenchError):
         check_mixable(scored, lead.rounds.column)
@@ -41,7 +43,7 @@ def claim_section(scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, l
 def _section(scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, lead: Lead) -> dict[str, Any]:
     names = dict(lines.select("line", "name").iter_rows())
     sign = -1 if lead.best == "low" else 1
-    rows, fewest = [], []
+    rows: list[list[Cell]] = []
     for group in lines.partition_by("shown", maintain_order=True):
         within = scored.filter(pl.col("line").is_in(group["line"].to_list()))
         means = with_average(aggregate(within, ["line"], how), ["line"], within["dataset"].n_unique())
@@ -51,10 +53,9 @@ def _section(scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, lead: 
         best = means.sort(-sign * pl.col("value"), "line")["line"][0]
         for one in against(within, best, how, sign).iter_rows(named=True):
             rows.append([word(names[best]), *_row(one, names, lead)])
-            fewest.append(one["fewest"])
-    if not rows:
+    if all(row[-1].value is None for row in rows):
         return {"claims": None, "claims_caption": ""}
-    marked = f" {FEW_MARK}: {FEW_NOTE}." if min(fewest) < ENOUGH else ""
+    marked = f" {FEW_MARK}: {FEW_NOTE}." if any(cell.note for row in rows for cell in row) else ""
     return {"claims": Grid("claims", HEADS, rows), "claims_caption": CAPTION.format(title=lead.title) + marked}
 
 
@@ -70,16 +71,17 @@ def against(scored: pl.DataFrame, best: int, how: Aggregation, sign: int = 1) ->
     units = known.filter(pl.col("line") != best).join(first, on=UNIT, nulls_equal=True)
     units = units.with_columns(value=sign * (pl.col("best") - pl.col("value")))
     found = []
-    for (_,), pair in units.partition_by("line", as_dict=True).items():
-        one = differences(pair, ["line"], how).filter(pl.col("dataset") == AVERAGE)
-        found.append(one.with_columns(datasets=pl.lit(pair["dataset"].n_unique())))
+    units = units.with_columns(_shared=pl.col("dataset").unique().sort().str.join("\n").over("line"))
+    for alike in units.partition_by("_shared"):
+        every = differences(alike.drop("_shared"), ["line"], how).filter(pl.col("dataset") == AVERAGE)
+        found.append(every.with_columns(datasets=pl.lit(alike["dataset"].n_unique())))
     return (
         pl.concat(found).sort("false", "line", descending=[True, False], nulls_last=True) if found else pl.DataFrame()
     )
 
 
 def _row(one: dict[str, Any], names: dict[int, str], lead: Lead) -> list[Cell]:
-    mark = FEW_MARK if one["fewest"] < ENOUGH else ""
+    mark = FEW_MARK if one["low"] is not None and one["fewest"] < ENOUGH else ""
     interval = (
         "" if one["low"] is None else f"{digits_of(one['low'], lead.digits)} to {digits_of(one['high'], lead.digits)}"
     )

@@ -56,7 +56,7 @@
     for (let n = 0, value = scale.floor; value <= scale.roof + 1e-9; value = scale.floor + ++n * scale.step) {
       const y = scale.y(value);
       draw("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: y, y2: y }, svg);
-      draw("text", { class: "tick", x: LEFT - 6, y: y + 4, "text-anchor": "end" }, svg, value.toFixed(scale.step < 0.1 ? 2 : 1));
+      draw("text", { class: "tick", x: LEFT - 6, y: y + 4, "text-anchor": "end" }, svg, value.toFixed(Math.max(1, Math.ceil(-Math.log10(scale.step) - 1e-9))));
     }
     let last = -Infinity;
     for (const value of ticks(scale.low, scale.high)) {
@@ -119,7 +119,7 @@
 
   const describe = (point) =>
     `${point.series?.name ?? point.name}\n${point.round ? `after ${point.round} correction${point.round > 1 ? "s" : ""}` : "after the first prompts"}\n` +
-    `${data.title} ${point.y.toFixed(3)}${point.low === null ? "" : ` (${point.low.toFixed(2)}–${point.high.toFixed(2)})`}\n` +
+    `${data.title} ${fixed(point.y, 3)}${point.low === null ? "" : ` (${point.low.toFixed(2)}–${point.high.toFixed(2)})`}\n` +
     data.efforts.map((effort, n) => `${effort.name} ${point.efforts[n] === null ? "–" : short(point.efforts[n])}`).join("\n");
 
   function panel(title, lines, names, effort, every) {

@@ -93,7 +93,7 @@
     });
   }
 
-  const shown = (value) => (value === null ? "–" : value === Infinity ? "∞" : value.toFixed(data.digits));
+  const shown = (value) => (value === null ? "–" : value === Infinity ? "∞" : fixed(value, data.digits));
 
   function show() {
     const pages = Math.max(1, Math.ceil(rows.length / PAGE)), page = Math.min(Math.max(Number(view.get("page") ?? 1) || 1, 1), pages) - 1;

@@ -77,6 +77,6 @@ def _level(table: pl.DataFrame, keys: Sequence[str], lines: Sequence[int]) -> di
 
 
 def _short(values: pl.Series) -> list[float | str | None]:
-    """Values with five digits; JSON has no infinity."""
-    rounded = values.round_sig_figs(5).to_list()
+    """Values with six digits; JSON has no infinity."""
+    rounded = values.round_sig_figs(6).to_list()
     return [value if value is None or math.isfinite(value) else "inf" for value in rounded]

@@ -36,6 +36,7 @@ def summary(rows: pl.DataFrame, scored: pl.DataFrame) -> Facts:
     of = "" if patients == cases else f" of {patients} patient{'s' * (patients != '1')}"
     machine = float(rows.select((pl.col("encode_s").fill_null(0) + pl.col("segment_s").fill_null(0)).sum()).item())
     failed, inapplicable = int(scored["failed"].sum()), int(scored["not_applicable"].sum())
+    most = int(rows["round"].max() or 0)  # type: ignore[arg-type]
     facts = [
         ("Sessions", f"{_count(scored.height)}, {_count(failed)} failed, {_count(inapplicable)} not applicable"),
         ("Targets", f"{_distinct(targets, 'dataset', 'case', 'target')} in {cases} case{'s' * (cases != '1')}{of}"),
@@ -43,8 +44,8 @@ def summary(rows: pl.DataFrame, scored: pl.DataFrame) -> Facts:
         ("Models", _listed(rows.select(labels.MODEL), "model")),
         (
             "Prompters",
-            f"{_distinct(rows, 'prompter')}, with up to "
-            f"{several(rows.select(pl.col('round').max()).item(), 'correction')}",
+            f"{_distinct(rows, 'prompter')}, "
+            + (f"with up to {several(most, 'correction')}" if most else "without corrections"),
         ),
         ("Seeds", _listed(rows, "seed")),
         ("Protocol", _listed(rows.select(labels.PROTOCOL), "protocol")),

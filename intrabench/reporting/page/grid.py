@@ -86,10 +86,10 @@ def number(value: float | None, digits: int = 0, interval: str = "", mark: str =
 
 
 def digits_of(value: float, digits: int) -> str:
-    """A number with so many decimals, thousands set apart by thin spaces."""
+    """A number with so many decimals, thousands set apart by thin spaces at which no line breaks."""
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    return f"{value:,.{digits}f}".replace(",", "\u2009").replace("-", "−")
+    return f"{value:,.{digits}f}".replace(",", "\u202f").replace("-", "−")
 
 
 def interval_text(low: float | None, high: float | None, digits: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import polars as pl
@@ -14,28 +15,56 @@ from intrabench.reporting.numbers import numbers_heading
 from intrabench.reporting.page.grid import Cell, Grid, number, word
 from intrabench.reporting.page.lead import averaging, digits_of, own_numbers
 from intrabench.reporting.page.marked import marked
+from intrabench.reporting.page.tables import Notes
 from intrabench.reporting.table import Layout
 from intrabench.statistics.aggregate import Aggregation, aggregate
 from intrabench.statistics.click_groups import clicks_of, group_table
-from intrabench.statistics.measures import best, described, measured
+from intrabench.statistics.measures import Measure, best, described, measured, summary
 from intrabench.statistics.scores import FailurePolicy
+from intrabench.statistics.steps import Steps, steps
 
 _CLICKS, _AREA = "noc:threshold=0.9,metric=iou", "rclicks_auc"
 """Of RClicks' tables: the clicks of Table 9, and the area whose spread is the NSR of Table 12."""
 
 
-def own_grids(rows: pl.DataFrame, lines: pl.DataFrame, policy: FailurePolicy) -> list[tuple[str, Grid]]:
-    """For each protocol that reports numbers of its own, how they are defined and a row per line and data set."""
+def own_capped(rows: pl.DataFrame, played: Steps, metric: str, policy: FailurePolicy) -> dict[Measure, Steps]:
+    """The numbers of protocols that have a cap, with the sessions that they are of.
+
+    played: the steps of all rows by `metric`, which need not be taken again.
+    """
+    whose: dict[Measure, list[str]] = {}
+    for id in (ids := rows["protocol"].unique().drop_nulls().sort().to_list()):
+        for _, spec in own_numbers([id]):
+            if (one := summary(spec)) and one.capped:
+                whose.setdefault(one, []).append(id)
+    found = {}
+    for one, of in whose.items():
+        if of == ids and one.metric == metric:
+            found[one] = played
+        else:
+            with suppress(IntraBenchError):  # no session was scored by it
+                found[one] = steps(rows.filter(pl.col("protocol").is_in(of)), one.metric, policy)
+    return found
+
+
+def own_grids(
+    rows: pl.DataFrame, lines: pl.DataFrame, policy: FailurePolicy, notes: Mapping[Measure | None, Notes]
+) -> list[tuple[str, Grid]]:
+    """For each protocol that reports numbers of its own, how they are defined and a row per line and data set.
+
+    notes: of `line_notes`.
+    """
     found = []
     for id in rows["protocol"].unique().drop_nulls().sort():
         mine, numbers = rows.filter(pl.col("protocol") == id), own_numbers([id])
         if numbers:
-            found.append((_definitions(mine, id, policy), _grid(mine, lines, id, numbers, policy)))
+            found.append((_definitions(mine, id, policy), _grid(mine, lines, id, numbers, policy, notes)))
     return found
 
 
 def _definitions(rows: pl.DataFrame, id: str, policy: FailurePolicy) -> str:
-    told = numbers_heading(Layout(policy=policy), [PROTOCOLS[id]]).replace("\n", ". ")
+    heading = numbers_heading(Layout(policy=policy), [PROTOCOLS[id]])
+    told = ". ".join(line if at == 0 else line[:1].upper() + line[1:] for at, line in enumerate(heading.split("\n")))
     groups = (
         " Groups of clicks: the mean over groups; dSB is that against the baseline, dGR the least against the most "
         f"likely clicks, in percent; NSR@20 is the spread over groups by the mean, of {described(_AREA)}."
@@ -46,12 +75,18 @@ def _definitions(rows: pl.DataFrame, id: str, policy: FailurePolicy) -> str:
 
 
 def _grid(
-    rows: pl.DataFrame, lines: pl.DataFrame, id: str, numbers: Sequence[tuple[str, str]], policy: FailurePolicy
+    rows: pl.DataFrame,
+    lines: pl.DataFrame,
+    id: str,
+    numbers: Sequence[tuple[str, str]],
+    policy: FailurePolicy,
+    notes: Mapping[Measure | None, Notes],
 ) -> Grid:
     how = averaging(rows, "protocol")
     assert how is not None
     plain = rows.filter(~pl.col("prompter").is_in(_grouped(rows)))
     columns = {head: _means(plain, spec, how, policy) for head, spec in numbers}
+    marks = {head: notes.get(summary(spec), notes[None]) for head, spec in numbers}
     keys = list(dict.fromkeys(key for column in columns.values() for key in column))
     known = {row["line"]: row for row in lines.iter_rows(named=True)}
     extra, spread = _spread(rows, lines, policy)
@@ -60,7 +95,10 @@ def _grid(
     for line, dataset in keys:
         about = known[line]
         cells = [word(about["label"]), word(about["shown"]), word(dataset)]
-        cells += [number(columns[head].get((line, dataset)), digits_of(spec)) for head, spec in numbers]
+        cells += [
+            number(columns[head].get((line, dataset)), digits_of(spec), note=marks[head].get((line, dataset), ""))
+            for head, spec in numbers
+        ]
         made.append([*cells, *spread.get((line, dataset), [Cell("–")] * len(extra))])
         groups.append((about["shown"], dataset))
     bests: list[Best | None] = [*(best(spec) for _, spec in numbers), *extra.values()]

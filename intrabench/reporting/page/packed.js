@@ -1,10 +1,17 @@
 "use strict";
-// Data that the page holds compressed, and files that it hands out.
+// Data that the page holds compressed, how its numbers are written, and files that it hands out.
 
 async function inflated(text) {
   const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+// A number with so many decimals, as the tables of the page have it: what lies in the middle becomes even (18.25 is 18.2).
+function fixed(value, digits) {
+  const size = 10 ** digits, doubled = value * size * 2;
+  const middle = Number.isInteger(value * 2 ** (digits + 1)) && Math.abs(doubled % 2) === 1;
+  return (middle ? (2 * Math.round(doubled / 4)) / size : value).toFixed(digits);
 }
 
 const CSV_QUOTED = /[",\r\n]/;

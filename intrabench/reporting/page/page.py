@@ -29,7 +29,7 @@ from intrabench.reporting.page.html_file import check_html
 from intrabench.reporting.page.lead import Lead, averaging, lead_of
 from intrabench.reporting.page.lines import with_lines
 from intrabench.reporting.page.listings import PAIRS, failure_grid, pair_gains, pair_grid, run_grid
-from intrabench.reporting.page.own import own_grids
+from intrabench.reporting.page.own import own_capped, own_grids
 from intrabench.reporting.page.render import render
 from intrabench.reporting.page.sentences import Names
 from intrabench.reporting.page.speed import speed_grid, speeds
@@ -42,7 +42,8 @@ from intrabench.results.runs import read_records, without_home
 from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
 from intrabench.statistics.budgets import at_budgets
-from intrabench.statistics.measures import measured, scored_by
+from intrabench.statistics.cut_short import cut_short_of
+from intrabench.statistics.measures import measured, scored_by, summary
 from intrabench.statistics.ranking import Ranking, pairs, rankings
 from intrabench.statistics.resample import Drawn, drawn_intervals, resample
 from intrabench.statistics.scores import FailurePolicy, measured_metrics, scores
@@ -174,8 +175,13 @@ def _tables(
     scored = dice if lead.spec == "dice" else measured(rows, lead.spec, policy=policy)
     played, drawn = steps(rows, scored_by(lead.spec), policy), resample(scored, ["line"], how)
     means = drawn_intervals(scored, ["line"], how, drawn)
-    notes, marks = tables.line_notes(rows, lines)
-    names = Names(lines, marks, frozenset(line for line, _ in seen))
+    by, leading = scored_by(lead.spec), summary(lead.spec)
+    bounded = played if lead.bounded else steps(rows, policy=policy)
+    short = cut_short_of(bounded, ["line"], tables.clicks_to_goal(by if lead.bounded else "dice"))
+    capped = own_capped(rows, played, by, policy) | ({leading: played} if leading and leading.capped else {})
+    notes, marks = tables.line_notes(rows, lines, capped)
+    plain, marked = marks[None], marks.get(leading, marks[None])
+    names = Names(lines, plain, frozenset(line for line, _ in seen))
     budgets = budgets_of(played)
     found = at_budgets(played, how, [*(one for every in budgets.values() for one in every), *rounds_of(lines)])
     curves, speed = curve_data(played, lines, how, found), speeds(rows, lines)
@@ -184,16 +190,17 @@ def _tables(
         **_answers(scored, Given(lead, names, found, budgets, modalities, speed), curves),
         "speed": speed_grid(speed),
         "notes": notes.texts,
-        "effort": tables.effort_grid(scored, lines, means, set(seen), marks, lead),
-        "metrics": tables.metric_grid(metrics, lines, how, marks),
+        "effort": tables.effort_grid(scored, lines, means, set(seen), marked, lead),
+        "metrics": tables.metric_grid(metrics, lines, how, plain),
         "explore": explored(scored, lines, how, lead),
-        "own": own_grids(rows, lines, policy),
+        "own": own_grids(rows, lines, policy, marks),
         "curves": curves,
         "curves_note": sentence(adapted(rows, ["line"]), dict(lines.select("line", "name").iter_rows())),
-        "progress": tables.progress_grid(played if lead.bounded else steps(rows, policy=policy), lines, how, marks),
-        **_ranking(scored, drawn, lines, how, names.seen, marks, lead),
+        "progress": tables.progress_grid(bounded, lines, how, plain, short),
+        "progress_note": sentence(short, dict(lines.select("line", "name").iter_rows()), f" {tables.SHORT}: "),
+        **_ranking(scored, drawn, lines, how, names.seen, marked, lead),
         **claim_section(scored, lines, how, lead),
-        "sizes": tables.size_grid(strata(scored, pictures), lines, marks, lead),
+        "sizes": tables.size_grid(strata(scored, pictures), lines, marked, lead),
         "perturbed": _perturbed(dice, lines, how),
         "clicking": click_grid(rows, policy),
         "failures": failures,

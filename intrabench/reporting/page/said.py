@@ -158,8 +158,10 @@ def weak(given: Given, spots: Sequence[Spot]) -> Sentence:
 
 
 def _which(spot: Spot) -> Sentence:
-    if spot.kind != "size" or spot.least is None or spot.most is None:
+    if spot.kind != "size":
         return [name(spot.name)]
+    if spot.least is None or spot.most is None:  # of photographs, whose pixels have no volume
+        return [text(f"{spot.name} targets")]
     volumes = dict.fromkeys(f"{volume:.3g}" for volume in (spot.least, spot.most))
     return [text(f"{spot.name} targets of {' to '.join(volumes)} ml")]
 
@@ -192,7 +194,11 @@ def of_front(given: Given, against: str, point: Sequence[Any]) -> Sentence:
     cost = _effort(Budget(against, 0), spent[[*EFFORT].index(against)])
     after = f"after {several(number, 'correction')}" if number else "after the first prompts"
     within = f" ({_span(given.lead, low, high)})" if low is not None else ""
-    return [text(f"{cost}: "), *given.names.of(line), text(f" {after}, {_score(given.lead, value)}{within}")]
+    return [
+        text(f"{cost}: "),
+        *given.names.of(line),
+        text(f" {after}, {_score(given.lead, value, finer=True)}{within}"),
+    ]
 
 
 def not_compared(given: Given, compared: Set[int]) -> list[Sentence]:
@@ -248,6 +254,6 @@ def _amount(lead: Lead, value: float) -> str:
     return amount(value, digits) if isfinite(value) else "∞"
 
 
-def _score(lead: Lead, value: float) -> str:
+def _score(lead: Lead, value: float, finer: bool = False) -> str:
     ending = f"\u00a0{unit(lead)}" if unit(lead) else ""
-    return f"{title(lead)} {_amount(lead, value)}{ending}"
+    return f"{title(lead)} {digits_of(value, _finer(lead)) if finer else _amount(lead, value)}{ending}"

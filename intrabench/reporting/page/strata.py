@@ -45,9 +45,9 @@ def strata(scored: pl.DataFrame, pictures: Set[str] = frozenset()) -> pl.DataFra
 
 
 def _between(size: Mapping[str, float]) -> str:
-    if size["picture"]:
-        return f"{digits_of(size['least'], 0)} to {digits_of(size['most'], 0)} pixels ({size['targets']})"
-    return f"{size['least']:.3g} to {size['most']:.3g} ml ({size['targets']})"
+    ends = (size["least"], size["most"])
+    shown = (digits_of(end, 0) for end in ends) if size["picture"] else (f"{end:.3g}" for end in ends)
+    return f"{' to '.join(dict.fromkeys(shown))} {'pixels' if size['picture'] else 'ml'} ({size['targets']})"
 
 
 def _thirds(known: pl.DataFrame) -> pl.DataFrame:

@@ -17,6 +17,8 @@ from intrabench.reporting.page.strata import SIZES
 from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import Aggregation, aggregate
 from intrabench.statistics.curves import auc, noc, reached, regressions
+from intrabench.statistics.cut_short import cut_short_of
+from intrabench.statistics.measures import Clicks, Measure
 from intrabench.statistics.ranking import Ranking
 from intrabench.statistics.resample import AVERAGE, with_average
 from intrabench.statistics.steps import Steps
@@ -34,16 +36,32 @@ Notes: TypeAlias = Mapping[tuple[int, str], str]
 """Marks of footnotes by line and data set, or `AVERAGE`."""
 
 
-def line_notes(rows: pl.DataFrame, lines: pl.DataFrame) -> tuple[Footnotes, dict[tuple[int, str], str]]:
-    """Footnotes on adapted prompts, and their marks by line and data set (or `AVERAGE`)."""
-    told, whole = adapted(rows, ["line", "dataset"]), adapted(rows, ["line"])
+def line_notes(
+    rows: pl.DataFrame, lines: pl.DataFrame, capped: Mapping[Measure, Steps]
+) -> tuple[Footnotes, dict[Measure | None, Notes]]:
+    """Footnotes on adapted prompts and sessions cut short; the marks of each number, and (None) of all others.
+
+    capped: numbers that have a cap, and the sessions that they are of.
+    """
     datasets = rows["dataset"].unique().sort().to_list()
-    places = [Place(told.filter(dataset=name), ["line"], [name]) for name in datasets]
-    found = footnotes(lines.select("line"), [*places, Place(whole, ["line"], [AVERAGE], again=True)])
-    marks = {
-        (line, place): mark for place, of in found.marks.items() for line, mark in zip(lines["line"], of, strict=True)
-    }
-    return found, marks
+    columns = {(of, place): f"{n} {place}" for n, of in enumerate([None, *capped]) for place in [*datasets, AVERAGE]}
+
+    def at(told: pl.DataFrame, whole: pl.DataFrame, numbers: Sequence[Measure | None]) -> list[Place]:
+        def place(found: pl.DataFrame, name: str, again: bool = False) -> Place:
+            return Place(found, ["line"], [columns[one, name] for one in numbers], again)
+
+        return [*(place(told.filter(dataset=name), name) for name in datasets), place(whole, AVERAGE, again=True)]
+
+    by = ["line", "dataset"]
+    places = at(adapted(rows, by), adapted(rows, ["line"]), [None, *capped])
+    for one, played in capped.items():
+        places += at(cut_short_of(played, by, one), cut_short_of(played, ["line"], one), [one])
+    found = footnotes(lines.select("line"), places)
+    marks: dict[Measure | None, dict[tuple[int, str], str]] = {one: {} for one in (None, *capped)}
+    for (of, name), column in columns.items():
+        given = found.marks.get(column, [""] * lines.height)
+        marks[of] |= {(line, name): mark for line, mark in zip(lines["line"], given, strict=True) if mark}
+    return found, {**marks}
 
 
 def effort_grid(
@@ -102,8 +120,17 @@ def metric_grid(scored: Mapping[Metric, pl.DataFrame], lines: pl.DataFrame, how:
     )
 
 
-def progress_grid(played: Steps, lines: pl.DataFrame, how: Aggregation, notes: Notes) -> Grid:
-    """The effect of corrections: area under the steps, clicks to a Dice, share that reaches it, harmful corrections."""
+def clicks_to_goal(metric: str) -> Clicks:
+    """The number of clicks of `progress_grid`, in this metric."""
+    return Clicks(_GOAL, metric, limit=_BUDGET)
+
+
+def progress_grid(played: Steps, lines: pl.DataFrame, how: Aggregation, notes: Notes, short: pl.DataFrame) -> Grid:
+    """The effect of corrections: area under the steps, clicks to a Dice, share that reaches it, harmful corrections.
+
+    short: `cut_short_of` by line of `clicks_to_goal`, whose numbers get the mark `SHORT`.
+    """
+    cut = set(short["line"])
     areas = _averages(auc(played, budget=_BUDGET), how)
     clicks = _averages(noc(played, _GOAL, _BUDGET), how)
     there = reached(played, ["line"]).group_by("line", "threshold").agg(pl.col("reached", "never").sum())
@@ -115,7 +142,9 @@ def progress_grid(played: Steps, lines: pl.DataFrame, how: Aggregation, notes: N
     def cells(line: Mapping[str, Any]) -> list[Cell]:
         key = line["line"]
         reach = [_percent(shares.get((key, goal))) for goal in goals]
-        return [number(areas.get(key), 3), number(clicks.get(key), 1), *reach, _percent(harm.get(key))]
+        marks = [notes.get((key, AVERAGE), ""), SHORT if key in cut else ""]
+        click = number(clicks.get(key), 1, note=",".join(filter(None, marks)))
+        return [number(areas.get(key), 3), click, *reach, _percent(harm.get(key))]
 
     heads = [f"Area 0–{_BUDGET}", f"NoC\u00a0{_GOAL}", *(f"Reach\u00a0{goal:g}" for goal in goals), "Harmful"]
     high: list[Best | None] = ["high"] * len(goals)
@@ -123,6 +152,7 @@ def progress_grid(played: Steps, lines: pl.DataFrame, how: Aggregation, notes: N
     return _grid("progress", lines, heads, cells, notes, bests)
 
 
+SHORT = "‡"
 _BUDGET, _GOAL = 20, 0.8  # interactions, and the Dice to reach
 
 
@@ -186,7 +216,7 @@ def _grid(
     rows = []
     for line in lines.iter_rows(named=True):
         note = (notes or {}).get((line["line"], AVERAGE), "")
-        numbers = [replace(cell, note=note) if note else cell for cell in cells(line)]
+        numbers = [replace(cell, note=cell.note or note) for cell in cells(line)]
         rows.append([*(word(line[name]) for name in names), *numbers])
     groups = lines.select("shown", "notes").rows()
     return Grid(id, [*names.values(), *heads], marked(rows, groups, bests), headed=len(names))

@@ -35,7 +35,7 @@
   const session = () => now.sessions[sessionBox.selectedIndex];
   const round = () => session().rounds[roundBar.value];
   const label = (one) => `${lines[one.line].prompter}, ${lines[one.line].model}${lines[one.line].notes ? ` (${lines[one.line].notes})` : ""}`;
-  const dice = (value) => (value === null ? "no Dice" : `Dice ${value.toFixed(3)}`);
+  const dice = (value) => (value === null ? "no Dice" : `Dice ${fixed(value, 3)}`);
 
   const key = (option) => option?.dataset.key;
   const shownKey = () => key(targetBox.selectedOptions[0]);
@@ -61,6 +61,7 @@
     rangeBox.selectedIndex = now.preset ?? -1;
     rangeBox.closest("label").hidden = now.colour;
     for (const node of section.querySelectorAll(".sides")) node.hidden = now.photo;
+    section.querySelector(".slices").hidden = now.photo && now.shape[0] === 1;
     fit();
     restore();
   }

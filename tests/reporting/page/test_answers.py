@@ -129,7 +129,7 @@ def test_how_long_it_takes(tmp_path: Path) -> None:
     (*_, last) = said(page)
     assert "An answer of m takes 1.1 s (median; 95 % within 2 s) on cuda; encoding takes 2 s per" in last
     assert "the process took up to 700 MiB of memory and 3 000 MiB on the GPU." in last
-    assert page.tables["speed"][1] == ["m", "cuda", "20", "1.050", "2.000", "2.000", "1", "700", "3\u2009000"]
+    assert page.tables["speed"][1] == ["m", "cuda", "20", "1.050", "2.000", "2.000", "1", "700", "3\u202f000"]
 
 
 def test_groups_of_clicks_are_no_choice(tmp_path: Path) -> None:
@@ -163,8 +163,8 @@ def test_the_front_is_listed_from_the_cheapest(tmp_path: Path) -> None:
     page = read(tmp_path, lines([0.5, 0.7], [0.6, 0.6]))
     items = re.findall(r"<li>(\d+ interactions?: .*?)</li>", _source(page))
     assert [re.sub(r"<[^>]+>", "", one) for one in items] == [
-        "3 interactions: poor with p after the first prompts, Dice 0.61 (0.61 to 0.62)",
-        "6 interactions: good with p after 1 correction, Dice 0.71 (0.71 to 0.72)",
+        "3 interactions: poor with p after the first prompts, Dice 0.615 (0.61 to 0.62)",
+        "6 interactions: good with p after 1 correction, Dice 0.715 (0.71 to 0.72)",
     ]
 
 

@@ -37,7 +37,7 @@ def test_the_best_line_against_all_others() -> None:
         assert row[4].value == pytest.approx(np.mean(dice["b"] - dice[other]))
         assert row[4].note == ""
         assert [cell.value for cell in row[2:4]] == [1, 60]
-    assert "difference of Dice" in str(found["claims_caption"])
+    assert "by how much its mean Dice is better" in str(found["claims_caption"])
     assert "fewer than 50" not in str(found["claims_caption"])
 
 
@@ -46,8 +46,12 @@ def test_few_patients_are_marked_and_very_few_have_no_probability() -> None:
     (row,) = few["claims"].rows  # type: ignore[attr-defined]
     assert (row[4].note, row[5].text != "–") == ("*", True)
     assert "*: fewer than 50 patients" in str(few["claims_caption"])
-    (row,) = section(made({"a": 0.5, "b": 0.6}, cases=5)[0])["claims"].rows  # type: ignore[attr-defined]
-    assert (row[4].interval, row[5].text) == ("", "–")
+    none = made({"a": 0.5, "b": 0.6}, cases=5)[0].with_columns(prompter=pl.lit("q"))
+    assert section(none) == {"claims": None, "claims_caption": ""}
+    both = section(pl.concat([none.with_columns(dataset=pl.lit("e")), made({"a": 0.5, "b": 0.6}, cases=60)[0]]))
+    rough, sure = sorted(both["claims"].rows, key=lambda row: row[5].text != "–")  # type: ignore[attr-defined]
+    assert (rough[4].note, rough[4].interval, rough[5].text, sure[4].note) == ("", "", "–", "")
+    assert "*: fewer" not in str(both["claims_caption"])  # there is no number that would be rough
 
 
 @pytest.mark.parametrize(

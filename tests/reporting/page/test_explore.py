@@ -103,7 +103,7 @@ def test_sizes_of_photographs_are_pixels() -> None:
     )
     given, _ = with_lines(given)
     assert strata(scores(given), {"photos"}).select("show", "value").rows() == [
-        ("small, 1 to 1 ml (1), 2\u2009000 to 2\u2009000 pixels (1)", 0.25),
-        ("medium, 2 to 2 ml (1), 3\u2009000 to 3\u2009000 pixels (1)", pytest.approx(0.3)),
-        ("large, 3 to 3 ml (1), 4\u2009000 to 4\u2009000 pixels (1)", pytest.approx(0.35)),
+        ("small, 1 ml (1), 2\u202f000 pixels (1)", 0.25),
+        ("medium, 2 ml (1), 3\u202f000 pixels (1)", pytest.approx(0.3)),
+        ("large, 3 ml (1), 4\u202f000 pixels (1)", pytest.approx(0.35)),
     ]

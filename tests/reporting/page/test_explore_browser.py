@@ -251,3 +251,20 @@ def test_nothing_serious_keeps_people_from_using_it(
     page = opened(f"{address}#explore?rows=target", width, scheme)
     page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
     assert serious(axe, page) == []
+
+
+def test_numbers_in_the_middle_are_written_as_in_the_other_tables(address: str, opened: Any) -> None:
+    given = [
+        (18.25, 1),
+        (18.75, 1),
+        (0.0625, 3),
+        (0.1875, 3),
+        (-18.25, 1),
+        (2.675, 2),
+        (1.005, 2),
+        (0.1235, 3),
+        (2.5, 0),
+    ]
+    assert opened(address).evaluate("given => given.map(([value, digits]) => fixed(value, digits))", given) == [
+        f"{value:.{digits}f}" for value, digits in given
+    ]

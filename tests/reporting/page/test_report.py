@@ -327,6 +327,23 @@ def test_numbers_of_adapted_prompts_have_notes(tmp_path: Path) -> None:
     assert "Adapted prompts: box3d-&gt;box2d in 50 % of the sessions of p, boxes." in text
 
 
+def test_numbers_of_clicks_of_sessions_cut_short_have_notes(tmp_path: Path) -> None:
+    def clicked(model: str, *iou: float) -> pl.DataFrame:
+        each = ({"iou": one, "dice": one, "round": n, "interactions": n + 1.0} for n, one in enumerate(iou))
+        return rows(*each, model=model, protocol="rclicks@1")
+
+    page, text = report(store(tmp_path / "results", clicked("early", 0.5, 0.95, 1), clicked("short", 0.5, 0.75)))
+    assert {line[1]: line[-1] for line in page.tables["effort"][1:]} == {"early": "2.0", "short": "20.0 notea"}
+    own = {line[0]: [cell.partition(" ")[2] for cell in line[3:]] for line in page.tables["own-rclicks"][1:]}
+    assert own == {"early": ["", "", ""], "short": ["notea", "noteb", ""]}
+    assert {line[1]: line[3] for line in page.tables["progress"][1:]} == {"early": "2.0", "short": "20.0 note‡"}
+    assert [line[3].partition(" ")[2] for line in page.tables["ranking"][1:]] == ["", "notea"]
+    bound = "cut short: fewer than 20 interactions were played without reaching iou {}, which counts as 20, so means"
+    assert f"<li><sup>a</sup> {bound.format(0.9)} are upper bounds, in all sessions</li>" in text
+    assert f"‡: {bound.format(0.8)} are upper bounds in all sessions of p, short." in text
+    assert "iou after the last round. Mean over all targets; failures" in page.text
+
+
 def test_without_adapted_prompts_there_are_no_notes(results: Path) -> None:
     _, text = report(results)
     assert "id=notes" not in text
