@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from intrabench import registry, specs
 from intrabench.contract import Room
 from intrabench.errors import IntraBenchError, foreign, several
-from intrabench.models.installing import install_command
 from intrabench.protocols import PROTOCOLS, ROUNDS, Protocol, Stop
 from intrabench.protocols.presets import PRESETS
 from intrabench.protocols.row import Row
@@ -190,6 +189,8 @@ def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
 
 
 def _model(model: Any) -> list[str]:
+    from intrabench.models.installing import install_command
+
     lines = [
         f"accepts: {', '.join(sorted(model.accepts))}; works in {model.dims}D; devices: {', '.join(model.devices)}",
         f"answers for: {model.covers}",
