@@ -91,7 +91,9 @@ def test_a_flag_shows_no_type_in_its_help(say: Callable[..., Said]) -> None:
 def test_short_names_of_help_and_version(say: Callable[..., Said]) -> None:
     assert say("-V").out == say("--version").out == f"intrabench {intrabench.__version__}\n"
     for words in ([], ["run"], ["data", "get"], ["export", "rows"], ["superpixels", "run"]):
-        assert say(*words, "-h").out == say(*words, "--help").out != ""
+        said = say(*words, "-h")
+        assert said == say(*words, "--help")
+        assert said.out
 
 
 def test_the_options_of_a_run_are_under_headings(say: Callable[..., Said], monkeypatch: pytest.MonkeyPatch) -> None:
