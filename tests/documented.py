@@ -94,7 +94,8 @@ def _check_intrabench(words: list[str], results: Path) -> None:
     if hasattr(command, "commands") or not given:  # a command that is only named
         return
     try:
-        values = command.make_context(path[-1], list(given)).params
+        names = {"help_option_names": ["-h", "--help"]}  # a command keeps those that it first hears of
+        values = command.make_context(path[-1], list(given), **names).params
     except Exception as error:
         if type(error).__name__ == "Exit" or (type(error).__name__ == "MissingParameter" and "..." in words):
             return  # --help ends the command
