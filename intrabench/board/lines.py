@@ -47,7 +47,7 @@ def columns_of(rows: pl.DataFrame) -> list[Column]:
     """The columns of numbers of a table: those its protocol reports, or one for each version of each metric."""
     preset = PROTOCOLS[rows["protocol"][0]]
     if preset.numbers:
-        return [Column(f"{head} ({preset.id})", spec, AGGREGATIONS["case"]) for head, spec in preset.numbers]
+        return [Column(f"{head} ({preset.id})", spec, AGGREGATIONS[preset.averages]) for head, spec in preset.numbers]
     found = []
     for id in dict.fromkeys(id for ids in _metrics(rows).unique(maintain_order=True) for id in ids.split()):
         name = id.rpartition("@")[0]

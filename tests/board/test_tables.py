@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from intrabench.board.lines import columns_of
 from intrabench.board.own import trained_on
 from intrabench.board.submission import read_submission
 from intrabench.board.tables import INCOMPLETE, RANKED, WITHHELD, Table, address, tables
@@ -166,3 +167,9 @@ def test_protocols_with_numbers_of_their_own_show_these(played: Path, tmp_path: 
     (table,) = made(folder)
     assert [column.id for column in table.columns] == [f"{head} ({id})" for head, _ in PROTOCOLS[id].numbers]
     assert all(line.means for line in table.lines)
+
+
+@pytest.mark.parametrize(("protocol", "averages"), [("rclicks@1", "pooled"), ("cvpr25@1", "case")])
+def test_numbers_of_a_protocol_are_averaged_as_it_says(protocol: str, averages: str) -> None:
+    found = columns_of(pl.DataFrame({"protocol": [protocol]}))
+    assert {column.how.name for column in found} == {averages}
