@@ -106,9 +106,7 @@ def run(
     cache_gb: Annotated[
         float | None, typer.Option("--cache-gb", metavar="GB", help="Disk for kept embeddings. Default: 20.")
     ] = None,
-    python: Annotated[
-        str | None, typer.Option("--python", metavar="PATH", help="Interpreter to run models in, e.g. ENV/bin/python.")
-    ] = None,
+    python: o.Python = None,
     save_masks: Annotated[bool, flag("--save-masks", help="Store the mask of every round.")] = False,
     strict: Annotated[bool, flag("--strict", help="Never convert prompts for a model.")] = False,
     dry_run: Annotated[bool, flag("--dry-run", help="Show what would be run and downloaded.")] = False,
@@ -248,6 +246,7 @@ def check(
     device: o.Device = "auto",
     dtype: o.Dtype = "float32",
     batch: o.Batch = "fixed",
+    python: o.Python = None,
     json: Json = False,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
@@ -258,7 +257,7 @@ def check(
 
     given["weights"] = "random" if random_weights else weights
     found = []
-    for finding in findings(make_runner(options_of(given, "random_weights", "json")).model):
+    for finding in findings(make_runner(options_of(given, "random_weights", "json"))):
         found.append(finding)
         if not json:
             mark = {True: "ok", False: "FAILED", None: ""}[finding.ok]

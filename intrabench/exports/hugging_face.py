@@ -114,7 +114,8 @@ def _notes(evidence: Evidence, found: Scored, result: Result, key: Mapping[str, 
     else:
         yield f"{result.patients} patient{'s' * (result.patients != 1)}, too few for an interval"
     yield from (f"{result.counts['failed']} sessions failed" for _ in range(result.counts["failed"] > 0))
-    for short in cut_short(found.rows.filter(prompter=result.prompter), ["prompter"], result.spec).iter_rows(named=True):
+    rows = found.rows.filter(prompter=result.prompter)
+    for short in cut_short(rows, ["prompter"], result.spec).iter_rows(named=True):
         yield f"{short['note']} ({short['sessions']} of {short['of']} sessions)"
     seen = ", ".join(sorted(result.sessions["seen_in_training"].unique().drop_nulls()))
     yield f"data seen in training: {seen or 'unknown'}"

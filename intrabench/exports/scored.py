@@ -35,7 +35,7 @@ STATES = {"initial": 0, "final": None}
 
 @dataclass(frozen=True)
 class Result:
-    """A mean. spec: of its metric or summary. sessions: what it is of, with the column `value`, which none of them lacks."""
+    """A mean. spec: of the metric or summary. sessions: what it is of, with their `value`, which none of them lacks."""
 
     prompter: str
     spec: str

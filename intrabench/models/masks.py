@@ -252,7 +252,7 @@ def _files_of(folder: Path, volume: Volume) -> dict[str, Path]:
     names = _names(volume)
     place = next((folder / name for name in names if (folder / name).is_dir()), None)
     if place is None:
-        below = [path.parent for name in names for path in sorted(folder.glob(f"*/{glob.escape(name)}")) if path.is_dir()]
+        below = [path.parent for path in sorted(folder.glob(f"*/{glob.escape(names[0])}")) if path.is_dir()]
         instead = f"give folder={below[0]}" if below else f"expected {names[0]}/TARGET.nii.gz there"
         raise IntraBenchError(f"{folder} has no folder for the case {volume.case}; {instead}")
     found: dict[str, Path] = {}
@@ -261,8 +261,8 @@ def _files_of(folder: Path, volume: Volume) -> dict[str, Path]:
             target = unquote(path.name[: -len(ending)].split("__")[0])
             if target in found:
                 raise IntraBenchError(
-                    f"{place} has two masks of {target}, {found[target].name} and {path.name}; leave one of each target "
-                    "there, as `intrabench export masks` does with --model, --prompter and --round"
+                    f"{place} has two masks of {target}, {found[target].name} and {path.name}; leave one of each "
+                    "target there, as `intrabench export masks` does with --model, --prompter and --round"
                 )
             found[target] = path
     return found

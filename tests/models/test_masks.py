@@ -280,5 +280,8 @@ def test_folders_that_do_not_have_one_file_for_each_target(tmp_path: Path) -> No
     assert failed.message == f"{folder} has no mask of liver for this case, only of lesion.1"
     store(folder / "anna", labels(), "lesion.1__sam__round1.nii.gz")
     model = Masks(str(folder), instances="files")
-    with pytest.raises(IntraBenchError, match=r"two masks of lesion\.1, .*round0.* and .*round1"), open_image(model, scan()):
+    with (
+        pytest.raises(IntraBenchError, match=r"two masks of lesion\.1, .*round0.* and .*round1"),
+        open_image(model, scan()),
+    ):
         pass
