@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, field, fields
+from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from intrabench.errors import IntraBenchError, foreign, in_words, said, told
@@ -59,6 +60,27 @@ def ordered(spec: str) -> str:
     name, arguments = parse(spec)
     text = _write(sorted(arguments.items()))
     return f"{name}:{text}" if text else name
+
+
+def located(spec: str) -> str:
+    """The spec with what exists as a file or folder written out: equal for two spellings of one path.
+
+    It is for comparing only. Names and keys of results keep paths as they were written, which other machines have, too.
+    """
+    try:
+        parts = [parse(part) for part in in_sequence(spec)]
+    except IntraBenchError:  # a name in rows of somebody else may be anything
+        return spec
+    there = [(name, _write((key, _path(value)) for key, value in given.items())) for name, given in parts]
+    return "+".join(f"{name}:{text}" if text else name for name, text in there)
+
+
+def _path(value: str) -> str:
+    try:
+        path = Path(value).expanduser()
+        return str(path.resolve()) if value and path.exists() else value
+    except (OSError, ValueError, RuntimeError):  # too long for a path, a zero byte, a home that nobody has
+        return value
 
 
 def build(cls: type[T], arguments: Mapping[str, str], spec: str) -> T:

@@ -35,6 +35,7 @@ from intrabench.reporting.table import (
     stored_rows,
 )
 from intrabench.results.current import current
+from intrabench.results.spellings import two_spellings
 from intrabench.statistics.resample import FEW
 from intrabench.statistics.soundness import check_data, check_round
 from intrabench.statistics.superpixels import prompted
@@ -112,7 +113,11 @@ def make_table(
     leads = layout.metric if metric or reference else leading(presets)
     layout = replace(layout, metric=leads, root=folder, how=averages(presets, layout.how))
     rows, left_out = current(stored, layout.by)
-    left_out = [*left_out, *([] if metric or presets else _unasked(rows))]
+    left_out = [
+        *left_out,
+        *two_spellings(rows["model"].unique().sort()),
+        *([] if metric or presets else _unasked(rows)),
+    ]
     if layout.policy.failed != "all":
         check_data(folder, rows)
     heading, unlike = layout.heading(), averaged_otherwise(rows["protocol"], layout.how)
