@@ -167,5 +167,5 @@ def test_spellings_of_one_path_are_equal_when_located(tmp_path: Path, monkeypatc
     for folder in ("a, b", "./a, b", "a, b/", "link", "../" + tmp_path.name + "/a, b"):
         assert located(f'masks:folder="{folder}",instances=files') == full
         assert located(f'masks:folder="{folder}",instances=files+box_fill') == f"{full}+box_fill"
-    for other in ("masks:folder=c", "masks:folder=", "hf:repo=org/name", "sam:size=b+", "sam (random weights)", "x:y"):
+    for other in ("masks:folder=c", "masks:folder=", "hf:repo=org/name", "sam:size=l", "sam (random weights)", "x:y"):
         assert located(other) == other
