@@ -124,6 +124,12 @@ def types_of(cls: type[Any]) -> dict[str, Any]:
     return told(lambda: get_type_hints(cls, include_extras=True), f"class {cls.__name__}: {failed}", remedy)
 
 
+def default_words(cls: type[Any]) -> dict[str, str]:
+    """What a default of None stands for, as the class says it, where something else decides, such as ``policy``."""
+    found: dict[str, str] = cls.default_words() if hasattr(cls, "default_words") else {}
+    return found
+
+
 def spec_of(obj: Any) -> str:
     """The spec with every parameter, also the defaults, except switches: keys and random streams are made from it."""
     return _named(obj, arguments_of(obj))
