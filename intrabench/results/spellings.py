@@ -26,7 +26,7 @@ def two_spellings(models: Iterable[str]) -> list[str]:
 def other_spellings(root: Path, models: Collection[str]) -> list[str]:
     """A sentence for each of these models whose sessions a results folder has under another spelling of its path."""
     at = {place: model for model in models if (place := located(model)) != model or os.sep in model}
-    stored = read_rows(root, ["model"], metrics=False)["model"].unique().sort() if at else []
+    stored = read_rows(root, ["model"], metrics=False)["model"].unique().sort().to_list() if at else []
     return [
         f"{root} has sessions of {other}, which is {at[located(other)]} with its path written otherwise; they count as "
         f"two models, so its sessions are played again; give --model {other} to continue those"
