@@ -39,7 +39,7 @@ def user_table(
         IntraBenchError: no model was given real clicks.
     """
     scored = measured(rows, metric, 0, policy).filter(pl.col("target") != WHOLE_CASE).drop_nulls("value")
-    kinds: dict[str, Any] = {name: _kind(name) for name in scored["prompter"].unique()}
+    kinds = {name: _kind(name) for name in scored["prompter"].unique()}
     of = {kind: [name for name, one in kinds.items() if one == kind] for kind in ("recorded", "clickability")}
     lines = []
     for users in sorted(of["recorded"]):
@@ -55,9 +55,11 @@ def user_table(
         )
     names = [name for field in fields(UserNoise) for name in (field.name, *(f"{field.name}_{end}" for end in _ENDS))]
     numbers = [name for name in names if interval or not name.endswith(_ENDS)]
-    kinds = {name: scored.schema.get(name, pl.String) for name in (*LINE, "users", "dataset", "clicks")}
-    kinds |= dict.fromkeys(numbers, pl.Float64) | dict.fromkeys(("targets", "sessions"), pl.Int64)
-    table = pl.DataFrame(lines, schema=kinds, orient="row")
+    schema: dict[str, Any] = {
+        name: scored.schema.get(name, pl.String) for name in (*LINE, "users", "dataset", "clicks")
+    }
+    schema |= dict.fromkeys(numbers, pl.Float64) | dict.fromkeys(("targets", "sessions"), pl.Int64)
+    table = pl.DataFrame(lines, schema=schema, orient="row")
     real_first = pl.col("clicks") != REAL
     return table.sort(*LINE, "users", "dataset", real_first, "clicks").fill_nan(None)
 
