@@ -25,11 +25,11 @@ T = TypeVar("T")
 def play(sessions: Sequence[Session | Joint | Divided], image: Predictor, scorer: Scorer | None = None) -> int:
     """Play all sessions to their ends; returns how many bytes the model remembered of all of them at most.
 
-    scorer: measures while the model answers. If there are many sessions, and no code of the user's own in them, they
-    are two crews: while the model answers one, the users of the other take their answers and give their next prompts.
+    scorer: measures while the model answers. If there is no code of the user's own in the sessions, they are two crews:
+    while the model answers one, the users of the other take their answers and give their next prompts.
     """
     every = crews = [_Crew(sessions)]
-    if scorer and len(sessions) >= MANY and all(session.ours for session in sessions):
+    if scorer and len(sessions) > 1 and all(session.ours for session in sessions):
         half = len(sessions) // 2
         every = crews = [_Crew(sessions[:half]), _Crew(sessions[half:])]
     try:
@@ -134,10 +134,10 @@ def _checked(answer: Answer | Failure, method: str, started: float) -> Answer | 
         return failure_of(error, started)
 
 
-MANY = 8
-"""Sessions from which on two crews are worth it; with fewer, calls of the model would be small."""
 WAVE_SECONDS = 30.0
 LARGEST_WAVE = 64
+LAST_WAVE = 8
+"""The scores of the last wave are measured while nobody is answered, so it has at most so many sessions."""
 GROWTH = 3.0
 
 
@@ -158,7 +158,8 @@ def waves(
         allowed = min(WAVE_SECONDS / rate, GROWTH * costliest) if rate else 0.0
         allowed = min(allowed, 1 / filled) if filled else allowed
         stop, cost = position + 1, costs[position]
-        while stop < min(len(items), position + LARGEST_WAVE) and cost + costs[stop] <= allowed:
+        most = min(LARGEST_WAVE, max((len(items) - position) // 2, LAST_WAVE), len(items) - position)
+        while stop < position + most and cost + costs[stop] <= allowed:
             cost += costs[stop]
             stop += 1
         started = clock()

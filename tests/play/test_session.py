@@ -346,10 +346,13 @@ def sizes(weights: list[float], seconds: list[float]) -> list[int]:
 
 
 def test_waves_learn_from_the_time_they_take() -> None:
-    assert sizes([10.0] * 200, [0.01] * 200) == [1, 3, 9, 27, 64, 64, 32]
-    assert sizes([10.0] * 30, [2.5] * 30) == [1, 3, 9, 12, 5]
+    assert sizes([10.0] * 30, [2.5] * 30) == [1, 3, 9, 8, 8, 1]
     assert sizes([10.0] * 4, [60.0] * 4) == [1, 1, 1, 1]
     assert sizes([], []) == []
+
+
+def test_the_last_waves_are_small() -> None:
+    assert sizes([10.0] * 200, [0.01] * 200) == [1, 3, 9, 27, 64, 48, 24, 12, 8, 4]
 
 
 def test_waves_hold_no_more_than_the_memory_for_sessions_has_room_for() -> None:
