@@ -162,8 +162,8 @@ class Example:
             if count != there[kind]:
                 often = f" ({count // slices} per slice)" if count * more == there[kind] * slices else " (it depends)"
             told.append(f"{count} x {kind}{often}")
-        cost = effort_of_round(self.actions)
-        return f"{', '.join(told) or 'no actions'}; interactions {cost.interactions:g}, dof {cost.dof:g}, seconds {cost.seconds:g}"
+        cost, did = effort_of_round(self.actions), ", ".join(told) or "no actions"
+        return f"{did}; interactions {cost.interactions:g}, dof {cost.dof:g}, seconds {cost.seconds:g}"
 
 
 def section(example: Example) -> str:
