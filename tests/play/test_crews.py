@@ -127,6 +127,15 @@ def test_each_crew_is_asked_at_once(ball: np.ndarray, count: int, crews: list[li
     assert model.asked == crews
 
 
+def test_a_model_with_costly_calls_is_asked_once_for_all(ball: np.ndarray) -> None:
+    class Program(Drawn):
+        costly_calls = True
+
+    scores, model = Scorer(), Program()
+    play(many(ball, make_prompter("point_interp:n=3"), scores), model, scores)
+    assert [len(asked) for asked in model.asked] == [COUNT]
+
+
 def test_a_model_that_raises_fails_its_crew_and_an_interruption_waits_for_the_users(ball: np.ndarray) -> None:
     class Broken(Drawn):
         def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
