@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from intrabench.api.results import merge as merge
     from intrabench.api.results import methods as methods
     from intrabench.api.results import report as report
+    from intrabench.api.results import submit as submit
     from intrabench.api.results import table as table
     from intrabench.api.results import verify as verify
     from intrabench.api.running import check as check
@@ -90,7 +91,7 @@ _PLACES = {
     "api.objects": ("dataset", "metric", "model", "prompter"),
     "api.results": (
         *("compact", "compare", "compare_published", "figures", "merge", "methods"),
-        *("report", "table", "verify"),
+        *("report", "submit", "table", "verify"),
     ),
     "api.running": ("check", "preview", "run"),
     "clickability.base": ("Clickability",),

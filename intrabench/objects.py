@@ -75,17 +75,19 @@ def _parts(given: PrompterLike) -> list[Part]:
 def once(made: Iterable[T]) -> dict[str, T]:
     """Objects by their specs; an object that was given twice, even in other words, is listed once.
 
+    Other words are also those of a path, ``./x`` and ``x``.
+
     Raises:
         IntraBenchError: two classes have the same name.
     """
     found: dict[str, T] = {}
     classes: dict[str, object] = {}
     for one in made:
-        found.setdefault(one.spec, one)
+        found.setdefault(specs.located(one.spec), one)
         for part in one.parts if isinstance(one, Combined) else [one]:
             if classes.setdefault(part.name, code := _code(type(part))) != code:
                 raise IntraBenchError(f"two classes are both called {part.name}; give one a different name")
-    return found
+    return {one.spec: one for one in found.values()}
 
 
 def _code(cls: type[Any]) -> object:

@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, field, fields
+from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from intrabench.errors import IntraBenchError, foreign, in_words, said, told
@@ -61,6 +62,27 @@ def ordered(spec: str) -> str:
     return f"{name}:{text}" if text else name
 
 
+def located(spec: str) -> str:
+    """The spec with what exists as a file or folder written out: equal for two spellings of one path.
+
+    It is for comparing only. Names and keys of results keep paths as they were written, which other machines have, too.
+    """
+    try:
+        parts = [parse(part) for part in in_sequence(spec)]
+    except IntraBenchError:  # a name in rows of somebody else may be anything
+        return spec
+    there = [(name, _write((key, _path(value)) for key, value in given.items())) for name, given in parts]
+    return "+".join(f"{name}:{text}" if text else name for name, text in there)
+
+
+def _path(value: str) -> str:
+    try:
+        path = Path(value).expanduser()
+        return str(path.resolve()) if value and path.exists() else value
+    except (OSError, ValueError, RuntimeError):  # too long for a path, a zero byte, a home that nobody has
+        return value
+
+
 def build(cls: type[T], arguments: Mapping[str, str], spec: str) -> T:
     """Make a dataclass from the strings of its spec, checked against the types of its fields."""
     known = {field.name for field in fields(cls) if field.init}  # type: ignore[arg-type]
@@ -100,6 +122,12 @@ def types_of(cls: type[Any]) -> dict[str, Any]:
     """
     failed, remedy = "the type of a parameter cannot be read", "import it, not only under TYPE_CHECKING"
     return told(lambda: get_type_hints(cls, include_extras=True), f"class {cls.__name__}: {failed}", remedy)
+
+
+def default_words(cls: type[Any]) -> dict[str, str]:
+    """What a default of None stands for, as the class says it, where something else decides, such as ``policy``."""
+    found: dict[str, str] = cls.default_words() if hasattr(cls, "default_words") else {}
+    return found
 
 
 def spec_of(obj: Any) -> str:

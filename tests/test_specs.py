@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import ClassVar, Literal
 
 import pytest
 
 from intrabench.errors import IntraBenchError
-from intrabench.specs import build, in_sequence, nearest, parse, quoted, short_spec_of, spec_of, split
+from intrabench.specs import build, in_sequence, located, nearest, parse, quoted, short_spec_of, spec_of, split
 
 
 @dataclass(frozen=True)
@@ -156,3 +157,15 @@ def test_a_type_that_the_class_does_not_import_is_one_sentence() -> None:
 )
 def test_models_in_sequence(spec: str, parts: list[str]) -> None:
     assert in_sequence(spec) == parts
+
+
+def test_spellings_of_one_path_are_equal_when_located(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a, b").mkdir()
+    (tmp_path / "link").symlink_to("a, b")
+    full = f'masks:folder="{tmp_path}/a, b",instances=files'
+    for folder in ("a, b", "./a, b", "a, b/", "link", "../" + tmp_path.name + "/a, b"):
+        assert located(f'masks:folder="{folder}",instances=files') == full
+        assert located(f'masks:folder="{folder}",instances=files+box_fill') == f"{full}+box_fill"
+    for other in ("masks:folder=c", "masks:folder=", "hf:repo=org/name", "sam:size=l", "sam (random weights)", "x:y"):
+        assert located(other) == other

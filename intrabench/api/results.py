@@ -14,6 +14,7 @@ from intrabench.objects import MetricLike, ModelLike, PrompterLike, made_spec
 if TYPE_CHECKING:
     import polars as pl
 
+    from intrabench.board.submission import Submission
     from intrabench.engine.verify import Verdict
     from intrabench.reporting.methods.methods import Methods
     from intrabench.reporting.reference.claims import PublishedClaims
@@ -225,6 +226,39 @@ def methods(
     found = make_methods(_folder(out), **given)
     _warn([_folder(out)], found.left_out)
     return found
+
+
+@typed
+def submit(
+    folder: str | Path,
+    *,
+    name: str,
+    contact: str,
+    licence: str,
+    notes: str = "",
+    out: Folder = None,
+    sample: int = 20,
+    plugin: Plugins = (),
+) -> Submission:
+    """Make a new folder of results that a public board takes, and check it as the board does.
+
+    name, contact: who submits, and the address of a mail or of a page. licence: of these results, such as
+    ``CC-BY-4.0``. notes: what readers should know. sample: sessions whose prompts, and masks if kept, are part of it.
+
+    Returns:
+        The submission: its `folder`, its `statement`, with a line for each mean, and its `rows`.
+
+    Raises:
+        IntraBenchError: the results cannot be ranked, or the folder exists; then nothing is written. What is left out,
+            and what to know before it is published, is a warning.
+    """
+    from intrabench.board.statement import By
+    from intrabench.board.submit import submit as make
+
+    _add(plugin)
+    made, notices = make(_folder(out), Path(folder), By(name, contact, licence, notes), sample)
+    _warn((), notices)
+    return made
 
 
 @typed

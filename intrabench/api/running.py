@@ -148,9 +148,12 @@ def check(
     device: str = "auto",
     dtype: str = "float32",
     batch: str | int = "fixed",
+    python: str | Path | None = None,
     plugin: Several[str | Path] | None = None,
 ) -> list[Finding]:
     """Check a model on a synthetic scan: prompts, geometry, batches, determinism, memory, time.
+
+    python: an interpreter to run it in, as for `run`.
 
     Returns:
         One finding per check; failed ones have ``ok`` False.
@@ -163,7 +166,7 @@ def check(
     from intrabench.engine.options import chosen
     from intrabench.engine.runners import make_runner
 
-    return list(findings(make_runner(chosen(_options(given))).model))
+    return list(findings(make_runner(chosen(_options(given)))))
 
 
 def _options(given: dict[str, Any], *others: str) -> dict[str, Any]:

@@ -23,9 +23,9 @@ from intrabench.metrics.base import merit
 from intrabench.reporting.page.curve_data import curve_data
 from intrabench.reporting.table import PRINTED
 from intrabench.results import labels
-from intrabench.statistics.aggregate import AGGREGATIONS, aggregate
+from intrabench.statistics.aggregate import aggregate
 from intrabench.statistics.curves import curve
-from intrabench.statistics.measures import measured, summary
+from intrabench.statistics.measures import best, measured, scored_by, summary
 from intrabench.statistics.resample import AVERAGE, intervals
 from intrabench.statistics.steps import Steps, steps
 from intrabench.target import WHOLE_CASE
@@ -140,20 +140,20 @@ def _table(rows: pl.DataFrame) -> Table:
         [_line(one) for one in lines.iter_rows(named=True)],
         rows.filter(_PLAYED).select(pl.struct("case", "target").n_unique()).item(),
     )
+    drawn = scored_by(columns[0].spec) if columns else ""
     for column in columns:
         parts = [part for one in by_submission if len(part := rows_with(one, column))]
         _means(table, column, parts)
         if summary(column.spec) is None and column.best == "high":
             played = [steps(part, column.spec) for part in parts]
             _budgets(table, column, played)
-            if column.spec == CURVES:
+            if column.spec == drawn:
                 table.curves = _curves(table, played, lines)
+    if table.curves is None and drawn and best(drawn) == "high":  # the first column is a summary of it
+        table.curves = _curves(table, [steps(part, drawn) for part in by_submission], lines)
     _statuses(table)
     return table
 
-
-CURVES = "dice"
-"""The metric whose curves are drawn."""
 
 _PLAYED = (pl.col("target") != WHOLE_CASE) & (pl.col("status") != "not_applicable")
 
@@ -211,15 +211,13 @@ def _budgets(table: Table, column: Column, played: Sequence[Steps]) -> None:
 
 
 def _curves(table: Table, played: Sequence[Steps], lines: pl.DataFrame) -> dict[str, Any]:
-    """The curves as the report's script draws them: a point per line and round."""
+    """The curves of the first column's metric as the report's script draws them: a point per line and round."""
     rounds = pl.concat([one.sessions.select("line", "round") for one in played]).group_by("line")
     notes = pl.Series([_note(line) for line in table.lines])
     shown = (
         lines.with_columns(notes=notes).drop("round").join(rounds.agg(pl.col("round").max().alias("rounds")), on="line")
     )
-    found = [
-        curve_data(one, shown.join(one.sessions, on="line", how="semi"), AGGREGATIONS["protocol"]) for one in played
-    ]
+    found = [curve_data(one, shown.join(one.sessions, on="line", how="semi"), table.columns[0].how) for one in played]
     everyone = lines.with_columns(notes=notes).sort("line")
     names = everyone.select(pl.col("shown").alias("prompter"), pl.col("label").alias("model"), "notes").to_dicts()
     return {**found[0], "lines": names, "points": [point for one in found for point in one["points"]]}

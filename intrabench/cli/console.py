@@ -125,7 +125,7 @@ def print_frame(
         echo_sentences(*notes.lines(), hanging="   ")
 
 
-_WHOLE, _COUNTED = ("model", "method", "ml", "case", "target"), ("round", "asked")
+_WHOLE, _COUNTED = ("model", "method", "ml", "pixels", "case", "target"), ("round", "asked")
 """Keys that are never broken: names that people look for, and numbers that say what a line is."""
 
 

@@ -60,8 +60,7 @@ def described(name: str) -> str:
 def _entry_facts(room: Room, entry: registry.Entry, parameters: str) -> dict[str, Any]:
     """What `_describe` tells, for programs."""
     cls = entry.load()
-    types = specs.types_of(cls)
-    taken = {one.name: {"takes": expected(types[one.name]), "default": _default(one)} for one in fields(cls)}
+    taken = {name: {"takes": takes, "default": default} for name, (takes, default) in _parameters(cls).items()}
     facts: dict[str, Any] = {"name": entry.name, "kind": entry.kind or registry.ROOMS[room], "origin": entry.origin}
     facts |= {"summary": entry.summary, "description": inspect.cleandoc(cls.__doc__ or "")}
     facts |= {"version": getattr(cls, "version", None), "parameters": taken}
@@ -149,19 +148,18 @@ def _rows(rows: Sequence[Row]) -> list[str]:
 
 def parameters_of(cls: type[Any]) -> list[str]:
     """The parameters of a class: name, what it takes in words, and its default."""
-    types, steps = specs.types_of(cls), _steps(cls)
-    lacks = getattr(cls, "lacks", ()) if steps else ()
-    return [
-        f"{one.name}: {expected(types[one.name])}; "
-        + (f"default {steps[one.name]}" if one.name in steps else _default(one))
+    return [f"{name}: {takes}; {default}" for name, (takes, default) in _parameters(cls).items()]
+
+
+def _parameters(cls: type[Any]) -> dict[str, tuple[str, str]]:
+    """By the name of each parameter what it takes and its default, in words; a network's missing steps are left out."""
+    types, known = specs.types_of(cls), specs.default_words(cls)
+    lacks = getattr(cls, "lacks", ()) if known else ()
+    return {
+        one.name: (expected(types[one.name]), f"default {known[one.name]}" if one.name in known else _default(one))
         for one in fields(cls)
         if one.name not in lacks
-    ]
-
-
-def _steps(cls: type[Any]) -> dict[str, str]:
-    """The defaults of a network's steps, which its policy decides."""
-    return cls.step_defaults() if hasattr(cls, "step_defaults") else {}
+    }
 
 
 def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:

@@ -63,8 +63,13 @@ def hugging_face(
         typer.Option("--benchmark", metavar="DATASET=ORG/NAME/TASK", help="The benchmark at the hub that it is."),
     ] = [],  # noqa: B006
     metric: Annotated[
-        str, typer.Option("--metric", help="The metric of the values.", autocompletion=completes("metrics"))
-    ] = "dice",
+        str,
+        typer.Option(
+            "--metric",
+            help="A metric, or noc:threshold=0.9, auc, ... Default: what leads in the protocol, else dice.",
+            autocompletion=completes("metrics"),
+        ),
+    ] = "",
     source_url: Annotated[str, typer.Option("--source-url", help="Where readers find these results.")] = "",
     source_name: Annotated[str, typer.Option("--source-name", help="What that place is called.")] = "",
     plugin: Plugins = [],  # noqa: B006

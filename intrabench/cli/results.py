@@ -57,14 +57,22 @@ def export_rows(
 def export_masks(
     folder: Annotated[Path, typer.Argument(help="Folder for the NIfTI files.")],
     out: Out = None,
+    model: Annotated[str, typer.Option("--model", "-m", help="Only of this model, as written in tables.")] = "",
+    prompter: Annotated[str, typer.Option("--prompter", "-p", help="Only with this prompter.")] = "",
+    round: Annotated[
+        int | None, typer.Option("--round", help="Only the state after this round, or the last. Default: all rounds.")
+    ] = None,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
-    """Write the masks of a run with --save-masks as NIfTI on the original grid of each scan."""
+    """Write the masks of a run with --save-masks as NIfTI on the original grid of each scan.
+
+    Of one model, prompter and round, `run --model masks:folder=FOLDER/DATASET,instances=files` reads them.
+    """
     add_plugins(plugin)
     from intrabench.results.export import export as write
     from intrabench.workspace import results_folder
 
-    written, unread = write(results_folder(out), folder)
+    written, unread = write(results_folder(out), folder, model=model, prompter=prompter, round=round)
     note(f"wrote {several(written, 'mask')} to {folder}")
     tell_damage(results_folder(out), unread=unread)
 

@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperOption
 
 from intrabench.cli import options as o
+from intrabench.cli import run_options as r
 from intrabench.cli.config import Config
 from intrabench.cli.console import echo, note
 from intrabench.cli.results import Out, tell_damage
@@ -67,66 +68,38 @@ def run(
     prompter: o.Prompters = [],  # noqa: B006
     dataset: o.Datasets = [],  # noqa: B006
     perturb: o.Perturb = [],  # noqa: B006
-    refine: Annotated[list[str], o.refine] = [],  # noqa: B006
+    refine: r.Refine = [],  # noqa: B006
     hand: o.Hand = "",
     effort: o.Effort = None,
-    stop: Annotated[str, typer.Option("--stop", help="Stop rule, e.g. dice=0.9,interactions=30,seconds=60.")] = "",
-    joint: Annotated[
-        str, typer.Option("--joint", help="Play the targets of a case together, e.g. others=negative,overlap=first.")
-    ] = "",
-    seed: Annotated[list[str], o.seeds] = [],  # noqa: B006
+    stop: r.Stop = "",
+    joint: r.Joint = "",
+    seed: r.Seed = [],  # noqa: B006
     cases: Cases = [],  # noqa: B006
     targets: Targets = [],  # noqa: B006
     rounds: o.Rounds = None,
     protocol: o.Protocol = "basic@1",
-    metric: Annotated[list[str], o.metric] = [],  # noqa: B006
-    only: Annotated[
-        list[str], typer.Option("--only", help="Run only these rows of the protocol, e.g. '3B Inter*'.")
-    ] = [],  # noqa: B006
+    metric: r.Metric = [],  # noqa: B006
+    only: r.Only = [],  # noqa: B006
     out: Out = None,
     device: o.Device = "auto",
     batch: o.Batch = "fixed",
-    memory: Annotated[
-        int,
-        typer.Option(
-            "--memory",
-            help="MiB of embeddings in memory, the rest is on disk; as much for what models remember of sessions.",
-        ),
-    ] = 512,
+    memory: r.Memory = 512,
     dtype: o.Dtype = "float32",
-    compile: Annotated[bool, flag("--compile", help="Compile image encoders with torch.")] = False,
+    compile: r.Compile = False,
     weights: o.Weights = None,
-    cache_embeddings: Annotated[
-        bool | None,
-        flag(
-            "--cache-embeddings/--no-cache-embeddings",
-            help="Keep embeddings across runs. Default: of models that ship.",
-        ),
-    ] = None,
-    cache_gb: Annotated[
-        float | None, typer.Option("--cache-gb", metavar="GB", help="Disk for kept embeddings. Default: 20.")
-    ] = None,
-    python: Annotated[
-        str | None, typer.Option("--python", metavar="PATH", help="Interpreter to run models in, e.g. ENV/bin/python.")
-    ] = None,
-    save_masks: Annotated[bool, flag("--save-masks", help="Store the mask of every round.")] = False,
-    strict: Annotated[bool, flag("--strict", help="Never convert prompts for a model.")] = False,
-    dry_run: Annotated[bool, flag("--dry-run", help="Show what would be run and downloaded.")] = False,
+    cache_embeddings: r.CacheEmbeddings = None,
+    cache_gb: r.CacheGb = None,
+    python: o.Python = None,
+    save_masks: r.SaveMasks = False,
+    strict: r.Strict = False,
+    dry_run: r.DryRun = False,
     plugin: Plugins = [],  # noqa: B006
-    workers: Annotated[
-        str, typer.Option("--workers", metavar="N", help="Processes that play: auto, a number, 0 for this one.")
-    ] = "auto",
-    timeout: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", help="Limit for a wave of sessions, and for each encoding.")
-    ] = 600.0,
-    dask: Annotated[
-        str, typer.Option("--dask", metavar="WHERE", help="Dask cluster: local:4, tcp://HOST:8786 or FILE.yaml.")
-    ] = "",
-    collect: Annotated[bool, flag("--collect", help="Bring rows back from a cluster that lacks the folder.")] = False,
-    fetch: Annotated[
-        bool, flag("--fetch", help="Also download weights that are missing and may be downloaded.")
-    ] = False,
-    fail_fast: Annotated[bool, flag("--fail-fast", help="End the run with the first failure, and show where.")] = False,
+    workers: r.Workers = "auto",
+    timeout: r.Timeout = 600.0,
+    dask: r.Dask = "",
+    collect: r.Collect = False,
+    fetch: r.Fetch = False,
+    fail_fast: r.FailFast = False,
     config: Config = None,
 ) -> None:
     """Prompt models on data sets with simulated users; repeat the command to continue it.
@@ -248,6 +221,7 @@ def check(
     device: o.Device = "auto",
     dtype: o.Dtype = "float32",
     batch: o.Batch = "fixed",
+    python: o.Python = None,
     json: Json = False,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
@@ -258,7 +232,7 @@ def check(
 
     given["weights"] = "random" if random_weights else weights
     found = []
-    for finding in findings(make_runner(options_of(given, "random_weights", "json")).model):
+    for finding in findings(make_runner(options_of(given, "random_weights", "json"))):
         found.append(finding)
         if not json:
             mark = {True: "ok", False: "FAILED", None: ""}[finding.ok]

@@ -35,6 +35,11 @@ class RClicks(Clickability):
     size: int | None = switch(None)
     antialias: bool = switch(False)
 
+    @classmethod
+    def default_words(cls) -> dict[str, str]:
+        """Where the size comes from."""
+        return {"size": "that of the training, 416 of the published file"}
+
     def __post_init__(self) -> None:
         if self.size is not None and self.size < 32:
             raise ValueError(f"size={self.size} is too small for the network; give 32 or more")

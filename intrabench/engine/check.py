@@ -12,11 +12,11 @@ import numpy as np
 
 from intrabench.datasets.base import Files
 from intrabench.datasets.phantom import Phantom
-from intrabench.engine.environment import memory_mb
 from intrabench.engine.seal import REMEDY, Seal
+from intrabench.engine.units import Runner
 from intrabench.errors import IntraBenchError, foreign, in_words, several
 from intrabench.mask import Mask
-from intrabench.models.base import Answer, Failure, Model, Predictor, Request, open_image
+from intrabench.models.base import Answer, Failure, Model, Predictor, Request
 from intrabench.play.lockstep import ask
 from intrabench.prompts import Click, Lasso, PromptKind, Prompts, Scribble, Turn, boxes, points
 from intrabench.prompts import box3d as box3d_prompts
@@ -47,20 +47,28 @@ class Broken(IntraBenchError):
     """The model failed on a valid request."""
 
 
-def check(model: Model) -> Iterator[Finding]:
-    """Yield findings one by one. The model must have its runtime; what it raises becomes a finding that is not ok."""
+def check(runner: Runner) -> Iterator[Finding]:
+    """Yield findings one by one; what the model raises is one that is not ok. A process of its own is ended."""
+    try:
+        yield from _findings(runner)
+    finally:
+        runner.close()
+
+
+def _findings(runner: Runner) -> Iterator[Finding]:
     started = time.perf_counter()
     try:
         with foreign():
-            model.load()
+            runner.load()
     except IntraBenchError:
         raise
     except Exception as error:  # the model's own code may raise anything
         yield Finding("load", False, in_words(error))
         return
-    yield Finding("load", True, f"{time.perf_counter() - started:.1f} s")
+    took = f"{time.perf_counter() - started:.1f} s"
+    yield Finding("load", True, f"in {runner.remote.python}" if runner.remote else took)
     volume, targets = SCAN.load("case-1", Files(None, None))  # type: ignore[arg-type]
-    parts: list[Callable[[Model, Volume, Sequence[Target]], Iterator[Finding]]] = [
+    parts: list[Callable[[Runner, Volume, Sequence[Target]], Iterator[Finding]]] = [
         _prompts,
         _repeated,
         _together,
@@ -73,7 +81,7 @@ def check(model: Model) -> Iterator[Finding]:
     told, seal = set[str](), Seal(volume, targets)
     for part in parts:
         try:
-            yield from _guarded(part(model, volume, targets))
+            yield from _guarded(part(runner, volume, targets))
         except Exception as error:  # the other checks still run
             message = in_words(error)
             yield Finding(part.__name__.strip("_").replace("_", " "), False, AGAIN if message in told else message)
@@ -108,17 +116,17 @@ def prompt(kind: PromptKind, target: Target) -> Prompts:
     return points([centre])
 
 
-def _prompts(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
+def _prompts(runner: Runner, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
     """The model takes each kind that it accepts, and a different prompt of that kind gets a different answer."""
-    with open_image(model, volume) as image:
-        for kind in sorted(model.abilities.accepts):
+    with runner.open(volume) as image:
+        for kind in sorted(runner.model.abilities.accepts):
             started = time.perf_counter()
-            first = _answer(image, _request(model, kind, targets[0]))
+            first = _answer(image, _request(runner.model, kind, targets[0]))
             seconds = time.perf_counter() - started
             used = False
             for target in targets[1:]:
                 again = time.perf_counter()
-                used = not _same(first, _answer(image, _request(model, kind, target)))
+                used = not _same(first, _answer(image, _request(runner.model, kind, target)))
                 warm = time.perf_counter() - again
                 if used:
                     break
@@ -126,19 +134,19 @@ def _prompts(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterato
             yield Finding(f"prompt {kind}", used, message if used else "a different prompt gets the same answer")
 
 
-def _repeated(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
+def _repeated(runner: Runner, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
     """The same request on the same image, opened twice, gets the same answer."""
-    asked = _request(model, _kind(model), targets[0])
-    first, second = (_alone(model, volume, asked) for _ in range(2))
+    asked = _request(runner.model, _kind(runner.model), targets[0])
+    first, second = (_alone(runner, volume, asked) for _ in range(2))
     same = _same(first, second)
     yield Finding("determinism", same, "the same answer twice" if same else "the same request got two answers")
     yield Finding("time", None, f"encode {first.encode_seconds:.2f} s, answer {first.seconds:.2f} s")
 
 
-def _together(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
+def _together(runner: Runner, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
     """An answer depends neither on the other requests in its batch nor on their order."""
-    asked = [_request(model, _kind(model), target) for target in targets[:2]]
-    with open_image(model, volume) as image:
+    asked = [_request(runner.model, _kind(runner.model), target) for target in targets[:2]]
+    with runner.open(volume) as image:
         together = ask(image, asked)
         backwards = ask(image, asked[::-1])[::-1]
         alone = [_answer(image, request) for request in asked]
@@ -146,12 +154,12 @@ def _together(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterat
     yield Finding("batch", same, "same answers as for single requests" if same else "answers depend on other requests")
 
 
-def _feedback(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
+def _feedback(runner: Runner, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
     """A correction uses the session's memory; without it the model gets the same answer by replaying the turns."""
-    asked = _request(model, _kind(model), targets[0])
-    with open_image(model, volume) as image:
+    asked = _request(runner.model, _kind(runner.model), targets[0])
+    with runner.open(volume) as image:
         first = _answer(image, asked)
-        turns = (*asked.turns, _turn(_kind(model), targets[0]))
+        turns = (*asked.turns, _turn(_kind(runner.model), targets[0]))
         second = Request(asked.session, turns, first.update, first.memory)
         started = time.perf_counter()
         corrected = _answer(image, second)
@@ -168,13 +176,13 @@ def _feedback(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterat
     yield Finding("time per round", None, f"{seconds:.3f} s for a correction of the answer before")
 
 
-def _orientations(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
+def _orientations(runner: Runner, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
     """The order in which a file stores its axes changes nothing."""
-    asked = _request(model, _kind(model), targets[0])
-    expected = _alone(model, volume, asked)
+    asked = _request(runner.model, _kind(runner.model), targets[0])
+    expected = _alone(runner, volume, asked)
     for orientation in ORIENTATIONS:
         flipped, _ = replace(SCAN, orientation=orientation).load("case-1", Files(None, None))  # type: ignore[arg-type]
-        same = _same(expected, _alone(model, flipped, asked))
+        same = _same(expected, _alone(runner, flipped, asked))
         inside = all(low >= 0 and high <= n for low, high, n in _ranges(expected.update, volume))
         message = "same answer as in RAS" if same else "the answer differs from that in RAS"
         message = message if inside else "the answer extends outside of the volume"
@@ -183,26 +191,27 @@ def _orientations(model: Model, volume: Volume, targets: Sequence[Target]) -> It
         )
 
 
-def _prompt_outside(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
+def _prompt_outside(runner: Runner, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
     """A prompt far outside of the image fails with a message and spoils no other request."""
-    kind, far = _kind(model), tuple(10 * n for n in volume.shape)
+    kind, far = _kind(runner.model), tuple(10 * n for n in volume.shape)
     outside = boxes({far[0]: (far[1], far[2], far[1] + 9, far[2] + 9)}) if kind == "box2d" else points([far])
     if kind == "box3d":
         outside = box3d_prompts((far[0], far[1], far[2], far[0] + 9, far[1] + 9, far[2] + 9))
-    ok, message = _harmless(model, volume, Turn(outside), _request(model, kind, targets[0]))
+    ok, message = _harmless(runner, volume, Turn(outside), _request(runner.model, kind, targets[0]))
     what = f"{_ARTICLES.get(kind, 'a point')} outside the scan"
     yield Finding("prompt outside", ok, message if ok else f"{what} {message}")
 
 
-def _no_prompts(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
+def _no_prompts(runner: Runner, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
     """A turn without prompts fails with a message or changes nothing, and spoils no other request."""
-    ok, message = _harmless(model, volume, Turn(Prompts(), (Click(),)), _request(model, _kind(model), targets[0]))
+    good = _request(runner.model, _kind(runner.model), targets[0])
+    ok, message = _harmless(runner, volume, Turn(Prompts(), (Click(),)), good)
     yield Finding("no prompts", ok, message if ok else f"a turn without prompts {message}")
 
 
-def _harmless(model: Model, volume: Volume, turn: Turn, good: Request) -> tuple[bool, str]:
+def _harmless(runner: Runner, volume: Volume, turn: Turn, good: Request) -> tuple[bool, str]:
     """Whether a turn to which there is no answer gets none, and lets another request be answered; and in words."""
-    with open_image(model, volume) as image:
+    with runner.open(volume) as image:
         _answer(image, good)
         failed, answered = ask(image, [Request("outside", (turn,)), good])
     if isinstance(failed, Answer) and failed.update.any():
@@ -215,18 +224,18 @@ def _harmless(model: Model, volume: Volume, turn: Turn, good: Request) -> tuple[
 _ARTICLES = {"box2d": "a 2D box", "box3d": "a 3D box"}
 
 
-def _memory(model: Model, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
+def _memory(runner: Runner, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
     """Memory does not grow with the number of targets on one opened image."""
-    kind = _kind(model)
-    with open_image(model, volume) as image:
+    kind = _kind(runner.model)
+    with runner.open(volume) as image:
         for target in targets:  # memory cached per slice is not a leak
-            _answer(image, _request(model, kind, target))
-        before, started, number = memory_mb(), time.perf_counter(), 0
+            _answer(image, _request(runner.model, kind, target))
+        before, started, number = runner.memory_mb(), time.perf_counter(), 0
         while number < TARGETS and time.perf_counter() - started < PATIENCE_SECONDS:
-            request = _request(model, kind, targets[number % len(targets)])
+            request = _request(runner.model, kind, targets[number % len(targets)])
             _answer(image, Request(f"target-{number}", request.turns))
             number += 1
-        grown = memory_mb() - before
+        grown = runner.memory_mb() - before
     yield Finding("memory", grown < GROWTH_MB, f"{grown:+.0f} MiB over {several(number, 'target')}")
 
 
@@ -245,8 +254,8 @@ def _turn(kind: PromptKind, target: Target) -> Turn:
     return Turn(prompt(kind, target), (Click(),))
 
 
-def _alone(model: Model, volume: Volume, request: Request) -> Answer:
-    with open_image(model, volume) as image:
+def _alone(runner: Runner, volume: Volume, request: Request) -> Answer:
+    with runner.open(volume) as image:
         return _answer(image, request)
 
 

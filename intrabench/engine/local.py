@@ -25,6 +25,7 @@ from intrabench.mounts import warnings_about
 from intrabench.results.compact import others_at_work, tidy
 from intrabench.results.many import only
 from intrabench.results.parts import read_rows
+from intrabench.results.spellings import other_spellings
 from intrabench.results.store import Store
 
 
@@ -45,7 +46,8 @@ def execute(options: Options, folder: Path, reporter: Reporter) -> tuple[Summary
     try:
         manifest = Manifest(options, job)
         writer = RowWriter(Store(folder, run_id, manifest.opening), reporter, options.fail_fast)
-        for line in warnings_about(folder):
+        models = {runner.model.short_spec for runner in job.runners}
+        for line in [*warnings_about(folder), *other_spellings(folder, models)]:
             reporter.say(line)
         with manifest.kept(writer.store, writer.summary):
             _tidy(folder, run_id, reporter)

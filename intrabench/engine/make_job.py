@@ -134,7 +134,7 @@ def _without_runners(
         rows,
         _metrics(options, preset),
     )
-    return job, [(given, model) for given, model in made if models[model.spec] is model]
+    return job, [(given, model) for given, model in made if models.get(model.spec) is model]
 
 
 def _check_partitions(models: Iterable[Model], prompters: Sequence[Prompter], preset: Protocol) -> None:

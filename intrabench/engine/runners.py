@@ -49,7 +49,7 @@ def make_runners(models: Iterable[tuple[ModelLike, Model]], options: Options, he
 
 
 def make_runner(options: Options) -> Runner:
-    """The one model of the options, with its runtime, which keeps no embeddings; nothing is loaded.
+    """The one model of the options, with its runtime, which keeps no embeddings; only another interpreter loads it now.
 
     Raises:
         IntraBenchError: it is not one model, or it cannot run like that.
@@ -57,9 +57,8 @@ def make_runner(options: Options) -> Runner:
     if len(options.model) != 1:
         raise IntraBenchError(f"{len(options.model)} models were given; give one")
     registry.add_plugins(options.plugin)
-    runner = equipped(model_of(options.model[0], options), options, load=False)
-    runner.model.runtime = replace(runner.model.runtime, embeddings=None)
-    return runner
+    given = options.model[0]
+    return equipped(model_of(given, options), options, str(given), load=False, keep=False)
 
 
 def model_of(given: ModelLike, options: Options) -> Model:
@@ -70,16 +69,20 @@ def model_of(given: ModelLike, options: Options) -> Model:
     return model
 
 
-def equipped(model: Model, options: Options, spec: str = "", load: bool = True, here: bool = True) -> Runner:
+def equipped(
+    model: Model, options: Options, spec: str = "", load: bool = True, here: bool = True, keep: bool = True
+) -> Runner:
     """A model with the runtime of the options, or with its own runtime.
 
     spec: the spec for another interpreter. load: check now whether a file of weights given by the user fits. here: see
-    `make_runners`.
+    `make_runners`. keep: whether embeddings may outlast the run.
     """
     if model.runtime == Runtime():
         _set_runtime(model, options, here)
     elif given := [name for name in _RUNTIME if getattr(options, name) != getattr(DEFAULTS, name)]:
         raise IntraBenchError(f"model {model.name} has its own runtime; omit {', '.join(given)} or the model's runtime")
+    if not keep:
+        model.runtime = replace(model.runtime, embeddings=None)
     if options.python is not None:
         return _remote(model, options, spec, here)
     if model.weights is not None and not model.runtime.random:

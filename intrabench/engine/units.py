@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from intrabench.effort import SECONDS
+from intrabench.engine.environment import memory_mb
 from intrabench.errors import foreign
 from intrabench.models.parts.allocator import return_freed_memory
 from intrabench.models.parts.batching import release_memory
@@ -95,6 +96,15 @@ class Runner:
         from intrabench.models.base import open_image
 
         return self.remote.open(volume) if self.remote else open_image(self.model, volume)
+
+    def load(self) -> None:
+        """Load the model; in another process it is loaded from the beginning."""
+        if self.remote is None:
+            self.model.load()
+
+    def memory_mb(self) -> float:
+        """Resident memory of the process that computes, in MiB."""
+        return memory_mb() if self.remote is None else float(self.remote.ask("memory"))
 
     def close(self) -> None:
         """End the other process, if there is one."""

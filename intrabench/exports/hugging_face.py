@@ -18,9 +18,10 @@ from intrabench.atomic import new_folder
 from intrabench.errors import IntraBenchError
 from intrabench.exports.evidence import Evidence, evidence_of, known, pairs, slug, written
 from intrabench.exports.scored import LINE, Result, Scored, scored_results
-from intrabench.metrics.known import metric as metric_called
 from intrabench.names import file_name
 from intrabench.results.labels import model_label
+from intrabench.statistics.cut_short import cut_short
+from intrabench.statistics.measures import described
 
 _BENCHMARK = re.compile(r"(?P<id>[\w.-]+/[\w.-]+?)(?:@(?P<revision>\w+))?/(?P<task_id>[\w.-]+)")
 SHAPE = "DATASET=ORG/NAME/TASK"
@@ -39,12 +40,13 @@ class Source:
 
 
 def export_hugging_face(
-    root: Path, folder: Path, benchmarks: Sequence[str], metric: str = "dice", source: Source | None = None
+    root: Path, folder: Path, benchmarks: Sequence[str], metric: str = "", source: Source | None = None
 ) -> tuple[int, list[str]]:
     """Write ``MODEL/.eval_results/*.yaml`` into a new folder: the final score for each prompter and protocol.
 
     benchmarks: ``DATASET=ORG/NAME/TASK`` or ``DATASET=ORG/NAME@REVISION/TASK``, the benchmark at the hub and its task
-    that a data set of ours is; results on others are left out.
+    that a data set of ours is; results on others are left out. metric: a metric, or a summary such as
+    ``noc:threshold=0.9``; empty: what leads in the protocol of the sessions, else dice.
 
     Returns:
         The number of files, and sentences about what is left out.
@@ -52,7 +54,7 @@ def export_hugging_face(
     Raises:
         IntraBenchError: there are no results, no data set has a benchmark, or the folder exists.
     """
-    evidence, column = evidence_of(root), metric_called(metric).column
+    evidence = evidence_of(root)
     names = evidence.rows["dataset"].unique().sort().to_list()
     tasks = {name: _task(name, words) for name, words in pairs("--benchmark", benchmarks, names, SHAPE).items()}
     if not tasks:
@@ -60,7 +62,7 @@ def export_hugging_face(
             "the hub takes results on data sets that are registered there as benchmarks; say with --benchmark "
             f"{SHAPE} which of {', '.join(names)} is one"
         )
-    results, notes = scored_results(evidence.rows, [column])
+    results, notes = scored_results(evidence.rows, metric)
     count = 0
     with new_folder(folder) as part:
         for found in results:
@@ -70,7 +72,8 @@ def export_hugging_face(
                 place.write_text(_yaml([entry]), encoding="utf-8")
                 count += 1
         if not count:
-            raise IntraBenchError(f"no model has a score of {metric} on {', '.join(tasks)}; give another --benchmark")
+            what = f"a score of {metric}" if metric else "the score that leads in its protocol"
+            raise IntraBenchError(f"no model has {what} on {', '.join(tasks)}; give another --benchmark")
     left = [f"results on {name} are left out: it has no --benchmark" for name in names if name not in tasks]
     return count, [*evidence.left_out, *notes, *left]
 
@@ -104,13 +107,16 @@ def _entries(
 
 
 def _notes(evidence: Evidence, found: Scored, result: Result, key: Mapping[str, Any], model: str) -> Iterator[str]:
-    yield f"{result.metric.column} of {model}, prompter {result.prompter}, protocol {found.protocol}"
+    yield f"{described(result.spec)} of {model}, prompter {result.prompter}, protocol {found.protocol}"
     yield from (f"{value:.4g} {name} on average" for name, value in result.effort.items() if name == "interactions")
     if result.low is not None:
         yield f"95 % interval {result.low:.4f} to {result.high:.4f} over {result.patients} patients"
     else:
         yield f"{result.patients} patient{'s' * (result.patients != 1)}, too few for an interval"
     yield from (f"{result.counts['failed']} sessions failed" for _ in range(result.counts["failed"] > 0))
+    rows = found.rows.filter(prompter=result.prompter)
+    for short in cut_short(rows, ["prompter"], result.spec).iter_rows(named=True):
+        yield f"{short['note']} ({short['sessions']} of {short['of']} sessions)"
     seen = ", ".join(sorted(result.sessions["seen_in_training"].unique().drop_nulls()))
     yield f"data seen in training: {seen or 'unknown'}"
     yield f"intrabench {evidence.library(found.rows)}"

@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import polars as pl
 
 from intrabench.errors import IntraBenchError, several
+from intrabench.metrics import known
 from intrabench.metrics.base import Metric
 from intrabench.protocols import PROTOCOLS
+from intrabench.reporting.numbers import leading, reporting
 from intrabench.results import labels
 from intrabench.results.current import IDENTITY
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
+from intrabench.statistics.measures import measured, summary
 from intrabench.statistics.resample import DRAWS, intervals
-from intrabench.statistics.scores import FailurePolicy, measured_metrics, scores
+from intrabench.statistics.scores import FailurePolicy, measured_metrics
 from intrabench.statistics.superpixels import prompted
 
 LINE = (*(name for name in IDENTITY if name != "prompter"), "dataset")
@@ -31,10 +35,10 @@ STATES = {"initial": 0, "final": None}
 
 @dataclass(frozen=True)
 class Result:
-    """A mean. sessions: what it is of, with the column `value`; of the sessions without a value none is there."""
+    """A mean. spec: of the metric or summary. sessions: what it is of, with their `value`, which none of them lacks."""
 
     prompter: str
-    metric: Metric
+    spec: str
     state: str
     value: float
     low: float | None
@@ -46,15 +50,20 @@ class Result:
     draws: int = DRAWS
     method: str = "bias-corrected and accelerated bootstrap over patients"
 
+    @cached_property
+    def metric(self) -> Metric:
+        """The metric; a summary is none."""
+        return known.metric(self.spec)
+
     @property
     def name(self) -> str:
         """Prompter, metric and state."""
-        return f"{self.prompter}, {self.metric.column}, {self.state}"
+        return f"{self.prompter}, {self.spec}, {self.state}"
 
     @property
     def id(self) -> str:
         """As `name`, for joins."""
-        return f"{self.prompter}|{self.metric.column}|{self.state}"
+        return f"{self.prompter}|{self.spec}|{self.state}"
 
     @property
     def effort(self) -> dict[str, float]:
@@ -81,10 +90,11 @@ class Scored:
     results: Sequence[Result]
 
 
-def scored_results(rows: pl.DataFrame, metrics: Sequence[str] = ()) -> tuple[list[Scored], list[str]]:
+def scored_results(rows: pl.DataFrame, metric: str | None = None) -> tuple[list[Scored], list[str]]:
     """The results of rows that count, and a sentence for each metric with infinite means, which JSON does not have.
 
-    metrics: only these columns; none: all that were measured. A session without corrections has only a final state.
+    metric: a metric or a summary of sessions; empty: the number that leads in each protocol; None: all that were
+    measured. A session without corrections has only a final state, and so have summaries.
 
     Raises:
         IntraBenchError: nothing was measured.
@@ -92,12 +102,10 @@ def scored_results(rows: pl.DataFrame, metrics: Sequence[str] = ()) -> tuple[lis
     rows, notes = prompted(rows), list[str]()
     found: dict[tuple[Any, ...], list[Result]] = {}
     corrected = set(rows.filter(pl.col("round") > 0).select(*LINE, "prompter").unique().rows())
-    for metric in measured_metrics(rows):
-        if metrics and metric.column not in metrics:
-            continue
+    for spec, part in _asked(rows, metric):
         infinite = 0
-        for state, round in STATES.items():
-            for key, result in _results(rows, metric, state, round):
+        for state, round in STATES.items() if summary(spec) is None else [("final", None)]:
+            for key, result in _results(part, spec, state, round):
                 if state == "initial" and (*key, result.prompter) not in corrected:
                     continue
                 if not math.isfinite(result.value):
@@ -105,9 +113,7 @@ def scored_results(rows: pl.DataFrame, metrics: Sequence[str] = ()) -> tuple[lis
                 else:
                     found.setdefault(key, []).append(result)
         if infinite:
-            notes.append(
-                f"{metric.column} is infinite in {several(infinite, 'mean')}, which this format cannot hold: left out"
-            )
+            notes.append(f"{spec} is infinite in {several(infinite, 'mean')}, which this format cannot hold: left out")
     if not found:
         why = "table" if rows["status"].eq("not_applicable").all() else "failures"
         raise IntraBenchError(f"no session in these results has a score to export; `intrabench {why}` says why")
@@ -115,19 +121,32 @@ def scored_results(rows: pl.DataFrame, metrics: Sequence[str] = ()) -> tuple[lis
     return [Scored(key, part["_label"][0], part, found[key]) for key, part in parts.items() if key in found], notes
 
 
-def _results(rows: pl.DataFrame, metric: Metric, state: str, round: int | None) -> list[tuple[tuple[Any, ...], Result]]:
+def _asked(rows: pl.DataFrame, metric: str | None) -> list[tuple[str, pl.DataFrame]]:
+    """The metrics and summaries, each with the rows that it is taken of."""
+    if metric is None:
+        return [(one.column, rows) for one in measured_metrics(rows)]
+    if metric:
+        return [(metric, rows)]
+    leads = {id: leading(reporting([id])) for id in rows["protocol"].unique().sort()}
+    return [
+        (spec, rows.filter(pl.col("protocol").is_in([id for id, one in leads.items() if one == spec])))
+        for spec in dict.fromkeys(leads.values())
+    ]
+
+
+def _results(rows: pl.DataFrame, spec: str, state: str, round: int | None) -> list[tuple[tuple[Any, ...], Result]]:
     """The results of each line, averaged as its protocol does."""
-    scored = scores(rows, metric.column, round, POLICY)
+    scored = measured(rows, spec, round, POLICY)
     names = scored["protocol"].replace_strict(_AVERAGES, default="protocol", return_dtype=pl.String)
     return [
         one
         for name in names.unique().sort()
-        for one in _averaged(scored.filter(names == name), metric, state, AGGREGATIONS[name])
+        for one in _averaged(scored.filter(names == name), spec, state, AGGREGATIONS[name])
     ]
 
 
 def _averaged(
-    scored: pl.DataFrame, metric: Metric, state: str, how: Aggregation
+    scored: pl.DataFrame, spec: str, state: str, how: Aggregation
 ) -> Iterator[tuple[tuple[Any, ...], Result]]:
     by = [*(name for name in LINE if name != "dataset"), "prompter"]
     sessions = scored.filter(pl.col("value").is_not_null()).partition_by([*LINE, "prompter"], as_dict=True)
@@ -138,7 +157,7 @@ def _averaged(
             continue
         counts = {name: int(line[name]) for name in ("patients", "cases", "targets", "failed")}
         patients, means = counts.pop("patients"), f"{how.description}; {POLICY.describe()}"
-        result = Result(line["prompter"], metric, state, line["value"], None, None, patients, counts, mine, means)
+        result = Result(line["prompter"], spec, state, line["value"], None, None, patients, counts, mine, means)
         ends = line["low"], line["high"]
         finite = all(end is not None and math.isfinite(end) for end in ends)
         yield key, replace(result, low=ends[0], high=ends[1]) if finite else result

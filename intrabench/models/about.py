@@ -58,11 +58,15 @@ def about(model: Model) -> dict[str, Any]:
 
 
 def parameters(model: Model) -> dict[str, Any]:
-    """What can be set in the spec: for each parameter what it takes in words, its default and its value here."""
-    types, found = specs.types_of(type(model)), dict[str, Any]()
+    """What can be set in the spec: for each parameter what it takes in words, its default and its value here.
+
+    default_means: what a default of None stands for, in words.
+    """
+    types, found, words = specs.types_of(type(model)), dict[str, Any](), specs.default_words(type(model))
     for field in fields(model):  # type: ignore[arg-type]
         if field.init:
             default = None if field.default is MISSING else specs.written(field.default)
             value = specs.written(getattr(model, field.name))
             found[field.name] = {"takes": expected(types[field.name]), "default": default, "value": value}
+            found[field.name] |= {"default_means": words[field.name]} if field.name in words else {}
     return found

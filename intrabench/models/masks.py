@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import unquote
 
 import numpy as np
 
@@ -23,7 +25,7 @@ from intrabench.models.outside.answers import IMAGES, image_on, segs_of
 from intrabench.names import file_name
 from intrabench.prompts import Prompts
 from intrabench.specs import switch
-from intrabench.volume import Volume, whole_numbers
+from intrabench.volume import Grid, Volume, whole_numbers
 
 Values = Mapping[str, tuple[int, ...]]
 ENDS = 1 << 16
@@ -40,6 +42,8 @@ class Masks(Model):
     folder: where the files are. labels: which values mean which label, `"liver=1,lesion=2"`; empty: as `dataset.json`
     in the folder says, which nnU-Net leaves there, and `label_N` is N. instances: one: all voxels of the label.
     components: the connected part of them, values: the value in the file, of which most voxels lie under the prompts.
+    files: `FOLDER/CASE/TARGET.nii.gz`, a mask for each target, as `intrabench export masks` writes them; of several of
+    a label, that which fits the prompts best.
     """
 
     name = "masks"
@@ -50,12 +54,12 @@ class Masks(Model):
 
     folder: str = ""
     labels: str = switch("")
-    instances: Literal["one", "components", "values"] = switch("one")
+    instances: Literal["one", "components", "values", "files"] = switch("one")
 
     @cached_property
     def version(self) -> str:  # type: ignore[override]
         """With a hash of the files: their names, sizes and both ends."""
-        return f"1/{_hash_of(Path(self.folder))}" if self.folder else "1"
+        return f"1/{_hash_of(Path(self.folder), self.instances == 'files')}" if self.folder else "1"
 
     def check_runnable(self) -> None:
         """Refuse a folder that is not there, and labels that cannot be read."""
@@ -100,8 +104,12 @@ class Masks(Model):
 
     @contextmanager
     def open(self, volume: Volume) -> Iterator[Predictor]:
-        """Read the file of the case."""
-        yield _Stored(self, _read(Path(self.folder), volume))
+        """Read the file of the case, or find its files."""
+        folder = Path(self.folder)
+        if self.instances == "files":
+            yield _Files(self, _files_of(folder, volume), volume)
+        else:
+            yield _Stored(self, _read(folder, volume))
 
 
 class _Stored(Predictor):
@@ -123,20 +131,46 @@ class _Stored(Predictor):
     def _first(self, request: Request) -> Mask:
         if self.model.instances == "one":
             return Mask.union(self.parts(request.label))
-        prompts = request.turns[-1].prompts
-        found = [(_under(part, prompts), part) for part in self.parts(request.label)]
-        most, part = max(found, key=lambda one: one[0], default=(0, Mask.empty()))
-        return part if most else Mask.empty()
+        return _most(_under, request.turns[-1].prompts, self.parts(request.label))
 
     def parts(self, label: str) -> list[Mask]:
-        """What the file has of a label: all of it, its connected parts, or each value."""
+        """What is stored of a label: all of it, its connected parts, each value, or the mask of each file."""
         if label not in self._parts:
-            if self.model.instances == "values":
-                self._parts[label] = _by_value(self.map)
-            else:
-                whole = Mask.of(np.isin(self.map, self.model.of_label(label)))
-                self._parts[label] = [whole] if self.model.instances == "one" else Instances().split(whole)
+            self._parts[label] = self._of(label)
         return self._parts[label]
+
+    def _of(self, label: str) -> list[Mask]:
+        if self.model.instances == "values":
+            return _by_value(self.map)
+        whole = Mask.of(np.isin(self.map, self.model.of_label(label)))
+        return [whole] if self.model.instances == "one" else Instances().split(whole)
+
+
+class _Files(_Stored):
+    """The stored masks of a case, a file for each target."""
+
+    def __init__(self, model: Masks, files: Mapping[str, Path], volume: Volume) -> None:
+        super().__init__(model, None)
+        self._files, self._grid = files, volume.grid
+
+    def _first(self, request: Request) -> Mask:
+        parts = self.parts(request.label)
+        return parts[0] if len(parts) == 1 else _most(_fit, request.turns[-1].prompts, parts)
+
+    def _of(self, label: str) -> list[Mask]:
+        """The masks of a label, small ones first: where masks overlap, a click in both means the smaller one."""
+        files = [path for target, path in self._files.items() if re.sub(r"\.\d+$", "", target) == label]
+        if not files:
+            known = ", ".join(self._files)
+            raise IntraBenchError(f"{self.model.folder} has no mask of {label} for this case, only of {known}")
+        return sorted((Mask.of(_map_in(path, self._grid) > 0) for path in files), key=lambda mask: mask.voxels)
+
+
+def _most(measure: Callable[[Mask, Prompts], float], prompts: Prompts, parts: Sequence[Mask]) -> Mask:
+    """The first mask with the largest measure; an empty one if that is 0."""
+    found = [(measure(part, prompts), part) for part in parts]
+    most, part = max(found, key=lambda one: one[0], default=(0, Mask.empty()))
+    return part if most else Mask.empty()
 
 
 def _by_value(labels: Any) -> list[Mask]:
@@ -151,19 +185,38 @@ def _by_value(labels: Any) -> list[Mask]:
     return masks
 
 
-def _under(mask: Mask, prompts: Prompts) -> int:
+def _under(mask: Mask, prompts: Prompts) -> float:
     """How many voxels of a mask lie under the positive prompts; in boxes all voxels count."""
+    return _points_in(mask, prompts) + sum(mask.within(block).voxels for block in _blocks(prompts))
+
+
+def _fit(mask: Mask, prompts: Prompts) -> float:
+    """How well a mask fits the positive prompts: the points in it, and its Dice with their boxes.
+
+    Masks of neighbours may overlap, and a large one may have more voxels in a box than that which the box means.
+    """
+    blocks = _blocks(prompts)
+    size = sum((z1 - z0) * (y1 - y0) * (x1 - x0) for z0, y0, x0, z1, y1, x1 in blocks)
+    inside = sum(mask.within(block).voxels for block in blocks)
+    return _points_in(mask, prompts) + 2 * inside / max(mask.voxels + size, 1)
+
+
+def _points_in(mask: Mask, prompts: Prompts) -> int:
+    """How many positive points and points of positive scribbles lie in a mask."""
     strokes = [stroke.points for stroke in prompts.scribbles if stroke.label == 1]
-    points = np.vstack([prompts.points[prompts.points[:, 3] == 1, :3], *strokes])
+    places = np.vstack([prompts.points[prompts.points[:, 3] == 1, :3], *strokes]) - mask.start
+    inside = places[((places >= 0) & (places < mask.array.shape)).all(axis=1)]
+    return int(np.count_nonzero(mask.array[tuple(inside.T)]))
+
+
+def _blocks(prompts: Prompts) -> list[Box]:
+    """The boxes of prompts, those on slices and around lassos, too."""
     blocks = [np.array([z, y0, x0, z + 1, y1, x1]) for z, y0, x0, y1, x1 in prompts.boxes2d]
     blocks += [] if prompts.box3d is None else [prompts.box3d]
     blocks += [
         np.hstack([lasso.points.min(axis=0), lasso.points.max(axis=0) + 1]) for lasso in prompts.lassos if lasso.label
     ]
-    places = points - mask.start
-    inside = places[((places >= 0) & (places < mask.array.shape)).all(axis=1)]
-    count = int(np.count_nonzero(mask.array[tuple(inside.T)]))
-    return count + sum(mask.within(_box(block)).voxels for block in blocks)
+    return [_box(block) for block in blocks]
 
 
 def _box(block: Any) -> Box:
@@ -177,30 +230,80 @@ def _read(folder: Path, volume: Volume) -> Any:
     Raises:
         IntraBenchError: there is no file for it, or it does not fit the scan.
     """
-    if not volume.case:
-        raise IntraBenchError("masks: this scan has no name, so its prediction cannot be found; give it a case")
-    names = {file_name(volume.case): None} | ({volume.case: None} if Path(volume.case).name == volume.case else {})
+    names = _names(volume)
     paths = [folder / f"{name}{ending}" for name in names for ending in (*IMAGES, ".npz")]
     path = next((path for path in paths if path.is_file()), None)
     if path is None:
+        if any((folder / name).is_dir() for name in names):
+            raise IntraBenchError(
+                f"{folder} has a folder for the case {volume.case}, not a file; if it has a mask for each target, add "
+                "instances=files"
+            )
         raise IntraBenchError(f"{folder} has no prediction for the case {volume.case}; expected {paths[1].name} there")
+    return _map_in(path, volume.grid)
+
+
+def _files_of(folder: Path, volume: Volume) -> dict[str, Path]:
+    """The file of each target of a case, by its id, which `intrabench export masks` writes before two underscores.
+
+    Raises:
+        IntraBenchError: there are none for the case, or several for a target.
+    """
+    names = _names(volume)
+    place = next((folder / name for name in names if (folder / name).is_dir()), None)
+    if place is None:
+        below = [path.parent for path in sorted(folder.glob(f"*/{glob.escape(names[0])}")) if path.is_dir()]
+        instead = f"give folder={below[0]}" if below else f"expected {names[0]}/TARGET.nii.gz there"
+        raise IntraBenchError(f"{folder} has no folder for the case {volume.case}; {instead}")
+    found: dict[str, Path] = {}
+    for path in sorted(place.iterdir()):
+        if ending := next((one for one in IMAGES if path.name.lower().endswith(one)), ""):
+            target = unquote(path.name[: -len(ending)].split("__")[0])
+            if target in found:
+                raise IntraBenchError(
+                    f"{place} has two masks of {target}, {found[target].name} and {path.name}; leave one of each "
+                    "target there, as `intrabench export masks` does with --model, --prompter and --round"
+                )
+            found[target] = path
+    return found
+
+
+def _names(volume: Volume) -> list[str]:
+    """What files of a case are called.
+
+    Raises:
+        IntraBenchError: the case has no name.
+    """
+    if not volume.case:
+        raise IntraBenchError("masks: this scan has no name, so its prediction cannot be found; give it a case")
+    return [file_name(volume.case), *([volume.case] if Path(volume.case).name == volume.case else [])]
+
+
+def _map_in(path: Path, grid: Grid) -> Any:
+    """The label map of a file, canonical.
+
+    Raises:
+        IntraBenchError: it cannot be read, or does not fit the scan.
+    """
     try:
         if path.suffix == ".npz":
-            return segs_of(path, str(path), volume.shape)
-        return whole_numbers(image_on(path, volume.grid), str(path))
+            return segs_of(path, str(path), grid.canonical_shape)
+        return whole_numbers(image_on(path, grid), str(path))
     except IntraBenchError:
         raise
     except Exception as error:  # readers raise different exceptions for damaged files
         raise IntraBenchError(f"{path} cannot be read ({in_words(error)[:300]}); predict it again") from error
 
 
-def _hash_of(folder: Path) -> str:
+def _hash_of(folder: Path, below: bool) -> str:
+    """A hash of the files of a folder; below: of those in its folders."""
     found = hashlib.sha256()
-    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+    for path in sorted(folder.glob("*/*") if below else folder.iterdir()) if folder.is_dir() else ():
         if path.is_file() and path.name.lower().endswith((*IMAGES, ".npz", FILE)):
             size = path.stat().st_size
             with path.open("rb") as file:
                 head = file.read(ENDS)
                 file.seek(max(0, size - ENDS))
-                found.update(f"{path.name} {size}".encode() + head + file.read())
+                name = path.relative_to(folder).as_posix()
+                found.update(f"{name} {size}".encode() + head + file.read())
     return found.hexdigest()[:12]

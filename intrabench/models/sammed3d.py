@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 SIDE = 128
 STEP_MM = 1.5
 """The network sees cubes of 128 voxels of 1.5 mm."""
+THRESHOLDS = {"official": 0.0, "radioactive": 0.5}
+"""On logits, by policy."""
 
 
 @dataclass(eq=False)
@@ -49,6 +51,11 @@ class SAMMed3D(CropModel):
     policy: Policy = "official"
     threshold: float | None = switch(None)
     derived: Derived = switch("none")
+
+    @classmethod
+    def default_words(cls) -> dict[str, str]:
+        """The threshold that each policy has."""
+        return {"threshold": ", ".join(f"{value:g} ({policy})" for policy, value in THRESHOLDS.items())}
 
     @property
     def weights(self) -> str:
@@ -104,7 +111,7 @@ class SAMMed3D(CropModel):
     def _mask(self, low: torch.Tensor, crop: Crop) -> Mask:
         from torch.nn import functional
 
-        threshold = {"official": 0.0, "radioactive": 0.5}[self.policy] if self.threshold is None else self.threshold
+        threshold = THRESHOLDS[self.policy] if self.threshold is None else self.threshold
         full = functional.interpolate(low, (SIDE,) * 3, mode="trilinear", align_corners=False)[0, 0]
         return crop.paste((full > threshold).cpu().numpy())
 

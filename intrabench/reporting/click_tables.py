@@ -29,15 +29,14 @@ class ClickTable:
     """One of the tables.
 
     option: shows it. protocol: that of the published numbers, which are of the metric `published`. beside: sets them
-    beside ours, and says what is not compared. rounds: whether a round can be chosen. intervals: whether numbers have
-    some. noted: what is to be noted at the numbers of this metric.
+    beside ours, and says what is not compared. rounds: whether a round can be chosen. places: what is to be noted at
+    the numbers of this metric.
     """
 
     option: str
     protocol: str
     published: str
     rounds: bool
-    intervals: bool
     table: Callable[[pl.DataFrame, str, int | None, FailurePolicy, bool], pl.DataFrame]
     beside: Callable[[pl.DataFrame], tuple[pl.DataFrame, list[str]]]
     describe: Callable[[str], str]
@@ -48,8 +47,8 @@ def _groups(rows: pl.DataFrame, metric: str, round: int | None, policy: FailureP
     return group_table(rows, metric, round, policy, interval=interval)
 
 
-def _users(rows: pl.DataFrame, metric: str, round: int | None, policy: FailurePolicy, _: bool) -> pl.DataFrame:
-    return user_table(rows, metric, policy)  # always after the first click
+def _users(rows: pl.DataFrame, metric: str, round: int | None, policy: FailurePolicy, interval: bool) -> pl.DataFrame:
+    return user_table(rows, metric, policy, interval=interval)  # always after the first click
 
 
 def _group_places(rows: pl.DataFrame, metric: str, round: int | None) -> list[Place]:
@@ -72,11 +71,11 @@ _OF_GROUPS, _OF_USERS = (tuple(one.name for one in fields(kind)) for kind in (Ro
 
 CLICK_TABLES = (
     ClickTable(
-        *("--groups", "rclicks@1", PUBLISHED_METRIC, True, True, _groups),
+        *("--groups", "rclicks@1", PUBLISHED_METRIC, True, _groups),
         *(beside_published, describe_groups, _group_places),
     ),
     ClickTable(
-        *("--users", Users.name, FIRST_CLICK, False, False, _users),
+        *("--users", Users.name, FIRST_CLICK, False, _users),
         *(users_beside_published, describe_users, _user_places),
     ),
 )

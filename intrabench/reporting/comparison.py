@@ -49,13 +49,15 @@ def shown(found: Mapping[str, Comparison], a: str, b: str) -> list[Shown]:
     """The tables for people: by data set, by size, and the targets that differ most."""
     heads = [name for name in _heads(found) if name not in _common(found)]
     datasets, sizes = (_stacked(found, part) for part in ("datasets", "sizes"))
-    bounds = pl.format("{} to {}", *(pl.col(name).map_elements(_three, pl.String) for name in ("from_ml", "to_ml")))
-    places, kinds = [*heads, "dataset"], [*heads, "size", "ml"]
+    pixels = all(one.pixels for one in found.values())
+    unit, told = ("pixels", _whole) if pixels else ("ml", _three)
+    bounds = pl.format("{} to {}", *(pl.col(name).map_elements(told, pl.String) for name in ("from_ml", "to_ml")))
+    places, kinds = [*heads, "dataset"], [*heads, "size", unit]
     tables = [
         Shown("", _told(datasets, places), places, _marks(datasets)),
         Shown(
             "by size, all targets with equal weight:",
-            _told(sizes.with_columns(ml=bounds), kinds),
+            _told(sizes.with_columns(bounds.alias(unit)), kinds),
             kinds,
             _marks(sizes),
         ),
@@ -66,7 +68,7 @@ def shown(found: Mapping[str, Comparison], a: str, b: str) -> list[Shown]:
 
 def _most(head: str, one: Comparison, a: str, b: str) -> Shown:
     who = ["dataset", "case", "target"]
-    sides = [pl.col(name).alias(head) for name, head in zip("ab", (a, b) if a != b else "AB", strict=True)]
+    sides = [pl.col(name).alias(head) for name, head in zip("ab", (a, b), strict=True)]
     frame = one.extremes.select(*who, *sides, _signed("difference").alias("difference"))
     return Shown(f"the targets that differ most{f', {head}' if head else ''}:", frame, who)
 
@@ -200,3 +202,7 @@ def _signed(name: str) -> pl.Expr:
 
 def _three(value: float) -> str:
     return f"{value:.3g}"
+
+
+def _whole(value: float) -> str:
+    return f"{1000 * value:.0f}"  # a pixel counts as 1 mm³

@@ -47,10 +47,8 @@ def formatted(frame: pl.DataFrame, format: str, notes: Footnotes = NONE) -> str:
 
 def check_format(format: str) -> None:
     """Refuse a format that is neither in `FORMATS` nor ``text``."""
-    if format not in (*FORMATS, "text"):
-        raise IntraBenchError(
-            f"there is no format {format!r}{nearest(format, FORMATS)}; choose from {', '.join(FORMATS)}"
-        )
+    if format not in (known := ("text", *FORMATS)):
+        raise IntraBenchError(f"there is no format {format!r}{nearest(format, known)}; choose from {', '.join(known)}")
 
 
 def texts(values: list[Any]) -> list[str]:

@@ -10,9 +10,11 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.reporting.numbers import averaged_otherwise, chosen
+from intrabench.reporting.page.strata import pictures_of
 from intrabench.reporting.reference.claims import PublishedClaims, published_claims
 from intrabench.reporting.table import layout_of
 from intrabench.results.current import current
+from intrabench.results.origin import datasets_of
 from intrabench.statistics.compare import Comparison, Settings, compare
 from intrabench.statistics.contests import contests, folders_of
 from intrabench.statistics.soundness import check_round, some_rows
@@ -31,16 +33,23 @@ def make_comparison(
     layout = layout_of(metric or "dice", "", "dataset", round, aggregation, failed, empty)
     lines = contests(folder, a, b, layout.how)
     played = pl.concat((side for line in lines for side in (line.a, line.b)), how="diagonal_relaxed")
-    check_round(played, round, *folders_of(folder, a, b))
+    places = folders_of(folder, a, b)
+    check_round(played, round, *places)
     ids = {id for line in lines for side in (line.a, line.b) for id in side["protocol"]}
     metric, how = chosen(ids, metric, layout.how)
     settings = Settings(metric, round, how, layout.policy)
+    pictures = {name for place in places for name in pictures_of(datasets_of(place, played))}
     found = {}
     for contest in lines:
         comparison = compare(contest.a, contest.b, settings, (a, b))
         protocols = [*contest.a["protocol"], *contest.b["protocol"]]
         others = (*filter(None, [contest.unlike]), *averaged_otherwise(protocols, how), *contest.left_out)
-        found[contest.head] = replace(comparison, warnings=(*comparison.warnings, *others), shared=contest.shared)
+        found[contest.head] = replace(
+            comparison,
+            warnings=(*comparison.warnings, *others),
+            shared=contest.shared,
+            pixels={*contest.a["dataset"], *contest.b["dataset"]} <= pictures,
+        )
     return found
 
 

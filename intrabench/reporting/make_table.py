@@ -35,6 +35,7 @@ from intrabench.reporting.table import (
     stored_rows,
 )
 from intrabench.results.current import current
+from intrabench.results.spellings import two_spellings
 from intrabench.statistics.resample import FEW
 from intrabench.statistics.soundness import check_data, check_round
 from intrabench.statistics.superpixels import prompted
@@ -106,58 +107,78 @@ def make_table(
     Raises:
         IntraBenchError: there are no results, or options are unknown or do not go together.
     """
-    layout = layout_of(metric or "dice", by, columns, round, aggregation, failed, empty)
-    stored = prompted(stored_rows(folder, protocol), layout.metric)
-    presets = [] if metric else reporting(protocols_of(protocol) or stored["protocol"].unique().sort().to_list())
-    leads = layout.metric if metric or reference else leading(presets)
-    layout = replace(layout, metric=leads, root=folder, how=averages(presets, layout.how))
-    rows, left_out = current(stored, layout.by)
-    left_out = [*left_out, *([] if metric or presets else _unasked(rows))]
-    if layout.policy.failed != "all":
-        check_data(folder, rows)
-    heading, unlike = layout.heading(), averaged_otherwise(rows["protocol"], layout.how)
-    paper, few = protocol if reference == "paper" else "", Footnotes()
+    asked = layout_of(metric or "dice", by, columns, round, aggregation, failed, empty)
+    rows, layout, presets, left_out = _read(folder, asked, metric, protocol, lead=not reference)
+    paper = protocol if reference == "paper" else ""
     if clicks := click_table(groups, users, paper):
         published = paper == clicks.protocol
         ignored = {"--by": by, "--columns": columns != "dataset", "--aggregation": aggregation != "protocol"}
-        ignored |= {"--per-round": per_round, "--interval": interval and not clicks.intervals, "--counts": counts}
-        ignored |= {"--reference": reference and not published, "--users": groups and users}
-        ignored |= {"--round": round is not None and not clicks.rounds}
+        ignored |= {"--per-round": per_round, "--counts": counts, "--users": groups and users}
+        ignored |= {"--reference": reference and not published, "--round": round is not None and not clicks.rounds}
         _refuse(clicks.option if groups or users else f"--reference of {paper}", ignored)
-        chosen = metric or (clicks.published if clicks.protocol in stored["protocol"] else "dice")
-        frame, heading, others = _click_table(rows, replace(layout, metric=chosen), clicks, published, interval)
-        left_out, noted, unlike = [*left_out, *others], clicks.places(rows, chosen, layout.round), []
+        table = _click_table(rows, layout, clicks, metric, published, interval)
     elif presets and not (reference or per_round or interval or counts or {columns, aggregation} - _USUAL):
         frame, heading = numbers_table(rows, layout, presets), numbers_heading(layout, presets)
-        noted, unlike = numbers_places(rows, layout, presets), []
+        table = _noted(frame, heading, rows, (), numbers_places(rows, layout, presets), layout)
     elif reference:
-        frame, others = referenced(rows, layout, reference)
-        left_out, noted = [*left_out, *others], reference_places(rows, frame)
-    elif interval or counts:
-        frame = annotated_table(rows, layout, interval=interval, counts=counts)
-        heading += _INTERVALS if interval else ""
-        few = few_places(rows, frame, layout) if interval else few
-        noted = places(rows, layout)
+        table = _referenced(rows, layout, reference)
     else:
+        table = _of_metric(rows, layout, per_round, interval, counts)
+    check_round(rows, round, folder)
+    return replace(table, left_out=[*left_out, *table.left_out])
+
+
+def _read(
+    folder: Path, asked: Layout, metric: str, protocol: str, lead: bool
+) -> tuple[pl.DataFrame, Layout, Sequence[Protocol], list[str]]:
+    """The rows that count; the layout, with what their protocols report and how, unless a metric was chosen; these
+    protocols; and what is left out. lead: whether the number that leads there is shown, else dice.
+    """
+    stored = prompted(stored_rows(folder, protocol), asked.metric)
+    presets = [] if metric else reporting(protocols_of(protocol) or stored["protocol"].unique().sort().to_list())
+    leads = leading(presets) if lead and not metric else asked.metric
+    layout = replace(asked, metric=leads, root=folder, how=averages(presets, asked.how))
+    rows, left_out = current(stored, layout.by)
+    left_out += two_spellings(rows["model"].unique().sort())
+    left_out += [] if metric or presets else _unasked(rows)
+    if layout.policy.failed != "all":
+        check_data(folder, rows)
+    return rows, layout, presets, left_out
+
+
+def _referenced(rows: pl.DataFrame, layout: Layout, reference: str) -> Table:
+    """Our numbers beside published ones."""
+    frame, others = referenced(rows, layout, reference)
+    unlike = averaged_otherwise(rows["protocol"], layout.how)
+    return _noted(frame, layout.heading(), rows, [*others, *unlike], reference_places(rows, frame), layout)
+
+
+def _of_metric(rows: pl.DataFrame, layout: Layout, per_round: bool, interval: bool, counts: bool) -> Table:
+    """The table of one metric, after each round, or with intervals and counts in its cells."""
+    heading, unlike = layout.heading(), averaged_otherwise(rows["protocol"], layout.how)
+    if not (interval or counts):
         frame = round_table(rows, layout) if per_round else effort_table(rows, layout)
         noted = round_places(rows, layout) if per_round else places(rows, layout)
-    check_round(rows, round, folder)
-    table = _noted(frame, heading, rows, [*left_out, *unlike], noted, layout)
-    return replace(table, notes=table.notes.with_marks(few))
+        return _noted(frame, heading, rows, unlike, noted, layout)
+    frame = annotated_table(rows, layout, interval=interval, counts=counts)
+    if not interval:
+        return _noted(frame, heading, rows, unlike, places(rows, layout), layout)
+    table = _noted(frame, heading + _INTERVALS, rows, unlike, places(rows, layout), layout)
+    return replace(table, notes=table.notes.with_marks(few_places(rows, frame, layout)))
 
 
 def _click_table(
-    rows: pl.DataFrame, layout: Layout, clicks: ClickTable, published: bool, interval: bool
-) -> tuple[pl.DataFrame, str, list[str]]:
-    """A table of clicks, or the published one beside ours; its heading; and what is not compared."""
+    rows: pl.DataFrame, layout: Layout, clicks: ClickTable, metric: str, published: bool, interval: bool
+) -> Table:
+    """A table of clicks, or the published one beside ours."""
+    chosen = metric or (clicks.published if clicks.protocol in rows["protocol"] else "dice")
     if published:
-        _refuse(
-            f"--reference of {clicks.protocol}",
-            {"--metric": layout.metric != clicks.published, "--round": layout.round is not None},
-        )
-    table = clicks.table(rows, layout.metric, layout.round, layout.policy, interval)
-    table, others = clicks.beside(table) if published else (table, [])
-    return table, clicks.describe(layout.metric) + (_INTERVALS if interval else ""), others
+        other = {"--metric": chosen != clicks.published, "--round": layout.round is not None}
+        _refuse(f"--reference of {clicks.protocol}", other)
+    frame = clicks.table(rows, chosen, layout.round, layout.policy, interval)
+    frame, others = clicks.beside(frame) if published else (frame, [])
+    heading = clicks.describe(chosen) + (_INTERVALS if interval else "")
+    return _noted(frame, heading, rows, others, clicks.places(rows, chosen, layout.round), layout)
 
 
 def _unasked(rows: pl.DataFrame) -> list[str]:

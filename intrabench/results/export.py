@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
+
 from intrabench.atomic import writing
 from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
@@ -12,31 +14,30 @@ from intrabench.results.labels import MODEL
 from intrabench.results.masks import read_masks
 from intrabench.results.origin import dataset_of
 from intrabench.results.parts import read_rows
+from intrabench.specs import nearest
 from intrabench.volume import Volume, write_nifti
 
 
-def export(results: Path, folder: Path) -> tuple[int, list[str]]:
+def export(
+    results: Path, folder: Path, *, model: str = "", prompter: str = "", round: int | None = None
+) -> tuple[int, list[str]]:
     """Write ``DATASET/CASE/TARGET__MODEL__PROMPTER__seedS_roundR.nii.gz`` for all kept masks.
 
     Names are those of `file_name`. Sessions that differ in something else, such as the protocol, or in upper and lower
-    case alone, have their key behind them.
+    case alone, have their key behind them. model, prompter: only those, as written in tables. round: only the state
+    after so many corrections; of sessions that ended before, the last.
 
     Returns:
         How many were written, and a sentence for each file of masks, case or data set that cannot be read.
 
     Raises:
-        IntraBenchError: the run kept no masks, or a file cannot be written.
+        IntraBenchError: the run kept no masks, nothing is called so, or a file cannot be written.
     """
     written = 0
     unread: dict[str, None] = {}
     owners: dict[str, str] = {}
     last: tuple[tuple[str, str], Volume | None] | None = None
-    for row in (
-        read_rows(results)
-        .with_columns(MODEL)
-        .sort("dataset", "case", "target", "session", "round")
-        .iter_rows(named=True)
-    ):
+    for row in _chosen(results, model, prompter, round).iter_rows(named=True):
         place = row["dataset"], row["case"]
         try:
             masks = read_masks(results, row["session"])
@@ -62,3 +63,19 @@ def export(results: Path, folder: Path) -> tuple[int, list[str]]:
     if not written and not unread:
         raise IntraBenchError(f"{results} has no masks; repeat the run with --save-masks")
     return written, list(unread)
+
+
+def _chosen(results: Path, model: str, prompter: str, round: int | None) -> pl.DataFrame:
+    """The rows whose masks are wanted, sorted."""
+    rows = read_rows(results).with_columns(MODEL)
+    for column, name in (("model", model), ("prompter", prompter)):
+        known = rows[column].unique().sort().to_list()
+        if name and name not in known:
+            raise IntraBenchError(
+                f"{results} has no {column} {name!r}{nearest(name, known)}; it has {', '.join(known) or 'no results'}"
+            )
+        rows = rows.filter(pl.col(column) == name) if name else rows
+    if round is not None:
+        rows = rows.filter(pl.col("round") <= round)
+        rows = rows.filter(pl.col("round") == pl.col("round").max().over("session"))
+    return rows.sort("dataset", "case", "target", "session", "round")

@@ -148,20 +148,26 @@ def _counts(one: pl.DataFrame, groups: Sequence[int]) -> dict[str, int]:
 
 def _ends(one: pl.DataFrame, each: Mapping[str, NDArray[np.float64]], kind: str) -> dict[str, float | None]:
     """The ends of the interval of each field."""
+    times, found = len(one) if kind == "nof" else 1, dict[str, float | None]()  # failures are a sum
+    known = ends(one, each)
+    for name in (f"{field.name}_{end}" for field in fields(Robustness) for end in ("low", "high")):
+        value = known.get(name)
+        found[name] = None if value is None else value * (1 if name.startswith("nsr") else times)
+    return found
+
+
+def ends(one: pl.DataFrame, each: Mapping[str, NDArray[np.float64]]) -> dict[str, float | None]:
+    """``NAME_low`` and ``NAME_high`` for each name: the interval of the mean of its values over patients.
+
+    one: a line for each target of a data set. each: by name, the values of these targets.
+    """
     who = one.select("dataset", "case", "target", "patient", failed=False, not_applicable=False)
     parts = [
         who.with_columns(pl.Series("value", values, nan_to_null=True), field=pl.lit(name))
         for name, values in each.items()
     ]
     found = intervals(pl.concat(parts), ["field"], AGGREGATIONS["pooled"]).filter(pl.col("dataset") != AVERAGE)
-    times = len(one) if kind == "nof" else 1  # a sum
-    known = {line["field"]: line for line in found.iter_rows(named=True)}
-    ends = {}
-    for name in (field.name for field in fields(Robustness)):
-        for end in ("low", "high"):
-            value = known.get(name, {}).get(end)
-            ends[f"{name}_{end}"] = None if value is None else value * (1 if name == "nsr" else times)
-    return ends
+    return {f"{line['field']}_{end}": line[end] for line in found.iter_rows(named=True) for end in ("low", "high")}
 
 
 def _families(values: pl.DataFrame, found: Mapping[str, Clicks]) -> dict[tuple[object, ...], pl.DataFrame]:

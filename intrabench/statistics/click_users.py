@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import astuple, fields
+from dataclasses import asdict, fields
+from typing import Any
 
 import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.specs import parse, split
 from intrabench.statistics.adapted import adapted
-from intrabench.statistics.click_groups import LINE
+from intrabench.statistics.click_groups import LINE, ends
 from intrabench.statistics.measures import described, measured
-from intrabench.statistics.robustness import UserNoise, user_noise
+from intrabench.statistics.robustness import UserNoise, each_user_noise, user_noise
 from intrabench.statistics.scores import FailurePolicy
 from intrabench.target import WHOLE_CASE
 
@@ -20,15 +21,19 @@ REAL = "real"
 """The value of ``clicks`` in lines of real users."""
 
 _CLICK = ["dataset", "case", "target", "seed"]
+_ENDS = ("low", "high")
 
 
-def user_table(rows: pl.DataFrame, metric: str = "dice", policy: FailurePolicy | None = None) -> pl.DataFrame:
+def user_table(
+    rows: pl.DataFrame, metric: str = "dice", policy: FailurePolicy | None = None, *, interval: bool = False
+) -> pl.DataFrame:
     """A line per model, file of clicks, data set, and origin of the clicks: `LINE`, ``users`` (the prompter of real
     clicks), ``dataset``, ``clicks`` (`REAL` or the prompter of simulated ones), the fields of `UserNoise`, and the
     numbers of ``targets`` and ``sessions``.
 
     The state after the first click counts, whatever follows. Of simulated clicks, only those count whose seed is the
-    number of a real click on the same target, so that both are equally many.
+    number of a real click on the same target, so that both are equally many. interval: also the ends of each field's
+    interval of 95 % over patients, as in `group_table`; the clicks on a target stay as they are.
 
     Raises:
         IntraBenchError: no model was given real clicks.
@@ -42,13 +47,18 @@ def user_table(rows: pl.DataFrame, metric: str = "dice", policy: FailurePolicy |
         played = {REAL: real}
         for name in sorted(of["clickability"]):
             played[name] = scored.filter(prompter=name).join(real, on=[*LINE, *_CLICK], how="semi", nulls_equal=True)
-        lines += [(*key, users, *found) for clicks, one in played.items() for key, found in _lines(clicks, one)]
+        lines += [{**line, "users": users} for clicks, one in played.items() for line in _lines(clicks, one, interval)]
     if not lines:
         raise IntraBenchError(
             f"no model that was given real first clicks has {metric}; run one with --protocol "
             "rclicks-users@1:clicks=clicks.csv, or choose a metric that was measured"
         )
-    schema = [*LINE, "users", "dataset", "clicks", *(field.name for field in fields(UserNoise)), "targets", "sessions"]
+    names = [name for field in fields(UserNoise) for name in (field.name, *(f"{field.name}_{end}" for end in _ENDS))]
+    numbers = [name for name in names if interval or not name.endswith(_ENDS)]
+    schema: dict[str, Any] = {
+        name: scored.schema.get(name, pl.String) for name in (*LINE, "users", "dataset", "clicks")
+    }
+    schema |= dict.fromkeys(numbers, pl.Float64) | dict.fromkeys(("targets", "sessions"), pl.Int64)
     table = pl.DataFrame(lines, schema=schema, orient="row")
     real_first = pl.col("clicks") != REAL
     return table.sort(*LINE, "users", "dataset", real_first, "clicks").fill_nan(None)
@@ -62,11 +72,14 @@ def users_adapted(rows: pl.DataFrame) -> pl.DataFrame:
     return adapted(rows.with_columns(clicks=clicks).drop_nulls("clicks"), [*LINE, "dataset", "clicks"], 0)
 
 
-def _lines(clicks: str, scored: pl.DataFrame) -> Iterator[tuple[tuple[str, ...], tuple[object, ...]]]:
-    """What `LINE` is, and the rest of each line."""
+def _lines(clicks: str, scored: pl.DataFrame, interval: bool) -> Iterator[dict[str, object]]:
+    """The lines of `user_table`, but for ``users``."""
     for key, one in scored.partition_by(*LINE, "dataset", as_dict=True).items():
-        each = one.group_by("case", "target").agg("value")["value"].to_list()
-        yield key[:-1], (key[-1], clicks, *astuple(user_noise(each)), len(each), len(one))
+        targets = one.group_by("dataset", "case", "target", "patient", maintain_order=True).agg("value")
+        values = targets["value"].to_list()
+        found = {**asdict(user_noise(values)), **(ends(targets, each_user_noise(values)) if interval else {})}
+        counts = {"targets": len(targets), "sessions": len(one)}
+        yield {**dict(zip((*LINE, "dataset"), key, strict=True)), "clicks": clicks, **found, **counts}
 
 
 def is_real(prompter: str) -> bool:

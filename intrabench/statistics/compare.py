@@ -55,7 +55,7 @@ class Comparison:
     extremes: the targets that differ most, mean over seeds, the best for B first.
     only_a, only_b: units with a value on one side only; they are not compared. shared: what the two lines have in
     common, by column. adapted: of A and of B, which prompts were converted or refused, and in how many sessions; empty
-    if that is the same.
+    if that is the same. pixels: all are photographs or videos, whose targets have pixels; one counts as 0.001 ml.
     """
 
     settings: Settings
@@ -67,6 +67,7 @@ class Comparison:
     warnings: tuple[str, ...]
     shared: Mapping[str, str] = field(default_factory=dict)
     adapted: tuple[str, str] = ("", "")
+    pixels: bool = False
 
     @property
     def worse(self) -> bool:

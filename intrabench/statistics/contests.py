@@ -47,8 +47,10 @@ def contests(folder: Path, a: str, b: str, how: Aggregation = AGGREGATIONS["prot
     averages, which protocols that average otherwise can be compared by only if it was chosen.
 
     Raises:
-        IntraBenchError: a name is unknown, or there is no pair.
+        IntraBenchError: a name is unknown, both are the same, or there is no pair.
     """
+    if a == b or (_is_results(a) and _is_results(b) and Path(a).samefile(b)):
+        raise IntraBenchError(f"{a} and {b} are the same; give two results folders, models or prompters that differ")
     if folders_of(folder, a, b) != [folder]:
         shared: tuple[str, ...] = ("prompter", "model", "dtype", "strict")
         read = [_read(Path(one)) for one in (a, b)]

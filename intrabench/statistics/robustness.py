@@ -120,8 +120,17 @@ def user_noise(ious: Sequence[ArrayLike]) -> UserNoise:
     Raises:
         ValueError: an instance has no clicks.
     """
+    return UserNoise(**{name: float(values.mean()) for name, values in each_user_noise(ious).items()})
+
+
+def each_user_noise(ious: Sequence[ArrayLike]) -> dict[str, Array]:
+    """(instances) What each adds to the fields of `UserNoise`, whose means they are.
+
+    Raises:
+        ValueError: an instance has no clicks.
+    """
     mean, spread = _moments(ious)
-    return UserNoise(float(mean.mean()), float(spread.mean()), 100 * float(_noise(mean, spread).mean()))
+    return {"mean": mean, "spread": spread, "nsr": 100 * _noise(mean, spread)}
 
 
 def _shaped(groups: ArrayLike, base: ArrayLike) -> tuple[Array, Array]:

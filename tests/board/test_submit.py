@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+import intrabench
 from intrabench.board.sample import chosen
 from intrabench.board.statement import By
 from intrabench.board.submit import submit
@@ -49,6 +50,19 @@ def test_the_command(say: Say, played: Path) -> None:
     assert said.out.endswith("MB; it passes the check\n")
     again = say("submit", "mine", *WHO, "--out", str(played / "results"))
     assert (again.code, again.err) == (2, "error: mine exists; give a new folder, or remove it\n")
+
+
+def test_the_function_does_the_same(played: Path, tmp_path: Path) -> None:
+    who = {"name": "Lab A", "contact": "a@lab.example", "licence": "CC0-1.0", "out": played / "results"}
+    made = intrabench.submit(tmp_path / "mine", sample=5, notes="first", **who)
+    assert (made.problems, made.name) == ([], "mine")
+    assert made.statement is not None
+    assert (made.statement.by, len(made.statement.sampled)) == (By("Lab A", "a@lab.example", "CC0-1.0", "first"), 5)
+    assert read_rows(tmp_path / "mine").equals(made.rows)
+    with pytest.raises(IntraBenchError, match=r"--sample 1 is too small"):
+        intrabench.submit(tmp_path / "other", sample=1, **who)
+    with pytest.raises(IntraBenchError, match="submit: missing a required argument: 'licence'"):
+        intrabench.submit("other", name="Lab A", contact="a@lab.example")  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from intrabench.board.tables import INCOMPLETE, RANKED, WITHHELD, Table, address
 from intrabench.protocols import PROTOCOLS
 from intrabench.reporting.table import Layout, effort_table, round_table
 from intrabench.results.parts import read_rows
+from intrabench.statistics.aggregate import AGGREGATIONS
 from tests.board.conftest import Make, remade
 
 
@@ -167,6 +168,21 @@ def test_protocols_with_numbers_of_their_own_show_these(played: Path, tmp_path: 
     (table,) = made(folder)
     assert [column.id for column in table.columns] == [f"{head} ({id})" for head, _ in PROTOCOLS[id].numbers]
     assert all(line.means for line in table.lines)
+
+
+def test_curves_are_of_the_metric_that_leads(played: Path, tmp_path: Path, lab_a: Path) -> None:
+    """The number of clicks is of IoU, so IoU is drawn, averaged over targets as rclicks@1 does."""
+    columns = {"protocol": "rclicks@1", "metrics": "dice@1 iou@1 boundary_iou@1", "boundary_iou": 0.5}
+    folder = remade(played / "results", tmp_path, "lab-n", **columns, nsd_2mm=None, hd95_mm=None)
+    (table,) = made(folder)
+    assert table.columns[0].spec == "noc:threshold=0.9,metric=iou"
+    assert table.curves is not None
+    assert table.curves["title"] == "IoU"
+    expected = round_table(read_rows(folder), Layout(metric="iou", how=AGGREGATIONS["pooled"])).to_dicts()
+    drawn = {(table.lines[one[1]].spec, table.lines[one[1]].model, one[2]): one[3] for one in table.curves["points"]}
+    assert drawn == pytest.approx(
+        {(row["prompter"], row["model"], row["round"]): row["average"] for row in expected}, rel=1e-5
+    )
 
 
 @pytest.mark.parametrize(("protocol", "averages"), [("rclicks@1", "pooled"), ("cvpr25@1", "case")])

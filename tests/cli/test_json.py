@@ -37,6 +37,12 @@ def test_what_is_known_of_a_name(say: Callable[..., Said]) -> None:
     assert printed(say("info", "hd95", "--json"))["worst"] is None
     interp = printed(say("info", "box_interp", "--json"))
     assert interp["parameters"]["n"] == {"takes": "a whole number", "default": "default 3"}
+    names = ("hf", "sammed3d", "rclicks")
+    default = {name: printed(say("info", name, "--json"))["parameters"] for name in names}
+    assert default["hf"]["intensity"]["default_means"] == "volume"
+    assert "default_means" not in default["hf"]["policy"]
+    assert default["sammed3d"]["threshold"]["default_means"] == "0 (official), 0.5 (radioactive)"
+    assert default["rclicks"]["size"]["default"] == "default that of the training, 416 of the published file"
     assert printed(say("info", "spine_ct", "--json"))["card"]["cases"] == 1
     paper = printed(say("info", "intrabench@1", "--json"))
     assert (paper["kind"], paper["rounds"]) == ("protocol", PROTOCOLS["intrabench@1"].rounds)

@@ -322,12 +322,12 @@ def test_in_another_interpreter(say: Say, place: str) -> None:
 def test_ctrl_c_is_the_users_own() -> None:
     plugin("segment", "KeyboardInterrupt()")
     with pytest.raises(KeyboardInterrupt):
-        list(check(make_runner(Options(model=["leaving"], plugin=[Path("mine.py")])).model))
+        list(check(make_runner(Options(model=["leaving"], plugin=[Path("mine.py")]))))
 
 
 def test_check_can_be_left_early() -> None:
     plugin("nowhere")
-    findings = check(make_runner(Options(model=["leaving"], plugin=[Path("mine.py")])).model)
+    findings = check(make_runner(Options(model=["leaving"], plugin=[Path("mine.py")])))
     assert [next(findings).ok, next(findings).ok] == [True, True]
     findings.close()  # type: ignore[attr-defined]
 

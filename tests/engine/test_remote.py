@@ -24,6 +24,7 @@ from intrabench.mask import Mask
 from intrabench.models.base import Answer, Request, Runtime
 from intrabench.prompts import Turn, box3d
 from intrabench.volume import Volume
+from tests.conftest import Said
 from tests.engine.conftest import Started
 from tests.engine.test_run import lasting
 
@@ -224,3 +225,18 @@ def test_the_scan_and_the_failure_are_the_same_there() -> None:
 def test_running_out_of_memory_as_a_whole_is_the_same_there(spec: str) -> None:
     rows, expected = run(spec), here(spec)
     assert rows.select("status", "error").equals(expected.select("status", "error"))
+
+
+def test_a_check_finds_the_same(started: Started, say: Callable[..., Said]) -> None:
+    """Apart from times and memory."""
+    measured = ("load", "time", "memory", "prompt ")
+    here, there = ({one.name: one for one in intrabench.check("box_fill", python=python)} for python in (None, PYTHON))
+    assert list(here) == list(there)
+    assert {name: one.ok for name, one in here.items()} == {name: one.ok for name, one in there.items()}
+    told = [name for name in here if not name.startswith(measured)]
+    assert [here[name].message for name in told] == [there[name].message for name in told]
+    assert there["load"].message == f"in {PYTHON}"
+    assert [process.returncode for process in started] == [0]
+    said = say("check", "box_fill", "--python", "nowhere/python")
+    assert (said.code, said.out) == (2, "")
+    assert "--python nowhere/python cannot be started" in said.err

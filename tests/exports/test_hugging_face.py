@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 import yaml
 
 import intrabench
 from intrabench.errors import IntraBenchError
 from intrabench.exports.hugging_face import Source, export_hugging_face
+from intrabench.results.store import Store
 from tests.exports.conftest import DATA, SCANS
 from tests.exports.test_eee import stored
+from tests.results.made import curve
 
 hub = pytest.importorskip("huggingface_hub")
 TASK = f"{DATA}=lab/phantoms@abc123/dice"
@@ -78,3 +82,30 @@ def test_a_failure_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(IntraBenchError, match="new cannot be written because the disk is full"):
         export_hugging_face(root, Path("new"), ["d=lab/d/t"])
     assert {path.name for path in Path().iterdir()} == {"made"}
+
+
+def test_the_number_of_the_protocol_leads() -> None:
+    """NoC20@90 of IoU over all targets where rclicks@1 was played, Dice where basic@1 was; a summary may be chosen."""
+    clicks = {"protocol": "rclicks@1", "metrics": "dice@1 iou@1", "interactions": 1.0, "model": "m"}
+    played = pl.concat(
+        [
+            curve([0.5, 0.95], **clicks, case="1"),  # two clicks
+            curve([0.5, 0.6, 0.7, 0.92], **clicks, case="2"),  # four
+            curve([0.5, 0.6], **clicks, case="2", instance=2),  # ended early: counts as 20
+            curve([0.75], case="1"),
+        ]
+    )
+    store = Store(Path("made"), "run")
+    store.write_part([{k: v for k, v in one.items() if v is not None} for one in played.to_dicts()], [])
+    count, _ = export_hugging_face(Path("made"), Path("new"), ["d=lab/d/t"])
+    (dice, basic), (clicked, noc) = sorted((entry["value"], entry["notes"]) for entry in entries(Path("new")))
+    assert (count, dice, clicked) == (2, 0.75, pytest.approx(26 / 3))
+    assert basic.startswith("dice of m")
+    assert noc.startswith("noc:threshold=0.9,metric=iou (interactions until iou is 0.9, 20 if it takes more) of m")
+    assert "so means are upper bounds (1 of 3 sessions)" in noc
+    assert export_hugging_face(Path("made"), Path("chosen"), ["d=lab/d/t"], "noc:threshold=0.65")[0] == 2
+    assert sorted(entry["value"] for entry in entries(Path("chosen"))) == [2.0, pytest.approx(25 / 3)]
+
+
+def entries(folder: Path) -> list[dict[str, Any]]:
+    return [one for file in sorted(folder.rglob("*.yaml")) for one in yaml.safe_load(file.read_text(encoding="utf-8"))]

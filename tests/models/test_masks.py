@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -242,3 +243,45 @@ def test_stored_masks_are_there_before_anybody_prompts(tmp_path: Path, say: Call
     assert stored["dice"].n_unique() == 1
     assert (alone["dice"][0], alone["status"][0]) == (0, "empty")  # it needs prompts
     assert corrected["dice"][5] > alone["dice"][5]
+
+
+def test_a_file_for_each_target(tmp_path: Path) -> None:
+    """Of overlapping masks of a label the box means that which fits it, a click the smaller one."""
+    large, small = np.zeros((2, *SHAPE), np.uint8)
+    large[0:3, 0:5, 0:6] = small[0:2, 0:2, 0:3] = 1
+    for name, mask in (("lesion.1__sam__seed0", large), ("lesion.2", small), ("kidney%2Fleft.1__sam", 1 - large)):
+        store(tmp_path / "anna", mask, f"{name}.nii.gz")
+    model = Masks(str(tmp_path), instances="files")
+    np.testing.assert_array_equal(answer(model, Prompts(), "kidney/left"), large == 0)  # the only one
+    np.testing.assert_array_equal(answer(model, box3d((0, 0, 0, 2, 3, 3)), "lesion"), small)
+    np.testing.assert_array_equal(answer(model, box3d((0, 0, 0, 3, 5, 5)), "lesion"), large)
+    np.testing.assert_array_equal(answer(model, points([(1, 1, 1)]), "lesion"), small)
+    np.testing.assert_array_equal(answer(model, points([(2, 4, 4)]), "lesion"), large)
+    assert not answer(model, points([(3, 5, 7)]), "lesion").any()
+    before = model.version
+    store(tmp_path / "anna", large, "lesion.2.nii.gz")
+    assert Masks(str(tmp_path), instances="files").version != before
+
+
+def test_folders_that_do_not_have_one_file_for_each_target(tmp_path: Path) -> None:
+    folder = tmp_path / "set"
+    folder.mkdir()
+    store(folder / "anna", labels(), "lesion.1__sam__round0.nii.gz")
+    for model, sentence in (
+        (Masks(str(folder)), "add instances=files"),
+        (Masks(str(tmp_path), instances="files"), f"give folder={folder}"),
+        (Masks(str(folder / "anna"), instances="files"), "expected anna/TARGET.nii.gz there"),
+    ):
+        with pytest.raises(IntraBenchError, match=re.escape(sentence)), open_image(model, scan()):
+            pass
+    with open_image(Masks(str(folder), instances="files"), scan()) as image:
+        (failed,) = image.segment([Request("s", (Turn(Prompts()),), label="liver")])
+    assert isinstance(failed, Failure)
+    assert failed.message == f"{folder} has no mask of liver for this case, only of lesion.1"
+    store(folder / "anna", labels(), "lesion.1__sam__round1.nii.gz")
+    model = Masks(str(folder), instances="files")
+    with (
+        pytest.raises(IntraBenchError, match=r"two masks of lesion\.1, .*round0.* and .*round1"),
+        open_image(model, scan()),
+    ):
+        pass

@@ -178,3 +178,21 @@ def test_two_runs_that_differ_only_in_weights_say_so(say: Callable[..., Said]) -
         said = say("compare", f"{kind}1", f"{kind}2")
         assert said.code == 0
         assert f"the weights are not the same: 11111111 in {kind}1 and 22222222 in {kind}2" in said.out.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("datasets", "unit", "sizes"),
+    [
+        (["berkeley"], "pixels", ["1000 to 3000", "4000 to 6000", "7000 to 8000"]),
+        (["berkeley", "spine_ct"], "ml", ["1 to 3", "4 to 6", "7 to 8"]),
+    ],
+)
+def test_sizes_of_photographs_are_pixels(
+    say: Callable[..., Said], datasets: list[str], unit: str, sizes: list[str]
+) -> None:
+    both = [line(model, better, data, 8) for data in datasets for model, better in (("old", 0.0), ("new", 0.05))]
+    stored("intrabench-results", *both)
+    said = say("compare", "old", "new").out.splitlines()
+    (head,) = (text.split("┃") for text in said if text.startswith("┃ size"))
+    assert head[2].strip() == unit
+    assert [text.split("│")[2].strip() for text in said if text.split("│")[1:2] and " to " in text] == sizes

@@ -180,6 +180,7 @@ def test_protocols_of_clicks_beside_each_other(say: Callable[..., Said]) -> None
     assert (float(clicks["NoC20@90"]), clicks["IoU@1"]) == (2, "")
     (line,) = table(say, "--users")
     assert float(line["mean"]) == pytest.approx(0.4)
+    assert "0.400 [0.400, 0.400]" in say("table", "--users", "--interval").out
 
 
 def test_what_to_run_where_nothing_is(say: Callable[..., Said]) -> None:

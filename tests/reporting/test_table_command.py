@@ -125,7 +125,7 @@ def test_the_table_says_what_the_paper_has_instead(table: Callable[..., Said]) -
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--format", "word"), "there is no format 'word'"),
+        (("--format", "word"), "there is no format 'word'; choose from text, csv, markdown, latex, html, json"),
         (("--failed", "zero"), "--failed zero is unknown; give worst, all or drop"),
         (("--aggregation", "median"), "there is no aggregation 'median'"),
         (("--reference", "papre"), "there is no reference 'papre', did you mean 'paper'?"),

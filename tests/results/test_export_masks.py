@@ -122,3 +122,25 @@ def test_a_label_chooses_its_target(results: Path, label: str) -> None:
     assert [info.label for info in select_targets(index, [label])] == expected
     if label in LABELS:
         assert [info.label for info in select_targets(index, [f"{label}.1"])] == expected
+
+
+def test_exported_masks_are_a_model_with_the_same_dice(tmp_path: Path, say: Say) -> None:
+    """Of one model and round, chosen among several; a session that ended early gives its last state."""
+    play = ["--prompter", "box_volume+click_center", "--dataset", "phantom:shape=24x48x48", "--workers", "0"]
+    models = ["--model", "random_walker", "--model", "box_fill"]
+    assert say("run", *models, *play, "--rounds", "1", "--save-masks", "--out", f"{tmp_path}/out").code == 0
+    words = ["export", "masks", "--out", f"{tmp_path}/out"]
+    assert say(*words, f"{tmp_path}/all").out.startswith("wrote 12 masks")
+    chosen = ["--model", "random_walker", "--prompter", "box_volume+click_center", "--round", "7"]
+    assert say(*words, f"{tmp_path}/nii", *chosen).out.startswith("wrote 3 masks")
+    (folder,) = (tmp_path / "nii").iterdir()
+    stored = f"masks:folder={folder},instances=files"
+    said = say("run", "--model", stored, *play, "--rounds", "0", "--out", f"{tmp_path}/again")
+    assert said.code == 0, said.err
+    first = read_rows(tmp_path / "out").filter(pl.col("model") == "random_walker", pl.col("round") == 1)
+    again = read_rows(tmp_path / "again")
+    assert again.sort("target")["dice"].to_list() == first.sort("target")["dice"].to_list()
+    assert again["dice"].n_unique() == 3
+    said = say(*words, f"{tmp_path}/no", "--model", "box_fil")
+    assert "has no model 'box_fil', did you mean 'box_fill'?" in said.err
+    assert not (tmp_path / "no").exists()

@@ -11,7 +11,10 @@ import pytest
 
 from intrabench.errors import IntraBenchError
 from intrabench.reporting.reference.rclicks import FIRST_CLICK, published, users_beside_published
+from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.click_users import describe_users, user_table
+from intrabench.statistics.resample import intervals
+from intrabench.statistics.scores import scores
 from tests.results import made
 from tests.statistics.test_robustness import FOLDER, users
 
@@ -103,3 +106,17 @@ def test_beside_the_published() -> None:
 def test_nobody_clicked() -> None:
     with pytest.raises(IntraBenchError, match=r"run one with --protocol rclicks-users@1:clicks=clicks\.csv"):
         user_table(sessions(SIMULATED, [0.4]), "iou")
+
+
+def test_intervals_are_of_the_means_over_patients() -> None:
+    """Those of `intervals` of what each target has; of five photographs there is none."""
+    means = [0.1, 0.3, 0.35, 0.5, 0.6, 0.9]
+    rows = pl.concat([sessions(REAL, *([one, one + 0.1] for one in means)), sessions(SIMULATED, [0.5, 0.7])])
+    real, simulated = user_table(rows, "iou", interval=True).to_dicts()
+    each = made.rows(*({"case": f"{n:02}", "dice": one + 0.05} for n, one in enumerate(means)))
+    expected = intervals(scores(each), ["model"], AGGREGATIONS["pooled"]).row(0, named=True)
+    assert real["mean"] == pytest.approx(expected["value"])
+    assert (real["mean_low"], real["mean_high"]) == pytest.approx((expected["low"], expected["high"]))
+    assert real["spread_low"] == pytest.approx(real["spread_high"]) == pytest.approx(0.05)
+    assert real["nsr_low"] < real["nsr"] < real["nsr_high"]
+    assert (simulated["mean"], simulated["mean_low"], simulated["nsr_high"]) == (pytest.approx(0.6), None, None)

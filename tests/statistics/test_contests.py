@@ -95,3 +95,11 @@ def test_nothing_in_common() -> None:
     stored("b", cases(0.0, prompter="q"))
     with pytest.raises(IntraBenchError, match="a and b have no line in common"):
         contests(Path("nowhere"), "a", "b")
+
+
+def test_the_same_thing_twice(results: Path, say: Callable[..., Said]) -> None:
+    """A folder may be written in two ways."""
+    for a, b in (("old", "old"), ("p", "p"), (str(results), f"./{results}/"), ("unknown", "unknown")):
+        said = say("compare", a, b)
+        told = f"error: {a} and {b} are the same; give two results folders, models or prompters that differ\n"
+        assert (said.code, said.out, said.err) == (2, "", told)

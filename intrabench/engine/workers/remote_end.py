@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from intrabench import doing
+from intrabench.engine.environment import memory_mb
 from intrabench.engine.workers.ends import array_in, joined, receive_file
 from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, Runtime, failure_of, open_image
@@ -37,6 +38,7 @@ class Worker:
     def answer(self, kind: str, content: Any) -> Any:
         """The answer to a message."""
         answers: dict[str, Callable[..., Any]] = {"load": self.load, "open": self.open, "segment": self.segment}
+        answers["memory"] = memory_mb
         return answers[kind](**content)
 
     def load(self, spec: str, runtime: Runtime, plugins: tuple[Path, ...]) -> str:

@@ -59,7 +59,7 @@ class WithRecipe:
     threshold: float | None = switch(None)
 
     @classmethod
-    def step_defaults(cls) -> dict[str, str]:
+    def default_words(cls) -> dict[str, str]:
         """Each step that the model has, with what it is if it is not given: ``volume``, or that of each policy."""
         found = {}
         for step in (step for step in STEPS if step not in cls.lacks):
