@@ -218,7 +218,7 @@ def test_the_scan_and_the_failure_are_the_same_there() -> None:
     assert rows.select("status", "error").equals(expected.select("status", "error"))
     assert set(rows["status"]) == {"timeout"}
     assert expected["error"][0].startswith("TimeoutError: ((16, 32, 32), (3.0, 1.0, 2.0), 'int16', ")
-    assert "synthetic, CT-like" in expected["error"][0]
+    assert "'synthetic, CT-like intensities', 'case-1', ()" in expected["error"][0]
 
 
 @pytest.mark.parametrize("spec", ["exhausted", "exhausted:opening=true"])

@@ -62,8 +62,8 @@ class RemoteModel:
         """Open one image in the other process; its voxels are shared, not sent."""
         array = volume.array
         with _shared(array) as voxels:
-            like = {"dtype": array.dtype.str, "shape": array.shape, "grid": volume.grid, "modality": volume.modality}
-            image = RemotePredictor(self, voxels, like)
+            said = {"grid": volume.grid, "modality": volume.modality, "notes": volume.notes, "case": volume.case}
+            image = RemotePredictor(self, voxels, {"dtype": array.dtype.str, "shape": array.shape, **said})
             image.open()
             yield image
 

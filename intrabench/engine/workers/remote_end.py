@@ -22,7 +22,7 @@ from intrabench.engine.workers.ends import array_in, joined, receive_file
 from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, Runtime, failure_of, open_image
 from intrabench.play.lockstep import ask
-from intrabench.volume import Grid, Volume
+from intrabench.volume import Volume
 
 
 class Worker:
@@ -54,8 +54,8 @@ class Worker:
         self.model.load()
         return identity(self.model)
 
-    def open(self, file: int | str, dtype: str, shape: tuple[int, ...], grid: Grid, modality: str) -> None:
-        """Open an image whose voxels are in a file; the previous image is closed."""
+    def open(self, file: int | str, dtype: str, shape: tuple[int, ...], **said: Any) -> None:
+        """Open an image whose voxels are in a file, and of which so much is said; the previous image is closed."""
         try:
             with foreign():
                 self._opened.close()
@@ -63,9 +63,7 @@ class Worker:
             traceback.print_exc()
         self.memories.clear()
         self._opened = ExitStack()
-        self.image = self._opened.enter_context(
-            open_image(self.model, Volume(array_in(file, dtype, shape), grid, modality))
-        )
+        self.image = self._opened.enter_context(open_image(self.model, Volume(array_in(file, dtype, shape), **said)))
 
     def segment(self, requests: list[Request], forgotten: list[int]) -> list[Answer | Failure]:
         """Answer requests whose memories are numbers; an unknown number means no memory, so the turns are replayed."""
