@@ -81,8 +81,8 @@ def _next(given: Given, ranked: Sequence[Standing]) -> Sentence:
 
 
 def _chance(lead: Lead, behind: Behind) -> str:
-    p = chance(behind.p)
-    tested = f"p {p if '<' in p else f'= {p}'}, {several(behind.patients, 'patient')}"
+    p, patients = chance(behind.p), several(behind.patients, "patient")
+    tested = f"p {p if '<' in p else f'= {p}'}, {patients}" if behind.p is not None else f"{patients}, too few to test"
     return f"{span(behind.low, behind.high, _finer(lead))}; {tested}" if behind.low is not None else tested
 
 
@@ -96,6 +96,8 @@ def _verdict(behind: Behind) -> str:
         return f"With fewer than {FEW} patients of a data set nobody can tell whether that is chance."
     if not behind.certain:
         return "The interval of the difference holds 0, so it may be chance."
+    if behind.p is None:
+        return "The interval of the difference lies above 0, but the patients that both have are too few to test."
     if behind.p < 0.05:
         return "The difference is more than chance."
     return "The interval of the difference lies above 0, but the test does not exclude chance."

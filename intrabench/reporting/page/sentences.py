@@ -64,8 +64,10 @@ def span(low: float | None, high: float | None, digits: int = 2) -> str:
     return "" if low is None or high is None else f"{amount(low, digits)} to {amount(high, digits)}"
 
 
-def chance(p: float) -> str:
-    """A p-value with three decimals, or ``< 0.001``."""
+def chance(p: float | None) -> str:
+    """A p-value with three decimals, or ``< 0.001``; a dash where there was no test."""
+    if p is None:
+        return "–"
     return "<\u00a00.001" if p < 0.001 else digits_of(p, 3)
 
 

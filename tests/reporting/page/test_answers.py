@@ -74,9 +74,12 @@ def test_what_may_be_chance_is_said_to_be(tmp_path: Path) -> None:
 
 
 def test_few_patients_allow_no_conclusion(tmp_path: Path) -> None:
-    (*_, last) = said(read(tmp_path, lines([0.7], [0.5], cases=3)))
+    page = read(tmp_path, lines([0.7], [0.5], cases=3))
+    (*_, last) = said(page)
     assert "reaches Dice 0.71 (no interval; 3 targets in 3 cases)" in last
+    assert "is 0.200 lower (3 patients, too few to test)." in last
     assert "With fewer than 6 patients of a data set nobody can tell whether that is chance." in last
+    assert page.data("answer-data")["units"][0]["stops"][-1]["rows"][1]["behind"][3:] == ["–", None]
 
 
 def test_ties_and_single_lines(tmp_path: Path) -> None:
