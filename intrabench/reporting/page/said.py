@@ -111,8 +111,15 @@ def _over(given: Given, first: Standing) -> Sentence:
     return [text(f" In {over} even the first prompts cost more; that counts as {worst}.")]
 
 
+def flattered(ranked: Sequence[Standing]) -> Sentence:
+    """What to think of a lead; nothing if there is none."""
+    if len(ranked) == 1 or ranked[1].rank == 1:
+        return []
+    return [text("The best is chosen and tested on the same patients, so expect a smaller lead on others.")]
+
+
 def of_datasets(given: Given, budget: Budget, first: Standing) -> Sentence:
-    """The data sets on which another line is best."""
+    """The data sets on which another line is best, and looks better."""
     states = {place.state: line for line, place in given.found.places[budget].items() if line in given.compared}
     table = given.found.table.filter(pl.col("state").is_in(list(states)), pl.col("dataset") != AVERAGE).drop_nulls(
         "value"
@@ -124,6 +131,9 @@ def of_datasets(given: Given, budget: Budget, first: Standing) -> Sentence:
         if first.place.state in leading["state"]:
             continue
         row = leading.sort("state").row(0, named=True)
+        own = one.filter(state=first.place.state)["value"].to_list()
+        if own and _amount(given.lead, own[0]) == _amount(given.lead, row["value"]):
+            continue
         within = f", {_span(given.lead, row['low'], row['high'])}" if row["low"] is not None else ""
         worth = text(f" ({_amount(given.lead, row['value'])}{within})")
         others.append([text("on "), name(str(dataset)), text(" it is "), *given.names.of(states[row["state"]]), worth])
