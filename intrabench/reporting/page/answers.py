@@ -136,11 +136,11 @@ def _stop(
 
 
 def _start(given: Given, against: str) -> int:
-    """The budget that is shown first: the least that suffices half of the lines, on average, for all their rounds."""
+    """The budget that is shown first: the least that suffices most lines, on average, for all their rounds."""
     ends = given.found.places.get(Budget(against, np.inf), {})
     spent = sorted(one.spent for line, one in ends.items() if line in given.compared and one.spent is not None)
-    half = spent[(len(spent) - 1) // 2] if spent else 0
-    return next(at for at, budget in enumerate(given.budgets[against]) if budget.limit >= half)
+    most = spent[len(spent) // 2] if spent else 0
+    return next(at for at, budget in enumerate(given.budgets[against]) if budget.limit >= most)
 
 
 def _front(given: Given, against: str, curves: Mapping[str, Any]) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
@@ -28,18 +27,10 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(params=[("light", 1280), ("dark", 360)], ids=str)
-def page(request: pytest.FixtureRequest, chromium: Any, address: str) -> Iterator[Any]:
-    """The report; whatever the browser complains of fails the test."""
+def page(request: pytest.FixtureRequest, opened: Any, address: str) -> Any:
+    """The report on a large screen, and on a phone in the dark."""
     scheme, width = request.param
-    context = chromium.new_context(color_scheme=scheme, viewport={"width": width, "height": 800})
-    page = context.new_page()
-    problems: list[str] = []
-    page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.goto(address)
-    yield page
-    context.close()
-    assert problems == []
+    return opened(address, width, scheme)
 
 
 def lead(page: Any) -> str:
