@@ -10,6 +10,7 @@ import polars as pl
 
 from intrabench.metrics.base import merit
 from intrabench.reporting.page import said
+from intrabench.reporting.page.chosen import spread
 from intrabench.reporting.page.given import Given
 from intrabench.reporting.page.notes_at import notes_after, notes_at
 from intrabench.reporting.page.sentences import Sentence, chance
@@ -30,7 +31,7 @@ STOPS = {
 ROWS = 12
 """Lines that the table of a budget shows."""
 FRONT = 8
-"""Points of the front that are told."""
+"""Points of the front that are told, the cheapest and the best among them."""
 
 _DOTS = 40  # so many scores are drawn one by one
 
@@ -86,7 +87,7 @@ def _unit(
     """What is said of one effort: at each of its budgets, and of the front."""
     stops = [_stop(given, budget, order.get(budget, ()), spots) for budget in given.budgets[against]]
     on = _front(given, against, curves)
-    points = [curves["points"][at] for at in on[:FRONT]]
+    points = [curves["points"][on[place]] for place in spread(len(on), FRONT)]
     marks, notes = notes_after(given.rows, [(line, after) for _, line, after, *_ in points], given.lead.rounds.column)
     return {
         "key": against,

@@ -51,10 +51,7 @@ from intrabench.statistics.soundness import check_mixable
 from intrabench.statistics.steps import steps
 from intrabench.statistics.superpixels import prompted
 
-_UNUSED = (
-    *("prompts_hash", "package_versions_hash", "prompt_s", "ended", "instance", "target_voxels"),
-    "pred_voxels",
-)
+_UNUSED = ("prompts_hash", "package_versions_hash", "prompt_s", "ended", "instance", "target_voxels")
 """Columns that are not needed; a million rows would take much memory."""
 
 _ASSETS = (

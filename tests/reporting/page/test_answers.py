@@ -214,6 +214,13 @@ def test_the_front_is_listed_from_the_cheapest(tmp_path: Path) -> None:
     ]
 
 
+def test_of_a_long_front_both_ends_are_told(tmp_path: Path) -> None:
+    page = read(tmp_path, lines([n / 40 for n in range(1, 21)], [0.01]))
+    items = re.findall(r"<li>(\d+) interactions: ", _source(page).partition('data-unit=1')[0])
+    assert [int(one) for one in items] == [3, 12, 18, 27, 36, 45, 51, 60]  # 20 rounds of 3
+    assert "and 12 more between these" in page.text
+
+
 def test_another_score_leads(tmp_path: Path) -> None:
     given = lines([0.5, 0.7], [0.6, 0.6])
     worse = pl.when(pl.col("model") == "good").then(9.0).otherwise(3.0)
