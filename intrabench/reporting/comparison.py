@@ -84,8 +84,8 @@ def definitions(found: Mapping[str, Comparison], a: str, b: str) -> list[str]:
     return [
         f"better, worse: targets, for each seed, on which {b} differs by more than {one.settings.tie:g}; "
         "superiority: share of those on which it is better, a tie counts half",
-        f"interval: over patients, none for fewer than {FEW} of a data set; p: signed ranks of patients, none for fewer "
-        f"than {FEW}{corrected}",
+        f"interval: over patients, none for fewer than {FEW} of a data set; p: signed ranks of patients, none for "
+        f"fewer than {FEW}{corrected}",
         f'{FALSE}: probability that the claim "{b} is better than {a}" is false (Claims Reloaded, arXiv 2505.04720); '
         f"that of the opposite claim is 1 - {FALSE}",
         *few_patients(

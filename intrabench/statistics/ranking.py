@@ -121,7 +121,9 @@ def pairs(scored: pl.DataFrame, by: Sequence[str], *, best: Best = "high") -> pl
     tested = tested.with_columns(pl.Series("p_holm", holm(tested["p"]))).fill_nan(None)
     others = lines.rename({name: f"{name}_other" for name in lines.columns})
     joined = tested.join(lines, on="_line").join(others, on="_line_other")
-    return joined.sort("p", "_line", "_line_other", nulls_last=True).select(*by, *others.columns[1:], *tested.columns[2:])
+    return joined.sort("p", "_line", "_line_other", nulls_last=True).select(
+        *by, *others.columns[1:], *tested.columns[2:]
+    )
 
 
 def of_patients(scored: pl.DataFrame, by: Sequence[str], best: Best) -> tuple[pl.DataFrame, Array]:

@@ -14,7 +14,9 @@ Marks = Mapping[int, str]
 """Letters of footnotes by line."""
 
 
-def notes_at(rows: pl.DataFrame, budget: Budget, lines: Collection[int], column: str) -> tuple[Marks, Mapping[str, str]]:
+def notes_at(
+    rows: pl.DataFrame, budget: Budget, lines: Collection[int], column: str
+) -> tuple[Marks, Mapping[str, str]]:
     """The marks of these lines at a budget, and the texts of the marks.
 
     rows: of all sessions, with `line`. column: of the metric, as for `adapted`.

@@ -188,7 +188,7 @@ def test_footnotes_are_those_of_the_budget(tmp_path: Path) -> None:
     )
     stops = page.data("answer-data")["units"][0]["stops"]
     assert [[row["note"] for row in stop["rows"]] for stop in stops] == [[], ["a"], ["a"], ["a,b,c"]]
-    front = re.sub(r"<[^>]+>", "", _source(page).partition("aria-label=\"Pareto front\"")[2].partition("</div>")[0])
+    front = re.sub(r"<[^>]+>", "", _source(page).partition('aria-label="Pareto front"')[2].partition("</div>")[0])
     assert "m with p note a after the first prompts" in front
     assert "m with p note a,b after 1 correction" in front
     assert "m with p note a,b,c after 2 corrections" in front
@@ -216,7 +216,7 @@ def test_the_front_is_listed_from_the_cheapest(tmp_path: Path) -> None:
 
 def test_of_a_long_front_both_ends_are_told(tmp_path: Path) -> None:
     page = read(tmp_path, lines([n / 40 for n in range(1, 21)], [0.01]))
-    items = re.findall(r"<li>(\d+) interactions: ", _source(page).partition('data-unit=1')[0])
+    items = re.findall(r"<li>(\d+) interactions: ", _source(page).partition("data-unit=1")[0])
     assert [int(one) for one in items] == [3, 12, 18, 27, 36, 45, 51, 60]  # 20 rounds of 3
     assert "and 12 more between these" in page.text
 
