@@ -50,8 +50,8 @@ class Comparison:
     `ties` and `losses` of B among them, and `superiority`, the share of wins plus half the ties; `infinite` of the
     units, with such a value on either side, enter those counts but no mean (HD95 of failures; two are a tie);
     `rank_biserial` (-1 to 1) and `p` of the signed ranks of per-patient differences, `p_holm` corrected over data sets
-    (null of fewer patients than `FEW`).
-    Those of `AVERAGE` are of the patients of all data sets together, and are not corrected.
+    (null of fewer patients than `FEW`). Those of `AVERAGE` are of the patients of all data sets together, and are not
+    corrected.
     sizes: a row per third of the targets by volume, `from_ml` to `to_ml`; all targets have equal weight.
     extremes: the targets that differ most, mean over seeds, the best for B first.
     only_a, only_b: units with a value on one side only; they are not compared. shared: what the two lines have in
