@@ -162,8 +162,8 @@ class Example:
             if count != there[kind]:
                 often = f" ({count // slices} per slice)" if count * more == there[kind] * slices else " (it depends)"
             told.append(f"{count} x {kind}{often}")
-        cost = effort_of_round(self.actions)
-        return f"{', '.join(told)}; interactions {cost.interactions:g}, dof {cost.dof:g}, seconds {cost.seconds:g}"
+        cost, did = effort_of_round(self.actions), ", ".join(told) or "no actions"
+        return f"{did}; interactions {cost.interactions:g}, dof {cost.dof:g}, seconds {cost.seconds:g}"
 
 
 def section(example: Example) -> str:
@@ -179,7 +179,7 @@ def section(example: Example) -> str:
     parameters = ["- Parameters:", *(f"  - `{name}`: {rest}" for name, _, rest in parted)]
     picture = [f"![{name}](prompters/{name}.png)", ""] if example.played else []
     lines = [f"### {name}", "", *picture, definition.strip(), ""]
-    lines += [f"- Source: {source}"] if example.played else []
+    lines += [f"- Source: {source}"] if example.played and source else []
     lines += [f"- In the paper: {printed}"] if printed else []
     lines += parameters if parted else ["- Parameters: none"]
     if example.played:

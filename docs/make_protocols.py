@@ -88,7 +88,7 @@ def _rows(preset: Protocol) -> Iterator[str]:
     yield from ["| row | table | for models | prompter |", "|---|---|---|---|"]
     for row in preset.rows:
         suits = f"{row.dims}D" if row.dims else "all"
-        suits += ", that answer without prompts" if row.unprompted else ""
+        suits += " that answer without prompts" if row.unprompted else ""
         yield f"| {row.name} | {row.table or ''} | {suits} | `{row.prompter}` |"
     notes: dict[str, list[str]] = {}
     for row in preset.rows:

@@ -118,7 +118,7 @@ def show_names(rows: Sequence[Mapping[str, str]], json: bool) -> None:
         )
 
 
-_KINDS = ("", "refinement", "modifier", "preset")
+_KINDS = ("", "refinement", "modifier", "metric of superpixels", "preset")
 _USE = {"refinement": ", as PROMPTER+REFINEMENT or --refine", "modifier": ", as PROMPTER+MODIFIER"}
 """In which order the kinds of a room are listed, and how they are written."""
 
@@ -132,7 +132,8 @@ def _place(row: Mapping[str, str]) -> tuple[int, str]:
 
 
 def _heading(row: Mapping[str, str]) -> str:
-    kind = f"{row['kind']}s".replace("dataset", "data set").capitalize()
+    one, of, what = row["kind"].replace("dataset", "data set").partition(" of ")
+    kind = f"{one}s{of}{what}".capitalize()
     return f"{kind}{_USE.get(row['kind'], '')}:" if row["origin"] == "intrabench" else f"{_folder(row['origin'])}:"
 
 

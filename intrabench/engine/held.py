@@ -54,14 +54,17 @@ class Held:
     def settle_if_due(self) -> Sequence[Unit]:
         """`settle` if looking at the seal, and a part, take a small share of the time since the last look.
 
-        It may wait for scores for as small a share. Waves that have none then are held until the next time.
+        Waves without scores are held until the next time; if no wave has them, it waits for them for as small a share.
         """
         passed = time.perf_counter() - self._looked
         if passed <= max(self.seal.seconds / SHARE, LEAST_SECONDS):
             return []
-        until = time.perf_counter() + SHARE * passed
-        scored = takewhile(lambda wave: _scored(wave, until), self._waves)
-        return self._settle(len(list(scored)))
+        return self._settle(self._scored_within(0.0) or self._scored_within(SHARE * passed))
+
+    def _scored_within(self, seconds: float) -> int:
+        """How many waves, from the first on, have all their scores after waiting for so long at most."""
+        until = time.perf_counter() + seconds
+        return len(list(takewhile(lambda wave: _scored(wave, until), self._waves)))
 
     def settle(self) -> Sequence[Unit]:
         """Look at the seal, and write what is held as one part.

@@ -25,7 +25,7 @@ from intrabench.partitions.partition import Partition
 from intrabench.play.adapt import refuse
 from intrabench.play.divided import Divided
 from intrabench.play.joint import Joint
-from intrabench.play.lockstep import play, waves
+from intrabench.play.lockstep import LARGEST_WAVE, LAST_WAVE, play, waves
 from intrabench.play.scorer import Scorer
 from intrabench.play.session import Session
 from intrabench.target import Target
@@ -96,9 +96,9 @@ class Player:
             except Exception as error:  # out of memory, a failing network: rows with a status, then the next image
                 self._fail(group, every, failure_of(error, started), of_data=held is None)
             else:
-                left += self.play_waves(
-                    group, arranged(units, suspects, apart, self._fullness(group)), targets, image, volume, held, apart
-                )
+                last = LARGEST_WAVE if image.costly_calls else LAST_WAVE
+                coming = arranged(units, suspects, apart, self._fullness(group), last)
+                left += self.play_waves(group, coming, targets, image, volume, held, apart)
         finally:  # Ctrl-C keeps the sessions that are complete
             if held is not None:
                 left[:0] = held.settle()  # before closing, of which a worker could die
@@ -271,12 +271,13 @@ def arranged(
     suspects: Sequence[Sequence[Unit]],
     apart: bool,
     fullness: Callable[[], float] = lambda: 0.0,
+    last: int = LAST_WAVE,
 ) -> Iterator[tuple[Sequence[Unit], bool]]:
     """The waves, and whether each is alone: those that the clock suggests, and then the suspects; apart, each unit."""
     if apart:
         yield from (([unit], True) for unit in units)
     else:
         costs = [sum(info.slices for info in unit.targets) for unit in units]
-        for wave in waves(units, costs, fullness=fullness):
+        for wave in waves(units, costs, fullness=fullness, last=last):
             yield wave, False
     yield from ((suspect, True) for suspect in suspects)

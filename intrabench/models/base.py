@@ -149,7 +149,12 @@ class Failure:
 
 
 class Predictor(ABC):
-    """One image, which is encoded at most once for all requests."""
+    """One image, which is encoded at most once for all requests.
+
+    costly_calls: a call costs much more than a request, such as the start of a program; then there are few calls.
+    """
+
+    costly_calls: ClassVar[bool] = False
 
     @abstractmethod
     def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class HF(HubModel, SamFamily):  # type: ignore[override]
     """SAM, SAM-HQ, SAM 2 and 2.1, EdgeTAM or the tracker of SAM 3 on slices, from a repository of the Hugging Face hub.
 
-    Which network it is, its ``config.json`` says (`model_type`); the repository's own processor prepares slices, so a
+    Its ``config.json`` says which network it is (`model_type`); the repository's own processor prepares slices, so a
     fine-tuned checkpoint with another size or other means works as it is. Code: transformers, Apache-2.0.
 
     repo: ``ORG/NAME``, or a folder as `save_pretrained` writes it. revision: a branch, a tag or a commit; a branch

@@ -36,7 +36,7 @@ class MedSAM2(SAM2Frames):
     segmented from its prompts, the mask takes their place (`add_new_mask`), and is tracked. All parts are kept.
 
     ``workflow=recist`` also takes strokes, such as the longest diameter (prompter `recist`). That script makes five
-    points of it, drawn by lot, which then become a mask as above. ``line=box`` is its `propagate_with_box`: the square
+    random points of it, which then become a mask as above. ``line=box`` is its `propagate_with_box`: the square
     around the line. `intrabench/models/parts/recist.py` has the details.
 
     The scripts end there. Corrections go on as in `sam2_video`: a slice is decoded from all its prompts, its own last

@@ -20,16 +20,22 @@ from intrabench.play.scorer import Scorer
 from intrabench.play.session import Session
 
 T = TypeVar("T")
+WAVE_SECONDS = 30.0
+LARGEST_WAVE = 64
+LAST_WAVE = 8
+"""The scores of the last wave are measured while nobody is answered, so it has at most so many sessions."""
+GROWTH = 3.0
 
 
 def play(sessions: Sequence[Session | Joint | Divided], image: Predictor, scorer: Scorer | None = None) -> int:
     """Play all sessions to their ends; returns how many bytes the model remembered of all of them at most.
 
-    scorer: measures while the model answers. If there are many sessions, and no code of the user's own in them, they
-    are two crews: while the model answers one, the users of the other take their answers and give their next prompts.
+    scorer: measures while the model answers. If there is no code of the user's own in the sessions, they are two crews:
+    while the model answers one, the users of the other take their answers and give their next prompts. A model with
+    costly calls is asked once for all.
     """
     every = crews = [_Crew(sessions)]
-    if scorer and len(sessions) >= MANY and all(session.ours for session in sessions):
+    if scorer and not image.costly_calls and len(sessions) > 1 and all(session.ours for session in sessions):
         half = len(sessions) // 2
         every = crews = [_Crew(sessions[:half]), _Crew(sessions[half:])]
     try:
@@ -134,31 +140,28 @@ def _checked(answer: Answer | Failure, method: str, started: float) -> Answer | 
         return failure_of(error, started)
 
 
-MANY = 8
-"""Sessions from which on two crews are worth it; with fewer, calls of the model would be small."""
-WAVE_SECONDS = 30.0
-LARGEST_WAVE = 64
-GROWTH = 3.0
-
-
 def waves(
     items: Sequence[T],
     costs: Sequence[float],
     clock: Callable[[], float] = time.perf_counter,
     fullness: Callable[[], float] = lambda: 0.0,
+    last: int = LAST_WAVE,
 ) -> Iterator[Sequence[T]]:
     """Split items, in order, into waves of about half a minute each, estimated from the time of earlier waves.
 
     `costs` are the relative costs of the items (slices of the target). fullness: how much of the memory for sessions
     the last wave took, 1 is all. Waves limit that memory and the work that a killed run loses, so they grow slowly. The
-    first is a single item, because it may have slices to encode.
+    first is a single item, because it may have slices to encode. last: if no more items are left, they are one wave;
+    before that, a wave is at most half of what is left.
     """
     position, rate, filled, costliest = 0, 0.0, 0.0, 0.0
     while position < len(items):
         allowed = min(WAVE_SECONDS / rate, GROWTH * costliest) if rate else 0.0
         allowed = min(allowed, 1 / filled) if filled else allowed
         stop, cost = position + 1, costs[position]
-        while stop < min(len(items), position + LARGEST_WAVE) and cost + costs[stop] <= allowed:
+        left = len(items) - position
+        most = min(LARGEST_WAVE, left, max(left // 2, last))
+        while stop < position + most and cost + costs[stop] <= allowed:
             cost += costs[stop]
             stop += 1
         started = clock()

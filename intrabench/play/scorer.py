@@ -6,6 +6,7 @@ measured when somebody wants to know it, the calling thread measures itself.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -19,6 +20,8 @@ MOST_VOXELS = 2**25
 """Of the boxes of answers that wait: 32 MiB, and a few seconds of work."""
 PATIENCE_SECONDS = 0.002
 """What takes longer is a network that computes; the rest of a call is Python."""
+TURN_SECONDS = 0.0005
+"""So long a network that has answered waits for Python at most. By default it is 5 ms: many compute no longer."""
 
 Task = tuple[int, Scoring, "Future[None]"]
 
@@ -44,13 +47,15 @@ class Scorer:
     @contextmanager
     def meanwhile(self) -> Iterator[None]:
         """Measure in the other thread as long as the block takes."""
-        over = Event()
+        over, turns = Event(), sys.getswitchinterval()
+        sys.setswitchinterval(TURN_SECONDS)
         if self._waiting:
             self._pool.submit(self._measure_until, over)
         try:
             yield
         finally:
             over.set()
+            sys.setswitchinterval(turns)
 
     def aside(self, call: Callable[[], None]) -> Future[None]:
         """Have something done in the other thread, before what is measured there later."""

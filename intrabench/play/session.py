@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, wait
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import cached_property
@@ -17,12 +14,12 @@ from intrabench.errors import NotApplicable, WrongType, foreign, in_words, legib
 from intrabench.mask import Mask
 from intrabench.metrics.base import Metric
 from intrabench.metrics.known import of_protocol
-from intrabench.metrics.score import Scoring
 from intrabench.models.base import Answer, Failure, Request
 from intrabench.play.adapt import PROPAGATION, adapt, outside, refuse
 from intrabench.play.claims import Claim
 from intrabench.play.door import check_actions, check_failure, check_free, check_prompts, checked_update
 from intrabench.play.others import on_slices, together
+from intrabench.play.record import Record
 from intrabench.play.scorer import Scorer
 from intrabench.play.state import Round, State
 from intrabench.prompters.base import CannotCorrect, Prompter, dialogue
@@ -37,10 +34,8 @@ from intrabench.volume import Volume
 class Session:
     """Driven by its owner: while `request` is not None, get its answer and pass it to `receive`.
 
-    `rows` and `turns` are plain data; `masks` holds the mask of each round if `keep_masks`, `problems` the failures of
-    metrics as pairs of column and reason, `failure` the first failure of the session. Rows have only what the session
-    knows; its owner adds the rest (model, ...).
-    Whoever reads rows or problems waits for the scores that are still being measured.
+    Its `record` has rows, turns and masks; `failure` is the first failure of the session. Rows have only what the
+    session knows; its owner adds the rest (model, ...).
     """
 
     def __init__(
@@ -67,15 +62,10 @@ class Session:
         """
         self.key, self.target, self.abilities, self.protocol = key, target, abilities, protocol
         self.target_ml: float | None = target.volume_ml
-        self.rounds, self.strict, self.keep_masks = rounds, strict, keep_masks
+        self.rounds, self.strict = rounds, strict
         self.metrics = of_protocol(protocol.metrics) if metrics is None else metrics
-        self.turns: list[dict[str, Any]] = []
-        self.masks: list[Mask] = []
-        self._rows: list[dict[str, Any]] = []
-        self._problems: set[tuple[str, str]] = set()
+        self.record = Record(key, target, self.metrics, scorer, keep_masks)
         self.failure: Failure | None = None
-        self._scorer = scorer
-        self._unsettled: list[tuple[dict[str, Any], Scoring, Future[None] | None]] = []  # with the row of each
         self.request: Request | None = None
         self._state, self._clock = State(), Clock()
         self._number = 0
@@ -84,8 +74,6 @@ class Session:
         self.claim = Claim.none()
         self.turn: Turn | None = None
         self.asked = self.ended = False
-        self._scoring: tuple[Mask, Scoring, Future[None] | None] | None = None  # the newest, and of what
-        self._hash = hashlib.sha256()
         self._prompter = prompter
         self.user = User(target, dataset, seed, image, prompter.spec, self._clock, self._state.given)
         self._dialogue: Turns | None = None
@@ -104,31 +92,26 @@ class Session:
     @property
     def rows(self) -> list[dict[str, Any]]:
         """One per round."""
-        self._settle()
-        return self._rows
+        return self.record.rows
+
+    @property
+    def turns(self) -> list[dict[str, Any]]:
+        """The turns so far."""
+        return self.record.turns
+
+    @property
+    def masks(self) -> list[Mask]:
+        """One per round, if they are kept."""
+        return self.record.masks
 
     @property
     def problems(self) -> set[tuple[str, str]]:
         """The failures of metrics, each a column and the reason."""
-        self._settle()
-        return self._problems
+        return self.record.problems
 
     def scored(self, seconds: float | None = 0.0) -> bool:
         """Whether all scores are known, after measuring them for so long at most; None: as long as it takes."""
-        futures = [future for *_, future in self._unsettled if future]
-        if self._scorer is not None and not all(future.done() for future in futures):
-            self._scorer.measure(seconds)
-        return not wait(futures, None if seconds is None else max(seconds, 0.0)).not_done
-
-    def _settle(self) -> None:
-        """Wait until all scores are known, and complete the rows with them."""
-        self.scored(None)
-        for row, scoring, _ in self._unsettled:
-            scores = scoring.scores()
-            row |= scores.columns
-            row["error"] = "; ".join(filter(None, [row.get("error", ""), scores.told]))
-            self._problems |= set(scores.problems.items())
-        self._unsettled.clear()
+        return self.record.scored(seconds)
 
     @cached_property
     def ours(self) -> bool:
@@ -289,8 +272,7 @@ class Session:
     @property
     def model_s(self) -> float:
         """Seconds that the model has computed so far."""
-        rounds = [row["encode_s"] + row["segment_s"] for row in self._rows]
-        return sum(rounds) + (self._round.timings.model_s if self._round else 0.0)
+        return self.record.model_s + (self._round.timings.model_s if self._round else 0.0)
 
     @property
     def given(self) -> Sequence[Turn]:
@@ -306,7 +288,8 @@ class Session:
         self._round.timings.prompt_s += self._asked_s
         self.asked = False
         if self.turn is not None:
-            self._log(self.turn)
+            self._state.given.append(self.turn)
+            self.record.log(self.turn, self._number)
 
     def make_request(self, others: Prompts | None = None, scores: bool = False) -> None:
         """Make the request of the turn that was begun. others: what the prompts for other targets mean for this one."""
@@ -338,43 +321,23 @@ class Session:
             names=self.target.names,
         )
 
-    def _log(self, turn: Turn) -> None:
-        self._state.given.append(turn)
-        text = json.dumps(turn.to_json(), separators=(",", ":"))
-        self._hash.update(text.encode())
-        self.turns.append({"session": self.key, "round": self._number, "turn": len(self.turns), "given": text})
-
     def measure(self) -> float:
         """The Dice of the answer, whose other scores may be measured later."""
-        if self._scoring is None or self._scoring[0] is not self._state.mask:
-            scoring = Scoring(self.target, self._state.mask, self.metrics, self.user.image)
-            self._scoring = self._state.mask, scoring, self._measure(scoring)
-        return self._scoring[1].dice
+        return self.record.measure(self._state.mask, self.user.image)
 
     def close_round(self, last: bool, enough: bool) -> None:
         """Write the row of the round that was measured; the session ends with the last one, or if it is enough."""
-        assert self._scoring is not None
         assert self._round is not None
-        _, scoring, future = self._scoring
-        row = dict[str, Any]()
-        self._unsettled.append((row, scoring, future))
         more = self._number < self.rounds and not last
         reached = more and enough
         if reached or not more:
             self._close_dialogue()  # what it raises is the failure of this round
-        outcome = self._round.outcome(self._state.mask, reached)
-        self._write_row(row, *outcome, dict.fromkeys(scoring.columns), ended=last or reached)
+        status, error = self._round.outcome(self._state.mask, reached)
+        self.record.add_measured(self._row(status, error, ended=last or reached), self._state.mask)
         if more and not reached:
             self._number, self._round = self._number + 1, None
         else:
             self._finish()
-
-    def _measure(self, scoring: Scoring) -> Future[None] | None:
-        """Have measured what only the row needs."""
-        if self._scorer is not None:
-            return self._scorer.begin(scoring)
-        scoring.measure()
-        return None
 
     def _fail(self, failure: Failure) -> None:
         """End with a failure."""
@@ -387,31 +350,26 @@ class Session:
             return
         self._round = self._round or Round()
         overlap = None if status == "not_applicable" else 0.0
-        self._write_row({}, status, message, {"dice": overlap, "iou": overlap}, ended=True)
+        row = self._row(status, message, ended=True)
+        self.record.add({**row, "dice": overlap, "iou": overlap}, self._state.mask)
         self._finish()
 
-    def _write_row(
-        self, row: dict[str, Any], status: str, error: str, scores: Mapping[str, float | None], ended: bool
-    ) -> None:
+    def _row(self, status: str, error: str, ended: bool) -> dict[str, Any]:
+        """The row of the round, without scores."""
         assert self._round is not None
-        if self.keep_masks:
-            self.masks.append(self._state.mask)
-        row |= {
-            "session": self.key,
+        return {
             "round": self._number,
             "status": status,
             "error": error,
             "ended": ended,
-            "prompts_hash": self._hash.hexdigest()[:16],
             "adapted": "" if status == "not_applicable" else ",".join(sorted(self._round.adapted | self.user.told())),
             **self._state.effort.columns,
-            **scores,
             **vars(self._round.timings),
         }
-        self._rows.append(row)
 
     def _finish(self) -> None:
-        self.request, self.asked, self.ended, self._scoring = None, False, True, None
+        self.request, self.asked, self.ended = None, False, True
+        self.record.close()
         self._state.memory = None  # logits of many sessions would fill the memory
         with suppress(Exception):  # the failure of a round that failed already
             self._close_dialogue()

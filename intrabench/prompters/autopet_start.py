@@ -23,10 +23,10 @@ class AutoPetStart(Prompter):
 
     A part is 26-connected; its scribble lies in the slice in which it is largest, and is drawn as by `autopet`. The
     surroundings are the voxels up to two faces away, of which the parts get negative scribbles. Made for whole labels,
-    `--dataset NAME+whole`, whose parts are the lesions. parts: how many parts of either are drawn on; more are drawn by
-    lot. style: as in `autopet`.
+    `--dataset NAME+whole`, whose parts are the lesions. parts: how many parts of either are drawn on; of more, these
+    are chosen at random. style: as in `autopet`.
 
-    Source: the code of autoPET V (2026), written from its rules; its lots are not repeated.
+    Source: the code of autoPET V (2026), written from its rules; its random draws are not repeated.
     """
 
     name = "autopet_start"

@@ -24,11 +24,11 @@ BRIGHT = 99.75
 class LesionClicks(Prompter):
     """No prompts at first; then a click on a lesion and one on bright background in each round, whatever was answered.
 
-    Lesions are the 26-connected parts of the target. As many of them as there are clicks, drawn by lot, are clicked in
-    their deepest voxel, in voxels; further clicks go to their border voxels, one lesion after the other. The same holds
-    for background: the 26-connected parts that are brighter than 99.75 % of all voxels beside the target, in the last
-    channel of the image (PET); but further clicks there go anywhere in the part. Made for whole labels, `--dataset
-    NAME+whole`.
+    Lesions are the 26-connected parts of the target. As many of them as there are clicks, drawn at random, are clicked
+    in their deepest voxel, in voxels; further clicks go to their border voxels, one lesion after the other. The same
+    holds for background: the 26-connected parts that are brighter than 99.75 % of all voxels beside the target, in the
+    last channel of the image (PET); but further clicks there go anywhere in the part. Made for whole labels,
+    `--dataset NAME+whole`.
 
     clicks: on either side, one per round.
 

@@ -21,11 +21,11 @@ _SAYS_NOTHING = re.compile(
 
 @dataclass(frozen=True)
 class Name(Prompter):
-    """Types what people call the target, in one turn; `name+scribble` corrects the answer as any other.
+    """Types what people call the target, in one turn; `name+scribble` then corrects the answer like any other.
 
     The card of a data set may have names and synonyms for its labels, or for single targets: vertebra L3, third lumbar
-    vertebra. Else the name is the label, with blanks for underscores. Where that says nothing, as `object 3`, the
-    target is not applicable. Instances of one label have the same name unless the card tells them apart.
+    vertebra. Otherwise the name is the label, with blanks for underscores. If that says nothing, as `object 3`,
+    the target is not applicable. Instances of one label have the same name unless the card tells them apart.
 
     synonym: 0 is the name, 1 the first of its synonyms, and so on; a target that has fewer is not applicable.
 

@@ -31,7 +31,7 @@ THRESHOLDS = tuple(share / 20 for share in range(1, 20))
 class Oracle(Prompter):
     """Clicks each supervoxel of the best union of supervoxels, for the model `supervoxels` with the same parameters.
 
-    So it shows what any method can reach at most that answers with unions of supervoxels, and with how many clicks.
+    So it shows the most that any method answering with unions of supervoxels can reach, and with how many clicks.
 
     method, segments, intensity, least_voxels: those of the model. best: ``dice`` is exact; ``nsd`` takes the union with
     the best NSD at 2 mm among those of all supervoxels that are target by more than 5 %, 10 %, ... 95 %, and the one

@@ -35,23 +35,23 @@ NOWHERE: Box = (0, 0, 0, 0, 0, 0)
 class Recorded(Prompter):
     """Gives the prompts again that a person gave for the target, `recorded:FOLDER` or `recorded:FILE.csv`.
 
-    From a folder of results, whatever model is run, the first turn is always the same. The corrections follow as long
-    as they still are ones: each click, and most of each stroke, that then lay in what was missed (or wrongly included,
-    if it was negative) must lie in such an error of the new answer, and each box that contained missed voxels must
-    contain some. At the first correction for which that does not hold, the person would have done something else, so
-    the session ends there. The row of the answer to which it did not fit has the note ``diverged:N`` in `adapted`,
-    where N is the number of recorded turns that were left.
+    From a folder of results, the first turn is always the same, whatever model is run. The corrections follow as long
+    as they still correct something: each click, and most of each stroke, that lay in what was missed (or wrongly
+    included, if it was negative) must lie in such an error of the new answer, and each box that contained missed
+    voxels must contain some. At the first correction for which that does not hold, the person would have done
+    something else, so the session ends there. The row of the answer that it did not fit has the note ``diverged:N`` in
+    `adapted`, where N is the number of recorded turns that were left.
 
     A file has clicks on photographs, as RClicks' clicks.csv. It gives one first click: that whose number is the seed,
     from 0 in the file's order. The click is positive, wherever it lies.
 
-    A folder may also have recordings of `intrabench record`. They say neither case nor target: a scan is theirs if the
-    means of its planes are equal, whatever the order of their axes, and the target is the one in which their first
-    prompt lies (of boxes and lassos, whose box there overlaps theirs by half).
+    A folder may also have recordings of `intrabench record`. They say neither case nor target. Their scan is the one
+    whose planes have the same means, whatever the order of the axes; their target is the one in which the first prompt
+    lies (for boxes and lassos: whose box in these slices has an IoU of at least 0.5 with theirs).
 
     folder: results in which people prompted. rater: takes only what that person gave; without, the seed chooses one of
     those who did the target. clicks: a file of clicks instead. device: takes only clicks with pc or mobile.
-    A target that nobody did is not applicable, nor is one that has no click with the seed's number.
+    A target that nobody did, or without a click of the seed's number, is not applicable.
     """
 
     name: ClassVar[str] = "recorded"

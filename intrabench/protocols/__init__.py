@@ -159,7 +159,7 @@ PROTOCOLS: dict[str, Protocol] = {
         ),
         Protocol(
             "cvpr25-fixed@1",
-            "The CVPR 2025 interactive challenge with what is odd about its script mended.",
+            "The CVPR 2025 interactive challenge with the oddities of its script corrected.",
             cvpr25_challenge.FIXED_METRICS,
             rounds=cvpr25_challenge.CLICKS,
             **_CASES,

@@ -65,6 +65,16 @@ def test_kinds_of_prompters_have_headings(say: Callable[..., Said], monkeypatch:
     assert (kinds["box_slice"], kinds["scribble"], kinds["shift"]) == ("prompter", "refinement", "modifier")
 
 
+def test_kinds_of_superpixels_have_headings_in_the_plural(
+    say: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_workspace(Path("bench"))
+    monkeypatch.chdir("bench")
+    metrics, superpixels = (list(headings(say("list", what).out)) for what in ("metrics", "superpixels"))
+    assert metrics == ["Metrics:", "Metrics of superpixels:", "In metrics/ of this workspace:"]
+    assert superpixels == ["Methods of superpixels:", "In superpixels/ of this workspace:"]
+
+
 def test_a_list_with_one_group_needs_no_heading(say: Callable[..., Said]) -> None:
     assert say("list", "protocols").out.startswith("basic@1  ")
 

@@ -28,7 +28,7 @@ class FakeSession:
 
     def scored(self, seconds: float | None = 0.0) -> bool:
         self.waited.append(seconds)
-        return seconds is None or seconds >= self.scored_after
+        return seconds is None or max(seconds, 0.0) >= self.scored_after
 
 
 @dataclass
@@ -83,12 +83,13 @@ def test_looks_take_a_small_share_of_the_time_and_small_scans_are_held_for_a_mom
 def test_what_has_no_scores_yet_is_held_until_the_next_time() -> None:
     waves, writer = held(FakeSeal())
     waves.add(wave("ab"))
-    waves.add(wave("cd", scored_after=SHARE * 200))
+    waves.add(late := wave("cd", scored_after=SHARE * 200))
     waves.add(wave("e"))
     assert waves.unscored == ["c", "d"]
     waves._looked = time.perf_counter() - 100
     assert waves.settle_if_due() == []
     assert writer.parts == [["a", "b"]]
+    assert max(cast(Any, late.sessions[0][0]).waited) <= 0  # there was something to write
     waves._looked = time.perf_counter() - 300  # a small share of which is long enough
     assert waves.settle_if_due() == []
     assert writer.parts == [["a", "b"], ["c", "d", "e"]]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -17,7 +19,7 @@ from intrabench.engine.plan import make_plan
 from intrabench.engine.progress.reporter import Silent
 from intrabench.engine.work import Work
 from intrabench.engine.writer import RowWriter
-from intrabench.models.base import Answer, Request
+from intrabench.models.base import Answer, Failure, Predictor, Request
 from intrabench.models.box_fill import BoxFill
 from intrabench.results.parts import read_rows
 from intrabench.results.store import Store
@@ -84,3 +86,34 @@ def test_an_interrupted_wave_keeps_the_sessions_that_are_complete(data: Path) ->
     kept = read_rows(Path("results")).select("target", "prompter", "status").sort("target").rows()
     # the first wave is one session; the second begins with the first correction and has the box on blob.2 beside it
     assert kept == [("blob.1", "box_volume", "ok"), ("blob.2", "box_volume", "ok")]
+
+
+@dataclass(eq=False)
+class Called(BoxFill):
+    """Box fill that notes how many requests each call has."""
+
+    name = "called"
+    costly: bool = False
+    calls: ClassVar[list[int]] = []
+
+    @contextmanager
+    def open(self, volume: Volume) -> Iterator[Predictor]:
+        calls = self.calls
+
+        class Noting(Predictor):
+            costly_calls = self.costly
+
+            def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
+                calls.append(len(requests))
+                return image.segment(requests)
+
+        with super().open(volume) as image:
+            yield Noting()
+
+
+@pytest.mark.parametrize(("costly", "calls"), [(True, [1, 3, 9, 7]), (False, [1, 1, 2, 4, 4, 4, 4])])
+def test_a_model_with_costly_calls_gets_few(data: Path, costly: bool, calls: list[int]) -> None:
+    asked = {"prompter": "box_volume+hand", "dataset": "phantom:shape=8x48x56,instances=1", "seed": list(range(20))}
+    Called.calls.clear()
+    execute(chosen({"model": Called(costly=costly), **asked}), Path("results"), Silent())
+    assert Called.calls == calls

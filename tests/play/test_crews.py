@@ -13,7 +13,7 @@ import pytest
 from intrabench.mask import Mask, Region
 from intrabench.metrics.known import of_protocol
 from intrabench.models.base import Answer, Failure, Predictor, Request
-from intrabench.play.lockstep import MANY, play
+from intrabench.play.lockstep import play
 from intrabench.play.scorer import Scorer
 from intrabench.play.session import Session
 from intrabench.prompters.base import Prompter
@@ -25,7 +25,7 @@ from intrabench.protocols import protocol
 from tests.conftest import make_target
 
 TAKES = Abilities(2, frozenset({"point", "box2d", "scribble"}))
-SECONDS = 30.0
+COUNT = 8
 BASIC = protocol("basic@1")
 
 
@@ -51,7 +51,7 @@ def _with_label(stroke: Any) -> np.ndarray:
     return np.column_stack([stroke.points, np.full(len(stroke.points), stroke.label)])
 
 
-def many(ball: np.ndarray, prompter: Prompter, scores: Scorer | None, count: int = MANY) -> list[Session]:
+def many(ball: np.ndarray, prompter: Prompter, scores: Scorer | None, count: int = COUNT) -> list[Session]:
     sessions = []
     for number in range(count):
         truth = make_target(np.roll(ball, number % 3, axis=2), instance=number + 1)
@@ -88,7 +88,7 @@ def test_users_go_on_in_another_thread_while_the_model_answers_the_others(
         def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
             if len(self.asked) == 1:  # the second crew, while the users of the first go on
                 end = threading.Event()
-                while len(prompted) < MANY // 2 and not end.wait(0.01):
+                while len(prompted) < COUNT // 2 and not end.wait(0.01):
                     pass
             return super().segment(requests)
 
@@ -96,7 +96,7 @@ def test_users_go_on_in_another_thread_while_the_model_answers_the_others(
     scores = Scorer()
     play(many(ball, make_prompter("point_interp:n=3+scribble"), scores), Waiting(), scores)
     assert threading.current_thread() not in prompted
-    assert len(prompted) >= MANY
+    assert len(prompted) >= COUNT
 
 
 @dataclass(frozen=True)
@@ -117,13 +117,23 @@ def test_prompters_of_the_user_stay_in_the_calling_thread(ball: np.ndarray, prom
     scores, model = Scorer(), Drawn()
     play(many(ball, prompter, scores), model, scores)
     assert Own.threads == {threading.current_thread()}
-    assert len(model.asked[0]) == MANY
+    assert len(model.asked[0]) == COUNT
 
 
-def test_few_sessions_are_asked_together(ball: np.ndarray) -> None:
+@pytest.mark.parametrize(("count", "crews"), [(1, [["s0"]]), (2, [["s0"], ["s1"]]), (3, [["s0"], ["s1", "s2"]])])
+def test_each_crew_is_asked_at_once(ball: np.ndarray, count: int, crews: list[list[str]]) -> None:
     scores, model = Scorer(), Drawn()
-    play(many(ball, make_prompter("point_interp:n=3"), scores, MANY - 1), model, scores)
-    assert len(model.asked) == 1
+    play(many(ball, make_prompter("point_interp:n=3"), scores, count), model, scores)
+    assert model.asked == crews
+
+
+def test_a_model_with_costly_calls_is_asked_once_for_all(ball: np.ndarray) -> None:
+    class Program(Drawn):
+        costly_calls = True
+
+    scores, model = Scorer(), Program()
+    play(many(ball, make_prompter("point_interp:n=3"), scores), model, scores)
+    assert [len(asked) for asked in model.asked] == [COUNT]
 
 
 def test_a_model_that_raises_fails_its_crew_and_an_interruption_waits_for_the_users(ball: np.ndarray) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -116,6 +118,23 @@ def test_surfaces_are_measured_in_another_thread_while_the_model_answers(
     assert [row["nsd_2mm"] > 0 for row in session.rows] == [True] * 3
     assert session.scored()
     assert [thread is threading.current_thread() for thread in threads] == [False, False, True]
+
+
+def test_while_the_model_answers_threads_take_short_turns(ball: np.ndarray) -> None:
+    class Noting(Shifted):
+        turns: ClassVar[list[float]] = []
+
+        def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
+            self.turns.append(sys.getswitchinterval())
+            if self.steps == 2:
+                raise KeyboardInterrupt
+            return super().segment(requests)
+
+    before, scores = sys.getswitchinterval(), Scorer()
+    with pytest.raises(KeyboardInterrupt):
+        play([begun(ball, BASIC, scores)], Noting(ball), scores)
+    assert Noting.turns == pytest.approx([scorer.TURN_SECONDS] * 3)
+    assert sys.getswitchinterval() == before > 2 * scorer.TURN_SECONDS
 
 
 def test_what_nobody_measured_meanwhile_is_measured_when_somebody_wants_to_know(

@@ -107,6 +107,7 @@ class ProgramImage(Predictor, Generic[T]):
     several: how many requests a run may answer. spent: seconds of writing the image, which the next answers report.
     """
 
+    costly_calls = True
     several: int = 1
     spent: float = 0.0
 

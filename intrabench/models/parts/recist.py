@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from intrabench.prompts import Prompts
 
 Line = Literal["points", "box"]
-"""points: clicks on five of its pixels, drawn by lot (``from_recist_n``, the script's default). box: the square around
+"""points: clicks on five random pixels of it (``from_recist_n``, the script's default). box: the square around
 its middle that is as wide as the line is long (``propagate_with_box``)."""
 
 POINTS = 5

@@ -157,16 +157,18 @@ class OpenSlices(Predictor):
         jobs = []
         by_round = self.model.predicts_all
         asked = prompts if by_round and not _free(request) else prompts[-1:]
-        points_of = _by_slice([given.points for given in (prompts[::-1] if by_round else prompts)])
-        outside = {z for z, rows in points_of.items() if ((rows[:, :2] < 0) | (rows[:, :2] >= size)).any()}
-        boxes_of = _by_slice([given.boxes2d for given in prompts])
+        points = np.vstack([given.points for given in (prompts[::-1] if by_round else prompts)])
+        wrong = ((points[:, 1:3] < 0) | (points[:, 1:3] >= size)).any(axis=1)
+        points_of, outside = _by_slice(points), set(points[wrong, 0].tolist())
+        boxes_of = _by_slice(np.vstack([given.boxes2d for given in prompts]))
         for z in sorted({z for given in asked for z in given.slices()}):
             if not 0 <= z < depth:
                 raise ValueError(f"slice {z} is not in the volume, which has the slices 0 to {depth - 1}")
-            points, boxes = points_of.get(z, _NO_POINTS), boxes_of.get(z)
             if z in outside:
                 raise ValueError(f"slice {z} has a point outside of its {size[0]} x {size[1]} pixels")
-            jobs.append(_Job(work, z, points, None if boxes is None else clipped(boxes[-1], size, z)))
+            boxes = boxes_of.get(z)
+            box = None if boxes is None else clipped(boxes[-1], size, z)
+            jobs.append(_Job(work, z, points_of.get(z, _NO_POINTS), box))
         return jobs
 
     def _alike(self, works: Sequence[_Work]) -> list[tuple[list[_Job], int, bool]]:
@@ -257,9 +259,8 @@ class OpenSlices(Predictor):
         return constant if wanted == "fixed" else int(wanted), True
 
 
-def _by_slice(turns: Sequence[Ints]) -> dict[int, Ints]:
-    """The rows ``z, ...`` of all turns by their slice, without z; those of one slice stay in their order."""
-    rows = np.vstack(turns)
+def _by_slice(rows: Ints) -> dict[int, Ints]:
+    """Rows ``z, ...`` by their slice, without z; those of one slice stay in their order."""
     rows = rows[np.argsort(rows[:, 0], kind="stable")]
     slices, first = np.unique(rows[:, 0], return_index=True)
     return dict(zip(slices.tolist(), np.split(np.ascontiguousarray(rows[:, 1:]), first[1:]), strict=False))
@@ -279,7 +280,7 @@ def clipped(box: Ints, size: Sequence[int], z: int) -> Box2D:
     Raises:
         ValueError: there is no such part.
     """
-    y0, x0, y1, x1 = (int(v) for v in box)
+    y0, x0, y1, x1 = box.tolist()
     y1, x1 = max(y1, y0 + 1), max(x1, x0 + 1)  # interpolation, rounding half to even, can close a box of one pixel
     inside = max(y0, 0), max(x0, 0), min(y1, size[0]), min(x1, size[1])
     if inside[0] >= inside[2] or inside[1] >= inside[3]:

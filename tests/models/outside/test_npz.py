@@ -76,6 +76,7 @@ def test_as_many_at_once_as_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("intrabench.models.npz.MOST_BYTES", 2 * 2 * int(np.prod(SHAPE)))
     with open_image(Npz(command=predictor(tmp_path)), scan()) as image:
         found = image.segment([boxed(*BOXES[number % 2]) for number in range(5)])
+        assert image.costly_calls
     assert [one.batch for one in found if isinstance(one, Answer)] == [2, 2, 2, 2, 1]
     for number, one in enumerate(found):
         assert isinstance(one, Answer)
