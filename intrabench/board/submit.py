@@ -38,7 +38,7 @@ MOST_MASKS = 20_000_000
 SAMPLE = 20
 """Sessions whose turns and masks are part of a submission."""
 
-_UNSHARED = ("tracebacks",)
+_UNSHARED = ("tracebacks", "arguments")
 """Entries of records that nobody else needs."""
 
 

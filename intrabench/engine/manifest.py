@@ -59,6 +59,7 @@ class Manifest:
             "command": self._command(),
             "options": self._options,
             "work": self._work,
+            "arguments": [without_home(dataset.argument) for dataset in self._job.datasets],
             "rounds": self._job.rounds,
             **({"effort": self._effort.content} if self._effort else {}),
             "commit": commit(),

@@ -81,12 +81,13 @@ def _marks(table: pl.DataFrame) -> Footnotes:
 def definitions(found: Mapping[str, Comparison], a: str, b: str) -> list[str]:
     """What the columns and marks mean."""
     one = next(iter(found.values()))
-    tests = one.datasets.height - 1
+    tests = one.datasets.filter(pl.col("dataset") != AVERAGE)["p"].count()
     corrected = f"; those of single data sets are corrected for {tests} of them (Holm)" if tests > 1 else ""
     return [
         f"better, worse: targets, for each seed, on which {b} differs by more than {one.settings.tie:g}; "
         "superiority: share of those on which it is better, a tie counts half",
-        f"interval: over patients, none for fewer than {FEW} of a data set; p: signed ranks of patients{corrected}",
+        f"interval: over patients, none for fewer than {FEW} of a data set; p: signed ranks of patients, none for "
+        f"fewer than {FEW}{corrected}",
         f'{FALSE}: probability that the claim "{b} is better than {a}" is false (Claims Reloaded, arXiv 2505.04720); '
         f"that of the opposite claim is 1 - {FALSE}",
         *few_patients(
@@ -183,8 +184,8 @@ def _told(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     columns += [interval.fill_null("-").alias("95 % interval")] if table["low"].count() else []
     false = pl.col("false").map_elements(probability, pl.String)
     columns += [false.fill_null("-").alias(FALSE)] if table["false"].count() else []
-    if "p_holm" in table.columns:
-        columns.append(pl.col("p_holm").map_elements(lambda p: f"{p:.2g}", pl.String).alias("p"))
+    if "p_holm" in table.columns and table["p_holm"].count():
+        columns.append(pl.col("p_holm").map_elements(lambda p: f"{p:.2g}", pl.String).fill_null("-").alias("p"))
     counts = [pl.col("wins").alias("better"), pl.col("losses").alias("worse"), pl.col("units").alias("of")]
     counts += [pl.col("superiority").map_elements(lambda share: f"{share:.2f}", pl.String)]
     counts += [pl.col("infinite")] if table["infinite"].sum() else []

@@ -27,7 +27,7 @@ _PASSING = ("device", "batch", "memory", "compile", "cache_embeddings", "python"
 """The options in those records that do not determine the sessions of a run."""
 
 _TYPES: dict[str, Any] = {
-    **{"state": str, "started": str, "ended": str | None, "rounds": int, "stamps": list[int]},
+    **{"state": str, "started": str, "ended": str | None, "rounds": int, "stamps": list[int], "arguments": list[str]},
     **dict.fromkeys(("options", "work", "sessions", "versions", "hardware", "effort", "tracebacks"), dict),
     **{"weights": list[dict[str, Any]]},
 }

@@ -18,7 +18,7 @@ from intrabench.metrics.base import Best, merit
 from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.bca import Array, Jackknife, bca
 from intrabench.statistics.resample import Drawn, difference, drawn_intervals, resample
-from intrabench.statistics.steps import Steps
+from intrabench.statistics.steps import EFFORTS, Steps
 
 Gain: TypeAlias = tuple[float, float | None, float | None]
 """A difference and its interval, None where there is none."""
@@ -96,6 +96,12 @@ def at_budgets(played: Steps, how: Aggregation, budgets: Sequence[Budget]) -> At
     table = drawn_intervals(sessions, ["state"], how, drawn)
     cheapest = {against: _cheapest(played, against, members) for against in {one.against for one in budgets}}
     return AtBudgets(sessions, table, drawn, places, cheapest)
+
+
+def within(rows: pl.DataFrame, budget: Budget) -> pl.DataFrame:
+    """The rows of the rounds that the budget allows; of a session, effort never falls, and one without any is free."""
+    effort = pl.col(EFFORTS[budget.against]).cast(pl.Float64).fill_null(0)
+    return rows.filter(effort.cum_max().over("session", order_by="round") <= budget.limit)
 
 
 def _taken(played: Steps, budget: Budget) -> NDArray[np.int64]:

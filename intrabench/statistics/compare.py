@@ -49,8 +49,9 @@ class Comparison:
     `correlation` of the means of patients, which the published formula takes (null for `AVERAGE`); `units`, `wins`,
     `ties` and `losses` of B among them, and `superiority`, the share of wins plus half the ties; `infinite` of the
     units, with such a value on either side, enter those counts but no mean (HD95 of failures; two are a tie);
-    `rank_biserial` (-1 to 1) and `p` of the signed ranks of per-patient differences, `p_holm` corrected over data sets.
-    Those of `AVERAGE` are of the patients of all data sets together, and are not corrected.
+    `rank_biserial` (-1 to 1) and `p` of the signed ranks of per-patient differences, `p_holm` corrected over data sets
+    (null of fewer patients than `FEW`). Those of `AVERAGE` are of the patients of all data sets together, and are not
+    corrected.
     sizes: a row per third of the targets by volume, `from_ml` to `to_ml`; all targets have equal weight.
     extremes: the targets that differ most, mean over seeds, the best for B first.
     only_a, only_b: units with a value on one side only; they are not compared. shared: what the two lines have in
@@ -184,7 +185,7 @@ def _per_dataset(units: pl.DataFrame, settings: Settings) -> pl.DataFrame:
         [*((*one, p) for one, p in zip(tests, corrected, strict=True)), (AVERAGE, *together, together[1])],
         schema=["dataset", "rank_biserial", "p", "p_holm"],
         orient="row",
-    )
+    ).fill_nan(None)
     joined = effect.join(_spreads(units), on="dataset", how="left", maintain_order="left")
     joined = joined.join(counts, on="dataset", how="left", maintain_order="left")
     return joined.join(tested, on="dataset", how="left", maintain_order="left").rename({"value": "difference"})

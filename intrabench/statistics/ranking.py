@@ -105,7 +105,7 @@ def pairs(scored: pl.DataFrame, by: Sequence[str], *, best: Best = "high") -> pl
 
     Of the differences on their common patients, means over targets, then over cases, all data sets together; positive
     where the first is better. `p_holm` is corrected over all pairs that have common patients; others are not there. The
-    smallest `p` first.
+    smallest `p` first, null of too few patients (`signed_ranks`).
     """
     lines, values = of_patients(scored, by, best)
     every = list(combinations(range(lines.height), 2))
@@ -118,10 +118,12 @@ def pairs(scored: pl.DataFrame, by: Sequence[str], *, best: Best = "high") -> pl
         "p": pl.Float64,
     }
     tested = pl.DataFrame(tests, schema=kinds, orient="row")
-    tested = tested.with_columns(pl.Series("p_holm", holm(tested["p"])))
+    tested = tested.with_columns(pl.Series("p_holm", holm(tested["p"]))).fill_nan(None)
     others = lines.rename({name: f"{name}_other" for name in lines.columns})
     joined = tested.join(lines, on="_line").join(others, on="_line_other")
-    return joined.sort("p", "_line", "_line_other").select(*by, *others.columns[1:], *tested.columns[2:])
+    return joined.sort("p", "_line", "_line_other", nulls_last=True).select(
+        *by, *others.columns[1:], *tested.columns[2:]
+    )
 
 
 def of_patients(scored: pl.DataFrame, by: Sequence[str], best: Best) -> tuple[pl.DataFrame, Array]:

@@ -9,14 +9,15 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from intrabench.statistics.bca import Array
+from intrabench.statistics.resample import FEW
 
 
 def holm(p: ArrayLike) -> Array:
-    """p-values corrected for multiple tests (Holm 1979), in the given order."""
-    given = np.asarray(p, float)
-    order = np.argsort(given)
-    stepped = np.maximum.accumulate(given[order] * np.arange(len(given), 0, -1))
-    corrected = np.empty_like(given)
+    """p-values corrected for multiple tests (Holm 1979), in the given order; NaN is no test, and stays."""
+    corrected = np.array(p, float)
+    tests = np.flatnonzero(~np.isnan(corrected))
+    order = tests[np.argsort(corrected[tests])]
+    stepped = np.maximum.accumulate(corrected[order] * np.arange(len(order), 0, -1))
     corrected[order] = np.minimum(stepped, 1)
     return corrected
 
@@ -28,7 +29,10 @@ def per_patient(values: pl.DataFrame, by: Sequence[str] = (), name: str = "value
 
 
 def signed_rank(differences: ArrayLike) -> tuple[float, float]:
-    """Matched-pairs rank-biserial correlation (Kerby 2014) and p of Wilcoxon's signed rank test; zeros are left out."""
+    """Matched-pairs rank-biserial correlation (Kerby 2014) and p of Wilcoxon's signed rank test; zeros are left out.
+
+    p: NaN of fewer than `FEW` differences.
+    """
     return signed_ranks([differences])[0]
 
 
@@ -50,7 +54,7 @@ def signed_ranks(many: Sequence[ArrayLike]) -> list[tuple[float, float]]:
         correlations, p = (ranks * np.sign(rows)).sum(axis=1) / ranks.sum(axis=1), wilcoxon(rows, axis=1).pvalue
         for (number, _), *one in zip(members, correlations.tolist(), p.tolist(), strict=True):
             found[number] = (one[0], one[1])
-    return found
+    return [(one, p if np.size(given) >= FEW else np.nan) for given, (one, p) in zip(many, found, strict=True)]
 
 
 _EXACT = 50  # up to so many differences SciPy's test may be exact, and how it is done depends on all that it is given

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from intrabench.metrics.base import Best, merit
@@ -22,14 +23,14 @@ class Behind:
     """How much worse a line is than the best one: the difference of their means, and its interval of 95 %.
 
     patients: that both have. p: of Wilcoxon's signed rank test on these, corrected for all lines that are compared with
-    the best (Holm).
+    the best (Holm); None of too few to test (`FEW`).
     """
 
     value: float
     low: float | None
     high: float | None
     patients: int
-    p: float
+    p: float | None
 
     @property
     def certain(self) -> bool | None:
@@ -77,7 +78,7 @@ def standings(found: AtBudgets, best: Best, lines: Collection[int]) -> dict[Budg
         first, *others = states[budget]
         corrected = holm([tests[first, other][2] for other in others])
         behind = [
-            Behind(*apart[first, other], tests[first, other][0], float(p))
+            Behind(*apart[first, other], tests[first, other][0], None if np.isnan(p) else float(p))
             for other, p in zip(others, corrected, strict=True)
         ]
         rows = [means[state] for state in states[budget]]

@@ -144,9 +144,10 @@ def test_a_patient_with_infinite_differences_of_both_signs_is_a_tie() -> None:
     def line(*values: float) -> pl.DataFrame:
         return rows(*({"patient": str(n // 2), "case": str(n), "hd95_mm": value} for n, value in enumerate(values)))
 
-    a, b = line(9.0, 9.0, 8.0, 8.0, math.inf, 1.0), line(1.0, 1.0, 1.0, 1.0, 1.0, math.inf)
+    finite = [value for _ in range(5) for value in (9.0, 8.0)]
+    a, b = line(*finite, math.inf, 1.0), line(*[1.0] * 10, 1.0, math.inf)
     row = compare(a, b, Settings("hd95")).datasets.row(0, named=True)
-    assert (row["rank_biserial"], row["p"]) == (1.0, 0.5)  # of two patients
+    assert (row["rank_biserial"], row["p"]) == (1.0, 2 / 2**5)  # of five patients, in a test of six
 
 
 def test_equal_lines_differ_by_nothing() -> None:
@@ -160,7 +161,8 @@ def test_equal_lines_differ_by_nothing() -> None:
 
 def test_one_case_says_nothing() -> None:
     found = compare(line([0.9]), line([0.1], model="b"))
-    assert found.datasets["low"].to_list() == [None, None]
+    assert found.datasets["low"].to_list() == found.datasets["p"].to_list() == [None, None]
+    assert found.datasets["p_holm"].to_list() == [None, None]
     assert not found.worse
     assert found.warnings == ("fewer than 6 patients, too few for a conclusion: d (1)",)
     assert remarks({"": found}, "old", "new") == [found.warnings[0]]
@@ -186,6 +188,8 @@ def test_signed_ranks_are_those_of_scipy() -> None:
     correlation, p = signed_rank(given)
     assert p == reference.pvalue
     assert correlation == pytest.approx(1 - reference.statistic / (count * (count + 1) / 4))  # the smaller sum of ranks
+    assert np.isnan(signed_rank([1, 2, 3, 4, 5])[1])
+    assert signed_rank([1, 2, 3, 4, 5, 6]) == (1, 2 / 2**6)
     assert signed_rank([1, 2, 3])[0] == 1
     assert signed_rank([-1, -2, 3])[0] == 0
 
@@ -194,6 +198,7 @@ def test_holm() -> None:
     np.testing.assert_allclose(holm([0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02])
     np.testing.assert_allclose(holm([0.9, 0.5]), [1, 1])
     assert holm([]).size == 0
+    np.testing.assert_array_equal(holm([0.04, np.nan, 0.01]), [0.04, np.nan, 0.02])  # what was not tested is no test
 
 
 def test_thirds_by_size() -> None:

@@ -57,6 +57,15 @@ def test_equal_lines_share_a_rank_and_the_cheaper_is_first() -> None:
     assert (order[1].behind.value, order[1].behind.p) == (0, 1)
 
 
+def test_few_patients_are_not_tested() -> None:
+    values = {"m0": [0.5, 0.6, 0.7, 0.8, 0.9], "m1": [0.4, 0.5, 0.6, 0.7, 0.8]}
+    (_, few), (_, enough) = of(values), of({model: [*every, every[0]] for model, every in values.items()})
+    assert few.behind is not None
+    assert (few.behind.patients, few.behind.p, few.behind.certain) == (5, None, None)
+    assert enough.behind is not None
+    assert (enough.behind.patients, enough.behind.p) == (6, 2 / 2**6)
+
+
 def test_only_lines_that_are_asked_for_and_have_all_data_sets_are_compared() -> None:
     made = pl.concat(
         [

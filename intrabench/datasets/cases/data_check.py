@@ -96,7 +96,7 @@ def warnings_of(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
 
 def opening(dataset: Dataset) -> str:
     """One line that describes a data set."""
-    kind = f"{dataset.argument}: {dataset.layout.kind}" if isinstance(dataset, Folder) else dataset.short_spec
+    kind = f"{dataset.path}: {dataset.layout.kind}" if isinstance(dataset, Folder) else dataset.short_spec
     card = dataset.card
     return f"{kind}, {card.title}, modality {card.modality or 'not stated'}, licence {card.licence}"
 

@@ -86,10 +86,10 @@ class Folder(Dataset):
 
     @property
     def argument(self) -> str:
-        """The data set as an argument for the command line."""
-        parameters = [f"label={self.label}"] if self.label else []
+        """The data set as an argument for the command line, in whatever folder that is typed."""
+        parameters = [f"label={specs.quoted(str(Path(self.label).absolute()))}"] if self.label else []
         parameters += [f"channel={self.channel}"] if self.channel else []
-        return ":".join([str(self.path), *([",".join(parameters)] if parameters else [])])
+        return ":".join([str(self.path.absolute()), *([",".join(parameters)] if parameters else [])])
 
     def cases(self) -> tuple[str, ...]:
         """The names of the cases, including those that cannot be loaded."""

@@ -114,9 +114,11 @@ class Analysis:
         parts = per_patient(each, ["a", "b"]).partition_by("a", "b", as_dict=True)
         tests = [(*pair, *signed_rank(part["value"])) for pair, part in parts.items()]
         tested = pl.DataFrame(tests, schema=["a", "b", "rank_biserial", "p"], orient="row")
-        tested = tested.with_columns(pl.Series("p_holm", holm(tested["p"])))
+        tested = tested.with_columns(pl.Series("p_holm", holm(tested["p"]))).fill_nan(None)
         joined = effect.join(tested, on=["a", "b"]).rename({"value": "difference", "targets": "inputs"})
-        return joined.sort("p", "a", "b").select("a", "b", "difference", "low", "high", "patients", "p", "p_holm")
+        return joined.sort("p", "a", "b", nulls_last=True).select(
+            "a", "b", "difference", "low", "high", "patients", "p", "p_holm"
+        )
 
     def histogram(self) -> pl.DataFrame:
         """How often each score was given, a line per model and kind of anchor."""

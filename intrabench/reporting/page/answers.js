@@ -57,7 +57,7 @@
     named(row, line);
     const alike = one.behind && one.behind[4] === false;
     const cell = make("td", row, shown(value), { class: `number ${one.rank === 1 ? "best" : alike ? "alike" : ""}` });
-    if (line.note) cell.append(" "), make("sup", cell, line.note);
+    if (one.note) cell.append(" "), make("sup", cell, one.note);
     if (one.rank === 1 || alike) make("span", cell, one.rank === 1 ? " best" : " not told from the best", { class: "unseen" });
     make("span", cell, span(low, high), { class: "interval" });
     const behind = make("td", row, one.behind ? shown(one.behind[0]) : "–", { class: "number" });

@@ -10,13 +10,14 @@ import polars as pl
 
 from intrabench.metrics.base import merit
 from intrabench.reporting.page import said
+from intrabench.reporting.page.chosen import spread
 from intrabench.reporting.page.given import Given
+from intrabench.reporting.page.notes_at import notes_after, notes_at
 from intrabench.reporting.page.sentences import Sentence, chance
 from intrabench.reporting.page.speed import speed_sentence
 from intrabench.reporting.page.tables import EFFORT
 from intrabench.reporting.page.where import Spot, weak_spots
 from intrabench.statistics.budgets import Budget, front
-from intrabench.statistics.resample import AVERAGE
 from intrabench.statistics.standings import Standing, standings
 from intrabench.statistics.steps import Steps
 
@@ -29,6 +30,8 @@ STOPS = {
 
 ROWS = 12
 """Lines that the table of a budget shows."""
+FRONT = 8
+"""Points of the front that are told, the cheapest and the best among them."""
 
 _DOTS = 40  # so many scores are drawn one by one
 
@@ -84,13 +87,20 @@ def _unit(
     """What is said of one effort: at each of its budgets, and of the front."""
     stops = [_stop(given, budget, order.get(budget, ()), spots) for budget in given.budgets[against]]
     on = _front(given, against, curves)
+    points = [curves["points"][on[place]] for place in spread(len(on), FRONT)]
+    marks, notes = notes_after(given.rows, [(line, after) for _, line, after, *_ in points], given.lead.rounds.column)
     return {
         "key": against,
         "name": EFFORT[against],
         "stops": stops,
-        "start": _start(stops),
+        "start": _start(given, against),
         "front": on,
-        "front_says": [said.of_front(given, against, curves["points"][at]) for at in on],
+        "front_says": [
+            said.of_front(given.noted({point[1]: mark}), against, point)
+            for point, mark in zip(points, marks, strict=True)
+        ],
+        "front_more": len(on) - len(points),
+        "front_notes": notes,
     }
 
 
@@ -102,11 +112,15 @@ def _stop(
     outside = sorted(
         (cost, line) for line, cost in costs.items() if line in given.compared - inside and cost > budget.limit
     )
+    inside_too = given.compared & set(given.found.places.get(budget, ()))  # of which one may lack a data set
+    marks, notes = notes_at(given.rows, budget, inside_too, given.lead.rounds.column)
+    given = given.noted(marks)
     sentences: list[tuple[str, Sentence]] = []
     if ranked:
         first = ranked[0]
         sentences = [
             ("", said.best(given, budget, ranked)),
+            ("", said.flattered(ranked)),
             ("", said.of_datasets(given, budget, first)),
             ("Where it fails", said.weak(given, spots.get(first.place.state, ()))),
             ("How long it takes", speed_sentence(given.speed, given.names, first.line)),
@@ -115,17 +129,19 @@ def _stop(
     return {
         "label": said.limit(budget),
         "sentences": [(heading, one) for heading, one in sentences if one],
-        "rows": [_row(one) for one in ranked[:ROWS]],
+        "notes": notes,
+        "rows": [_row(one, marks[one.line]) for one in ranked[:ROWS]],
         "outside": [[line, cost] for cost, line in outside][: max(ROWS - len(ranked), 0)],
         "more": max(len(ranked) + len(outside) - ROWS, 0),
-        "inside": len(ranked),
-        "lines": len(ranked) + len(outside),
     }
 
 
-def _start(stops: Sequence[Mapping[str, Any]]) -> int:
-    """The budget that is shown first: the least at which half of the lines have answered."""
-    return next((at for at, stop in enumerate(stops) if stop["inside"] and 2 * stop["inside"] >= stop["lines"]), 0)
+def _start(given: Given, against: str) -> int:
+    """The budget that is shown first: the least that suffices most lines, on average, for all their rounds."""
+    ends = given.found.places.get(Budget(against, np.inf), {})
+    spent = sorted(one.spent for line, one in ends.items() if line in given.compared and one.spent is not None)
+    most = spent[len(spent) // 2] if spent else 0
+    return next(at for at, budget in enumerate(given.budgets[against]) if budget.limit >= most)
 
 
 def _front(given: Given, against: str, curves: Mapping[str, Any]) -> list[int]:
@@ -140,11 +156,12 @@ def _front(given: Given, against: str, curves: Mapping[str, Any]) -> list[int]:
     return [at for at, *_ in sorted(on, key=lambda point: point[1])]
 
 
-def _row(one: Standing) -> dict[str, Any]:
-    """A row of the table of a budget, as plain data."""
+def _row(one: Standing, note: str) -> dict[str, Any]:
+    """A row of the table of a budget, as plain data. note: letters of footnotes."""
     behind = one.behind
     return {
         "line": one.line,
+        "note": note,
         "rank": one.rank,
         "state": one.place.state,
         "value": [_short(number) for number in (one.value, one.low, one.high)],
@@ -162,9 +179,8 @@ def _scripted(unit: Mapping[str, Any]) -> dict[str, Any]:
 
 def _line(given: Given, line: int) -> dict[str, Any]:
     row = given.names.lines.filter(pl.col("line") == line).row(0, named=True)
-    note = given.names.notes.get((line, AVERAGE), "")
     whose = {"model": row["label"], "prompter": row["shown"], "which": row["notes"]}
-    return whose | {"note": note, "seen": line in given.names.seen}
+    return whose | {"seen": line in given.names.seen}
 
 
 def _boxes(sessions: pl.DataFrame, states: set[int], compared: set[int]) -> dict[str, list[list[float | None]]]:

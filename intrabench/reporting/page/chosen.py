@@ -42,17 +42,17 @@ def chosen(scored: pl.DataFrame, per_dataset: int) -> list[Chosen]:
     means = scored.group_by("dataset", "case", "target").agg(pl.col("value").mean(), pl.len().alias("played"))
     found = []
     for ranked in means.sort("dataset", "value", "case", "target").partition_by("dataset", maintain_order=True):
-        for number in _spread(ranked.height, per_dataset):
+        for number in spread(ranked.height, per_dataset):
             one = ranked.row(number, named=True)
             here = [pl.col(name) == one[name] for name in ("dataset", "case", "target")]
             sessions = scored.filter(*here).sort(["value", "session"], descending=[True, False]).to_dicts()
-            kept = tuple(sessions[index] for index in _spread(len(sessions), SESSIONS))
+            kept = tuple(sessions[index] for index in spread(len(sessions), SESSIONS))
             place = _place(number, ranked.height)
             found.append(Chosen(one["dataset"], one["case"], one["target"], place, one["value"], kept, one["played"]))
     return found
 
 
-def _spread(count: int, most: int) -> Sequence[int]:
+def spread(count: int, most: int) -> Sequence[int]:
     """Evenly spaced numbers from 0 to `count`, including the first and the last."""
     indices: list[int] = np.linspace(0, count - 1, min(count, most)).round().astype(int).tolist()
     return indices

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import polars as pl
@@ -16,14 +16,20 @@ from intrabench.statistics.click_groups import clicks_of
 
 @dataclass(frozen=True)
 class Given:
-    """What answers are made from. found: at all `budgets`. modalities: by data set. speed: `speeds`."""
+    """What answers are made from. rows: of all `names.lines`. found: at all `budgets`. modalities: by data set. speed:
+    `speeds`."""
 
     lead: Lead
+    rows: pl.DataFrame
     names: Names
     found: AtBudgets
     budgets: Mapping[str, Sequence[Budget]]
     modalities: Mapping[str, str]
     speed: pl.DataFrame
+
+    def noted(self, notes: Mapping[int, str]) -> Given:
+        """The same with these marks at the names of lines."""
+        return replace(self, names=replace(self.names, notes=notes))
 
     @cached_property
     def compared(self) -> set[int]:

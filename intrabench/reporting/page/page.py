@@ -51,10 +51,7 @@ from intrabench.statistics.soundness import check_mixable
 from intrabench.statistics.steps import steps
 from intrabench.statistics.superpixels import prompted
 
-_UNUSED = (
-    *("prompts_hash", "package_versions_hash", "prompt_s", "ended", "instance", "target_voxels"),
-    "pred_voxels",
-)
+_UNUSED = ("prompts_hash", "package_versions_hash", "prompt_s", "ended", "instance", "target_voxels")
 """Columns that are not needed; a million rows would take much memory."""
 
 _ASSETS = (
@@ -181,13 +178,13 @@ def _tables(
     capped = own_capped(rows, played, by, policy) | ({leading: played} if leading and leading.capped else {})
     notes, marks = tables.line_notes(rows, lines, capped)
     plain, marked = marks[None], marks.get(leading, marks[None])
-    names = Names(lines, plain, frozenset(line for line, _ in seen))
+    names = Names(lines, frozenset(line for line, _ in seen))
     budgets = budgets_of(played)
     found = at_budgets(played, how, [*(one for every in budgets.values() for one in every), *rounds_of(lines)])
     curves, speed = curve_data(played, lines, how, found), speeds(rows, lines)
     return {
         "lead": lead,
-        **_answers(scored, Given(lead, names, found, budgets, modalities, speed), curves),
+        **_answers(scored, Given(lead, rows, names, found, budgets, modalities, speed), curves),
         "speed": speed_grid(speed),
         "notes": notes.texts,
         "effort": tables.effort_grid(scored, lines, means, set(seen), marked, lead),

@@ -11,7 +11,7 @@ from typing import Any
 from intrabench.errors import IntraBenchError
 from intrabench.names import one_line
 
-_BREAKS = re.compile(r"([:,+/](?=\w)|=(?=\w{6}))")
+_BREAKS = re.compile(r"([:,+/_](?=\w)|=(?=\w{6}))")
 """Where specs may break into the next line; not within ``n=3``."""
 
 REPORT = "intrabench.reporting"

@@ -81,8 +81,8 @@ def _next(given: Given, ranked: Sequence[Standing]) -> Sentence:
 
 
 def _chance(lead: Lead, behind: Behind) -> str:
-    p = chance(behind.p)
-    tested = f"p {p if '<' in p else f'= {p}'}, {several(behind.patients, 'patient')}"
+    p, patients = chance(behind.p), several(behind.patients, "patient")
+    tested = f"p {p if '<' in p else f'= {p}'}, {patients}" if behind.p is not None else f"{patients}, too few to test"
     return f"{span(behind.low, behind.high, _finer(lead))}; {tested}" if behind.low is not None else tested
 
 
@@ -96,6 +96,8 @@ def _verdict(behind: Behind) -> str:
         return f"With fewer than {FEW} patients of a data set nobody can tell whether that is chance."
     if not behind.certain:
         return "The interval of the difference holds 0, so it may be chance."
+    if behind.p is None:
+        return "The interval of the difference lies above 0, but the patients that both have are too few to test."
     if behind.p < 0.05:
         return "The difference is more than chance."
     return "The interval of the difference lies above 0, but the test does not exclude chance."
@@ -109,8 +111,15 @@ def _over(given: Given, first: Standing) -> Sentence:
     return [text(f" In {over} even the first prompts cost more; that counts as {worst}.")]
 
 
+def flattered(ranked: Sequence[Standing]) -> Sentence:
+    """What to think of a lead; nothing if there is none."""
+    if len(ranked) == 1 or ranked[1].rank == 1:
+        return []
+    return [text("The best is chosen and tested on the same patients, so expect a smaller lead on others.")]
+
+
 def of_datasets(given: Given, budget: Budget, first: Standing) -> Sentence:
-    """The data sets on which another line is best."""
+    """The data sets on which another line is best, and looks better."""
     states = {place.state: line for line, place in given.found.places[budget].items() if line in given.compared}
     table = given.found.table.filter(pl.col("state").is_in(list(states)), pl.col("dataset") != AVERAGE).drop_nulls(
         "value"
@@ -122,6 +131,9 @@ def of_datasets(given: Given, budget: Budget, first: Standing) -> Sentence:
         if first.place.state in leading["state"]:
             continue
         row = leading.sort("state").row(0, named=True)
+        own = one.filter(state=first.place.state)["value"].to_list()
+        if own and _amount(given.lead, own[0]) == _amount(given.lead, row["value"]):
+            continue
         within = f", {_span(given.lead, row['low'], row['high'])}" if row["low"] is not None else ""
         worth = text(f" ({_amount(given.lead, row['value'])}{within})")
         others.append([text("on "), name(str(dataset)), text(" it is "), *given.names.of(states[row["state"]]), worth])

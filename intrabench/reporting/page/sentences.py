@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import polars as pl
 
 from intrabench.reporting.page.grid import digits_of
-from intrabench.statistics.resample import AVERAGE
 
 Part: TypeAlias = tuple[str, str]
 """A kind, and a text: ``text``, ``name``, ``note`` (letters of footnotes), or ``seen``."""
@@ -19,17 +18,17 @@ Sentence: TypeAlias = list[Part]
 
 @dataclass(frozen=True)
 class Names:
-    """What lines are called. notes: marks of footnotes by line and data set. seen: lines trained on any of the data."""
+    """What lines are called. seen: lines trained on any of the data. notes: marks of footnotes by line."""
 
     lines: pl.DataFrame
-    notes: Mapping[tuple[int, str], str]
     seen: frozenset[int]
+    notes: Mapping[int, str] = field(default_factory=dict)
 
     def of(self, line: int) -> Sentence:
         """``model with prompter (notes)`` and its marks."""
         row = self.lines.filter(pl.col("line") == line).row(0, named=True)
         more = [text(f" ({row['notes']})")] if row["notes"] else []
-        marks = [("note", note)] if (note := self.notes.get((line, AVERAGE))) else []
+        marks = [("note", note)] if (note := self.notes.get(line)) else []
         marks += [("seen", "†")] if line in self.seen else []
         return [name(row["label"]), text(" with "), name(row["shown"]), *more, *marks]
 
@@ -64,8 +63,10 @@ def span(low: float | None, high: float | None, digits: int = 2) -> str:
     return "" if low is None or high is None else f"{amount(low, digits)} to {amount(high, digits)}"
 
 
-def chance(p: float) -> str:
-    """A p-value with three decimals, or ``< 0.001``."""
+def chance(p: float | None) -> str:
+    """A p-value with three decimals, or ``< 0.001``; a dash where there was no test."""
+    if p is None:
+        return "–"
     return "<\u00a00.001" if p < 0.001 else digits_of(p, 3)
 
 

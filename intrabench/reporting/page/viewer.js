@@ -153,7 +153,7 @@
   // How large the errors are: of pictures and films in pixels, which have no size.
   function amounts({ answer, too_much: tooMuch, missed }) {
     if (!answer || tooMuch === null || missed === null) return "";
-    const size = (voxels) => (now.photo ? `${voxels.toLocaleString("en")} pixels` : `${(voxels * now.voxel_ml).toPrecision(3)} ml`);
+    const size = (voxels) => (now.photo ? `${fixed(voxels, 0)} pixels` : `${(voxels * now.voxel_ml).toPrecision(3)} ml`);
     return `Too much: ${size(tooMuch)}; missed: ${size(missed)}.`;
   }
 

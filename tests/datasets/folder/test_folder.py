@@ -300,7 +300,7 @@ def test_paths_and_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         registry.make("datasets", "./phantom")
     rule(tmp_path / "phantom", 'name = "mine"')
     dataset = registry.make("datasets", "phantom/:channel=0")
-    assert (dataset.name, dataset.short_spec, dataset.argument) == ("mine", "mine", "phantom")
+    assert (dataset.name, dataset.short_spec, dataset.argument) == ("mine", "mine", str(tmp_path / "phantom"))
     with pytest.raises(IntraBenchError, match="there is no parameter 'chanel', did you mean 'channel'"):
         registry.make("datasets", "phantom/:chanel=1")
     with pytest.raises(IntraBenchError, match="channels count from 0"):

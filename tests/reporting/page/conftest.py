@@ -1,12 +1,18 @@
-"""A real run, small, for the viewer and for the browser."""
+"""A real run, small, for the viewer and for the browser; its report, and a browser that opens reports."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from filelock import FileLock
 
 import intrabench
+from intrabench.reporting.page.page import write_report
+from tests.reporting.page.browsing import until
 
 PHANTOM = "phantom:shape=24x48x48,instances=3,scans=2"
 
@@ -14,15 +20,49 @@ PHANTOM = "phantom:shape=24x48x48,instances=3,scans=2"
 @pytest.fixture(scope="session")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with ``data`` and ``results``: two models, static prompts, clicks and corrections, with all masks."""
-    folder = tmp_path_factory.mktemp("played")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("INTRABENCH_DATA", str(folder / "data"))
-        intrabench.run(
-            ["box_fill", "random_walker"],
-            ["box_slice", "box_interp:n=3", "points_volume:n=1+scribble"],
-            PHANTOM,
-            save_masks=True,
-            rounds=2,
-            out=folder / "results",
-        )
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base  # all workers have what one has played
+    folder = shared / "played"
+    with FileLock(shared / "played.lock"), pytest.MonkeyPatch.context() as patch:
+        if not folder.exists():
+            patch.setenv("INTRABENCH_DATA", str(folder / "data"))
+            intrabench.run(
+                ["box_fill", "random_walker"],
+                ["box_slice", "box_interp:n=3", "points_volume:n=1+scribble"],
+                PHANTOM,
+                save_masks=True,
+                rounds=2,
+                out=folder / "results",
+            )
     return folder
+
+
+@pytest.fixture(scope="session")
+def address(played: Path) -> str:
+    """Where the report of `played` is."""
+    path = played / "report.html"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("INTRABENCH_DATA", str(played / "data"))
+        write_report(played / "results", path)
+    return path.as_uri()
+
+
+@pytest.fixture
+def opened(chromium: Any) -> Iterator[Any]:
+    """Opens a report from disk; whatever the browser complains of, or asks for, fails the test."""
+    contexts, problems = [], list[str]()
+
+    def open(address: str, width: int = 1280, scheme: str = "light") -> Any:
+        contexts.append(chromium.new_context(color_scheme=scheme, viewport={"width": width, "height": 800}))
+        page, file = contexts[-1].new_page(), address.partition("#")[0]
+        page.on("console", lambda told: problems.append(told.text) if told.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("request", lambda asked: None if asked.url.startswith(file) else problems.append(f"asked {asked.url}"))
+        page.goto(address)
+        until(page, "document.querySelector('#explore [role=status]').textContent !== ''")
+        return page
+
+    yield open
+    for context in contexts:
+        context.close()
+    assert problems == []

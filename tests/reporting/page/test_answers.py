@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ def said(page: Page, unit: int = 0) -> list[str]:
 
 def _stops(page: Page) -> list[tuple[int, str]]:
     parts = re.split(r'<div class="stop[^"]*" data-stop="(\d+),\d+">', _source(page))[1:]
-    texts = (re.sub(r"<[^>]+>", "", part.partition("</div>")[0]) for part in parts[1::2])
+    texts = (unescape(re.sub(r"<[^>]+>", "", part.partition("</div>")[0])) for part in parts[1::2])
     return [(int(n), " ".join(t.split())) for n, t in zip(parts[::2], texts, strict=True)]
 
 
@@ -55,6 +56,7 @@ def test_the_best_line_of_every_budget_and_by_how_much(tmp_path: Path) -> None:
     )
     assert "with 3 interactions on average. The next, good with p, is 0.100 lower (0.100 to 0.100; p = 0.008" in three
     assert "The difference is more than chance." in three
+    assert "The best is chosen and tested on the same patients, so expect a smaller lead on others." in three
     assert five.startswith("At 5 interactions poor")
     assert unlimited.startswith("Whatever it costs, good with p reaches Dice 0.71 (")
     assert "poor with p, is 0.100 lower" in unlimited
@@ -74,9 +76,12 @@ def test_what_may_be_chance_is_said_to_be(tmp_path: Path) -> None:
 
 
 def test_few_patients_allow_no_conclusion(tmp_path: Path) -> None:
-    (*_, last) = said(read(tmp_path, lines([0.7], [0.5], cases=3)))
+    page = read(tmp_path, lines([0.7], [0.5], cases=3))
+    (*_, last) = said(page)
     assert "reaches Dice 0.71 (no interval; 3 targets in 3 cases)" in last
+    assert "is 0.200 lower (3 patients, too few to test)." in last
     assert "With fewer than 6 patients of a data set nobody can tell whether that is chance." in last
+    assert page.data("answer-data")["units"][0]["stops"][-1]["rows"][1]["behind"][3:] == ["–", None]
 
 
 def test_ties_and_single_lines(tmp_path: Path) -> None:
@@ -84,6 +89,7 @@ def test_ties_and_single_lines(tmp_path: Path) -> None:
     assert "Equally good is poor with p." in tied
     alone = said(read(tmp_path / "alone", lines([0.5], [0.5]).filter(model="good")))[-1]
     assert "; no other line is within this budget." in alone
+    assert "on the same patients" not in tied + alone  # nothing leads
 
 
 def test_sessions_and_prompters_that_cost_more_are_told(tmp_path: Path) -> None:
@@ -121,6 +127,8 @@ def test_the_best_of_each_data_set(tmp_path: Path) -> None:
     assert "16 targets in 16 cases, mean of 2 data sets" in last
     assert "The best is not the same everywhere: on e it is poor with p (0.61, 0.60 to 0.62)." in last
     assert "worst on e (0.52, 0.51 to 0.53, 8 targets; best on d, 0.82)." in last
+    alike = read(tmp_path / "alike", lines([0.8], [0.5], dataset="d"), lines([0.5], [0.501], dataset="e"))
+    assert "The best is not the same" not in said(alike)[-1]  # 0.515 and 0.516 look the same
 
 
 def test_how_long_it_takes(tmp_path: Path) -> None:
@@ -148,6 +156,44 @@ def test_lines_that_cannot_be_compared_are_told(tmp_path: Path) -> None:
     assert said(page)[-1].startswith("Whatever it costs, whole with p")
 
 
+@pytest.mark.parametrize(
+    ("costs", "start"),
+    [([1] * 20, "no limit"), ([1] * 4, "no limit"), ([6, 6], "no limit"), ([3, 1, 1], "5"), ([1, 0], "1")],
+)
+def test_the_first_budget_is_what_most_lines_need(tmp_path: Path, costs: list[float], start: str) -> None:
+    spent = [sum(costs[: n + 1]) for n in range(len(costs))]
+    clicks = rows(*({"round": n, "interactions": cost, "dice": 0.5} for n, cost in enumerate(spent)))
+    dear = curve([0.9], model="dear", interactions=100.0) if start != "no limit" else clicks.clear()
+    clicks = pl.concat([clicks, clicks.with_columns(model=pl.lit("n"), session=pl.lit("n"))])
+    unit = read(tmp_path, clicks, dear).data("answer-data")["units"][0]
+    assert unit["stops"][unit["start"]]["label"] == start
+
+
+def test_footnotes_are_those_of_the_budget(tmp_path: Path) -> None:
+    """A first box is converted in one session of two, a first correction in the other, a second is ignored in both."""
+    done = {"1": ["box3d->box2d", "", "ignored"], "2": ["", "point->box2d", "ignored"]}
+    made = pl.concat(
+        curve([0.5, 0.6, 0.7], case=case, interactions=3.0).with_columns(adapted=pl.Series(notes))
+        for case, notes in done.items()
+    )
+    page = read(tmp_path, made)
+    one, three, _, unlimited = said(page)
+    assert "note" not in one
+    assert "m with p note a reaches" in three
+    assert three.endswith("a adapted: box3d->box2d, in 50 % of the sessions")
+    assert "m with p note a,b,c reaches" in unlimited
+    assert unlimited.endswith(
+        "a adapted: box3d->box2d, in 50 % of the sessions b ignored: click, in all sessions (2 of 4 corrections) "
+        "c adapted: point->box2d, in 50 % of the sessions (1 of 4 corrections)"
+    )
+    stops = page.data("answer-data")["units"][0]["stops"]
+    assert [[row["note"] for row in stop["rows"]] for stop in stops] == [[], ["a"], ["a"], ["a,b,c"]]
+    front = re.sub(r"<[^>]+>", "", _source(page).partition('aria-label="Pareto front"')[2].partition("</div>")[0])
+    assert "m with p note a after the first prompts" in front
+    assert "m with p note a,b after 1 correction" in front
+    assert "m with p note a,b,c after 2 corrections" in front
+
+
 def test_marks_stand_at_names(tmp_path: Path) -> None:
     page = read(tmp_path, rows({"dice": 0.5, "adapted": "box3d->box2d", "seen_in_training": "yes"}))
     assert "m with p note a† trained on this data reaches Dice 0.50" in said(page)[-1]
@@ -166,6 +212,13 @@ def test_the_front_is_listed_from_the_cheapest(tmp_path: Path) -> None:
         "3 interactions: poor with p after the first prompts, Dice 0.615 (0.61 to 0.62)",
         "6 interactions: good with p after 1 correction, Dice 0.715 (0.71 to 0.72)",
     ]
+
+
+def test_of_a_long_front_both_ends_are_told(tmp_path: Path) -> None:
+    page = read(tmp_path, lines([n / 40 for n in range(1, 21)], [0.01]))
+    items = re.findall(r"<li>(\d+) interactions: ", _source(page).partition("data-unit=1")[0])
+    assert [int(one) for one in items] == [3, 12, 18, 27, 36, 45, 51, 60]  # 20 rounds of 3
+    assert "and 12 more between these" in page.text
 
 
 def test_another_score_leads(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,51 +9,20 @@ import pytest
 
 import intrabench
 from intrabench.reporting.page.page import write_report
+from tests.reporting.page.browsing import until, wait_for_viewer
 from tests.reporting.page.conftest import PHANTOM
 
 
-@pytest.fixture(scope="module")
-def address(played: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("report") / "report.html"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("INTRABENCH_DATA", str(played / "data"))
-        write_report(played / "results", path, targets=3)
-    return path.as_uri()
-
-
-@pytest.fixture(params=[("light", 1280), ("dark", 1280), ("light", 360), ("dark", 360)], ids=str)
-def page(request: pytest.FixtureRequest, chromium: Any, address: str) -> Iterator[Any]:
-    """The report, opened from disk; whatever the browser complains of fails the test."""
+@pytest.fixture(params=[("light", 1280), ("dark", 360)], ids=str)
+def page(request: pytest.FixtureRequest, opened: Any, address: str) -> Any:
+    """The report on a large screen, and on a phone in the dark."""
     scheme, width = request.param
-    context = chromium.new_context(color_scheme=scheme, viewport={"width": width, "height": 800})
-    page = context.new_page()
-    problems: list[str] = []
-    page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("request", lambda asked: None if asked.url == address else problems.append(f"asked for {asked.url}"))
-    page.goto(address)
-    yield page
-    context.close()
-    assert problems == []
+    return opened(address, width, scheme)
 
 
 def drawn(page: Any, axis: int = 0) -> Any:
     """The pixels of a plane."""
     return page.evaluate("axis => document.querySelectorAll('.planes canvas')[axis].toDataURL()", axis)
-
-
-def until(page: Any, expression: str, argument: Any = None) -> None:
-    """Wait until JavaScript says so; the page's own policy forbids playwright's way of doing that."""
-    for _ in range(100):
-        if page.evaluate(expression, argument):
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError(f"{expression} did not come true")
-
-
-def wait_for_viewer(page: Any) -> None:
-    page.locator("#viewer").scroll_into_view_if_needed()
-    until(page, "document.getElementById('state').textContent !== ''")
 
 
 def test_it_fits_its_window(page: Any) -> None:
@@ -221,7 +189,7 @@ def test_it_prints(page: Any) -> None:
     assert page.locator("#curves .paper").inner_text().startswith("Data set: phantom:")
     shown = page.locator("#viewer .paper").inner_text()
     assert shown.startswith("Target: worst: ")
-    assert "The file itself also shows 2 other targets, all slices, rounds and answers." in shown
+    assert "The file itself also shows 5 other targets, all slices, rounds and answers." in shown
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     heads = "[...document.querySelectorAll('th button')].map(head => getComputedStyle(head).display)"
     assert set(page.evaluate(heads)) == {"contents"}  # a button in a head is not repeated on the next page

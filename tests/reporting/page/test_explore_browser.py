@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,18 +17,9 @@ from intrabench.reporting.page.page import write_report
 from intrabench.results.masks import read_masks
 from intrabench.results.parts import read_rows
 from tests.people.browsing import serious
+from tests.reporting.page.browsing import until, wait_for_viewer
 from tests.reporting.page.conftest import PHANTOM
-from tests.reporting.page.test_browser import until, wait_for_viewer
 from tests.results.made import rows as made
-
-
-@pytest.fixture(scope="module")
-def address(played: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("report") / "report.html"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("INTRABENCH_DATA", str(played / "data"))
-        write_report(played / "results", path)
-    return path.as_uri()
 
 
 @pytest.fixture(scope="module")
@@ -47,26 +37,6 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> str:
     given.write_parquet(folder / "rows" / "run-0001.parquet")
     write_report(folder, folder / "report.html", targets=0)
     return (folder / "report.html").as_uri()
-
-
-@pytest.fixture
-def opened(chromium: Any) -> Iterator[Any]:
-    """Opens an address; whatever the browser complains of fails the test."""
-    contexts, problems = [], list[str]()
-
-    def open(address: str, width: int = 1280, scheme: str = "light") -> Any:
-        contexts.append(chromium.new_context(color_scheme=scheme, viewport={"width": width, "height": 800}))
-        page = contexts[-1].new_page()
-        page.on("console", lambda told: problems.append(told.text) if told.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.goto(address)
-        until(page, "document.querySelector('#explore [role=status]').textContent !== ''")
-        return page
-
-    yield open
-    for context in contexts:
-        context.close()
-    assert problems == []
 
 
 def first(page: Any) -> list[str]:

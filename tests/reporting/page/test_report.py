@@ -11,14 +11,16 @@ import polars as pl
 import pytest
 
 from intrabench.errors import IntraBenchError
+from intrabench.protocols import PROTOCOLS
 from intrabench.reporting.page.commands import command
 from intrabench.reporting.page.lines import lines_of
 from intrabench.reporting.table import effort_table
 from intrabench.results.current import IDENTITY
 from intrabench.statistics.aggregate import AGGREGATIONS
+from intrabench.statistics.measures import scored_by
 from intrabench.statistics.ranking import ranking
 from intrabench.statistics.resample import intervals
-from intrabench.statistics.scores import scores
+from intrabench.statistics.scores import metric, scores
 from tests.reporting.page.page_of import report, store
 from tests.results.made import curve, rows
 
@@ -348,3 +350,15 @@ def test_without_adapted_prompts_there_are_no_notes(results: Path) -> None:
     _, text = report(results)
     assert "id=notes" not in text
     assert "Adapted prompts" not in text
+
+
+@pytest.mark.parametrize("protocol", [id for id, one in PROTOCOLS.items() if one.numbers])
+def test_every_protocol_leads_with_its_first_number(tmp_path: Path, protocol: str) -> None:
+    numbers = PROTOCOLS[protocol].numbers
+    columns = {metric(scored_by(spec)).column for _, spec in numbers}
+    made = pl.concat(curve([0.5, 0.9], protocol=protocol, model=model) for model in ("m", "n"))
+    made = made.with_columns(pl.col("dice").alias(column) for column in columns).with_columns(pred_voxels=9)
+    page, _ = report(store(tmp_path / "results", made), targets=0)
+    assert f"Effort against {numbers[0][0]}" in page.text
+    assert page.tables[f"own-{protocol.partition('@')[0]}"][0][3:] == [head for head, _ in numbers]
+    assert page.data("answer-data")["units"][0]["stops"][-1]["rows"]
