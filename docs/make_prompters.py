@@ -29,6 +29,7 @@ from intrabench.prompters.combined import make_prompter
 from intrabench.prompters.hand import Hand
 from intrabench.prompts import Action, Turn, turns_by_round
 from intrabench.protocols import PROTOCOLS, protocol
+from intrabench.results.schema import FAILED
 from intrabench.specs import split
 from intrabench.target import Target
 from intrabench.volume import Volume
@@ -132,7 +133,11 @@ class Example:
         """The session, played."""
         volume, target = self.scan
         model = BoxFill() if self.number else Bright()  # boxes leave a lot to correct
-        return played(model, make_prompter(self.spec), target, volume, protocol("overlap@1"), self.number, seed=SEED)
+        found = played(model, make_prompter(self.spec), target, volume, protocol("overlap@1"), self.number, seed=SEED)
+        for row in found.rows:
+            if row["status"] in FAILED:
+                raise RuntimeError(f"{self.spec}: {row['error']}")  # else its picture would show nothing
+        return found
 
     @property
     def turns(self) -> list[Turn]:

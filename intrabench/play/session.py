@@ -23,6 +23,7 @@ from intrabench.play.record import Record
 from intrabench.play.scorer import Scorer
 from intrabench.play.state import Round, State
 from intrabench.prompters.base import CannotCorrect, Prompter, dialogue
+from intrabench.prompters.combined import Combined
 from intrabench.prompters.user import Clock, Turns, User
 from intrabench.prompts import Abilities, Prompts, Turn, counting
 from intrabench.protocols import Protocol
@@ -116,7 +117,7 @@ class Session:
     @cached_property
     def ours(self) -> bool:
         """Whether no code of the user's own prompts or scores it, nor a network; then another thread may do that."""
-        parts = getattr(self._prompter, "parts", [self._prompter])
+        parts = self._prompter.parts if isinstance(self._prompter, Combined) else [self._prompter]
         return all(ships(part) and not part.computes for part in parts) and all(map(ships, self.metrics))
 
     @property

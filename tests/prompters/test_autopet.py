@@ -157,6 +157,12 @@ def test_first_scribbles_are_those_that_are_published_for_training(case: str, st
     assert len(turn.actions) == len(turn.prompts.scribbles)
 
 
+def test_its_parameter_of_parts_is_not_taken_for_parts_of_a_combined_prompter(tmp_path: Path) -> None:
+    rows = intrabench.run("random_walker", "autopet_start:parts=2", "phantom:shape=16x32x32", out=tmp_path / "out")
+    assert rows["status"].unique().to_list() == ["ok"]
+    assert rows["interactions"].min() >= 3  # scribbles, and none of them is lost
+
+
 def first(spec: str, array: np.ndarray, seed: int = 0) -> Turn:
     prompter = intrabench.prompter(spec)
     return next(prompter.interact(User(target_of(array), seed=seed, component=prompter.spec)))
