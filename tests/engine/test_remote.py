@@ -37,12 +37,12 @@ Remotely = Callable[[str], RemoteModel]
 GONE = "the worker process ended with signal 9, perhaps out of memory: last words; the next request gets a fresh one"
 
 
-def run(model: str, prompter: str = "box_volume", out: str = "remote", **options: Any) -> pl.DataFrame:
+def run(model: str, prompter: str | list[str] = "box_volume", out: str = "remote", **options: Any) -> pl.DataFrame:
     """Rows of a run, in the other process unless told otherwise."""
     return intrabench.run(model, prompter, SMALL, out=out, **{"python": PYTHON, "plugin": [PLUGIN], **options})
 
 
-def here(model: str, prompter: str = "box_volume", **options: Any) -> pl.DataFrame:
+def here(model: str, prompter: str | list[str] = "box_volume", **options: Any) -> pl.DataFrame:
     return run(model, prompter, out="here", python=None, **options)
 
 
@@ -62,12 +62,12 @@ def test_a_model_of_volumes_gives_the_same_rows(started: Started) -> None:
 
 
 def test_a_network_with_a_memory_gives_the_same_rows_even_if_it_is_killed(started: Started) -> None:
-    words = ("mortal", "points_slice:n=2+click_slice")
+    words = ("mortal", ["points_slice:n=2+click_slice", "points_slice:n=3+click_slice"])
     options = {"rounds": 2, "weights": Path("random"), "plugin": [NETWORK]}
     expected = here(*words, **options)
     assert set(expected["model"]) == {"mortal"}
     assert set(expected["weights"]) == {"random"}
-    Path("mortal").write_text("8")
+    Path("mortal").write_text("8")  # in a call with two requests, which are asked again
     killed = run(*words, **options)
     assert [process.returncode for process in started] == [-9, 0]
     assert lasting(killed).equals(lasting(expected))
