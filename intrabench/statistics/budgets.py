@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from intrabench.metrics.base import Best, merit
 from intrabench.statistics.aggregate import Aggregation
-from intrabench.statistics.bca import Array, Jackknife, bca
+from intrabench.statistics.bca import Array, Jackknife
+from intrabench.statistics.claims import sure
 from intrabench.statistics.resample import Drawn, difference, drawn_intervals, resample
 from intrabench.statistics.steps import EFFORTS, Steps
 
@@ -126,15 +127,14 @@ def _cheapest(played: Steps, against: str, members: Mapping[int, NDArray[np.int6
 def gains(drawn: Drawn, pairs: Sequence[tuple[int, int]], best: Best) -> list[Gain]:
     """How much better the first line of each pair is in its mean over data sets, with the interval of 95 %.
 
-    pairs: numbers of rows of `Drawn.lines`. The interval is that of paired draws; None where there is none.
+    pairs: numbers of rows of `Drawn.lines`. The interval is that of paired patients, as in `claims`; None where there
+    is none.
     """
     if not pairs:
         return []
     one, other = (np.array(side) for side in zip(*pairs, strict=True))
-    average = drawn.average()
-    values = difference(merit(average[:, one], best), merit(average[:, other], best))
     parts = [_apart(part, one, other, best) for part in drawn.parts.values()]
-    low, high = bca(values, parts)
+    low, high, _ = sure(parts)
     full = np.mean([part.value for part in parts], axis=0)
     return [
         (float(value), *((None, None) if np.isnan(ends).any() else map(float, ends)))

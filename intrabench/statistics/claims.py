@@ -68,15 +68,24 @@ def differences(scored: pl.DataFrame, by: Sequence[str], how: Aggregation) -> pl
 
 def _sure(lines: pl.DataFrame, dataset: str, parts: Sequence[Jackknife]) -> pl.DataFrame:
     """The interval and the probability of all lines on one data set, or on the average of several, if there are any."""
+    low, high, false = sure(parts) if parts else np.full((3, lines.height), np.nan)
+    found = {"low": low, "high": high, "false": false}
+    columns = [pl.Series(name, values).fill_nan(None) for name, values in found.items()]
+    return lines.with_columns(*columns, dataset=pl.lit(dataset))
+
+
+def sure(parts: Sequence[Jackknife]) -> tuple[Array, Array, Array]:
+    """(lines) The ends of the interval of 95 % of differences averaged over data sets, and `false_claim`.
+
+    parts: at least one, a data set each. NaN where one has fewer than `FEW` patients.
+    """
     from scipy.special import stdtrit
 
-    if not parts:
-        nothing = (pl.lit(None, pl.Float64).alias(name) for name in ("low", "high", "false"))
-        return lines.with_columns(*nothing, dataset=pl.lit(dataset))
     value, of = np.mean([part.value for part in parts], axis=0), spread(parts)
     error = np.where(of.usable, np.sqrt(of.unbiased), 0)
     half = stdtrit(of.freedom, (1 + LEVEL) / 2) * error
-    found = {"low": value - half, "high": value + half, "false": false_claim(value, error, of.freedom)}
     enough = np.all([part.patients >= FEW for part in parts], axis=0)
-    columns = [pl.Series(name, np.where(enough, values, np.nan)).fill_nan(None) for name, values in found.items()]
-    return lines.with_columns(*columns, dataset=pl.lit(dataset))
+    low, high, false = (
+        np.where(enough, found, np.nan) for found in (value - half, value + half, false_claim(value, error, of.freedom))
+    )
+    return low, high, false

@@ -137,7 +137,8 @@ def definitions(rows: pl.DataFrame, how: Aggregation, policy: FailurePolicy) -> 
         (
             "Interval",
             f"Of 95 %, from {DRAWS} bootstrap draws of patients (BCa, with wider tails for few patients); all scans, "
-            f"targets and seeds of a patient stay together. Fewer than {FEW} patients have none.",
+            f"targets and seeds of a patient stay together. Those of differences are t intervals. Fewer than {FEW} "
+            "patients have none.",
         ),
         ("Metrics", ", ".join(metrics) or "those of a protocol that is unknown to this version"),
         *((one.head, _first_paragraph(one)) for one in measured_metrics(rows)),
