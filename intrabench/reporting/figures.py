@@ -137,7 +137,7 @@ def _noted(figure: Any, note: str, *, beside_legend: bool) -> None:
 
 
 _SMALL = 6
-_LETTERS_PER_INCH = 22  # of the type of notes, on average
+_LETTERS_PER_INCH = 20  # of the type of notes; on average 22 fit, and lines of wide letters must, too
 
 
 def style() -> Any:
