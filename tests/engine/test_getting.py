@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -118,7 +119,7 @@ def test_what_is_complete_is_kept_when_it_is_stopped(data: Path) -> None:
         assert process.stderr is not None
         assert process.stdout.readline().endswith("case good: 3 targets\n")
         while "loop" not in loaded():
-            pass
+            time.sleep(0.01)
         process.send_signal(signal.SIGTERM)
         said = process.stderr.read()
         assert process.wait(20) == 75
