@@ -14,6 +14,7 @@ EXPECTED = {
     "spine_ct": {"vertebra.21": 0.57, "vertebra.22": 0.55, "vertebra.23": 0.58},
     "spine_mr": {"vertebra.5": 0.60, "vertebra.6": 0.67, "vertebra.7": 0.75, "disc.105": 0.73, "disc.106": 0.78},
 }
+BRAIN = "brain_mni:structures=subcortical"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -21,7 +22,7 @@ def _packages(tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-unty
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INTRABENCH_DATA", str(tmp_path_factory.mktemp("data")))
         try:
-            for name in ("spine_ct", "spine_mr", "brain_mni:structures=subcortical"):
+            for name in ("spine_ct", "spine_mr", BRAIN):
                 dataset = intrabench.dataset(name)
                 store.prepare(dataset, dataset.cases()[0])
         except DownloadError as error:
@@ -30,7 +31,7 @@ def _packages(tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-unty
 
 
 def test_real_scans_are_recognised_by_their_values() -> None:
-    for name, looks in (("spine_ct", True), ("spine_mr", False), ("brain_mni:structures=subcortical", False)):
+    for name, looks in (("spine_ct", True), ("spine_mr", False), (BRAIN, False)):
         dataset = intrabench.dataset(name)
         volume = store.open_case(dataset, dataset.cases()[0]).volume
         assert in_hounsfield(volume.array) is looks
@@ -54,7 +55,7 @@ def test_litemedsam_on_every_target(dataset: str) -> None:
     assert dice_of_litemedsam(dataset) == pytest.approx(EXPECTED[dataset], abs=0.01)
 
 
-@pytest.mark.parametrize("dataset", ["spine_ct", "spine_mr", "brain_mni:structures=subcortical"])
+@pytest.mark.parametrize("dataset", ["spine_ct", "spine_mr", pytest.param(BRAIN, marks=pytest.mark.slow)])
 def test_random_walker_clearly_beats_the_floor(dataset: str) -> None:
     prompters = ["box_slice", "box_interp:n=3", "box_volume"]
     walker = "random_walker:derived=all"  # the boxes that box_fill gets; three alone say too little about the others

@@ -26,7 +26,7 @@ FATAL = ("segv", "exit", "sysexit", "memory", "loop", "leak")
 
 
 def test_a_case_that_kills_its_conversion_fails_alone(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watchdog, "PREPARING_SECONDS", 8)
+    monkeypatch.setattr(watchdog, "PREPARING_SECONDS", 5)
     monkeypatch.setattr(crew, "default_memory_limit_mb", lambda workers: 500.0)
     kinds = ("once", *FATAL, "good")
     rows = run("out", *kinds)
@@ -43,7 +43,7 @@ def test_a_case_that_kills_its_conversion_fails_alone(data: Path, monkeypatch: p
     assert said.pop("memory") == ("no_data", "MemoryError: no room, in line 48 of unruly_plugin.py")
     assert said == {
         "exit": ("no_data", f"{killed}exit code 3"),
-        "loop": ("no_data", "converting took longer than 8 s"),
+        "loop": ("no_data", "converting took longer than 5 s"),
         "leak": (
             "no_data",
             "converting took more than 0.5 GB of memory, a worker's share; use fewer --workers or a machine with more",
