@@ -13,7 +13,7 @@ test: .venv/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-slow: .venv/.dev
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m 'slow or hypothesis' --hypothesis-profile thorough
 
 check: .venv/.dev
 	$(BIN)/ruff check .

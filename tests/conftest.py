@@ -30,9 +30,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # and so is this in th
 GOLDEN = Path(__file__).parent / "golden"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
+sys.dont_write_bytecode = False  # rewriting the asserts of all tests anew takes as long as a thousand tests,
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # and compiling the package a fifth of what a short command takes
+
 os.fsync = lambda handle: None  # no test pulls the plug, and disks are slow
 
-settings.register_profile("busy", deadline=None)  # no test fails because the machine has other work
+settings.register_profile("busy", deadline=None, max_examples=25)  # no test fails because the machine is busy
+settings.register_profile("thorough", deadline=None, max_examples=250)  # of `make test-slow`
 settings.load_profile("busy")
 
 get_command = cache(typer.main.get_command)  # reads the signatures of all commands, as often as one is typed

@@ -197,9 +197,10 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
 
 def test_the_page_of_prompters_is_what_make_docs_writes_now(script: Callable[[str], Any]) -> None:
     made = script("make_prompters")
-    assert (ROOT / "docs" / "prompters.md").read_text() == made.page(made.examples()), "run: make docs"
+    examples = made.examples()
+    assert (ROOT / "docs" / "prompters.md").read_text() == made.page(examples), "run: make docs"
     pictures = list((ROOT / "docs" / "prompters").glob("*.png"))
-    assert {path.stem for path in pictures} == {example.name for example in made.examples() if example.played}
+    assert {path.stem for path in pictures} == {example.name for example in examples if example.played}
     assert max(path.stat().st_size for path in pictures) < 40_000
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -44,7 +44,6 @@ def test_a_slice_is_that_slice(array: np.ndarray, z: int) -> None:
     assert np.array_equal(Mask.of(array).slice(z).to_array(SHAPE), expected)
 
 
-@settings(max_examples=200)
 @given(dense, dense, st.sets(st.integers(0, 3)), st.booleans())
 def test_overwrite_replaces_valid_slices_even_by_empty(
     old: np.ndarray, new: np.ndarray, slices: set[int], whole: bool

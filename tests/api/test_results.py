@@ -21,10 +21,22 @@ from tests.conftest import Said
 SMALL = "phantom:shape=16x32x32,instances=3,scans=2"
 
 
-@pytest.fixture(autouse=True)
-def _results(data: Path) -> None:
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with ``data`` and ``results``."""
+    folder = tmp_path_factory.mktemp("played")
     models, prompters = ["box_fill", "random_walker"], ["box_volume", "box_interp:n=2+click_center"]
-    intrabench.run(models, prompters, SMALL, rounds=1, save_masks=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("INTRABENCH_DATA", str(folder / "data"))
+        patch.setenv("INTRABENCH_WORKERS", "0")
+        intrabench.run(models, prompters, SMALL, rounds=1, save_masks=True, out=folder / "results")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _results(played: Path, data: Path) -> None:
+    shutil.copytree(played / "data", data)
+    shutil.copytree(played / "results", "intrabench-results")
 
 
 @pytest.mark.parametrize(

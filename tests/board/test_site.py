@@ -48,7 +48,11 @@ def table_of(site: Path, version: str = "1") -> Path:
     return path
 
 
-@pytest.fixture(params=[("light", 1280), ("dark", 360)], ids=str)
+LOOKS = [("light", 1280), ("dark", 360)]
+in_all_looks = pytest.mark.parametrize("opened", LOOKS, indirect=True, ids=str)
+
+
+@pytest.fixture(params=[LOOKS[0], pytest.param(LOOKS[1], marks=pytest.mark.slow)], ids=str)
 def opened(request: pytest.FixtureRequest, chromium: Any) -> Iterator[Any]:
     """A page of the browser; whatever it complains of, or asks for besides pages of the site, fails the test."""
     scheme, width = request.param
@@ -85,6 +89,7 @@ def chooser(page: Any, name: str) -> Any:
 RANK, SCORE, MODEL, PROMPTER, STATUS = range(5)
 
 
+@in_all_looks
 def test_no_name_is_code(opened: Any, site: Path) -> None:
     for path in sorted(site.rglob("*.html")):
         opened.goto(path.as_uri())
@@ -96,6 +101,7 @@ def test_no_name_is_code(opened: Any, site: Path) -> None:
         assert opened.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
 
 
+@in_all_looks
 def test_people_of_all_kinds_can_use_it(opened: Any, site: Path, axe: Any) -> None:
     for path in (site / "index.html", table_of(site), site / "submissions" / "lab-d.html", *_first(site / "models")):
         opened.goto(path.as_uri())

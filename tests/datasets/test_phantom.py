@@ -9,7 +9,7 @@ from itertools import permutations, product
 import nibabel as nib
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import ndimage
 
@@ -54,7 +54,6 @@ def test_the_file_has_the_orientation_and_the_scan_is_the_same(orientation: str)
     assert [target.info() for target in targets] == [target.info() for target in expected]
 
 
-@settings(max_examples=30)
 @given(
     shape=st.tuples(*[st.integers(6, 24)] * 3),
     spacing=st.tuples(*[st.floats(0.3, 6).map(lambda value: round(value, 4))] * 3),

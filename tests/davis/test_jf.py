@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
@@ -61,7 +61,6 @@ def f_as_written(truth: np.ndarray, answer: np.ndarray, bound: float) -> float:
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     npst.arrays(bool, (2, 3, 7, 9), elements=st.booleans() | st.just(False)),
     st.sampled_from([1, 2, 3.5]),

@@ -59,7 +59,6 @@ def test_golden_scribbles(name: str) -> None:
     assert np.array_equal(drawn[0], stored["scribbles2mask"])
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 10**6), st.floats(1.01, 6))
 def test_the_opening_is_that_of_rank_filters(seed: int, radius: float) -> None:
     from skimage.filters import rank
@@ -96,7 +95,6 @@ def test_a_disk_that_was_missed_gets_no_published_stroke_and_a_mended_one_in_its
     assert stroke.tolist() == [[30, 41]]
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 10**6), st.sampled_from([None, (1.0, 1.0), (0.7, 0.7), (3.0, 0.8)]))
 def test_mended_strokes_lie_inside_the_error_and_are_never_missing(
     seed: int, spacing_mm: tuple[float, float] | None

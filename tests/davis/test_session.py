@@ -191,7 +191,7 @@ def test_the_robot_draws_first_where_nobody_did(tmp_path: Path) -> None:
     assert (TRUTH[sequence][drawn == 1] == 1).all()
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=settings().max_examples // 5)  # each plays a session
 @given(st.integers(0, 10**6))
 def test_scribbles_are_in_the_error_pixel_by_pixel(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     from scipy import ndimage

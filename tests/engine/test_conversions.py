@@ -23,32 +23,37 @@ def run(out: str, *kinds: str, **options: object) -> pl.DataFrame:
 
 
 FATAL = ("segv", "exit", "sysexit", "memory", "loop", "leak")
+FEW = ("segv", "sysexit", "memory", "loop")  # test_getting.py has the others
 
 
-def test_a_case_that_kills_its_conversion_fails_alone(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watchdog, "PREPARING_SECONDS", 8)
+@pytest.mark.parametrize("fatal", [FEW, pytest.param(FATAL, marks=pytest.mark.slow)], ids=["few", "all"])
+def test_a_case_that_kills_its_conversion_fails_alone(
+    data: Path, monkeypatch: pytest.MonkeyPatch, fatal: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(watchdog, "PREPARING_SECONDS", 5)
     monkeypatch.setattr(crew, "default_memory_limit_mb", lambda workers: 500.0)
-    kinds = ("once", *FATAL, "good")
+    kinds = ("once", *fatal, "good")
     rows = run("out", *kinds)
     alone = run("alone", *kinds, cases=["once", "good"], workers=0)  # what is left of `once` lets it be converted now
     assert len(alone) == 2 * 3 * 2
-    assert rows.filter(~pl.col("case").is_in(FATAL)).equals(alone)
-    bad = rows.filter(pl.col("case").is_in(FATAL))
-    assert len(bad) == len(FATAL) * 2  # one row for the whole case and each prompter
+    assert rows.filter(~pl.col("case").is_in(fatal)).equals(alone)
+    bad = rows.filter(pl.col("case").is_in(fatal))
+    assert len(bad) == len(fatal) * 2  # one row for the whole case and each prompter
     assert bad["target"].unique().to_list() == ["*"]
     said = {case: (status, error) for case, status, error in bad.select("case", "status", "error").rows()}
     killed = "the worker process ended with "
     assert said.pop("segv")[1].startswith(f"{killed}signal 11: Fatal Python error: Segmentation fault, File ")
     assert said.pop("sysexit")[1].startswith("SystemExit('no more') would have ended the program; raise an ordinary ")
     assert said.pop("memory") == ("no_data", "MemoryError: no room, in line 48 of unruly_plugin.py")
-    assert said == {
+    rest = {
         "exit": ("no_data", f"{killed}exit code 3"),
-        "loop": ("no_data", "converting took longer than 8 s"),
+        "loop": ("no_data", "converting took longer than 5 s"),
         "leak": (
             "no_data",
             "converting took more than 0.5 GB of memory, a worker's share; use fewer --workers or a machine with more",
         ),
     }
+    assert said == {case: words for case, words in rest.items() if case in fatal}
     assert not list(data.glob("cases/*/.*"))
     assert not list(Path("out/locks").glob("*.lock"))
 

@@ -41,7 +41,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INTRABENCH_DATA", str(tmp_path_factory.mktemp("theirs")))
         with (
-            dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+            dask.config.set({"distributed.scheduler.allowed-failures": 0, "distributed.worker.profile.enabled": False}),
             LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=0, dashboard_address=None) as made,
         ):
             yield made
@@ -90,7 +90,7 @@ def test_tasks_show_case_and_model(cluster: Any) -> None:
     assert "play faulty" in cluster.scheduler.task_prefixes
 
 
-@pytest.mark.parametrize("collect", [False, True])
+@pytest.mark.parametrize("collect", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_session_that_kills_its_process_fails_alone(cluster: Any, undisturbed: pl.DataFrame, collect: bool) -> None:
     Path("fault").write_text("exit prompter blob.2")
     before = _pids(cluster)

@@ -311,7 +311,9 @@ def test_a_program_of_the_users_goes_on() -> None:
         intrabench.run(model="leaving", prompter="walking", dataset=SMALL, out="out", plugin=[plugin("model")])
 
 
-@pytest.mark.parametrize("place", ["load", "open", "segment", "close"])
+@pytest.mark.parametrize(
+    "place", ["load", "segment", *(pytest.param(place, marks=pytest.mark.slow) for place in ("open", "close"))]
+)
 def test_in_another_interpreter(say: Say, place: str) -> None:
     plugin(place)
     said = run(say, "--python", sys.executable)

@@ -43,7 +43,7 @@ def test_independent_targets_have_the_scores_that_they_have_alone() -> None:
     assert rows.select(kept).sort(kept).equals(alone.select(kept).sort(kept))
 
 
-@pytest.mark.parametrize("joint", ["overlap=score", RULES])
+@pytest.mark.parametrize("joint", [pytest.param("overlap=score", marks=pytest.mark.slow), RULES])
 def test_workers_play_the_same(joint: str) -> None:
     assert lasting(run(joint=joint)).equals(lasting(run(joint=joint, workers=2, out=Path("workers"))))
 

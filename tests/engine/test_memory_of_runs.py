@@ -177,6 +177,7 @@ def test_each_model_is_loaded_once_whatever_the_number_of_cases_and_data_sets(da
     assert noted == ["load a", "drop a", "load b", "drop b", "load c"]
 
 
+@pytest.mark.slow  # that it fails alone is in test_conversions.py
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what memory is in use")
 def test_a_conversion_that_takes_too_much_memory_fails_alone_and_torch_is_not_loaded_for_it(
     monkeypatch: pytest.MonkeyPatch,

@@ -360,9 +360,8 @@ def test_a_run_that_is_killed_or_interrupted_is_completed_by_the_next(plugin: Pa
         assert process.returncode == 130
         assert b"the same command continues" in errors
         assert b"Traceback" not in errors
-    subprocess.run(command(plugin, "--out", "killed"), check=True, capture_output=True)
-    subprocess.run(command(plugin, "--out", "whole"), check=True, capture_output=True)
-    killed, whole = read_rows(Path("killed")), read_rows(Path("whole"))
+    given = {"model": "moody:seconds=0.05", "prompter": ["box_slice", "fumbling"], "rounds": 2, "plugin": [plugin]}
+    killed, whole = (run(dataset="phantom:shape=16x32x32,instances=8", out=out, **given) for out in ("killed", "whole"))
     assert killed["session"].n_unique() == 16
     assert lasting(killed).equals(lasting(whole))
     survivors = killed.join(kept.select("session", "round", "written_at"), on=["session", "round", "written_at"])

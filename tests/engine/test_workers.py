@@ -78,12 +78,18 @@ WHOLE = {
 """Those of which all sessions fail."""
 HARMLESS = ("exit close any", "hang close any", "term prompter blob.2", "hup prompter blob.2")
 """Those of which none does: all is stored before the image is closed, and a scheduler's signals mean the whole run."""
+FAULTS = [*ONE_BY_ONE, *WHOLE, *HARMLESS]
+KINDS = ["segv prompter blob.2", "fork prompter blob.2", "hang prompter blob.2", "leak prompter blob.2"]
+KINDS += ["exit open any", "term prompter blob.2"]
+"""One of each kind: it dies, leaves a process, never answers, grows; before any session; without any fault of it."""
 
 
-def test_whatever_a_worker_dies_of_costs_only_the_sessions_at_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("faults", [KINDS, pytest.param(FAULTS, marks=pytest.mark.slow)], ids=["each kind", "all"])
+def test_whatever_a_worker_dies_of_costs_only_the_sessions_at_fault(
+    monkeypatch: pytest.MonkeyPatch, faults: list[str]
+) -> None:
     monkeypatch.setattr(crew, "default_memory_limit_mb", lambda workers: 500.0)
     monkeypatch.setattr(pool, "WHOLE", 1)  # each session has all of the time limit, enough to leak
-    faults = [*ONE_BY_ONE, *WHOLE, *HARMLESS]
     given = {"dataset": f"phantom:shape=8x24x24,instances=3,scans={len(faults)}", "metric": "halting", "workers": 2}
     expected = run("undisturbed", **{**given, "workers": 0})
     assert len(expected) == len(faults) * 3 * 2
@@ -92,14 +98,18 @@ def test_whatever_a_worker_dies_of_costs_only_the_sessions_at_fault(monkeypatch:
     Path("fault").write_text("\n".join(f"{fault} {case}" for case, fault in where.items()))
     rows = run("out", **given)
     bad = {fault: differing(rows.filter(case=case), expected.filter(case=case)) for case, fault in where.items()}
-    for fault, (status, said) in ONE_BY_ONE.items():
-        (found,) = bad[fault]
-        assert found[:3] == ("blob.2", "stuck", status)
-        assert found[3].startswith(said)
-    for fault, outcomes in WHOLE.items():
-        assert len(bad[fault]) == 6
-        assert {found[2:] for found in bad[fault]} == outcomes
-    assert [bad[fault] for fault in HARMLESS] == [[]] * len(HARMLESS)
+    for fault, differ in bad.items():
+        if fault in ONE_BY_ONE:
+            (found,) = differ
+            status, said = ONE_BY_ONE[fault]
+            assert found[:3] == ("blob.2", "stuck", status)
+            assert found[3].startswith(said)
+        elif fault in WHOLE:
+            assert len(differ) == 6
+            assert {found[2:] for found in differ} == WHOLE[fault]
+        else:
+            assert fault in HARMLESS
+            assert differ == []
     assert not list(Path("out/locks").glob("*.lock"))
     assert stored("out") == len(rows)
     Path("fault").unlink()
@@ -111,14 +121,15 @@ def stored(out: str) -> int:
     return sum(len(pl.read_parquet(path)) for path in Path(out, "rows").iterdir())
 
 
-def test_a_session_that_kills_its_worker_is_found_among_sixty_others() -> None:
-    many = "phantom:shape=8x96x96,instances=61"
+@pytest.mark.parametrize("others", [12, pytest.param(60, marks=pytest.mark.slow)])
+def test_a_session_that_kills_its_worker_is_found_among_others(others: int) -> None:
+    many = f"phantom:shape=8x96x96,instances={others + 1}"
     expected = run("undisturbed", workers=0, dataset=many, prompter="stuck")
-    assert len(expected) == 61
+    assert len(expected) == others + 1
     Path("fault").write_text("exit prompter blob.10")
     ((target, _, status, error),) = differing(run("out", dataset=many, prompter="stuck"), expected)
     assert (target, status, error) == ("blob.10", "error", f"{KILLED}exit code 3")
-    assert stored("out") == 61
+    assert stored("out") == others + 1
 
 
 @pytest.mark.slow

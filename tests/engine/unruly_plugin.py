@@ -43,7 +43,7 @@ class Unruly(Dataset):
             sys.exit("no more")
         elif case == "loop":
             while True:
-                pass
+                time.sleep(0.01)
         elif case == "memory":
             raise MemoryError("no room")
         elif case == "leak":

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from intrabench.mask import Mask, Region
@@ -25,7 +25,6 @@ def rows(width: int) -> st.SearchStrategy[Any]:
     return st.lists(st.lists(numbers, min_size=width, max_size=width), max_size=3)
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     clicks=rows(4),
     drawn=rows(5),
@@ -54,7 +53,6 @@ def test_any_prompts_give_a_row_and_never_raise(clicks: Any, drawn: Any, box: An
         assert all(p[3] in (0, 1) and p[0] < 4 and p[1] < 8 and p[2] < 9 for p in clicks)
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     start=st.tuples(*[st.integers(-3, 10)] * 3),
     size=st.tuples(*[st.integers(0, 5)] * 3),

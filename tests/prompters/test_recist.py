@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import intrabench
@@ -86,7 +86,6 @@ def test_effort_is_that_of_a_stroke_of_two_ends(ball: np.ndarray) -> None:
     assert (effort.interactions, effort.dof, effort.seconds) == (3, 5, 5.5)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([(1.0, 1.0, 1.0), (3.0, 0.7, 0.9)]))
 def test_no_two_pixels_are_farther_apart(seed: int, spacing_mm: tuple[float, float, float]) -> None:
     random = np.random.default_rng(seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import ndimage
 
@@ -58,7 +58,6 @@ def rows(prompts: Prompts) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("spec", NAMES)
-@settings(max_examples=60)
 @given(pairs, st.integers(0, 5))
 def test_corrections_lie_on_errors_with_the_right_sign(
     spec: str, pair: tuple[np.ndarray, np.ndarray], seed: int
@@ -81,7 +80,6 @@ def test_corrections_lie_on_errors_with_the_right_sign(
     assert again.to_json() == turn.to_json()
 
 
-@settings(max_examples=100)
 @given(pairs)
 def test_click_slice_clicks_once_on_every_wrong_slice(pair: tuple[np.ndarray, np.ndarray]) -> None:
     truth, answer = pair
@@ -102,7 +100,6 @@ def test_click_slice_stays_on_the_slices_of_the_initial_prompting(ball: np.ndarr
     assert turn.prompts.points[:, 0].tolist() == [9, 10]
 
 
-@settings(max_examples=80)
 @given(pairs)
 def test_click_center_is_the_deepest_voxel_of_the_largest_error(pair: tuple[np.ndarray, np.ndarray]) -> None:
     truth, answer = pair

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from intrabench.errors import IntraBenchError
@@ -80,7 +80,6 @@ one_session = st.tuples(st.sampled_from("ab"), st.sampled_from("de"), st.sampled
 some_sessions = st.dictionaries(one_session, st.lists(st.floats(0, 1), min_size=1, max_size=4), min_size=1)
 
 
-@settings(max_examples=40)
 @given(some_sessions, st.sampled_from(list(AGGREGATIONS.values())), st.sampled_from([["model"], ["model", "label"]]))
 def test_after_every_round_a_curve_is_the_aggregate(
     sessions: dict[Any, list[float]], how: Aggregation, by: list[str]
@@ -142,7 +141,6 @@ def test_no_area_over_nothing() -> None:
         auc(steps(played([0.5])), "round", budget=0)
 
 
-@settings(max_examples=30)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6), st.floats(0.5, 9))
 def test_an_area_is_the_integral_of_the_curve(dice: list[float], budget: float) -> None:
     made_of = steps(played(dice, dice[::-1]))

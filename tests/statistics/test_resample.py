@@ -9,7 +9,7 @@ from statistics import fmean
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -81,7 +81,6 @@ def spread(scored: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(out, schema=scored.schema)
 
 
-@settings(max_examples=40)
 @given(some_sessions, st.sampled_from(list(AGGREGATIONS)))
 def test_every_draw_is_what_loops_make_of_it(sessions: dict[tuple[str, str, str, str, int], float], how: str) -> None:
     scored = made(sessions)
@@ -101,7 +100,6 @@ def test_every_draw_is_what_loops_make_of_it(sessions: dict[tuple[str, str, str,
             np.testing.assert_allclose(values[:, column], expected, atol=1e-12)
 
 
-@settings(max_examples=40)
 @given(some_sessions, st.sampled_from(list(AGGREGATIONS)), st.sampled_from([["model"], ["model", "label"]]))
 def test_without_chance_a_draw_is_the_aggregate(
     sessions: dict[tuple[str, str, str, str, int], float], how: str, by: list[str]

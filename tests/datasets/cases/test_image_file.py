@@ -149,7 +149,6 @@ def test_lies_are_refused_and_cost_no_memory(tmp_path: Path, lie: str) -> None:
     assert peak < 8 << 20
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(0, len(GOOD) - 1), st.integers(1, 255), st.booleans())
 def test_a_file_that_is_cut_or_changed_is_refused_or_has_the_same_voxels(place: int, change: int, cut: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -6,7 +6,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -78,7 +78,6 @@ def test_a_coarser_array_is_repeated_and_a_finer_one_is_picked_from() -> None:
     assert np.array_equal(on_file(onto_grid(fine, grid.affine, picked), picked), fine[1::2, 1::3])
 
 
-@settings(max_examples=30)
 @given(
     arrays(bool, (5, 4, 3)),
     st.sampled_from([0.0, 7.3, 45.0, 120.0]),

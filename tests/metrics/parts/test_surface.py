@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from numpy.typing import NDArray
@@ -201,7 +201,6 @@ def blob_pairs(draw: st.DrawFn) -> tuple[Mask, Mask]:
     return masks[0], masks[1]
 
 
-@settings(max_examples=150)
 @given(pair=blob_pairs(), hundredths=st.tuples(*[st.integers(20, 600)] * 3))
 def test_random_blobs_like_the_oracle(pair: tuple[Mask, Mask], hundredths: tuple[int, int, int]) -> None:
     # Hypothesis hunts down ties that only rounding breaks (0.6 as 3 * 0.2 or 2 * 0.3), where neither answer is the
@@ -230,7 +229,6 @@ def test_order_of_distances_and_areas(pair: tuple[Mask, Mask], hundredths: tuple
     np.testing.assert_array_equal(found.truth_areas_mm2, expected.imag)
 
 
-@settings(max_examples=50)
 @given(blob_pairs(), st.lists(st.tuples(*[st.integers(-30, 30)] * 3), min_size=1, max_size=4))
 def test_a_surface_that_was_asked_before(pair: tuple[Mask, Mask], places: list[tuple[int, int, int]]) -> None:
     spacing_mm = (2.0, 0.9, 1.1)

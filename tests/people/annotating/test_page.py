@@ -279,7 +279,7 @@ def test_a_wrong_link_says_what_to_do(chromium: Any, data: Path) -> None:
             one.context.close()
 
 
-@pytest.mark.parametrize("dataset", ["spine_ct", "lung_tumour"])
+@pytest.mark.parametrize("dataset", ["spine_ct", pytest.param("lung_tumour", marks=pytest.mark.slow)])
 def test_real_scans(chromium: Any, data: Path, dataset: str) -> None:
     """A click and a correction where the answer is wrong; the rows are those of the same prompts in a run."""
     try:

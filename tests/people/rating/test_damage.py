@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from intrabench.mask import Mask
@@ -38,7 +38,6 @@ def test_the_dice_is_the_one_that_is_asked_for(kind: str, severity: float) -> No
 
 
 @given(seed=st.integers(0, 1000), kind=st.sampled_from(KINDS), radius=st.floats(2.6, 12))
-@settings(max_examples=25)
 def test_any_target_can_be_damaged(seed: int, kind: str, radius: float) -> None:
     target = ball(radius, (1, 3, 40))
     found = damaged(target, kind, 0.75, np.random.default_rng(seed))
