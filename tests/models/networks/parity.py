@@ -20,8 +20,11 @@ def fixture(name: str) -> dict[str, Any]:
     return dict(np.load(FOLDER / f"{name}.npz"))
 
 
-def filled(network: torch.nn.Module, keys: str) -> torch.nn.Module:
-    """The network with the fixture's weights; its keys, shapes and the weights themselves must be the fixture's."""
+def filled(network: torch.nn.Module, keys: str, kept: tuple[str, int] = ("", 0)) -> torch.nn.Module:
+    """The network with the fixture's weights; its keys, shapes and the weights themselves must be the fixture's.
+
+    kept: a list of modules and how many of them are enough for a check; the others are left out.
+    """
     from intrabench.models.parts.random_weights import fill_randomly
 
     content = json.loads((FOLDER / f"{keys}.keys.json").read_text())
@@ -29,10 +32,13 @@ def filled(network: torch.nn.Module, keys: str) -> torch.nn.Module:
     assert {key: list(tensor.shape) for key, tensor in own.items()} == {
         key: entry["shape"] for key, entry in content["keys"].items()
     }
+    if kept[0]:
+        del network.get_submodule(kept[0])[kept[1] :]
+        own = network.state_dict()
     fill_randomly(network, content["_meta"].get("gain", 1.0))
-    for key, entry in content["keys"].items():
-        if own[key].dtype.is_floating_point:
-            np.testing.assert_allclose(own[key].flatten()[:3], entry["first"], atol=1e-5)
+    for key, tensor in own.items():
+        if tensor.dtype.is_floating_point:
+            np.testing.assert_allclose(tensor.flatten()[:3], content["keys"][key]["first"], atol=1e-5)
     return network.eval()
 
 

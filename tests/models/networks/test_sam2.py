@@ -108,7 +108,12 @@ def test_prompts(encoded: tuple[Sam2Network, torch.Tensor], case: str) -> None:
     np.testing.assert_allclose((full[0] > 0).sum(dim=(1, 2)), DATA[f"{case}_full_fg"], rtol=1e-3)
 
 
-@pytest.mark.parametrize(("multimask", "fed_back"), [(False, False), (True, True)])
+def slow(*values: Any) -> Any:
+    """A case for the slow tests."""
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("multimask", "fed_back"), [slow(False, False), (True, True)])
 def test_pairs_do_not_touch_each_other(
     encoded: tuple[Sam2Network, torch.Tensor], multimask: bool, fed_back: bool
 ) -> None:
@@ -142,13 +147,12 @@ def test_other_checkpoints_are_refused(encoded: tuple[Sam2Network, torch.Tensor]
 
 @pytest.mark.parametrize(
     ("size", "release"),
-    [("t", "2.0"), ("t", "2.1"), ("s", "2.1"), ("b+", "2.1"), ("l", "2.1")],
+    [("t", "2.0"), ("t", "2.1"), ("s", "2.1"), slow("b+", "2.1"), slow("l", "2.1")],
 )
 def test_configurations_are_those_of_the_papers_sizes(size: Any, release: Any) -> None:
     """Millions of weights, as the table of checkpoints in the repository of SAM 2 has them."""
     pytest.importorskip("sam2")
-    with torch.device("meta"):
-        network = build_sam2(size, release)
+    network = build_sam2(size, release)
     millions = sum(weights.numel() for weights in network.parameters()) / 1e6
     assert millions == pytest.approx({"t": 38.9, "s": 46, "b+": 80.8, "l": 224.4}[size], abs=0.07)
     assert network.module.proj_tpos_enc_in_obj_ptrs == (release == "2.1")
