@@ -54,9 +54,7 @@ def reference(request: pytest.FixtureRequest) -> Reference:
     model = SAM()
     model.runtime = Runtime(random=True)
     if request.param == "golden":
-        return Reference(
-            model, encoded(model), lambda case: GOLDEN[f"{case}_low_s"][0, GOLDEN[f"{case}_iou"].argmax()]
-        )
+        return Reference(model, encoded(model), lambda case: GOLDEN[f"{case}_low_s"][0, GOLDEN[f"{case}_iou"].argmax()])
     encoder = torch.nn.Identity()
     encoder.img_size = SIDE
     with pytest.MonkeyPatch.context() as patch:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.models.networks.parity import close, filled, fixture
+from tests.models.networks.parity import close, filled, fixture, same_entries
 
 KEYS = "sam2.1_hiera_t"
 CASES = ("p1_multi", "p1_single", "p3_single", "box_single", "p3_box_single", "p3_mask_single")
@@ -85,6 +85,10 @@ def test_prepared() -> None:
     image = DATA["input_u8"]
     close(prepare(image)[None, :, ::64, ::64], DATA["input_norm_s"], atol=1e-5)
     np.testing.assert_array_equal(prepare(image), prepare(np.stack([image] * 3, axis=2)))
+
+
+def test_entries_are_those_of_the_checkpoint(encoded: tuple[Sam2Network, torch.Tensor]) -> None:
+    same_entries(encoded[0], KEYS)
 
 
 def test_embedding(encoded: tuple[Sam2Network, torch.Tensor]) -> None:

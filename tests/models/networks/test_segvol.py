@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.models.networks.parity import close, filled, fixture
+from tests.models.networks.parity import close, filled, fixture, same_entries
 
 CASES = ("p1", "p3", "p2ign", "box", "p3_box")
 STRIDES = {"patch_embedding": (37, 16), "block0": (37, 16), "block5": (37, 16), "block11": (37, 16), "tokens": (19, 12)}
@@ -30,7 +30,9 @@ def golden() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def network() -> Any:
     """Without all blocks of the encoder but the first, which is enough for all but embeddings."""
-    return filled(build_segvol(), "segvol", kept=("image_encoder.blocks", 1))
+    made = build_segvol()
+    del made.image_encoder.blocks[1:]
+    return filled(made, "segvol")
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +70,11 @@ def prompts(golden: dict[str, Any], case: str) -> tuple[torch.Tensor | None, ...
     if clicks == "box":
         return None, None, box
     return torch.from_numpy(golden[f"{clicks}_coords"])[None], torch.from_numpy(golden[f"{clicks}_labels"])[None], box
+
+
+def test_entries_are_those_of_the_checkpoint() -> None:
+    with torch.device("meta"):
+        same_entries(build_segvol(), "segvol")
 
 
 def compare(golden: dict[str, Any], activations: dict[str, torch.Tensor], name: str) -> None:
