@@ -136,10 +136,11 @@ def zoomed(network: Any, crop: Crop) -> torch.Tensor:
 
 
 def test_one_window_is_fed_as_by_the_official_code(crop: Crop) -> None:
-    logits = zoomed(Threshold(0.5), crop)
-    z0, y0, x0 = fixture("segvol_zoom1")["slices"][:, 0]
-    seen = crop.image[box_slices((z0, y0, x0, *(np.array((z0, y0, x0)) + logits.shape)))]
-    assert ((logits > 0).numpy() == (seen > 0.5)).mean() > 0.9  # the stand-in averages 4 x 4 voxels
+    found = (zoomed(Threshold(0.3), crop) > 0).numpy()
+    z, y, x = (slice(*sides) for sides in fixture("segvol_zoom1")["slices"])
+    bright = crop.image[z, y, x] > 0.3
+    assert 0.4 < found.mean() < 0.5
+    assert (found == bright).mean() > 0.98  # the stand-in averages 4 x 4 voxels
 
 
 @pytest.mark.slow
