@@ -32,7 +32,13 @@ def _imports() -> None:
     import torch
 
 
-@pytest.fixture(scope="module", params=KINDS)
+COVERED = {"sam2", "edgetam", "sam3_tracker"}
+"""Families whose networks are those of their video networks."""
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param(kind, marks=pytest.mark.slow) if kind in COVERED else kind for kind in KINDS]
+)
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository with weights, whose processor has means of its own."""
     path = saved(tmp_path_factory.mktemp("hub") / request.param, request.param)

@@ -201,7 +201,7 @@ def small_sam2(folder: Path, side: int) -> tuple[Any, HFVideo]:
 
 def test_rounds_are_those_of_sam2_video(tmp_path: Path) -> None:
     pytest.importorskip("sam2")
-    models = small_sam2(tmp_path, 128)
+    models = small_sam2(tmp_path, 64)
     turns = [
         Turn(Prompts(points=[(3, 20, 21, 1), (5, 20, 25, 1)])),
         Turn(boxes({1: (8, 8, 30, 30)})),

@@ -147,7 +147,13 @@ SESSIONS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", SESSIONS)
+OTHERS = {"zoom", "plain", "few", "davis"}
+"""Whose options are those of the rest, or looked at by `test_options_change_answers`."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in OTHERS else name for name in SESSIONS]
+)
 def test_sessions_of_twenty_clicks_equal_the_repositorys_own_loop(
     name: str, made: Callable[..., Isegm], package: Callable[[Path], None]
 ) -> None:

@@ -218,7 +218,7 @@ def check(opened: Any, predictor: Any, turns: Sequence[Turn], script_turns: Sequ
     ("opened", "turns"),
     [
         ({"workflow": "box"}, CORRECTED),
-        ({"workflow": "mask"}, CORRECTED),
+        slow({"workflow": "mask"}, CORRECTED),
         slow({"workflow": "recist"}, CORRECTED),
         slow({"workflow": "box"}, SEVERAL),
         ({"workflow": "mask"}, SEVERAL),

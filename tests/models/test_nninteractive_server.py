@@ -87,7 +87,7 @@ def remote(address: str) -> Any:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("nnInteractive.inference.inference_session")
-    return write_folder(tmp_path_factory.mktemp("weights") / "model", patch=32, bias=-0.8)
+    return write_folder(tmp_path_factory.mktemp("weights") / "model", patch=16, bias=-0.8)
 
 
 @pytest.fixture(scope="module")
@@ -245,13 +245,10 @@ class Dying(RandomWalker):
 def test_a_run_outlives_its_server_and_the_same_command_completes_it(data: Path) -> None:
     Path("dying.py").write_text(DYING)
 
-    def start(port: str) -> tuple[subprocess.Popen[str], str]:
-        words = ("serve", "dying", "--plugin", "dying.py", "--port", port)
-        process = subprocess.Popen([sys.executable, "-m", "intrabench", *words], stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        return process, process.stdout.readline().split(" at ")[1].strip().rstrip("/")
-
-    process, address = start("0")
+    words = ("serve", "dying", "--plugin", "dying.py", "--port", "0")
+    process = subprocess.Popen([sys.executable, "-m", "intrabench", *words], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    address = process.stdout.readline().split(" at ")[1].strip().rstrip("/")
     with pytest.warns(FailedSessions):
         found = intrabench.run(address, "point_interp:n=3", DATA, out="out")
     assert process.wait(20) == 9
@@ -259,12 +256,9 @@ def test_a_run_outlives_its_server_and_the_same_command_completes_it(data: Path)
     assert first == ("ok", "")
     assert second[0] == "error"
     assert f"the server at {address} is gone" in second[1]
-    process, _ = start(address.rpartition(":")[2])
-    try:
+    registry.add_plugin(Path("dying.py"))
+    with served("dying", port=int(address.rpartition(":")[2])):  # in this process, whose start is quick
         again = intrabench.run(address, "point_interp:n=3", DATA, out="out")
-    finally:
-        process.kill()
-        process.communicate()
     assert again.sort("target")["status"].to_list() == ["ok", "ok"]
 
 

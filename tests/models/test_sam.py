@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,25 +39,61 @@ def _imports() -> None:
     from torch.nn import functional
 
 
-@pytest.fixture(scope="module")
-def sam() -> SAM:
+@dataclass
+class Reference:
+    """A model, an embedding, and what others compute of it: of a case the logits with the highest estimate, strided."""
+
+    sam: SAM
+    embedding: np.ndarray
+    best: Callable[[str], np.ndarray]
+
+
+@pytest.fixture(scope="module", params=["package", pytest.param("golden", marks=pytest.mark.slow)])
+def reference(request: pytest.FixtureRequest) -> Reference:
+    """The package's own predictor with a made-up embedding; the fixture's embedding takes 20 seconds and 3 GB."""
     model = SAM()
     model.runtime = Runtime(random=True)
-    model.load()
-    return model
+    if request.param == "golden":
+        return Reference(model, encoded(model), lambda case: GOLDEN[f"{case}_low_s"][0, GOLDEN[f"{case}_iou"].argmax()])
+    encoder = torch.nn.Identity()
+    encoder.img_size = SIDE
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.modules["segment_anything.build_sam"], "ImageEncoderViT", lambda **_: encoder)
+        model.load()
+    made_up = torch.randn((1, 256, 64, 64), generator=torch.Generator().manual_seed(3))
+    return Reference(model, made_up[0].numpy(), Predicted(model.network, made_up))
+
+
+class Predicted:
+    """The package's predictor for an embedding."""
+
+    def __init__(self, network: Any, features: torch.Tensor) -> None:
+        from segment_anything import SamPredictor
+
+        self.predictor = SamPredictor(network)
+        self.predictor.is_image_set, self.predictor.features = True, features
+        self.predictor.original_size = self.predictor.input_size = (SIDE, SIDE)
+
+    def __call__(self, case: str) -> np.ndarray:
+        """Of a case."""
+        prompts, mask = case.split("_")[0], mask_prompt().numpy() if "mask" in case else None
+        clicks = prompts.startswith("p")
+        _, iou, low = self.predictor.predict(
+            GOLDEN[f"{prompts}_coords"] if clicks else None,
+            GOLDEN[f"{prompts}_labels"] if clicks else None,
+            GOLDEN["box"][0] if "box" in case else None,
+            mask,
+            multimask_output=case.endswith("multi"),
+        )
+        return low[iou.argmax(), ::2, ::2]
 
 
 @pytest.fixture(scope="module")
-def medsam(sam: SAM) -> MedSAM:
+def medsam(reference: Reference) -> MedSAM:
     """The fixture has the same weights for both."""
     model = MedSAM()
-    model.network = sam.network
+    model.network = reference.sam.network
     return model
-
-
-@pytest.fixture(scope="module")
-def embedding(sam: SAM) -> np.ndarray:
-    return encoded(sam)
 
 
 def encoded(model: Any) -> np.ndarray:
@@ -74,8 +113,13 @@ def asked(case: str, embedding: np.ndarray, side: int = SIDE) -> SliceItem:
         x0, y0, x1, y1 = (GOLDEN["box"][0] * side / SIDE).astype(int).tolist()
         boxes = y0, x0, y1, x1
     if "mask" in case:
-        previous = 4 * torch.randn((1, 1, 256, 256), generator=torch.Generator().manual_seed(7))[0, 0].numpy()
+        previous = mask_prompt()[0].numpy()
     return item(() if points is None else points, boxes, previous, embedding=embedding, shape=(side, side))
+
+
+def mask_prompt() -> torch.Tensor:
+    """The fixture's, ``(1, 256, 256)``."""
+    return 4 * torch.randn((1, 1, 256, 256), generator=torch.Generator().manual_seed(7))[0]
 
 
 def upscaled(logits: np.ndarray) -> np.ndarray:
@@ -83,48 +127,44 @@ def upscaled(logits: np.ndarray) -> np.ndarray:
     return functional.interpolate(torch.from_numpy(logits)[None, None], (SIDE, SIDE), mode="bilinear")[0, 0].numpy()
 
 
-def best(case: str) -> np.ndarray:
-    """The official logits of a case, of several masks those with the highest estimate."""
-    return GOLDEN[f"{case}_low_s"][0, GOLDEN[f"{case}_iou"].argmax()]
-
-
-def test_embedding_is_the_official_one(embedding: np.ndarray) -> None:
-    close(embedding[None, ::8, ::4, ::4], GOLDEN["image_embedding_s"])
+@pytest.mark.slow
+@pytest.mark.parametrize("reference", ["golden"], indirect=True)
+def test_embedding_is_the_official_one(reference: Reference) -> None:
+    close(reference.embedding[None, ::8, ::4, ::4], GOLDEN["image_embedding_s"])
 
 
 @pytest.mark.parametrize(
     ("case", "official"),
     [("p1", "p1_multi"), ("p3", "p3_single"), ("box", "box_single"), ("p3_mask", "p3_mask_single")],
 )
-def test_answers_are_the_official_ones(sam: SAM, embedding: np.ndarray, case: str, official: str) -> None:
-    (result,) = sam.decode([asked(case, embedding)])
-    close(result.logits[::2, ::2], best(official), atol=1e-3)
+def test_answers_are_the_official_ones(reference: Reference, case: str, official: str) -> None:
+    (result,) = reference.sam.decode([asked(case, reference.embedding)])
+    close(result.logits[::2, ::2], reference.best(official), atol=1e-3)
     assert np.array_equal(result.mask, upscaled(result.logits) > 0)
     assert 0.01 < result.mask.mean() < 0.99
 
 
 @pytest.mark.parametrize("case", ["p1", "p3", "p3_box"])
-def test_radioactive_answers_with_the_best_of_three_masks_above_half(
-    sam: SAM, embedding: np.ndarray, case: str
-) -> None:
+def test_radioactive_answers_with_the_best_of_three_masks_above_half(reference: Reference, case: str) -> None:
     model = SAM(policy="radioactive")
-    model.network = sam.network
-    (result,) = model.decode([asked(case, embedding)])
-    official = best(f"{case}_multi")
+    model.network = reference.sam.network
+    (result,) = model.decode([asked(case, reference.embedding)])
+    official = reference.best(f"{case}_multi")
     close(result.logits[::2, ::2], 1 / (1 + np.exp(-official)), atol=1e-3)
     logits = np.log(result.logits / (1 - result.logits))
     assert np.mean(result.mask == (upscaled(logits) > 0.5)) > 0.999
 
 
-def test_slices_of_another_size_have_their_prompts_scaled(sam: SAM, embedding: np.ndarray) -> None:
-    (small,) = sam.decode([asked("box", embedding, 256)])
-    close(small.logits[::2, ::2], best("box_single"), atol=1e-3)
+def test_slices_of_another_size_have_their_prompts_scaled(reference: Reference) -> None:
+    (small,) = reference.sam.decode([asked("box", reference.embedding, 256)])
+    close(small.logits[::2, ::2], reference.best("box_single"), atol=1e-3)
     assert small.mask.shape == (256, 256)
     again = functional.interpolate(torch.from_numpy(upscaled(small.logits))[None, None], (256, 256), mode="bilinear")
     assert np.array_equal(small.mask, again[0, 0] > 0)
 
 
-def test_different_images_in_a_batch_are_answered_as_one_by_one(sam: SAM, embedding: np.ndarray) -> None:
+def test_different_images_in_a_batch_are_answered_as_one_by_one(reference: Reference) -> None:
+    sam, embedding = reference.sam, reference.embedding
     items = [asked("p3_mask", embedding), asked("p3_mask", np.roll(embedding, 21, axis=2))]
     with sam.computing():
         together = sam.low_logits(items)
@@ -134,12 +174,13 @@ def test_different_images_in_a_batch_are_answered_as_one_by_one(sam: SAM, embedd
     assert (together[0] - together[1]).abs().max() > 0.1
 
 
-def test_broken_values_are_told(sam: SAM, embedding: np.ndarray) -> None:
+def test_broken_values_are_told(reference: Reference) -> None:
     with pytest.raises(FloatingPointError, match="sam answered with NaN or infinite values; try --dtype float32"):
-        sam.decode([asked("p1", embedding * np.float32("nan"))])
+        reference.sam.decode([asked("p1", reference.embedding * np.float32("nan"))])
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("reference", ["golden"], indirect=True)
 def test_medsam_is_the_official_one(medsam: MedSAM) -> None:
     embedding = encoded(medsam)
     close(embedding[None, ::8, ::4, ::4], GOLDEN["medsam_embedding_s"])
@@ -150,8 +191,9 @@ def test_medsam_is_the_official_one(medsam: MedSAM) -> None:
     assert np.count_nonzero(result.mask) == pytest.approx(int(GOLDEN["medsam_up512_fg"]), rel=1e-3)
 
 
-def test_medsam_decodes_boxes_as_sam_does(medsam: MedSAM, embedding: np.ndarray) -> None:
-    close(medsam.low_logits([asked("box", embedding)])[0, ::2, ::2], best("box_single"), atol=1e-3)
+def test_medsam_decodes_boxes_as_sam_does(medsam: MedSAM, reference: Reference) -> None:
+    low = medsam.low_logits([asked("box", reference.embedding)])[0, ::2, ::2]
+    close(low, reference.best("box_single"), atol=1e-3)
 
 
 def test_medsam_takes_boxes_only_and_has_the_network_of_sam() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,8 +25,9 @@ SHAPE = GOLDEN["input_u8"].shape
 @pytest.fixture(scope="module", autouse=True)
 def _imports() -> None:
     """Imported now: collecting tests is quick without torch."""
-    global torch, LENGTH
+    global torch, functional, LENGTH
     import torch
+    from torch.nn import functional
 
     from intrabench.models.networks.sam2 import LENGTH
 
@@ -37,24 +40,65 @@ def model() -> SAM2:
     return made
 
 
-@pytest.fixture(scope="module")
-def embedding(model: SAM2) -> np.ndarray:
-    """Of the fixture's image in colours, which no intensity policy changes."""
+@dataclass
+class Reference:
+    """An embedding, and what it is decoded to: of a case the best logits, strided, and the number of voxels."""
+
+    embedding: np.ndarray
+    best: Callable[[str], tuple[np.ndarray, int]]
+
+
+@pytest.fixture(scope="module", params=["network", pytest.param("golden", marks=pytest.mark.slow)])
+def reference(request: pytest.FixtureRequest, model: SAM2) -> Reference:
+    """What the official code computed of the fixture's image, or what the network makes of something made up."""
+    if request.param == "golden":
+        (embedding,) = model.encode([image(model)])
+        assert embedding.shape == (LENGTH,)
+        return Reference(embedding, golden)
+    made_up = torch.randn((1, LENGTH), generator=torch.Generator().manual_seed(3))
+    return Reference(made_up[0].numpy(), lambda case: decoded(model.network, made_up, case))
+
+
+def image(model: SAM2) -> np.ndarray:
+    """The fixture's in colours, which no intensity policy changes."""
     colours = np.stack([GOLDEN["input_u8"]] * 3, axis=-1)
-    (embedding,) = model.encode([model.slice_images(Volume.from_canonical(colours[None]))(0)])
-    assert embedding.shape == (LENGTH,)
-    return embedding
+    return model.slice_images(Volume.from_canonical(colours[None]))(0)
+
+
+def golden(case: str) -> tuple[np.ndarray, int]:
+    best = GOLDEN[f"{case}_iou"].argmax()
+    return GOLDEN[f"{case}_low_s"][best], int(GOLDEN[f"{case}_full_fg"][best])
+
+
+def decoded(network: Any, embedding: torch.Tensor, case: str) -> tuple[np.ndarray, int]:
+    """What the network gives for a case, with prompts in its own pixels."""
+    xy, labels = np.zeros((0, 2)), np.zeros(0)
+    if "box" in case:
+        xy, labels = GOLDEN["box"].reshape(2, 2), np.array([2, 3])
+    if case.startswith("p"):
+        name = case.split("_")[0]
+        xy, labels = np.vstack([xy, GOLDEN[f"{name}_coords"]]), np.append(labels, GOLDEN[f"{name}_labels"])
+    points = torch.from_numpy(xy * [1024 / SHAPE[1], 1024 / SHAPE[0]])[None]
+    mask = mask_prompt()[None] if "mask" in case else None
+    low, iou = network.decode(embedding, points, torch.from_numpy(labels)[None], mask, case.endswith("multi"))
+    best = low[:, iou[0].argmax()][:, None]
+    full = functional.interpolate(best, SHAPE, mode="bilinear", align_corners=False)
+    return best[0, 0, ::2, ::2].numpy(), int((full > 0).sum())
+
+
+def mask_prompt() -> torch.Tensor:
+    """The fixture's, ``(1, 256, 256)``."""
+    return 4 * torch.randn((1, 256, 256), generator=torch.Generator().manual_seed(7))
 
 
 def asked(case: str, embedding: np.ndarray) -> SliceItem:
     """The item of a case of the fixture."""
     rows = np.column_stack([GOLDEN["p3_coords"][:, ::-1], GOLDEN["p3_labels"]])
     x0, y0, x1, y1 = GOLDEN["box"].astype(int).tolist()
-    mask = 4 * torch.randn((1, 256, 256), generator=torch.Generator().manual_seed(7))[0].numpy()
     return item(
         rows[: {"p1": 1, "p3": 3}.get(case[:2], 0)],
         (y0, x0, y1, x1) if "box" in case else None,
-        mask if "mask" in case else None,
+        mask_prompt()[0].numpy() if "mask" in case else None,
         embedding=embedding,
         shape=SHAPE,
     )
@@ -70,22 +114,35 @@ def asked(case: str, embedding: np.ndarray) -> SliceItem:
         ("p3_mask", "p3_mask_single"),
     ],
 )
-def test_answers_are_the_official_ones(model: SAM2, embedding: np.ndarray, case: str, official: str) -> None:
-    (result,) = model.decode([asked(case, embedding)])
-    best = GOLDEN[f"{official}_iou"].argmax()
-    close(result.logits[::2, ::2], GOLDEN[f"{official}_low_s"][best], atol=1e-3)
-    assert np.count_nonzero(result.mask) == pytest.approx(int(GOLDEN[f"{official}_full_fg"][best]), rel=1e-3)
+def test_answers_are_the_official_ones(model: SAM2, reference: Reference, case: str, official: str) -> None:
+    (result,) = model.decode([asked(case, reference.embedding)])
+    best, voxels = reference.best(official)
+    close(result.logits[::2, ::2], best, atol=1e-3)
+    assert np.count_nonzero(result.mask) == pytest.approx(voxels, rel=1e-3)
 
 
 class Recorder:
-    """A network that notes what it is asked, and answers with three masks."""
+    """A network that notes what it is asked, and answers with three masks; its embedding of an image are two rows."""
 
     def __init__(self) -> None:
         self.asked: list[Any] = []
 
+    def encode(self, images: torch.Tensor) -> torch.Tensor:
+        self.asked.append(images)
+        return images[:, 0, :2].flatten(1)
+
     def decode(self, *asked: Any) -> Any:
         self.asked.append(asked)
         return torch.arange(3.0).reshape(1, 3, 1, 1).expand(len(asked[0]), 3, 256, 256), torch.tensor([[0.0, 2, 1]])
+
+
+def test_the_network_sees_the_prepared_image() -> None:
+    model = SAM2()
+    model.network = Recorder()
+    (embedding,) = model.encode([image(model)])
+    (seen,) = model.network.asked
+    close(seen[:, :, ::64, ::64], GOLDEN["input_norm_s"], atol=1e-5)
+    assert np.array_equal(embedding, seen[0, 0, :2].flatten())
 
 
 def test_boxes_are_two_points_before_all_clicks_scaled_by_each_axis() -> None:

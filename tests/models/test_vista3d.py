@@ -126,7 +126,9 @@ class Bundle:
         return inverted[0].numpy().transpose(2, 1, 0) == index
 
 
-@pytest.mark.parametrize(("label", "index"), [("screw", 133), ("liver", 1), ("Lung_Tumour", 23)])
+@pytest.mark.parametrize(
+    ("label", "index"), [("screw", 133), pytest.param("liver", 1, marks=pytest.mark.slow), ("Lung_Tumour", 23)]
+)
 def test_rounds_equal_monais_own_inferers(model: VISTA3D, label: str, index: int) -> None:
     volume, memory = scan(), None
     bundle = Bundle(volume, model.network)

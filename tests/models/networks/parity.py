@@ -20,20 +20,30 @@ def fixture(name: str) -> dict[str, Any]:
     return dict(np.load(FOLDER / f"{name}.npz"))
 
 
+def same_entries(network: torch.nn.Module, keys: str) -> None:
+    """The network's keys and shapes must be the fixture's; it may lie on the device ``meta``."""
+    expected = {key: entry["shape"] for key, entry in _content(keys)["keys"].items()}
+    assert {key: list(tensor.shape) for key, tensor in network.state_dict().items()} == expected
+
+
 def filled(network: torch.nn.Module, keys: str) -> torch.nn.Module:
-    """The network with the fixture's weights; its keys, shapes and the weights themselves must be the fixture's."""
+    """The network with the fixture's weights, which must be what the fixture says.
+
+    Blocks that a check does not need may have been left out; `same_entries` looks at all.
+    """
     from intrabench.models.parts.random_weights import fill_randomly
 
-    content = json.loads((FOLDER / f"{keys}.keys.json").read_text())
-    own = network.state_dict()
-    assert {key: list(tensor.shape) for key, tensor in own.items()} == {
-        key: entry["shape"] for key, entry in content["keys"].items()
-    }
+    content = _content(keys)
     fill_randomly(network, content["_meta"].get("gain", 1.0))
-    for key, entry in content["keys"].items():
-        if own[key].dtype.is_floating_point:
-            np.testing.assert_allclose(own[key].flatten()[:3], entry["first"], atol=1e-5)
+    for key, tensor in network.state_dict().items():
+        assert list(tensor.shape) == content["keys"][key]["shape"]
+        if tensor.dtype.is_floating_point:
+            np.testing.assert_allclose(tensor.flatten()[:3], content["keys"][key]["first"], atol=1e-5)
     return network.eval()
+
+
+def _content(keys: str) -> Any:
+    return json.loads((FOLDER / f"{keys}.keys.json").read_text())
 
 
 def close(actual: Any, expected: Any, atol: float = 1e-4, rtol: float = 1e-4) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.models.networks.parity import close, filled, fixture
+from tests.models.networks.parity import close, filled, fixture, same_entries
 
 KEYS = "sam2.1_hiera_t"
 CASES = ("p1_multi", "p1_single", "p3_single", "box_single", "p3_box_single", "p3_mask_single")
@@ -87,6 +87,10 @@ def test_prepared() -> None:
     np.testing.assert_array_equal(prepare(image), prepare(np.stack([image] * 3, axis=2)))
 
 
+def test_entries_are_those_of_the_checkpoint(encoded: tuple[Sam2Network, torch.Tensor]) -> None:
+    same_entries(encoded[0], KEYS)
+
+
 def test_embedding(encoded: tuple[Sam2Network, torch.Tensor]) -> None:
     network, embedding = encoded
     assert embedding.shape == (1, LENGTH)
@@ -108,7 +112,12 @@ def test_prompts(encoded: tuple[Sam2Network, torch.Tensor], case: str) -> None:
     np.testing.assert_allclose((full[0] > 0).sum(dim=(1, 2)), DATA[f"{case}_full_fg"], rtol=1e-3)
 
 
-@pytest.mark.parametrize(("multimask", "fed_back"), [(False, False), (True, True)])
+def slow(*values: Any) -> Any:
+    """A case for the slow tests."""
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("multimask", "fed_back"), [slow(False, False), (True, True)])
 def test_pairs_do_not_touch_each_other(
     encoded: tuple[Sam2Network, torch.Tensor], multimask: bool, fed_back: bool
 ) -> None:
@@ -142,7 +151,7 @@ def test_other_checkpoints_are_refused(encoded: tuple[Sam2Network, torch.Tensor]
 
 @pytest.mark.parametrize(
     ("size", "release"),
-    [("t", "2.0"), ("t", "2.1"), ("s", "2.1"), ("b+", "2.1"), pytest.param("l", "2.1", marks=pytest.mark.slow)],
+    [("t", "2.0"), ("t", "2.1"), ("s", "2.1"), slow("b+", "2.1"), slow("l", "2.1")],
 )
 def test_configurations_are_those_of_the_papers_sizes(size: Any, release: Any) -> None:
     """Millions of weights, as the table of checkpoints in the repository of SAM 2 has them."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from intrabench.models.networks.sam import decode
-from tests.models.networks.parity import close, filled, fixture
+from tests.models.networks.parity import close, filled, fixture, same_entries
 
 CASES = (
     ("p1_multi", "p1"),
@@ -38,6 +38,14 @@ def golden() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def network() -> Any:
+    """With the first three blocks of its encoder, which need a quarter of the memory."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("intrabench.models.networks.sammed2d.DEPTH", 3)
+        return filled(build_sammed2d(), "sam_med2d_vit_b")
+
+
+@pytest.fixture(scope="module")
+def whole() -> Any:
     return filled(build_sammed2d(), "sam_med2d_vit_b")
 
 
@@ -48,12 +56,17 @@ def image(golden: dict[str, Any], network: Any) -> torch.Tensor:
 
 
 @pytest.fixture(scope="module")
-def activations(network: Any, image: torch.Tensor) -> dict[str, torch.Tensor]:
-    """The image embedding and what modules on the way to it put out."""
+def activations(whole: Any, image: torch.Tensor) -> dict[str, torch.Tensor]:
+    """See `through_blocks`; with all blocks this takes six seconds."""
+    return through_blocks(whole, image, 11)
+
+
+def through_blocks(network: Any, image: torch.Tensor, *blocks: int) -> dict[str, torch.Tensor]:
+    """The image embedding and what modules on the way to it put out, blocks among them."""
     seen: dict[str, torch.Tensor] = {}
     encoder = network.image_encoder
     modules = {"patch_embed": encoder.patch_embed, "block0_adapter": encoder.blocks[0].Adapter}
-    modules |= {f"block{index}": encoder.blocks[index] for index in (0, 2, 11)}
+    modules |= {f"block{index}": encoder.blocks[index] for index in (0, 2, *blocks)}
     hooks = [
         module.register_forward_hook(lambda _, inputs, output, name=name: seen.update({name: output}))
         for name, module in modules.items()
@@ -77,8 +90,22 @@ def encoded(network: Any, golden: dict[str, Any], prompts: str) -> tuple[torch.T
     return network.prompt_encoder(points=points, boxes=boxes, masks=masks)
 
 
-def test_encoder(golden: dict[str, Any], image: torch.Tensor, activations: dict[str, torch.Tensor]) -> None:
+def test_entries_are_those_of_the_checkpoint() -> None:
+    with torch.device("meta"):
+        same_entries(build_sammed2d(), "sam_med2d_vit_b")
+
+
+@pytest.mark.usefixtures("inference")
+def test_first_blocks(golden: dict[str, Any], network: Any, image: torch.Tensor) -> None:
+    """Of both kinds: those with windows, and one that attends to everything."""
     close(image[:, :, ::16, ::16], golden["input_norm_s"])
+    seen = through_blocks(network, image)
+    for name in ("patch_embed", "block0_adapter", "block0", "block2"):
+        close(seen[name][:, ::4, ::4, ::16], golden[f"act_{name}"])
+
+
+@pytest.mark.slow
+def test_encoder(golden: dict[str, Any], activations: dict[str, torch.Tensor]) -> None:
     for name in ("patch_embed", "block0_adapter", "block0", "block2", "block11"):
         close(activations[name][:, ::4, ::4, ::16], golden[f"act_{name}"])
     close(activations["embedding"][:, ::8, ::2, ::2], golden["image_embedding_s"])
@@ -86,37 +113,44 @@ def test_encoder(golden: dict[str, Any], image: torch.Tensor, activations: dict[
 
 @pytest.mark.parametrize(("case", "prompts"), CASES)
 @pytest.mark.usefixtures("inference")
-def test_prompts(
-    golden: dict[str, Any], network: Any, activations: dict[str, torch.Tensor], case: str, prompts: str
-) -> None:
+def test_prompts(golden: dict[str, Any], network: Any, case: str, prompts: str) -> None:
     sparse, dense = encoded(network, golden, prompts)
     close(sparse, golden[f"{case}_sparse"])
     if "mask" in prompts:
         close(dense[:, ::8, ::2, ::2], golden[f"{case}_dense_s"])
-    positions = network.prompt_encoder.get_dense_pe()
-    close(positions[:, ::4, ::2, ::2], golden["dense_pe_s"])
-    low, iou = network.mask_decoder(activations["embedding"], positions, sparse, dense, case.endswith("multi"))
+    close(network.prompt_encoder.get_dense_pe()[:, ::4, ::2, ::2], golden["dense_pe_s"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("case", "prompts"), CASES)
+@pytest.mark.usefixtures("inference")
+def test_masks(
+    golden: dict[str, Any], whole: Any, activations: dict[str, torch.Tensor], case: str, prompts: str
+) -> None:
+    sparse, dense = encoded(whole, golden, prompts)
+    positions = whole.prompt_encoder.get_dense_pe()
+    low, iou = whole.mask_decoder(activations["embedding"], positions, sparse, dense, case.endswith("multi"))
     close(low, golden[f"{case}_low"])
     close(iou, golden[f"{case}_iou"])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("inference")
-def test_best_mask_upscaled(golden: dict[str, Any], network: Any, activations: dict[str, torch.Tensor]) -> None:
-    sparse, dense = encoded(network, golden, "box")
-    positions = network.prompt_encoder.get_dense_pe()
-    low, iou = network.mask_decoder(activations["embedding"], positions, sparse, dense, True)
+def test_best_mask_upscaled(golden: dict[str, Any], whole: Any, activations: dict[str, torch.Tensor]) -> None:
+    sparse, dense = encoded(whole, golden, "box")
+    positions = whole.prompt_encoder.get_dense_pe()
+    low, iou = whole.mask_decoder(activations["embedding"], positions, sparse, dense, True)
     best = int(iou.argmax())
     assert [best] == golden["box_multi_best"].tolist()
-    up = network.postprocess_masks(low[:, best : best + 1], (256, 256), (200, 300))
+    up = whole.postprocess_masks(low[:, best : best + 1], (256, 256), (200, 300))
     close(up[..., ::4, ::4], golden["box_multi_up_200x300_s"])
     assert int((up.sigmoid() > 0.5).sum()) == pytest.approx(int(golden["box_multi_up_fg"]), rel=1e-3)
 
 
 @pytest.mark.usefixtures("inference")
-def test_several_embeddings_with_a_prompt_each(
-    golden: dict[str, Any], network: Any, activations: dict[str, torch.Tensor]
-) -> None:
-    embeddings = torch.cat([activations["embedding"], activations["embedding"].flip(3)])
+def test_several_embeddings_with_a_prompt_each(golden: dict[str, Any], network: Any, image: torch.Tensor) -> None:
+    embedding = network.image_encoder(image)
+    embeddings = torch.cat([embedding, embedding.flip(3)])
     coords, masks = torch.from_numpy(golden["p3_coords"]), torch.from_numpy(golden["mask_in"])
     points = torch.stack([coords, 255 - coords]), torch.from_numpy(golden["p3_labels"]).expand(2, -1)
     masks = torch.cat([masks, masks.flip(3)])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.models.networks.parity import close, filled, fixture
+from tests.models.networks.parity import close, filled, fixture, same_entries
 
 CASES = ("p1_zeromask", "p1_nomask", "p3_zeromask", "p3_mask", "p1_zeromask_multi", "p3_prevlogits")
 
@@ -62,6 +62,10 @@ def prompts(golden: dict[str, Any], case: str) -> tuple[torch.Tensor, torch.Tens
     }
     coords, labels = torch.from_numpy(golden[f"{points}_coords"]), torch.from_numpy(golden[f"{points}_labels"])
     return coords[None], labels[None], masks[mask]
+
+
+def test_entries_are_those_of_the_checkpoint(network: SamMed3D) -> None:
+    same_entries(network, "sam_med3d_vit_b_ori")
 
 
 def test_encoder(golden: dict[str, Any], activations: dict[str, torch.Tensor]) -> None:

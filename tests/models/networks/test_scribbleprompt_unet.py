@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.models.networks.parity import close, filled, fixture
+from tests.models.networks.parity import close, filled, fixture, same_entries
 
 CASES = {
     "p1": "p1",
@@ -58,7 +58,17 @@ def network_input(golden: dict[str, Any], case: str) -> torch.Tensor:
     return channels
 
 
-@pytest.mark.parametrize("case", CASES)
+def test_entries_are_those_of_the_checkpoint(network: torch.nn.Module) -> None:
+    same_entries(network, "scribbleprompt_unet")
+
+
+OTHERS = {"p1", "box", "scrib", "p3_box", "p3_mask"}
+"""Whose prompts are all in the rest."""
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=pytest.mark.slow) if case in OTHERS else case for case in CASES]
+)
 @pytest.mark.usefixtures("inference")
 def test_logits(golden: dict[str, Any], network: torch.nn.Module, case: str) -> None:
     channels = network_input(golden, case)

@@ -123,8 +123,8 @@ def test_zoom_is_the_official_one(network: Any, crop: Crop, embedding: torch.Ten
     assert int((final > 0).sum()) == int((logits > 0).sum())  # so the region's logits are the whole answer
 
 
-@pytest.mark.usefixtures("inference")
-def test_zoom_with_one_window_is_the_official_one(network: Any, crop: Crop) -> None:
+def zoomed(network: Any, crop: Crop) -> torch.Tensor:
+    """The logits of a region that is one window, after comparing what the network is fed with the official code's."""
     golden, model = fixture("segvol_zoom1"), Recorder(network)
     roi = (*golden["slices"][:, 0].tolist(), *golden["slices"][:, 1].tolist())
     prompts = Prompts(box=torch.from_numpy(golden["box"]))
@@ -132,6 +132,21 @@ def test_zoom_with_one_window_is_the_official_one(network: Any, crop: Crop) -> N
     assert len(model.fed) == golden["n_windows"]
     close(model.fed[0][2], golden["win_box"])
     np.testing.assert_allclose(model.sums, golden["win_sum"], rtol=1e-5)
+    return logits
+
+
+def test_one_window_is_fed_as_by_the_official_code(crop: Crop) -> None:
+    found = (zoomed(Threshold(0.3), crop) > 0).numpy()
+    z, y, x = (slice(*sides) for sides in fixture("segvol_zoom1")["slices"])
+    bright = crop.image[z, y, x] > 0.3
+    assert 0.4 < found.mean() < 0.5
+    assert (found == bright).mean() > 0.98  # the stand-in averages 4 x 4 voxels
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("inference")
+def test_zoom_with_one_window_is_the_official_one(network: Any, crop: Crop) -> None:
+    golden, logits = fixture("segvol_zoom1"), zoomed(network, crop)
     close(logits[None, None, ::2, ::8, ::8], golden["logits_s"], atol=1e-3)
     assert int((logits > 0).sum()) == pytest.approx(int(golden["fg"]), rel=1e-3)
 

@@ -63,6 +63,12 @@ def spotted() -> np.ndarray:
     return array
 
 
+FLIPS = [
+    flips if flips in {(1, 1, 1), (-1, 1, -1)} else pytest.param(flips, marks=pytest.mark.slow)
+    for flips in itertools.product((1, -1), repeat=3)
+]
+
+
 class TestGeometry:
     @pytest.fixture(scope="class")
     def of_canonical(self, model: NnInteractive) -> np.ndarray:
@@ -71,7 +77,7 @@ class TestGeometry:
             return dense(ask(image, turns_of(points([(4, 19, 7)]))))
 
     @pytest.mark.parametrize("axes", list(itertools.permutations(range(3))))
-    @pytest.mark.parametrize("flips", list(itertools.product((1, -1), repeat=3)))
+    @pytest.mark.parametrize("flips", FLIPS)
     def test_every_orientation_of_a_file_is_prompted_at_the_same_voxel(
         self, model: NnInteractive, of_canonical: np.ndarray, axes: tuple[int, ...], flips: tuple[int, ...]
     ) -> None:
@@ -231,15 +237,12 @@ class TestAgainstThePackage:
         array, turns = phantom((50, 24, 24)), turns_of(points([(12, 12, 12)]))
         with made(zooming, autozoom=False).open(Volume.from_canonical(array)) as image:
             assert not ask(image, turns).to_array(array.shape)[44:].any()  # beyond the patch
-        found = []
+        np.random.seed(1)  # noqa: NPY002 - which makes no difference
         with made(zooming).open(Volume.from_canonical(array)) as image:
-            for seed in (1, 2):
-                np.random.seed(seed)  # noqa: NPY002
-                found.append(ask(image, turns, name=f"{seed}").to_array(array.shape))
-        assert np.array_equal(*found)
-        assert found[0][44:].any()
+            found = ask(image, turns).to_array(array.shape)
+        assert found[44:].any()
         session = by_hand(zooming, array, autozoom=True)
         np.random.seed(0)  # noqa: NPY002
         with redirect_stdout(StringIO()):
             session.add_point_interaction((12, 12, 12), True)
-        assert np.array_equal(found[0], session.target_buffer.numpy())
+        assert np.array_equal(found, session.target_buffer.numpy())

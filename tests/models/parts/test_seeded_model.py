@@ -147,7 +147,10 @@ class TestFinds:
     def test_a_constant_image_gets_an_answer(self, model: SeededModel, prompt: Prompts) -> None:
         assert found(model, Volume.from_canonical(np.full((12, 12, 12), 7, dtype=np.int16)), prompt)[5, 5, 5]
 
-    @pytest.mark.parametrize("prompter", ["box_interp:n=3+scribble", "point_interp:n=3+click_center"])
+    @pytest.mark.parametrize(
+        "prompter",
+        ["box_interp:n=3+scribble", pytest.param("point_interp:n=3+click_center", marks=pytest.mark.slow)],
+    )
     def test_every_order_of_axes_gives_the_same_rows(self, model: SeededModel, prompter: str) -> None:
         volume, truth = scan()
         expected = outcome(volume, truth, model, prompter, 2)  # fewer rounds if an answer is perfect
