@@ -15,7 +15,8 @@ import numpy as np
 from intrabench.models.base import Answer, Request, Runtime
 from intrabench.models.parts.slice_model import SliceItem
 from intrabench.models.sammed2d import SAMMed2D
-from intrabench.prompts import Turn, boxes
+from intrabench.prompts import boxes
+from intrabench.turns import Turn
 from intrabench.volume import Volume
 
 SLICES, TARGETS = 40, 6

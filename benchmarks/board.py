@@ -28,9 +28,9 @@ def made_up(number: int) -> pl.DataFrame:
     """The rows of one submission."""
     from intrabench.effort import SECONDS
     from intrabench.engine.units import CONTRACT
-    from intrabench.prompts import Turn
     from intrabench.protocols import PROTOCOLS
     from intrabench.results.schema import SCHEMA
+    from intrabench.turns import Turn
 
     cost = PROTOCOLS["basic@1"].cost(Turn.from_json(json.loads(TURN)).actions)
     axes = np.indices((DATASETS, PROMPTERS, TARGETS, ROUNDS)).reshape(4, -1)

@@ -20,8 +20,8 @@ from intrabench.clickability.base import Clickability
 from intrabench.mask import Mask
 from intrabench.prompters.clickability import ClickabilityClick
 from intrabench.prompters.user import Clock, User
-from intrabench.prompts import Turn
 from intrabench.target import Target
+from intrabench.turns import Turn
 from intrabench.volume import Volume
 
 Bools = NDArray[np.bool_]

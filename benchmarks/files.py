@@ -22,7 +22,8 @@ from intrabench.mask import Mask
 from intrabench.models.base import JointAnswer, JointRequest, Request, open_image
 from intrabench.models.npz import Npz
 from intrabench.play.shares import shares
-from intrabench.prompts import Click, Prompts, Turn, box3d
+from intrabench.prompts import Prompts, box3d
+from intrabench.turns import Click, Turn
 from intrabench.volume import Volume
 
 SHAPE = (300, 512, 512)

@@ -12,7 +12,8 @@ from intrabench.models.base import Request, Runtime
 from intrabench.models.parts.network_model import NetworkModel
 from intrabench.models.sam2 import SAM2
 from intrabench.models.sammed3d import SAMMed3D
-from intrabench.prompts import Turn, points
+from intrabench.prompts import points
+from intrabench.turns import Turn
 from intrabench.volume import Volume
 
 SLICES = 64

@@ -145,8 +145,8 @@ def _answers(folder: Path) -> None:
 
 def _turns(out: Path) -> dict[str, list[list[int]]]:
     """The clicks of the simulated user, by target."""
-    from intrabench.prompts import turns_by_round
     from intrabench.results.parts import read_turns
+    from intrabench.turns import turns_by_round
 
     found = {}
     for session, target in read_rows(out).select("session", "target").unique().iter_rows():

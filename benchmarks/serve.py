@@ -18,7 +18,8 @@ import numpy as np
 from intrabench import registry
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Predictor, Request
-from intrabench.prompts import Click, Turn, box3d
+from intrabench.prompts import box3d
+from intrabench.turns import Click, Turn
 from intrabench.volume import Volume
 
 SHAPE, ROUNDS = (300, 512, 512), 15

@@ -26,8 +26,9 @@ from intrabench.partitions.bound import Candidates
 from intrabench.partitions.pair import PartitionPair
 from intrabench.partitions.partition import Partition
 from intrabench.partitions.relabel import relabelled
-from intrabench.prompts import Turn, points
+from intrabench.prompts import points
 from intrabench.superpixels.floor import grid_cells
+from intrabench.turns import Turn
 
 Labels = NDArray[np.int32]
 TIMES = 3

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 
 from intrabench.effort import effort_of_round
-from intrabench.prompts import Action, Click, DrawBox2D, DrawBox3D, DrawScribble, MarkExtent
+from intrabench.turns import Action, Click, DrawBox2D, DrawBox3D, DrawScribble, MarkExtent
 
 FOLDER = Path(__file__).parent / "concepts"
 TARGET, MODEL, HAND, FREE, ROW, INK, BAD = (

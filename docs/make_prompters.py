@@ -27,11 +27,11 @@ from intrabench.play.session import Session
 from intrabench.prompters.base import Prompter, Refinement
 from intrabench.prompters.combined import make_prompter
 from intrabench.prompters.hand import Hand
-from intrabench.prompts import Action, Turn, turns_by_round
 from intrabench.protocols import PROTOCOLS, protocol
 from intrabench.results.schema import FAILED
 from intrabench.specs import split
 from intrabench.target import Target
+from intrabench.turns import Action, Turn, turns_by_round
 from intrabench.volume import Volume
 
 FOLDER = Path(__file__).parent

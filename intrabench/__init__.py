@@ -64,16 +64,9 @@ if TYPE_CHECKING:
     from intrabench.prompters.user import Turns as Turns
     from intrabench.prompters.user import User as User
     from intrabench.prompters.user import Users as Users
-    from intrabench.prompts import Click as Click
     from intrabench.prompts import Derived as Derived
-    from intrabench.prompts import DrawBox2D as DrawBox2D
-    from intrabench.prompts import DrawBox3D as DrawBox3D
-    from intrabench.prompts import DrawScribble as DrawScribble
-    from intrabench.prompts import MarkExtent as MarkExtent
     from intrabench.prompts import Prompts as Prompts
     from intrabench.prompts import Scribble as Scribble
-    from intrabench.prompts import Turn as Turn
-    from intrabench.prompts import TypeText as TypeText
     from intrabench.prompts import box3d as box3d
     from intrabench.prompts import boxes as boxes
     from intrabench.prompts import points as points
@@ -83,6 +76,13 @@ if TYPE_CHECKING:
     from intrabench.superpixels.base import Superpixels as Superpixels
     from intrabench.target import Target as Target
     from intrabench.target import targets_of as targets_of
+    from intrabench.turns import Click as Click
+    from intrabench.turns import DrawBox2D as DrawBox2D
+    from intrabench.turns import DrawBox3D as DrawBox3D
+    from intrabench.turns import DrawScribble as DrawScribble
+    from intrabench.turns import MarkExtent as MarkExtent
+    from intrabench.turns import Turn as Turn
+    from intrabench.turns import TypeText as TypeText
     from intrabench.volume import Volume as Volume
     from intrabench.volume import read_image as read_image
     from intrabench.volume import read_labels as read_labels
@@ -116,13 +116,11 @@ _PLACES = {
     "prompters.joint": ("JointPrompter",),
     "prompters.slices": ("tight_box",),
     "prompters.user": ("JointTurns", "Turns", "User", "Users"),
-    "prompts": (
-        *("Click", "Derived", "DrawBox2D", "DrawBox3D", "DrawScribble", "MarkExtent"),
-        *("Prompts", "Scribble", "Turn", "TypeText", "box3d", "boxes", "points"),
-    ),
+    "prompts": ("Derived", "Prompts", "Scribble", "box3d", "boxes", "points"),
     "specs": ("switch",),
     "superpixels.base": ("Picture", "SliceSuperpixels", "Superpixels"),
     "target": ("Target", "targets_of"),
+    "turns": ("Click", "DrawBox2D", "DrawBox3D", "DrawScribble", "MarkExtent", "Turn", "TypeText"),
     "volume": ("Volume", "read_image", "read_labels"),
 }
 """The public names of each module."""

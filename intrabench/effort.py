@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Any
 
 from intrabench.errors import IntraBenchError
-from intrabench.prompts import Action
+from intrabench.turns import Action
 
 SECONDS = "seconds@1"
 """The table of seconds, unless a run has another one."""

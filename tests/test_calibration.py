@@ -10,7 +10,7 @@ import pytest
 from intrabench.calibration import Calibration, given_effort, given_hand, kinds
 from intrabench.effort import SECONDS, cost, effort_of_round, table
 from intrabench.errors import IntraBenchError
-from intrabench.prompts import Click, DrawBox2D, DrawLasso, DrawScribble, TypeText
+from intrabench.turns import Click, DrawBox2D, DrawLasso, DrawScribble, TypeText
 
 TEXT = """
 [seconds]

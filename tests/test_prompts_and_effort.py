@@ -11,22 +11,16 @@ from hypothesis import strategies as st
 
 from intrabench.effort import TABLES, cost, effort_of_round, table
 from intrabench.errors import IntraBenchError
-from intrabench.prompts import (
-    LONGEST_TEXT,
+from intrabench.prompts import LONGEST_TEXT, Lasso, Prompts, Scribble, box3d, boxes, points
+from intrabench.turns import (
     Action,
     Click,
     DrawBox2D,
     DrawBox3D,
     DrawScribble,
-    Lasso,
     MarkExtent,
-    Prompts,
-    Scribble,
     Turn,
     TypeText,
-    box3d,
-    boxes,
-    points,
     turns_by_round,
 )
 

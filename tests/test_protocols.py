@@ -22,9 +22,10 @@ from intrabench.mask import Mask
 from intrabench.models.segvol import SegVol
 from intrabench.prompters.combined import make_prompter
 from intrabench.prompters.user import User
-from intrabench.prompts import Abilities, Turn
+from intrabench.prompts import Abilities
 from intrabench.protocols import PROTOCOLS, chosen_rows, protocol, row_names, stopping
 from intrabench.target import Target
+from intrabench.turns import Turn
 
 PAPER = protocol("intrabench@1")
 SMALL = "phantom:shape=16x32x32,instances=1"

@@ -33,10 +33,11 @@ from intrabench.prompters.base import Prompter, Refinement
 from intrabench.prompters.hand import Hand
 from intrabench.prompters.oracle import Oracle
 from intrabench.prompters.user import Clock, User
-from intrabench.prompts import Click, DrawBox2D, Turn, box3d, boxes, points
+from intrabench.prompts import box3d, boxes, points
 from intrabench.superpixels.base import Picture, Superpixels
 from intrabench.superpixels.floor import grid_cells
 from intrabench.target import Target
+from intrabench.turns import Click, DrawBox2D, Turn
 from intrabench.versions import version_of
 from intrabench.volume import Volume
 

@@ -12,11 +12,11 @@ import polars as pl
 from intrabench.board.ledger import named
 from intrabench.effort import SECONDS, Effort
 from intrabench.errors import IntraBenchError
-from intrabench.prompts import turns_by_round
 from intrabench.protocols import PROTOCOLS
 from intrabench.results.masks import masks_file, read_masks
 from intrabench.results.parts import read_turns
 from intrabench.results.schema import FAILED
+from intrabench.turns import turns_by_round
 
 _TOLERANCE = 1e-6
 

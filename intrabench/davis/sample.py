@@ -17,9 +17,9 @@ from intrabench.davis.robot import MENDED, ScribbleRobot, scribbles
 from intrabench.davis.scribbles import fuse_scribbles, shares
 from intrabench.effort import effort_of_round
 from intrabench.errors import IntraBenchError
-from intrabench.prompts import DrawScribble
 from intrabench.randomness import stream
 from intrabench.scribble_file import Scribbles, joined, lines_of
+from intrabench.turns import DrawScribble
 
 PUBLISHED = ScribbleRobot()
 Labels = NDArray[np.int64]

@@ -18,9 +18,10 @@ from intrabench.errors import IntraBenchError, foreign, in_words, several
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request
 from intrabench.play.lockstep import ask
-from intrabench.prompts import Click, Lasso, PromptKind, Prompts, Scribble, Turn, boxes, points
+from intrabench.prompts import Lasso, PromptKind, Prompts, Scribble, boxes, points
 from intrabench.prompts import box3d as box3d_prompts
 from intrabench.target import Target
+from intrabench.turns import Click, Turn
 from intrabench.volume import Volume
 
 SCAN = Phantom(shape=(4, 80, 96), spacing=(5.0, 1.0, 1.5), instances=3)

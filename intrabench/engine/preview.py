@@ -20,10 +20,11 @@ from intrabench.play.lockstep import play
 from intrabench.play.session import Session
 from intrabench.prompters.base import Prompter, dialogue
 from intrabench.prompters.user import User
-from intrabench.prompts import Prompts, turns_by_round
+from intrabench.prompts import Prompts
 from intrabench.protocols import Protocol
 from intrabench.specs import nearest
 from intrabench.target import Target
+from intrabench.turns import turns_by_round
 from intrabench.volume import Volume
 
 

@@ -23,7 +23,6 @@ from intrabench.errors import IntraBenchError, several
 from intrabench.models.weights.registry import BY_HAND, RANDOM
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.human import Human
-from intrabench.prompts import turns_by_round
 from intrabench.protocols import protocol
 from intrabench.results.differences import describe, differences, who
 from intrabench.results.origin import dataset_of
@@ -31,6 +30,7 @@ from intrabench.results.parts import read_rows, read_turns
 from intrabench.results.runs import at_home, read_record
 from intrabench.results.schema import UNDONE
 from intrabench.temporary import temporary_folder
+from intrabench.turns import turns_by_round
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from intrabench.errors import WrongType, foreign, in_words, kind, passes, traced
 from intrabench.mask import Box, Index, Mask, Region
 from intrabench.partitions.partition import Partition
-from intrabench.prompts import Abilities, Derived, PromptKind, Turn, counting
+from intrabench.prompts import Abilities, Derived, PromptKind
 from intrabench.specs import short_spec_of, spec_of
+from intrabench.turns import Turn, counting
 from intrabench.volume import Volume
 
 WHOLE = Region()

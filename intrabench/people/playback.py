@@ -13,11 +13,11 @@ import polars as pl
 from intrabench.datasets.cases.store import open_case
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
-from intrabench.prompts import Turn, turns_by_round
 from intrabench.results.masks import read_masks
 from intrabench.results.origin import dataset_of
 from intrabench.results.parts import read_turns
 from intrabench.target import Target
+from intrabench.turns import Turn, turns_by_round
 
 PEOPLE = pl.col("prompter").str.starts_with("human:")
 """Rows of sessions in which people prompted."""

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from intrabench.errors import NotApplicable
 from intrabench.mask import Box, Mask
-from intrabench.prompts import Abilities, Ints, PromptKind, Prompts, Turn
+from intrabench.prompts import Abilities, Ints, PromptKind, Prompts
+from intrabench.turns import Turn
 
 NEITHER = "the model takes neither boxes nor points"
 PROPAGATION = "slice propagation needs a model that answers slice by slice"

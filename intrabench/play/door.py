@@ -14,7 +14,8 @@ from intrabench.effort import COUNTED
 from intrabench.errors import IntraBenchError, kind
 from intrabench.mask import THRESHOLD, Index, Mask
 from intrabench.models.base import Answer, Failure, FailureStatus
-from intrabench.prompts import Action, Ints, Prompts
+from intrabench.prompts import Ints, Prompts
+from intrabench.turns import Action
 from intrabench.values import is_a
 
 

@@ -11,19 +11,8 @@ import numpy as np
 
 from intrabench.errors import kind as type_of
 from intrabench.play.door import Refused
-from intrabench.prompts import (
-    Action,
-    Click,
-    DrawBox2D,
-    DrawBox3D,
-    DrawLasso,
-    DrawScribble,
-    Lasso,
-    PromptKind,
-    Prompts,
-    Scribble,
-    Turn,
-)
+from intrabench.prompts import Lasso, PromptKind, Prompts, Scribble
+from intrabench.turns import Action, Click, DrawBox2D, DrawBox3D, DrawLasso, DrawScribble, Turn
 from intrabench.values import is_a
 
 GestureKind = Literal["click", "box2d", "box3d", "scribble", "lasso"]

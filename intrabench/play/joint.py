@@ -18,8 +18,9 @@ from intrabench.play.shares import shares
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.joint import joint_dialogue
 from intrabench.prompters.user import JointTurn, JointTurns, Users
-from intrabench.prompts import Prompts, Turn
+from intrabench.prompts import Prompts
 from intrabench.protocols.joint import JointRules
+from intrabench.turns import Turn
 
 
 class Joint:

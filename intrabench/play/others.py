@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from intrabench.prompts import Prompts, Scribble, Turn
+from intrabench.prompts import Prompts, Scribble
+from intrabench.turns import Turn
 
 
 def negatives(turns: Sequence[Turn]) -> Prompts:

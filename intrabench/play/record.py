@@ -12,8 +12,8 @@ from intrabench.mask import Mask
 from intrabench.metrics.base import Metric
 from intrabench.metrics.score import Scoring
 from intrabench.play.scorer import Scorer
-from intrabench.prompts import Turn
 from intrabench.target import Target
+from intrabench.turns import Turn
 from intrabench.volume import Volume
 
 

@@ -25,9 +25,10 @@ from intrabench.play.state import Round, State
 from intrabench.prompters.base import CannotCorrect, Prompter, dialogue
 from intrabench.prompters.combined import Combined
 from intrabench.prompters.user import Clock, Turns, User
-from intrabench.prompts import Abilities, Prompts, Turn, counting
+from intrabench.prompts import Abilities, Prompts
 from intrabench.protocols import Protocol
 from intrabench.target import Target
+from intrabench.turns import Turn, counting
 from intrabench.versions import ships
 from intrabench.volume import Volume
 

@@ -8,7 +8,7 @@ from typing import Any
 from intrabench.effort import Effort
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure
-from intrabench.prompts import Turn
+from intrabench.turns import Turn
 
 
 @dataclass

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from intrabench.errors import IntraBenchError, WrongType, kind
 from intrabench.mask import Mask
 from intrabench.prompters.user import JointTurn, JointTurns, Turns, User, Users
-from intrabench.prompts import Action, Prompts, Turn
+from intrabench.prompts import Prompts
 from intrabench.specs import spec_of, switch
 from intrabench.target import Target
+from intrabench.turns import Action, Turn
 
 
 class CannotCorrect(IntraBenchError):

@@ -8,7 +8,8 @@ import numpy as np
 
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.user import Turns, User
-from intrabench.prompts import DrawBox3D, Prompts, Turn
+from intrabench.prompts import Prompts
+from intrabench.turns import DrawBox3D, Turn
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ import numpy as np
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.slices import Ints, boxes_per_slice, interpolate, seed_slices
 from intrabench.prompters.user import Turns, User
-from intrabench.prompts import DrawBox2D, Prompts, Turn
+from intrabench.prompts import Prompts
 from intrabench.specs import switch
+from intrabench.turns import DrawBox2D, Turn
 
 
 @dataclass(frozen=True)

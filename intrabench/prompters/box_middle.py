@@ -8,7 +8,8 @@ from typing import Literal
 from intrabench.mask import Box
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.user import Turns, User
-from intrabench.prompts import DrawBox3D, Prompts, Turn, box3d
+from intrabench.prompts import Prompts, box3d
+from intrabench.turns import DrawBox3D, Turn
 
 
 @dataclass(frozen=True)

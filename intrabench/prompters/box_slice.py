@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.slices import boxes_per_slice
 from intrabench.prompters.user import Turns, User
-from intrabench.prompts import DrawBox2D, Prompts, Turn
+from intrabench.prompts import Prompts
+from intrabench.turns import DrawBox2D, Turn
 
 
 @dataclass(frozen=True)

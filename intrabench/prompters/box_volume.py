@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.hand import Hand
 from intrabench.prompters.user import Turns, User
-from intrabench.prompts import DrawBox3D, Turn, box3d
+from intrabench.prompts import box3d
 from intrabench.specs import switch
+from intrabench.turns import DrawBox3D, Turn
 
 
 @dataclass(frozen=True)

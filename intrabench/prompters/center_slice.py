@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.slices import component_centre
 from intrabench.prompters.user import Turns, User
-from intrabench.prompts import Click, Turn, points
+from intrabench.prompts import points
+from intrabench.turns import Click, Turn
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from intrabench.prompters.base import Refinement
 from intrabench.prompters.click_slice import clicks
 from intrabench.prompters.errors import Errors, deepest, largest_component
 from intrabench.prompters.user import User
-from intrabench.prompts import Turn
 from intrabench.specs import switch
+from intrabench.turns import Turn
 
 
 @dataclass(frozen=True)

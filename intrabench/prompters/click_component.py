@@ -15,8 +15,8 @@ from intrabench.prompters.base import Refinement
 from intrabench.prompters.click_deepest import click
 from intrabench.prompters.errors import Errors, depths, largest_component
 from intrabench.prompters.user import JointTurn, User, Users
-from intrabench.prompts import Turn
 from intrabench.target import Target
+from intrabench.turns import Turn
 
 SEED = 42
 """Decides between equally deep voxels, anew for each click: the choice depends on nothing but how many there are."""

@@ -11,7 +11,8 @@ from intrabench.mask import Mask
 from intrabench.prompters.base import Refinement
 from intrabench.prompters.errors import Errors
 from intrabench.prompters.user import User
-from intrabench.prompts import Click, Prompts, Turn
+from intrabench.prompts import Prompts
+from intrabench.turns import Click, Turn
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from intrabench.prompters.base import Refinement
 from intrabench.prompters.click_slice import clicks
 from intrabench.prompters.errors import Errors
 from intrabench.prompters.user import User
-from intrabench.prompts import Turn
+from intrabench.turns import Turn
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from intrabench.mask import Box, Mask, grow
 from intrabench.prompters.base import Refinement
 from intrabench.prompters.click_deepest import Space, Worse, click, is_planar, unclicked, worse_errors
 from intrabench.prompters.user import User
-from intrabench.prompts import Turn
 from intrabench.specs import switch
+from intrabench.turns import Turn
 from intrabench.versions import version_of
 
 _PAPER_SIGMA = 0.01  # of the image's diagonal

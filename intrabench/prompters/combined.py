@@ -12,8 +12,8 @@ from intrabench.mask import Mask
 from intrabench.prompters.base import Modifier, Prompter, Refinement, checked_turn, dialogue
 from intrabench.prompters.joint import each_alone
 from intrabench.prompters.user import JointTurns, Turns, User, Users
-from intrabench.prompts import Turn
 from intrabench.specs import split
+from intrabench.turns import Turn
 from intrabench.versions import version_of
 
 Part: TypeAlias = Prompter | Refinement | Modifier

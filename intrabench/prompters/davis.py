@@ -18,7 +18,8 @@ from intrabench.davis.scribbles import drawn
 from intrabench.mask import Mask
 from intrabench.prompters.joint import JointPrompter
 from intrabench.prompters.user import JointTurn, JointTurns, User, Users
-from intrabench.prompts import Action, Click, DrawScribble, Prompts, Scribble, Turn, points
+from intrabench.prompts import Prompts, Scribble, points
+from intrabench.turns import Action, Click, DrawScribble, Turn
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]

@@ -16,7 +16,8 @@ from intrabench.prompters.base import Refinement
 from intrabench.prompters.click_slice import clicks
 from intrabench.prompters.errors import Errors, deepest
 from intrabench.prompters.user import JointTurn, User, Users
-from intrabench.prompts import DrawScribble, Prompts, Scribble, Turn
+from intrabench.prompts import Prompts, Scribble
+from intrabench.turns import DrawScribble, Turn
 
 Ints = NDArray[np.int64]
 _ROBOT = ScribbleRobot(max_kernel_radius=10.0, inside=True)

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from intrabench.prompters.base import Modifier
 from intrabench.prompters.user import User
-from intrabench.prompts import Prompts, Scribble, Turn
+from intrabench.prompts import Prompts, Scribble
 from intrabench.specs import switch
+from intrabench.turns import Turn
 
 Floats = NDArray[np.float64]
 

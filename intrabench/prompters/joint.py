@@ -9,7 +9,7 @@ from intrabench.errors import WrongType, kind
 from intrabench.mask import Mask
 from intrabench.prompters.base import Prompter, checked_turn, dialogue
 from intrabench.prompters.user import JointTurn, JointTurns, User, Users
-from intrabench.prompts import Turn
+from intrabench.turns import Turn
 
 
 class JointPrompter(Prompter):

@@ -12,8 +12,9 @@ from intrabench.mask import Index, Mask
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.errors import deepest
 from intrabench.prompters.user import Turns, User
-from intrabench.prompts import Click, Prompts, Turn
+from intrabench.prompts import Prompts
 from intrabench.target import Target
+from intrabench.turns import Click, Turn
 from intrabench.volume import Volume
 
 BRIGHT = 99.75

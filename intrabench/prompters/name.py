@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from intrabench.errors import NotApplicable, several
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.user import Turns, User
-from intrabench.prompts import Prompts, Turn, TypeText
+from intrabench.prompts import Prompts
 from intrabench.specs import switch
 from intrabench.target import ANNOTATION, Target
+from intrabench.turns import Turn, TypeText
 
 _SAYS_NOTHING = re.compile(
     rf"({ANNOTATION}|class|component|foreground|instance|label|mask|object|roi|segment|segmentation|structure|target)?"

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.user import Turns, User
-from intrabench.prompts import Prompts, Turn
+from intrabench.prompts import Prompts
+from intrabench.turns import Turn
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,10 @@ from intrabench.partitions.bound import Candidates
 from intrabench.partitions.partition import Partition
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.user import Turns, User
-from intrabench.prompts import Click, Turn, points
+from intrabench.prompts import points
 from intrabench.specs import switch
 from intrabench.target import Target
+from intrabench.turns import Click, Turn
 
 THRESHOLDS = tuple(share / 20 for share in range(1, 20))
 """Of the share of a supervoxel that is target: the unions among which the best surface is searched."""

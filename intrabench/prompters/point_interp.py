@@ -9,7 +9,8 @@ import numpy as np
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.slices import component_centre, interpolate, seed_slices
 from intrabench.prompters.user import Turns, User
-from intrabench.prompts import Click, Turn, points
+from intrabench.prompts import points
+from intrabench.turns import Click, Turn
 
 
 @dataclass(frozen=True)

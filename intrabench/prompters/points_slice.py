@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from intrabench.mask import Mask, grow
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.user import Turns, User
-from intrabench.prompts import Click, Prompts, Turn
+from intrabench.prompts import Prompts
 from intrabench.specs import switch
+from intrabench.turns import Click, Turn
 
 Bools = NDArray[np.bool_]
 _NEAR, _WIDTH = 2, 3  # the ring of background points: beyond 2 pixels from the target, up to 3 pixels wide

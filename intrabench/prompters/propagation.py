@@ -10,7 +10,8 @@ from intrabench.mask import Mask
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.slices import component_centre, median_slice, tight_box
 from intrabench.prompters.user import Turns, User
-from intrabench.prompts import Click, DrawBox2D, MarkExtent, Prompts, Turn, boxes, points
+from intrabench.prompts import Prompts, boxes, points
+from intrabench.turns import Click, DrawBox2D, MarkExtent, Turn
 
 
 class Propagation(Prompter):

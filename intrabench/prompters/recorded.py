@@ -18,11 +18,12 @@ from intrabench.prompters.base import Prompter
 from intrabench.prompters.click_deepest import click
 from intrabench.prompters.errors import Errors
 from intrabench.prompters.user import Turns, User
-from intrabench.prompts import Prompts, Turn, turns_by_round
+from intrabench.prompts import Prompts
 from intrabench.randomness import stream
 from intrabench.registry import placing_in, recorded_masks, recorded_sessions, recordings
 from intrabench.specs import switch
 from intrabench.target import Target
+from intrabench.turns import Turn, turns_by_round
 
 if TYPE_CHECKING:
     from intrabench.clickability.first_clicks import FirstClicks

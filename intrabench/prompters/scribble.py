@@ -15,7 +15,8 @@ from intrabench.prompters.errors import Errors, deepest, largest_component
 from intrabench.prompters.points_slice import dilate
 from intrabench.prompters.slices import component_centre
 from intrabench.prompters.user import User
-from intrabench.prompts import DrawScribble, Prompts, Scribble, Turn
+from intrabench.prompts import Prompts, Scribble
+from intrabench.turns import DrawScribble, Turn
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]

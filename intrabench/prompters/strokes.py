@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Index, Mask, grow
-from intrabench.prompts import Action, Click, DrawScribble, Prompts, Scribble, Turn
+from intrabench.prompts import Prompts, Scribble
 from intrabench.scribble_file import joined
+from intrabench.turns import Action, Click, DrawScribble, Turn
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]

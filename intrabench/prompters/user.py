@@ -9,9 +9,9 @@ from typing import TypeAlias
 import numpy as np
 
 from intrabench.mask import Box, Mask
-from intrabench.prompts import Turn
 from intrabench.randomness import stream
 from intrabench.target import Target
+from intrabench.turns import Turn
 from intrabench.volume import Volume
 
 

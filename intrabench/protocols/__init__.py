@@ -24,7 +24,7 @@ from intrabench.specs import arguments_of, build, nearest, parse, switch
 
 if TYPE_CHECKING:
     from intrabench.effort import Effort, EffortTable
-    from intrabench.prompts import Action
+    from intrabench.turns import Action
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from intrabench.play.adapt import adapt
 from intrabench.play.door import Refused, check_prompts, checked_update
 from intrabench.play.gestures import Gesture, turn_of
 from intrabench.play.lockstep import ask
-from intrabench.prompts import Abilities, Turn
+from intrabench.prompts import Abilities
+from intrabench.turns import Turn
 from intrabench.values import is_a
 from intrabench.volume import Volume
 

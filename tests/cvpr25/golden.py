@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from intrabench.models.base import Answer, JointAnswer, JointRequest, Request, VolumeModel
-from intrabench.prompts import Turn
+from intrabench.turns import Turn
 from intrabench.volume import Volume
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "cvpr25"

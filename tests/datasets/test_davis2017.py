@@ -22,8 +22,8 @@ from intrabench.errors import IntraBenchError
 from intrabench.prompters.davis import DavisRobot
 from intrabench.prompters.joint import joint_dialogue
 from intrabench.prompters.user import User, Users
-from intrabench.prompts import DrawScribble
 from intrabench.target import Target
+from intrabench.turns import DrawScribble
 from tests.datasets.folder.made import NO_FILES
 from tests.datasets.folder.test_videos import LABELS, videos
 

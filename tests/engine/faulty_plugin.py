@@ -13,7 +13,8 @@ from pathlib import Path
 
 from intrabench import Metric, Prompter, Turn, doing
 from intrabench.models.box_fill import BoxFill
-from intrabench.prompts import DrawBox3D, box3d
+from intrabench.prompts import box3d
+from intrabench.turns import DrawBox3D
 
 
 def fail(where: str, target: str = "any") -> None:

@@ -127,7 +127,7 @@ def test_free_turns_belong_to_the_picture_of_their_round(data: Path) -> None:
 def test_rounds_before_a_failure_are_drawn(data: Path) -> None:
     Path("tired.py").write_text(
         "from dataclasses import dataclass\nfrom intrabench.prompters.base import Prompter\n"
-        "from intrabench.prompts import DrawBox3D, Turn, box3d\n\n"
+        "from intrabench.prompts import box3d\nfrom intrabench.turns import DrawBox3D, Turn\n\n"
         "@dataclass(frozen=True)\nclass Tired(Prompter):\n    name = 'tired'\n"
         "    def interact(self, user):\n"
         "        yield Turn(box3d(user.target.mask.box), actions=(DrawBox3D(),))\n"

@@ -22,7 +22,8 @@ from intrabench.engine.workers import remote
 from intrabench.engine.workers.remote import RemoteModel
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Request, Runtime
-from intrabench.prompts import Turn, box3d
+from intrabench.prompts import box3d
+from intrabench.turns import Turn
 from intrabench.volume import Volume
 from tests.conftest import Said
 from tests.engine.conftest import Started

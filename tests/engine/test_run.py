@@ -34,7 +34,8 @@ from intrabench.mask import Mask
 from intrabench.models.base import Answer, VolumeModel
 from intrabench.models.box_fill import BoxFill
 from intrabench.prompters.base import Prompter
-from intrabench.prompts import Click, DrawBox3D, Turn, box3d, points
+from intrabench.prompts import box3d, points
+from intrabench.turns import Click, DrawBox3D, Turn
 
 
 @dataclass(eq=False)

@@ -18,7 +18,8 @@ from intrabench.engine.units import Runner
 from intrabench.models.base import Request, Runtime
 from intrabench.models.box_fill import BoxFill
 from intrabench.models.parts.network_model import NetworkModel
-from intrabench.prompts import Turn, box3d
+from intrabench.prompts import box3d
+from intrabench.turns import Turn
 from intrabench.volume import Volume
 from tests.engine.conftest import Started
 

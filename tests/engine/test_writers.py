@@ -24,8 +24,9 @@ from intrabench.models.parts.embeddings import EmbeddingStore
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.box_slice import BoxSlice
 from intrabench.prompters.user import Turns, User
-from intrabench.prompts import Click, Turn, points
+from intrabench.prompts import points
 from intrabench.target import Target
+from intrabench.turns import Click, Turn
 from intrabench.volume import Volume
 from tests.broken_models import Filling
 from tests.conftest import make_target

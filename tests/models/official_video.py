@@ -13,7 +13,8 @@ from scipy import ndimage
 
 from intrabench.models.base import Answer, Request
 from intrabench.models.sam2_video import SAM2Frames
-from intrabench.prompts import Prompts, Turn
+from intrabench.prompts import Prompts
+from intrabench.turns import Turn
 from tests.models.stub import answers
 
 if TYPE_CHECKING:  # imported where it is needed: collecting tests is quick without torch

@@ -12,7 +12,8 @@ from intrabench.models.base import Answer, Request, Runtime
 from intrabench.models.parts.recipe import Policy, Recipe
 from intrabench.models.parts.sam_family import SamFamily
 from intrabench.models.parts.slice_model import SliceItem
-from intrabench.prompts import Prompts, Turn
+from intrabench.prompts import Prompts
+from intrabench.turns import Turn
 
 if TYPE_CHECKING:  # imported where it is needed: collecting tests is quick without torch
     import torch

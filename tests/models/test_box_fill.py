@@ -8,7 +8,8 @@ import pytest
 from intrabench.mask import Box
 from intrabench.models.base import Answer, Request
 from intrabench.models.box_fill import BoxFill, fill
-from intrabench.prompts import Prompts, Turn, box3d, boxes, points
+from intrabench.prompts import Prompts, box3d, boxes, points
+from intrabench.turns import Turn
 from intrabench.volume import Volume
 
 SHAPE = (6, 8, 10)

@@ -12,7 +12,8 @@ import pytest
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Runtime
 from intrabench.models.hf_video import HFVideo
-from intrabench.prompts import Prompts, Turn, boxes, points
+from intrabench.prompts import Prompts, boxes, points
+from intrabench.turns import Turn
 from intrabench.volume import Volume
 from tests.models.hub_folder import SIDES, VIDEOS, described
 from tests.models.hub_keys import of_sam2

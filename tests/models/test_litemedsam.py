@@ -16,8 +16,9 @@ from intrabench.models.litemedsam import LiteMedSAM
 from intrabench.models.parts import resize
 from intrabench.models.parts.slice_model import SliceItem
 from intrabench.models.weights import registry as weights
-from intrabench.prompts import Turn, boxes
+from intrabench.prompts import boxes
 from intrabench.registry import make
+from intrabench.turns import Turn
 from intrabench.volume import Volume
 from tests.conftest import GOLDEN
 

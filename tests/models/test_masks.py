@@ -18,7 +18,8 @@ from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Request, open_image
 from intrabench.models.masks import Masks
-from intrabench.prompts import Lasso, Prompts, Scribble, Turn, box3d, boxes, points
+from intrabench.prompts import Lasso, Prompts, Scribble, box3d, boxes, points
+from intrabench.turns import Turn
 from intrabench.volume import Grid, Volume
 from tests.conftest import Said
 

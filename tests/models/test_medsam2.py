@@ -16,7 +16,8 @@ from intrabench.mask import Mask
 from intrabench.models.base import Request, Runtime
 from intrabench.models.medsam2 import MedSAM2
 from intrabench.models.weights import registry as weights
-from intrabench.prompts import Prompts, Scribble, Turn
+from intrabench.prompts import Prompts, Scribble
+from intrabench.turns import Turn
 from intrabench.volume import Volume
 from tests.models.official_video import SHAPE, SIDE, extension, given, movie, once_each, play, predictor
 from tests.models.stub import answers, request

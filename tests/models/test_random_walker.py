@@ -9,7 +9,8 @@ from intrabench.mask import Mask, Region
 from intrabench.models.base import Answer, Failure, Request
 from intrabench.models.parts.neighbourhood import Frame, Hints
 from intrabench.models.random_walker import RandomWalker
-from intrabench.prompts import Prompts, Scribble, Turn, box3d, boxes, points
+from intrabench.prompts import Prompts, Scribble, box3d, boxes, points
+from intrabench.turns import Turn
 from intrabench.volume import Volume
 
 ISO = (1.0, 1.0, 1.0)

@@ -11,7 +11,8 @@ import pytest
 
 from intrabench.models.base import Answer, Failure, Region, Request
 from intrabench.models.sam2_video import SAM2Video
-from intrabench.prompts import Prompts, Turn, boxes, points
+from intrabench.prompts import Prompts, boxes, points
+from intrabench.turns import Turn
 from intrabench.volume import Volume
 from tests.models.stub import answers, request
 

@@ -13,7 +13,8 @@ import pytest
 
 from intrabench.models.base import Answer, Request, Runtime
 from intrabench.models.sam2_video import SAM2Video
-from intrabench.prompts import Prompts, Turn
+from intrabench.prompts import Prompts
+from intrabench.turns import Turn
 from intrabench.volume import Volume
 from tests.models.official_video import SHAPE, SIDE, extension, given, movie, play, predictor
 from tests.models.stub import answers

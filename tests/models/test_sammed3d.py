@@ -14,9 +14,10 @@ from intrabench.models.base import Answer, Failure, Region, Request
 from intrabench.models.sammed3d import SIDE, Crop, SAMMed3D, zscored
 from intrabench.play.lockstep import play
 from intrabench.play.session import Session
-from intrabench.prompts import Click, Prompts, Turn, boxes, points
+from intrabench.prompts import Prompts, boxes, points
 from intrabench.protocols import protocol
 from intrabench.registry import make
+from intrabench.turns import Click, Turn
 from intrabench.volume import Volume
 from tests.conftest import make_target
 from tests.models.networks.parity import fixture

@@ -13,7 +13,8 @@ import pytest
 from intrabench.models.base import Failure, Request, Runtime
 from intrabench.models.segvol import SegVol
 from intrabench.models.weights import registry as weights
-from intrabench.prompts import Prompts, Turn, box3d, points
+from intrabench.prompts import Prompts, box3d, points
+from intrabench.turns import Turn
 from intrabench.volume import Volume
 from tests.models.stub import answers, request
 from tests.models.test_segvol import BRIGHT, SHAPE

@@ -17,8 +17,9 @@ from intrabench.models.parts import embedding_cache
 from intrabench.models.supervoxels import Partitioned, Supervoxels
 from intrabench.partitions.bound import Candidates
 from intrabench.prompters.user import User
-from intrabench.prompts import Prompts, Scribble, Turn, box3d, boxes, points
+from intrabench.prompts import Prompts, Scribble, box3d, boxes, points
 from intrabench.target import Target
+from intrabench.turns import Turn
 from intrabench.volume import Volume
 
 SHAPE = (4, 8, 8)

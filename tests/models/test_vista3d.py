@@ -13,7 +13,8 @@ import pytest
 from intrabench.models.base import Request, Runtime
 from intrabench.models.parts.random_weights import fill_randomly
 from intrabench.models.vista3d import VISTA3D
-from intrabench.prompts import Click, Prompts, Turn, points
+from intrabench.prompts import Prompts, points
+from intrabench.turns import Click, Turn
 from intrabench.volume import Volume
 from tests.models.stub import answers
 

@@ -18,8 +18,9 @@ from intrabench.engine.units import Runner
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Failure, Request, Runtime
 from intrabench.models.voxtell import VoxTell
-from intrabench.prompts import Prompts, Turn, points
+from intrabench.prompts import Prompts, points
 from intrabench.registry import make
+from intrabench.turns import Turn
 from intrabench.volume import Volume
 from tests.engine.test_run import lasting
 from tests.models.stub import answers, request

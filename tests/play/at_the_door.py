@@ -11,8 +11,9 @@ from intrabench.models.base import Answer
 from intrabench.play.lockstep import play
 from intrabench.play.session import Session
 from intrabench.prompters.base import Prompter
-from intrabench.prompts import Click, Turn, points
+from intrabench.prompts import points
 from intrabench.protocols import protocol
+from intrabench.turns import Click, Turn
 from tests.conftest import make_target
 from tests.play.test_session import ALL, Stub
 

@@ -12,21 +12,8 @@ from intrabench.errors import NotApplicable
 from intrabench.mask import Mask
 from intrabench.play.adapt import NEITHER, ONLY_TEXT, adapt
 from intrabench.prompters.user import User
-from intrabench.prompts import (
-    Abilities,
-    Click,
-    DrawBox2D,
-    DrawBox3D,
-    DrawScribble,
-    Lasso,
-    Prompts,
-    Scribble,
-    Turn,
-    TypeText,
-    box3d,
-    boxes,
-    points,
-)
+from intrabench.prompts import Abilities, Lasso, Prompts, Scribble, box3d, boxes, points
+from intrabench.turns import Click, DrawBox2D, DrawBox3D, DrawScribble, Turn, TypeText
 from tests.conftest import make_target
 
 POINTS_3D = Abilities(3, frozenset({"point"}))

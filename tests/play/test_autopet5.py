@@ -20,10 +20,10 @@ from scipy import ndimage
 import intrabench
 from intrabench import Answer, Dataset, DatasetCard, Mask, Request, Volume, VolumeModel, targets_of
 from intrabench.errors import FailedSessions, IntraBenchError
-from intrabench.prompts import turns_by_round
 from intrabench.protocols.autopet_paper import STYLES
 from intrabench.results.parts import read_turns
 from intrabench.statistics.measures import measured, summary
+from intrabench.turns import turns_by_round
 from tests.conftest import Said
 
 pytest.importorskip("skimage")

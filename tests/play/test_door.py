@@ -14,7 +14,8 @@ from intrabench.mask import Mask, Region
 from intrabench.models.base import Answer
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.user import Turns, User
-from intrabench.prompts import Click, Prompts, Scribble, Turn
+from intrabench.prompts import Prompts, Scribble
+from intrabench.turns import Click, Turn
 from tests.play.at_the_door import GOOD, SHAPE, played
 from tests.play.test_session import Scripted
 

@@ -13,7 +13,8 @@ from intrabench.mask import Mask, Region
 from intrabench.models.base import Answer, Failure, Predictor, Request
 from intrabench.play.lockstep import play
 from intrabench.play.session import Session
-from intrabench.prompts import Click, Turn, points
+from intrabench.prompts import points
+from intrabench.turns import Click, Turn
 from tests.conftest import make_target
 from tests.play.at_the_door import BLOCK, GOOD, SHAPE, TRUTH, VOLUME, played
 from tests.play.test_session import ALL, OVERLAP, Scripted, Stub

@@ -14,8 +14,9 @@ from intrabench.play.lockstep import play
 from intrabench.play.session import Session
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.user import Turns, User
-from intrabench.prompts import Click, DrawBox2D, DrawScribble, Lasso, Prompts, Scribble, Turn, box3d, boxes, points
+from intrabench.prompts import Lasso, Prompts, Scribble, box3d, boxes, points
 from intrabench.protocols import protocol
+from intrabench.turns import Click, DrawBox2D, DrawScribble, Turn
 from tests.conftest import make_target
 from tests.play.at_the_door import BLOCK, GOOD, TRUTH, VOLUME, played
 from tests.play.test_session import ALL, Scripted, Stub

@@ -18,9 +18,10 @@ from intrabench.play.session import Session
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.joint import JointPrompter
 from intrabench.prompters.user import JointTurns, Turns, User, Users
-from intrabench.prompts import Abilities, Click, DrawBox2D, DrawScribble, Prompts, Scribble, Turn, boxes, points
+from intrabench.prompts import Abilities, Prompts, Scribble, boxes, points
 from intrabench.protocols import Protocol, protocol, stopping
 from intrabench.protocols.joint import JointRules
+from intrabench.turns import Click, DrawBox2D, DrawScribble, Turn
 from tests.conftest import make_target
 
 SHAPE = (6, 12, 14)

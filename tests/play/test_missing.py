@@ -14,9 +14,10 @@ from intrabench.play.joint import Joint
 from intrabench.play.lockstep import play
 from intrabench.play.session import Session
 from intrabench.prompters.user import Turns, User
-from intrabench.prompts import Abilities, Click, Prompts, Turn, points
+from intrabench.prompts import Abilities, Prompts, points
 from intrabench.protocols import Protocol, protocol
 from intrabench.protocols.joint import JointRules
+from intrabench.turns import Click, Turn
 from tests.conftest import make_target
 from tests.play.test_session import Scripted
 

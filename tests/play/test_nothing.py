@@ -17,8 +17,9 @@ from intrabench.prompters.base import CannotCorrect, Prompter, Refinement
 from intrabench.prompters.combined import Combined
 from intrabench.prompters.nothing import Nothing
 from intrabench.prompters.user import Turns, User
-from intrabench.prompts import Abilities, Click, Prompts, Turn, points
+from intrabench.prompts import Abilities, Prompts, points
 from intrabench.protocols.joint import JointRules
+from intrabench.turns import Click, Turn
 from tests.conftest import make_target
 from tests.play.test_session import OVERLAP, Scripted, Stub, click, free
 

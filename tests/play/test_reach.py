@@ -16,20 +16,9 @@ from intrabench.play.adapt import outside
 from intrabench.play.lockstep import play
 from intrabench.play.session import Session
 from intrabench.prompters.user import User
-from intrabench.prompts import (
-    Abilities,
-    Action,
-    Click,
-    DrawScribble,
-    Lasso,
-    Prompts,
-    Scribble,
-    Turn,
-    box3d,
-    boxes,
-    points,
-)
+from intrabench.prompts import Abilities, Lasso, Prompts, Scribble, box3d, boxes, points
 from intrabench.protocols import protocol
+from intrabench.turns import Action, Click, DrawScribble, Turn
 from tests.conftest import make_target
 
 SHAPE = (12, 30, 30)

@@ -18,8 +18,9 @@ from intrabench.play.session import Session
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.box_slice import BoxSlice
 from intrabench.prompters.user import Turns, User
-from intrabench.prompts import Abilities, Action, Click, DrawBox2D, Turn, boxes, points
+from intrabench.prompts import Abilities, boxes, points
 from intrabench.protocols import Protocol, Stop, protocol
+from intrabench.turns import Action, Click, DrawBox2D, Turn
 from tests.conftest import make_target
 
 ALL = Abilities(2, frozenset({"point", "box2d", "box3d", "scribble", "lasso"}))

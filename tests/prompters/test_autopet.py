@@ -21,8 +21,8 @@ from intrabench.prompters.combined import parts_of
 from intrabench.prompters.part_in_slice import largest_part
 from intrabench.prompters.strokes import STROKES
 from intrabench.prompters.user import User
-from intrabench.prompts import Turn
 from intrabench.target import Target
+from intrabench.turns import Turn
 from intrabench.versions import version_of
 from tests.prompters import masks
 

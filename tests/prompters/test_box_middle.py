@@ -9,8 +9,8 @@ import pytest
 
 import intrabench
 from intrabench.prompters.user import User
-from intrabench.prompts import DrawBox3D, Turn
 from intrabench.target import Target
+from intrabench.turns import DrawBox3D, Turn
 from tests.conftest import make_target
 
 

@@ -19,8 +19,9 @@ from intrabench.prompters.base import Refinement
 from intrabench.prompters.click_deepest import ClickDeepest
 from intrabench.prompters.clickability import ClickabilityClick, _rgb
 from intrabench.prompters.user import Clock, User
-from intrabench.prompts import Turn, points
+from intrabench.prompts import points
 from intrabench.target import Target
+from intrabench.turns import Turn
 from intrabench.volume import Volume
 from tests.conftest import make_target
 

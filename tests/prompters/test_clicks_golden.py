@@ -17,8 +17,8 @@ from intrabench.prompters.base import Refinement
 from intrabench.prompters.click_deepest import ClickDeepest
 from intrabench.prompters.clickability import ClickabilityClick
 from intrabench.prompters.user import Clock, User
-from intrabench.prompts import Turn
 from intrabench.target import Target
+from intrabench.turns import Turn
 from tests.conftest import GOLDEN
 
 Predictor = Callable[[list[tuple[int, int, int]]], NDArray[np.bool_]]

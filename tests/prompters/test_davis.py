@@ -17,7 +17,7 @@ from intrabench.prompters.davis import DavisRobot
 from intrabench.prompters.davis_slices import DavisSlices
 from intrabench.prompters.joint import joint_dialogue
 from intrabench.prompters.user import Clock, User, Users
-from intrabench.prompts import Click, DrawScribble, Turn
+from intrabench.turns import Click, DrawScribble, Turn
 from tests.conftest import make_target
 
 pytest.importorskip("skimage")

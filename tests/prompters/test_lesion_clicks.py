@@ -13,8 +13,8 @@ import pytest
 from intrabench.mask import Mask
 from intrabench.prompters.lesion_clicks import LesionClicks
 from intrabench.prompters.user import User
-from intrabench.prompts import Turn
 from intrabench.target import Target
+from intrabench.turns import Turn
 from intrabench.volume import Volume
 from tests.conftest import Said
 

@@ -24,9 +24,9 @@ from intrabench.play.session import Session
 from intrabench.prompters.combined import make_prompter
 from intrabench.prompters.name import Name, names_of
 from intrabench.prompters.user import User
-from intrabench.prompts import Turn
 from intrabench.protocols import protocol
 from intrabench.target import Target, TargetInfo
+from intrabench.turns import Turn
 from tests.conftest import make_target
 
 

@@ -13,9 +13,9 @@ from PIL import Image
 import intrabench
 from intrabench.engine.verify import verify
 from intrabench.errors import FailedSessions, IntraBenchError
-from intrabench.prompts import turns_by_round
 from intrabench.results.parts import read_rows, read_turns
 from intrabench.statistics.robustness import user_noise
+from intrabench.turns import turns_by_round
 from intrabench.versions import version_of
 from tests.conftest import Said
 

@@ -12,7 +12,7 @@ from intrabench.effort import effort_of_round
 from intrabench.mask import Mask
 from intrabench.prompters.recist import longest_diameter
 from intrabench.prompters.user import User
-from intrabench.prompts import Click, DrawScribble, Turn
+from intrabench.turns import Click, DrawScribble, Turn
 from tests.conftest import make_target
 
 

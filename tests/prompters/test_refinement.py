@@ -19,9 +19,10 @@ from intrabench.prompters.base import Refinement
 from intrabench.prompters.combined import Combined
 from intrabench.prompters.errors import deepest, largest_component
 from intrabench.prompters.user import Clock, User
-from intrabench.prompts import Click, DrawBox2D, Prompts, Turn, boxes
+from intrabench.prompts import Prompts, boxes
 from intrabench.protocols import protocol, stopping
 from intrabench.target import Target
+from intrabench.turns import Click, DrawBox2D, Turn
 from intrabench.volume import Volume
 from tests.conftest import make_target
 from tests.prompters.masks import SHAPE, pairs

@@ -20,7 +20,7 @@ from intrabench.mask import Mask
 from intrabench.models.base import Answer
 from intrabench.play.lockstep import play
 from intrabench.play.session import Session
-from intrabench.prompts import Click, DrawBox2D, DrawBox3D, DrawScribble, Lasso, Prompts, Scribble, Turn, turns_by_round
+from intrabench.prompts import Lasso, Prompts, Scribble
 from intrabench.protocols import protocol
 from intrabench.reporting.formats import formatted
 from intrabench.results.export_rows import export_rows
@@ -28,6 +28,7 @@ from intrabench.results.masks import read_masks
 from intrabench.results.parts import read_rows, read_turns
 from intrabench.results.store import Store
 from intrabench.target import Target
+from intrabench.turns import Click, DrawBox2D, DrawBox3D, DrawScribble, Turn, turns_by_round
 from tests.play.test_session import ALL, Scripted, Stub
 from tests.results.made import SHARED
 

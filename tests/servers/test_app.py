@@ -16,8 +16,9 @@ import pytest
 from intrabench import registry
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Request, VolumeModel
-from intrabench.prompts import Click, Turn, box3d, boxes, points
+from intrabench.prompts import box3d, boxes, points
 from intrabench.servers.arrays import pack
+from intrabench.turns import Click, Turn
 from intrabench.volume import Volume
 from tests.servers.serving import INSIDE, SHAPE, ball, client, served
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, Runtime, open_image
-from intrabench.prompts import Abilities, Prompts, Turn
+from intrabench.prompts import Abilities, Prompts
+from intrabench.turns import Turn
 from intrabench.versions import version_of
 from intrabench.volume import Volume
 

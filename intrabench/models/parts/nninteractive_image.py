@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from intrabench.mask import Mask, box_slices, joint_box
 from intrabench.models.base import Answer, Failure, Predictor, Request, failure_of
 from intrabench.models.parts.nninteractive_marks import Mark, marks
-from intrabench.prompts import Turn
+from intrabench.turns import Turn
 
 
 class OneImage(Predictor):

@@ -38,11 +38,11 @@ from intrabench.people.annotating.tasks import Task, Tasks
 from intrabench.play.door import Refused
 from intrabench.play.gestures import Gesture, check_time, turn_of
 from intrabench.play.scorer import Scorer
-from intrabench.prompts import Turn
 from intrabench.results.compact import tidy
 from intrabench.results.masks import read_masks
 from intrabench.results.parts import read_rows
 from intrabench.results.store import Store
+from intrabench.turns import Turn
 from intrabench.volume import Volume
 
 ROUNDS = 1000

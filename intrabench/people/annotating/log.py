@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from intrabench.errors import IntraBenchError
 from intrabench.play.gestures import Gesture
-from intrabench.prompts import Turn
+from intrabench.turns import Turn
 
 EventKind = Literal["turn", "undo", "finish"]
 

@@ -13,7 +13,7 @@ from intrabench.play.door import Refused
 from intrabench.play.lockstep import ask
 from intrabench.play.scorer import Scorer
 from intrabench.play.session import Session
-from intrabench.prompts import Turn, counting
+from intrabench.turns import Turn, counting
 
 
 class Sitting:

@@ -20,13 +20,13 @@ from intrabench.people.rating.inputs import Input, chosen, inputs_of
 from intrabench.people.rating.orders import arranged, shared_out
 from intrabench.people.rating.study import Study, new_study
 from intrabench.play.door import Refused, check_prompts
-from intrabench.prompts import turns_by_round
 from intrabench.randomness import stream
 from intrabench.reporting.page.views import marks
 from intrabench.results.masks import read_masks
 from intrabench.results.origin import dataset_of
 from intrabench.results.parts import read_turns
 from intrabench.target import Target
+from intrabench.turns import turns_by_round
 from intrabench.volume import Volume
 
 Question = Literal["score", "clinical", "pair"]

@@ -28,7 +28,7 @@ from intrabench.mask import Mask
 from intrabench.people.images import packed
 from intrabench.people.recording.likeness import Placing, Profiles
 from intrabench.play.gestures import Gesture, turn_of
-from intrabench.prompts import Turn
+from intrabench.turns import Turn
 
 FORMAT = 1
 

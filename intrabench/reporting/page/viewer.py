@@ -14,12 +14,12 @@ from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.play.door import Refused, check_prompts
-from intrabench.prompts import Turn, turns_by_round
 from intrabench.reporting.page.chosen import Chosen
 from intrabench.reporting.page.views import BUDGET, TOTAL, Window, marks, mask_text, view
 from intrabench.results.masks import read_masks
 from intrabench.results.parts import read_turns
 from intrabench.target import Target
+from intrabench.turns import Turn, turns_by_round
 from intrabench.versions import version_of
 from intrabench.volume import Volume
 

@@ -13,7 +13,8 @@ import numpy as np
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Request, Runtime
 from intrabench.models.nninteractive import NnInteractive
-from intrabench.prompts import Click, Lasso, Prompts, Scribble, Turn, boxes, points
+from intrabench.prompts import Lasso, Prompts, Scribble, boxes, points
+from intrabench.turns import Click, Turn
 from intrabench.volume import Volume
 
 SHAPE = (20, 24, 28)

@@ -16,7 +16,8 @@ from intrabench.mask import Mask
 from intrabench.models.nninteractive import NnInteractive
 from intrabench.models.parts.nninteractive_marks import marks
 from intrabench.play.adapt import adapt
-from intrabench.prompts import DrawBox3D, Prompts, Turn, box3d, boxes, points
+from intrabench.prompts import Prompts, box3d, boxes, points
+from intrabench.turns import DrawBox3D, Turn
 from intrabench.volume import Volume
 from tests.models.nninteractive.played import (
     ALL,

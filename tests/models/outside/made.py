@@ -10,7 +10,8 @@ import numpy as np
 
 from intrabench.mask import Mask
 from intrabench.models.base import Request
-from intrabench.prompts import Click, Prompts, Turn, box3d
+from intrabench.prompts import Prompts, box3d
+from intrabench.turns import Click, Turn
 from intrabench.volume import Volume
 
 NPZ_PREDICTOR = """

@@ -14,7 +14,8 @@ from intrabench import registry
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Answer, Failure, Request, open_image
 from intrabench.models.grand_challenge import GrandChallenge
-from intrabench.prompts import Prompts, Scribble, Turn
+from intrabench.prompts import Prompts, Scribble
+from intrabench.turns import Turn
 from intrabench.volume import Volume, read_grid_array
 from tests.models.outside.made import GC_PREDICTOR, clicked, predictor, shell, stand_in
 

@@ -14,7 +14,8 @@ import pytest
 from intrabench.mask import Mask
 from intrabench.models.base import Request
 from intrabench.models.outside.npz_files import RoundFiles, known_steps, prompts_of
-from intrabench.prompts import Prompts, Turn, box3d
+from intrabench.prompts import Prompts, box3d
+from intrabench.turns import Turn
 from tests.conftest import GOLDEN
 from tests.models.outside.made import SHAPE, boxed, clicked
 

@@ -13,7 +13,8 @@ from intrabench.models.base import Answer, Model, Predictor, Request, Runtime, o
 from intrabench.models.box_fill import BoxFill
 from intrabench.models.parts.begun import begun
 from intrabench.models.random_walker import RandomWalker
-from intrabench.prompts import Click, Turn, box3d, points
+from intrabench.prompts import box3d, points
+from intrabench.turns import Click, Turn
 from intrabench.volume import Volume
 
 VOLUME = Volume.from_canonical(np.arange(24.0).reshape(2, 3, 4))

@@ -14,7 +14,8 @@ from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Model, Request, Runtime
 from intrabench.models.parts import embedding_cache
 from intrabench.models.parts.crop_model import CropModel, Floats, OpenCrops
-from intrabench.prompts import Prompts, Turn, boxes
+from intrabench.prompts import Prompts, boxes
+from intrabench.turns import Turn
 from intrabench.volume import Volume
 from tests.models.stub import stub
 

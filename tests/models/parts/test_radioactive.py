@@ -15,8 +15,9 @@ from intrabench.models.parts.slice_model import SliceItem, SliceModel, SliceResu
 from intrabench.play.lockstep import play
 from intrabench.play.session import Session
 from intrabench.prompters.combined import make_prompter
-from intrabench.prompts import Click, Prompts, Turn, points, turns_by_round
+from intrabench.prompts import Prompts, points
 from intrabench.protocols import protocol
+from intrabench.turns import Click, Turn, turns_by_round
 from intrabench.volume import Volume
 from tests.conftest import make_target
 

@@ -10,8 +10,9 @@ import pytest
 
 from intrabench.models.base import Answer, Failure, Request
 from intrabench.models.parts import embedding_cache
-from intrabench.prompts import Click, DrawBox2D, Turn, boxes, points
+from intrabench.prompts import boxes, points
 from intrabench.registry import make
+from intrabench.turns import Click, DrawBox2D, Turn
 from intrabench.volume import Volume
 from tests.models.stub import SIDE, Stub, answers, item, request, stub
 

@@ -14,7 +14,8 @@ from intrabench.models.graph_cut import GraphCut
 from intrabench.models.grow_from_seeds import GrowFromSeeds
 from intrabench.models.parts.neighbourhood import Frame, Hints
 from intrabench.models.parts.seeded_model import BACKGROUND, TARGET, UNKNOWN, SeededModel
-from intrabench.prompts import Prompts, Scribble, Turn, box3d, boxes, points
+from intrabench.prompts import Prompts, Scribble, box3d, boxes, points
+from intrabench.turns import Turn
 from intrabench.volume import Volume
 from tests.models.test_random_walker import ball, dice, tight, tight_slices
 from tests.test_orientations import ORDERS, in_order, outcome, scan

@@ -15,7 +15,8 @@ from intrabench.mask import Region, box_slices
 from intrabench.models.base import Answer, Failure, Request, Runtime
 from intrabench.models.parts import embedding_cache
 from intrabench.models.parts.slice_model import SliceItem, SliceModel, SliceResult
-from intrabench.prompts import Prompts, Turn, boxes, points
+from intrabench.prompts import Prompts, boxes, points
+from intrabench.turns import Turn
 from intrabench.volume import Volume
 
 BRIGHT = 100

@@ -11,8 +11,8 @@ import polars as pl
 
 from intrabench.people.annotating.annotation import Annotation, View
 from intrabench.play.gestures import Gesture
-from intrabench.prompts import Turn, turns_by_round
 from intrabench.results.parts import read_rows, read_turns
+from intrabench.turns import Turn, turns_by_round
 
 DATA = "phantom:shape=16x32x32,instances=2"
 OUT = Path("out")

@@ -17,8 +17,8 @@ from intrabench.datasets.cases import store
 from intrabench.fetch.download import DownloadError
 from intrabench.mask import Mask
 from intrabench.people.annotating.actions import read_actions
-from intrabench.prompts import Turn
 from intrabench.results.parts import read_rows, read_turns
+from intrabench.turns import Turn
 from tests.people.annotating.playing import turns_of
 from tests.people.browsing import Person, serious
 from tests.people.served import Running, running

@@ -11,8 +11,9 @@ import intrabench
 from intrabench.mask import Mask
 from intrabench.people.calibrating.hand import Hits, fitted, hits
 from intrabench.people.playback import Played
-from intrabench.prompts import Click, Prompts, Turn, boxes, points
+from intrabench.prompts import Prompts, boxes, points
 from intrabench.target import Target
+from intrabench.turns import Click, Turn
 
 SPACING = (3.0, 0.7, 0.9)
 

@@ -10,8 +10,9 @@ import polars as pl
 from intrabench.mask import Mask
 from intrabench.people.gap.clicks import clicks
 from intrabench.people.playback import Played
-from intrabench.prompts import Click, Prompts, Turn
+from intrabench.prompts import Prompts
 from intrabench.target import Target
+from intrabench.turns import Click, Turn
 
 SPACING = (2.0, 1.0, 1.0)
 CUBE = Mask.of(np.ones((5, 9, 9)), (5, 10, 10))

@@ -20,7 +20,7 @@ import intrabench
 from intrabench.datasets.cases import store as cases
 from intrabench.errors import PartialResults
 from intrabench.mask import Mask, box_slices
-from intrabench.prompts import Lasso, Prompts, Scribble, Turn, TypeText, boxes
+from intrabench.prompts import Lasso, Prompts, Scribble, boxes
 from intrabench.reporting.page.chosen import chosen
 from intrabench.reporting.page.viewer import _round
 from intrabench.reporting.page.views import Window, marks, mask_text, view
@@ -28,6 +28,7 @@ from intrabench.results.masks import read_masks
 from intrabench.results.parts import read_rows
 from intrabench.statistics.scores import scores
 from intrabench.target import Target
+from intrabench.turns import Turn, TypeText
 from intrabench.volume import Volume
 from tests.conftest import make_target
 from tests.reporting.page.conftest import PHANTOM

@@ -1,0 +1,145 @@
+"""A turn: what a simulated user gives at once, prompts and the actions that its hand made for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from intrabench.errors import IntraBenchError
+from intrabench.prompts import Prompts
+
+
+@dataclass(frozen=True)
+class Action:
+    """Something that the hand did; effort tables give its cost by `kind`."""
+
+    kind: ClassVar[str]
+
+
+@dataclass(frozen=True)
+class Click(Action):
+    """A click on a voxel."""
+
+    kind: ClassVar[str] = "click"
+
+
+@dataclass(frozen=True)
+class DrawBox2D(Action):
+    """A box drawn in a slice."""
+
+    kind: ClassVar[str] = "box2d"
+
+
+@dataclass(frozen=True)
+class DrawBox3D(Action):
+    """A box drawn in the volume."""
+
+    kind: ClassVar[str] = "box3d"
+
+
+@dataclass(frozen=True)
+class DrawScribble(Action):
+    """A stroke with its number of control points."""
+
+    control_points: int = 3
+    kind: ClassVar[str] = "scribble"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.control_points, np.integer):
+            object.__setattr__(self, "control_points", int(self.control_points))
+
+
+@dataclass(frozen=True)
+class DrawLasso(Action):
+    """A closed stroke with its number of control points."""
+
+    control_points: int = 3
+    kind: ClassVar[str] = "lasso"
+
+
+@dataclass(frozen=True)
+class MarkExtent(Action):
+    """The first or the last slice of the target, marked."""
+
+    kind: ClassVar[str] = "extent"
+
+
+@dataclass(frozen=True)
+class TypeText(Action):
+    """A text with its number of words, typed."""
+
+    words: int = 1
+    kind: ClassVar[str] = "text"
+
+    @classmethod
+    def of(cls, text: str) -> TypeText:
+        """What it takes to type a text; words are what blanks divide."""
+        return cls(len(text.split()))
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What the user gives at once. A turn without actions is derived from the model's own answer and costs nothing.
+
+    One that has no prompts either, ``Turn(Prompts())``, is a round in which the user only waits for an answer.
+    afresh: the model must use only this turn, later turns and its own last answer.
+    """
+
+    prompts: Prompts
+    actions: tuple[Action, ...] = ()
+    afresh: bool = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether the user gives nothing."""
+        return not self.actions and not self.prompts.kinds
+
+    @property
+    def opens(self) -> bool:
+        """Whether a round begins with it."""
+        return bool(self.actions) or self.waits
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for storing; `from_json` is the inverse."""
+        data = {"prompts": self.prompts.to_json(), "actions": [{"kind": a.kind, **vars(a)} for a in self.actions]}
+        return data | {"afresh": True} if self.afresh else data
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Turn:
+        """From the plain data of `to_json`."""
+        kinds = {action.kind: action for action in Action.__subclasses__()}
+        actions = [dict(action) for action in data["actions"]]
+        made = tuple(kinds[a.pop("kind")](**a) for a in actions)
+        return cls(Prompts.from_json(data["prompts"]), made, data.get("afresh", False))
+
+
+def turns_by_round(stored: Iterable[Mapping[str, Any]]) -> dict[int, list[Turn]]:
+    """What the user gave in each round of one session, free turns included.
+
+    stored: the session's turns as they are stored, in their order: `session`, `round`, and `given`, the text of
+    `Turn.to_json`.
+
+    Raises:
+        IntraBenchError: one is not as it was written.
+    """
+    rounds: dict[int, list[Turn]] = {}
+    for turn in stored:
+        try:
+            given = Turn.from_json(json.loads(turn["given"]))
+        except Exception as error:  # anybody may have written it
+            raise IntraBenchError(
+                f"the turns of session {turn['session']} in round {turn['round']} cannot be read "
+                f"({type(error).__name__}); delete their part in turns and its namesake in rows, and run again"
+            ) from error
+        rounds.setdefault(turn["round"], []).append(given)
+    return rounds
+
+
+def counting(turns: Sequence[Turn]) -> Sequence[Turn]:
+    """The turns that a model must use: all, or those since the user last began afresh."""
+    first = max((number for number, turn in enumerate(turns) if turn.afresh), default=0)
+    return turns[first:]
