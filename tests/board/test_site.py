@@ -78,7 +78,9 @@ def page(opened: Any, site: Path) -> Any:
 def shown(page: Any, column: int) -> list[str]:
     """The texts of a column of the lines, as far as they are shown."""
     rows = f"[...document.querySelectorAll('#lines tbody tr:not([hidden])')].map(row => row.cells[{column}])"
-    texts: list[str] = page.evaluate(f"{rows}.map(cell => cell.firstChild.textContent)")
+    # up to the first mark; lines may break at <wbr>
+    first = "cell.innerHTML.replaceAll('<wbr>', '').match(/^(<[^>]*>)?([^<]*)/)[2]"
+    texts: list[str] = page.evaluate(f"{rows}.map(cell => {first})")
     return texts
 
 
