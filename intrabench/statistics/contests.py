@@ -13,6 +13,7 @@ import polars as pl
 from intrabench.errors import IntraBenchError
 from intrabench.results import labels
 from intrabench.results.current import IDENTITY, MODEL, current
+from intrabench.results.spellings import two_spellings
 from intrabench.specs import nearest
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
 from intrabench.statistics.soundness import check_mixable, some_rows
@@ -64,6 +65,7 @@ def contests(folder: Path, a: str, b: str, how: Aggregation = AGGREGATIONS["prot
         shared = tuple(
             name for name in IDENTITY if name not in (MODEL if column == "model" else ("prompter", "weights"))
         )
+        left_out += two_spellings(sorted((a, b)))
         sides = [rows.filter(pl.col(column) == one) for one in (a, b)]
     pairs = _pairs((a, b), sides, shared)
     if not pairs and {"prompter", "model"} <= set(shared):  # of two runs: other weights of the user's are other names
