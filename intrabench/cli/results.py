@@ -62,7 +62,9 @@ def export_masks(
     round: Annotated[
         int | None,
         typer.Option(
-            "--round", min=0, help="Only the state after this round; of sessions that ended before, the last. Default: all."
+            "--round",
+            min=0,
+            help="Only the state after this round; of sessions that ended before, the last. Default: all.",
         ),
     ] = None,
     plugin: Plugins = [],  # noqa: B006

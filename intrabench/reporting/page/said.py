@@ -94,8 +94,8 @@ def _finer(lead: Lead) -> int:
 def _verdict(behind: Behind) -> str:
     if behind.certain is None and behind.p is not None:
         return (
-            f"There is no interval, because a data set has fewer than {FEW} patients; the test is of the patients of all "
-            "data sets."
+            f"There is no interval, because a data set has fewer than {FEW} patients; the test is of the patients of "
+            "all data sets."
         )
     if behind.certain is None:
         return f"With fewer than {FEW} patients of a data set nobody can tell whether that is chance."
