@@ -49,7 +49,7 @@ def parse(spec: str) -> tuple[str, dict[str, str]]:
             raise IntraBenchError(f"{spec!r} is malformed at {rest[position:]!r}; write {name}:key=value,key=value")
         key, value = part.groups()
         if key in arguments:
-            raise IntraBenchError(f"{spec!r} gives {key} twice; give it once")
+            raise IntraBenchError(f"{spec!r} gives {key} twice; give it once, and put a value with a comma in quotes")
         arguments[key] = value[1:-1] if value[:1] in ("'", '"') else value
         position = part.end()
     return name, arguments

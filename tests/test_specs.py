@@ -44,6 +44,12 @@ def test_malformed(spec: str) -> None:
         parse(spec)
 
 
+def test_a_path_with_commas_is_told_to_be_quoted() -> None:
+    with pytest.raises(IntraBenchError, match="gives n twice; give it once, and put a value with a comma in quotes"):
+        parse("thing:text=a,n=1,n=2")
+    assert parse("thing:text='a,n=1',n=2") == ("thing", {"text": "a,n=1", "n": "2"})
+
+
 def test_build_checks_types_and_names() -> None:
     arguments = {"n": "7", "size": "2", "kind": "b", "on": "true"}
     assert build(Thing, arguments, "x") == Thing(7, 2.0, "b", True)

@@ -22,7 +22,7 @@ from intrabench.board.sample import LEAST, chosen
 from intrabench.board.statement import By, Data, Statement
 from intrabench.board.submission import Submission, read_submission
 from intrabench.engine.units import CONTRACT
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, several
 from intrabench.names import file_name
 from intrabench.results.current import counting
 from intrabench.results.masks import is_whole, masks_file
@@ -161,8 +161,8 @@ def _to_know(results: Path, rows: pl.DataFrame, statement: Statement | None) -> 
         if not one.published:
             patients = rows.filter(dataset=one.dataset)["patient"].n_unique()
             notes.append(
-                f"rows name the cases and {patients} patients of {one.dataset}, which is no data set of IntraBench; "
-                "publish them only if you may"
+                f"rows name the cases and {several(patients, 'patient')} of {one.dataset}, which is no data set of "
+                "IntraBench; publish them only if you may"
             )
     if not statement.masks:
         notes.append("there are no masks, for the run had no --save-masks; checks then rest on rows and replays")

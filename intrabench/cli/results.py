@@ -60,7 +60,12 @@ def export_masks(
     model: Annotated[str, typer.Option("--model", "-m", help="Only of this model, as written in tables.")] = "",
     prompter: Annotated[str, typer.Option("--prompter", "-p", help="Only with this prompter.")] = "",
     round: Annotated[
-        int | None, typer.Option("--round", help="Only the state after this round, or the last. Default: all rounds.")
+        int | None,
+        typer.Option(
+            "--round",
+            min=0,
+            help="Only the state after this round; of sessions that ended before, the last. Default: all.",
+        ),
     ] = None,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
@@ -72,8 +77,10 @@ def export_masks(
     from intrabench.results.export import export as write
     from intrabench.workspace import results_folder
 
-    written, unread = write(results_folder(out), folder, model=model, prompter=prompter, round=round)
+    written, left_out, unread = write(results_folder(out), folder, model=model, prompter=prompter, round=round)
     note(f"wrote {several(written, 'mask')} to {folder}")
+    for notice in left_out:
+        echo(notice, err=True)
     tell_damage(results_folder(out), unread=unread)
 
 

@@ -31,7 +31,7 @@ def make_comparison(
         IntraBenchError: a name or an option is unknown, or nothing is in common.
     """
     layout = layout_of(metric or "dice", "", "dataset", round, aggregation, failed, empty)
-    lines = contests(folder, a, b, layout.how)
+    lines = contests(folder, a, b, layout.how, round)
     played = pl.concat((side for line in lines for side in (line.a, line.b)), how="diagonal_relaxed")
     places = folders_of(folder, a, b)
     check_round(played, round, *places)

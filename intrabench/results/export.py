@@ -10,6 +10,7 @@ from intrabench.atomic import writing
 from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from intrabench.names import file_name
+from intrabench.results.current import counting
 from intrabench.results.labels import MODEL
 from intrabench.results.masks import read_masks
 from intrabench.results.origin import dataset_of
@@ -20,15 +21,16 @@ from intrabench.volume import Volume, write_nifti
 
 def export(
     results: Path, folder: Path, *, model: str = "", prompter: str = "", round: int | None = None
-) -> tuple[int, list[str]]:
-    """Write ``DATASET/CASE/TARGET__MODEL__PROMPTER__seedS_roundR.nii.gz`` for all kept masks.
+) -> tuple[int, list[str], list[str]]:
+    """Write ``DATASET/CASE/TARGET__MODEL__PROMPTER__seedS_roundR.nii.gz`` for all kept answers that count in tables.
 
     Names are those of `file_name`. Sessions that differ in something else, such as the protocol, or in upper and lower
     case alone, have their key behind them. model, prompter: only those, as written in tables. round: only the state
     after so many corrections; of sessions that ended before, the last.
 
     Returns:
-        How many were written, and a sentence for each file of masks, case or data set that cannot be read.
+        How many were written, a sentence for each kind of sessions that are left out, and one for each file of masks,
+        case or data set that cannot be read.
 
     Raises:
         IntraBenchError: the run kept no masks, nothing is called so, or a file cannot be written.
@@ -37,7 +39,8 @@ def export(
     unread: dict[str, None] = {}
     owners: dict[str, str] = {}
     last: tuple[tuple[str, str], Volume | None] | None = None
-    for row in _chosen(results, model, prompter, round).iter_rows(named=True):
+    rows, left_out = _chosen(results, model, prompter, round)
+    for row in rows.iter_rows(named=True):
         place = row["dataset"], row["case"]
         try:
             masks = read_masks(results, row["session"])
@@ -62,12 +65,13 @@ def export(
         written += 1
     if not written and not unread:
         raise IntraBenchError(f"{results} has no masks; repeat the run with --save-masks")
-    return written, list(unread)
+    return written, left_out, list(unread)
 
 
-def _chosen(results: Path, model: str, prompter: str, round: int | None) -> pl.DataFrame:
-    """The rows whose masks are wanted, sorted."""
-    rows = read_rows(results).with_columns(MODEL)
+def _chosen(results: Path, model: str, prompter: str, round: int | None) -> tuple[pl.DataFrame, list[str]]:
+    """The rows whose masks are wanted, sorted, and which sessions are left out because newer ones count."""
+    rows, left_out = counting(read_rows(results))
+    rows = rows.filter(pl.col("status") != "not_applicable").with_columns(MODEL)
     for column, name in (("model", model), ("prompter", prompter)):
         known = rows[column].unique().sort().to_list()
         if name and name not in known:
@@ -78,4 +82,4 @@ def _chosen(results: Path, model: str, prompter: str, round: int | None) -> pl.D
     if round is not None:
         rows = rows.filter(pl.col("round") <= round)
         rows = rows.filter(pl.col("round") == pl.col("round").max().over("session"))
-    return rows.sort("dataset", "case", "target", "session", "round")
+    return rows.sort("dataset", "case", "target", "session", "round"), left_out

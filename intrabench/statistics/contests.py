@@ -13,6 +13,7 @@ import polars as pl
 from intrabench.errors import IntraBenchError
 from intrabench.results import labels
 from intrabench.results.current import IDENTITY, MODEL, current
+from intrabench.results.spellings import two_spellings
 from intrabench.specs import nearest
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
 from intrabench.statistics.soundness import check_mixable, some_rows
@@ -39,12 +40,15 @@ class Contest:
         return ", ".join(self.shared.values())
 
 
-def contests(folder: Path, a: str, b: str, how: Aggregation = AGGREGATIONS["protocol"]) -> list[Contest]:
+def contests(
+    folder: Path, a: str, b: str, how: Aggregation = AGGREGATIONS["protocol"], round: int | None = None
+) -> list[Contest]:
     """All pairs of lines that differ only in A and B.
 
     a, b: results folders; or models or prompters, as written in tables, in the results of `folder`. Lines of two runs
     are compared if prompter and name of the model are equal, whatever the model's version and weights. how: of the
-    averages, which protocols that average otherwise can be compared by only if it was chosen.
+    averages, which protocols that average otherwise can be compared by only if it was chosen. round: sessions whose
+    prompts the model refuses by then do not count; None: by their end.
 
     Raises:
         IntraBenchError: a name is unknown, both are the same, or there is no pair.
@@ -64,11 +68,14 @@ def contests(folder: Path, a: str, b: str, how: Aggregation = AGGREGATIONS["prot
         shared = tuple(
             name for name in IDENTITY if name not in (MODEL if column == "model" else ("prompter", "weights"))
         )
+        left_out += two_spellings(sorted((a, b)))
         sides = [rows.filter(pl.col(column) == one) for one in (a, b)]
-    pairs = _pairs((a, b), sides, shared)
+    refused = [_refused(side, round) for side in sides]
+    played = [side.join(left, on="session", how="anti") for side, left in zip(sides, refused, strict=True)]
+    pairs = _pairs((a, b), played, shared)
     if not pairs and {"prompter", "model"} <= set(shared):  # of two runs: other weights of the user's are other names
-        pairs = _pairs((a, b), [side.with_columns(model=pl.col("_model")) for side in sides], shared)
-    told = (*left_out, *_inapplicable((a, b), sides, shared))
+        pairs = _pairs((a, b), [side.with_columns(model=pl.col("_model")) for side in played], shared)
+    told = (*left_out, *_inapplicable((a, b), sides, refused, shared))
     found = [replace(one, left_out=told) for one in pairs]
     if not found:
         raise IntraBenchError(f"{a} and {b} have no line in common; run both with the same prompters and models")
@@ -87,8 +94,7 @@ def _read(folder: Path) -> tuple[pl.DataFrame, list[str]]:
 
 
 def _pairs(names: Sequence[str], sides: Sequence[pl.DataFrame], shared: Sequence[str]) -> list[Contest]:
-    played = [side.filter(pl.col("status") != "not_applicable") for side in sides]
-    groups = [side.partition_by(list(shared), as_dict=True) for side in played]
+    groups = [side.partition_by(list(shared), as_dict=True) for side in sides]
     common = sorted((key for key in groups[0] if key in groups[1]), key=str)
     main = "prompter" if "prompter" in shared else "model"
 
@@ -110,15 +116,24 @@ def _pairs(names: Sequence[str], sides: Sequence[pl.DataFrame], shared: Sequence
     return found
 
 
-def _inapplicable(names: Sequence[str], sides: Sequence[pl.DataFrame], shared: Sequence[str]) -> list[str]:
-    """A sentence for each line of which one side takes no prompt."""
+def _refused(rows: pl.DataFrame, round: int | None) -> pl.DataFrame:
+    """The sessions whose prompts the model does not take, be it only the corrections, and why."""
+    until = rows if round is None else rows.filter(pl.col("round") <= round)
+    return until.filter(pl.col("status") == "not_applicable").unique("session").select("session", why="error")
+
+
+def _inapplicable(
+    names: Sequence[str], sides: Sequence[pl.DataFrame], refused: Sequence[pl.DataFrame], shared: Sequence[str]
+) -> list[str]:
+    """A sentence for each line of which one side takes no prompt, or no correction."""
     main = "prompter" if "prompter" in shared else "model"
     lines = []
-    for name, side, other in zip(names, sides, reversed(sides), strict=True):
+    for name, side, left, other in zip(names, sides, refused, reversed(sides), strict=True):
         both = side.join(other, on=list(shared), how="semi", nulls_equal=True)
         for head, line in ((str(key), line) for (key,), line in both.group_by(main, maintain_order=True)):
-            if line["status"].eq("not_applicable").all():
-                reasons = [*map(str, line["error"].drop_nulls()), "it does not take the prompts"]
+            found = line.select("session").unique(maintain_order=True).join(left, on="session", maintain_order="left")
+            if len(found) == line["session"].n_unique():
+                reasons = [*map(str, found["why"].drop_nulls()), "it does not take the prompts"]
                 lines.append(f"not compared: {head}, not applicable to {name}: {reasons[0]}")
     return sorted(lines)
 

@@ -76,11 +76,10 @@ def page(opened: Any, site: Path) -> Any:
 
 
 def shown(page: Any, column: int) -> list[str]:
-    """The texts of a column of the lines, as far as they are shown."""
+    """The texts of a column of the lines, without what stands below them, as far as they are shown."""
     rows = f"[...document.querySelectorAll('#lines tbody tr:not([hidden])')].map(row => row.cells[{column}])"
-    # up to the first mark; lines may break at <wbr>
-    first = "cell.innerHTML.replaceAll('<wbr>', '').match(/^(<[^>]*>)?([^<]*)/)[2]"
-    texts: list[str] = page.evaluate(f"{rows}.map(cell => {first})")
+    parts = "[...cell.childNodes].filter(part => part === cell.firstChild || !/^(SPAN|SMALL|DIV)$/.test(part.nodeName))"
+    texts: list[str] = page.evaluate(f"{rows}.map(cell => {parts}.map(part => part.textContent).join(''))")
     return texts
 
 
@@ -179,6 +178,21 @@ def test_a_budget_shows_what_it_reaches(page: Any) -> None:
     scores = [float(score) for score in shown(page, SCORE)][:6]
     assert scores == sorted(scores)  # less is better
     assert chooser(page, "budget").is_disabled()
+
+
+def test_scores_without_budgets_offer_none(played: Path, tmp_path: Path, opened: Any) -> None:
+    """Surface distances do not grow from 0, and Dice is no score of this protocol."""
+    (tmp_path / "submissions").mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("INTRABENCH_DATA", str(played / "data"))
+        made = remade(played / "results", tmp_path, "lab-e", protocol="cvpr25@1", **{"nsd:spacing=xyz": 0.5})
+    shutil.move(made, tmp_path / "submissions")
+    refused, _ = build(tmp_path / "submissions", tmp_path / "site", "Board")
+    assert refused == []
+    opened.goto(table_of(tmp_path / "site").as_uri())
+    assert not chooser(opened, "unit").is_visible()
+    assert not chooser(opened, "budget").is_visible()
+    assert chooser(opened, "model").is_visible()
 
 
 def test_heads_sort_by_pointer_and_by_key(page: Any) -> None:

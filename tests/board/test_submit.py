@@ -116,11 +116,14 @@ def test_older_code_is_left_out_and_said(played: Path, tmp_path: Path) -> None:
 def test_private_data_is_warned_of(played: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(played / "results", tmp_path / "clinic")
     (part,) = (folder / "rows").iterdir()
-    pl.read_parquet(part).with_columns(dataset=pl.lit("clinic")).write_parquet(part)
-    _, notices = submit(folder, tmp_path / "ours", BY)
-    assert notices == [
-        "rows name the cases and 2 patients of clinic, which is no data set of IntraBench; publish them only if you may"
-    ]
+    clinic = pl.read_parquet(part).with_columns(dataset=pl.lit("clinic"))
+    for name, of in (("all", "2 patients"), ("one", "1 patient")):
+        clinic.filter(pl.col("case").is_in(clinic["case"].unique().sort().head(int(of[0])))).write_parquet(part)
+        _, notices = submit(folder, tmp_path / name, BY)
+        told = (
+            f"rows name the cases and {of} of clinic, which is no data set of IntraBench; publish them only if you may"
+        )
+        assert notices[0] == told
 
 
 @pytest.mark.parametrize(

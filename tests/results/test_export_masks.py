@@ -17,6 +17,7 @@ import intrabench
 from intrabench import Dataset, DatasetCard, Target, Volume, registry, targets_of
 from intrabench.datasets.cases import store
 from intrabench.datasets.cases.selection import select_targets
+from intrabench.models.box_fill import BoxFill
 from intrabench.names import one_line
 from intrabench.reporting.page.page import write_report
 from intrabench.results.export import export
@@ -68,7 +69,7 @@ def test_every_mask_has_its_own_file_inside_the_folder(results: Path, tmp_path: 
     rows = read_rows(results)
     folder = tmp_path / "deep" / "nii"
     assert rows["status"].unique().to_list() == ["ok"]
-    assert export(results, folder) == (rows.height, [])
+    assert export(results, folder) == (rows.height, [], [])
     assert rows.height == len(CASES) * len(LABELS)
     files = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*.nii.gz"))
     assert len({str(path).casefold() for path in files}) == len(files) == rows.height  # also where A and a are one
@@ -143,4 +144,20 @@ def test_exported_masks_are_a_model_with_the_same_dice(tmp_path: Path, say: Say)
     assert again["dice"].n_unique() == 3
     said = say(*words, f"{tmp_path}/no", "--model", "box_fil")
     assert "has no model 'box_fil', did you mean 'box_fill'?" in said.err
+    assert not (tmp_path / "no").exists()
+
+
+def test_masks_of_sessions_that_do_not_count_are_not_written(
+    tmp_path: Path, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of an older version of the model, and of a prompter that it does not take: it never answered."""
+    play = ["--prompter", "box_volume", "--prompter", "points_volume", "--dataset", "phantom:shape=12x24x24"]
+    for version in ("old", "new"):
+        monkeypatch.setattr(BoxFill, "version", version)
+        words = ["run", "--model", "box_fill", *play, "--workers", "0", "--save-masks", "--out", f"{tmp_path}/out"]
+        assert say(*words).code == 0
+    said = say("export", "masks", f"{tmp_path}/nii", "--out", f"{tmp_path}/out")
+    told = "6 older sessions of box_fill are left out: it has changed since\n"
+    assert (said.code, said.out, said.err) == (0, f"wrote 3 masks to {tmp_path}/nii\n", told)
+    assert say("export", "masks", f"{tmp_path}/no", "--out", f"{tmp_path}/out", "--round", "-1").code == 2
     assert not (tmp_path / "no").exists()

@@ -26,7 +26,8 @@ def test_two_spellings_are_one_model_of_a_run_and_are_told_of_two(say: Callable[
     assert told not in say("run", "--model", short, *WORDS).err
     assert told in say("run", "--model", long, *WORDS).err
     assert set(read_rows(Path("out"))["model"]) == {"box_fill", short, long}
-    said = say("table", "--out", "out")
-    assert f"{long} and {short} are one model, whose path is written in 2 ways" in said.err
+    told = f"{long} and {short} are one model, whose path is written in 2 ways"
+    assert told in say("table", "--out", "out").err
+    assert told in say("compare", short, long, "--out", "out").out
     with pytest.warns(PartialResults, match="written in 2 ways"):
         intrabench.table("out")

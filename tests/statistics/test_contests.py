@@ -58,6 +58,23 @@ def test_models_are_compared_prompter_by_prompter(results: Path, say: Callable[.
     assert "not compared: r, not applicable to old: it does not take the prompts" in said.out.splitlines()
 
 
+def test_a_refused_correction_is_no_score_but_the_rounds_before_are(say: Callable[..., Said]) -> None:
+    """As in tables: the last round of such a session has no value."""
+    refused = [
+        {"case": str(number), "session": f"s{number}", "round": round, "status": status, "dice": 0.0}
+        for number in range(10)
+        for round, status in ((0, "empty"), (1, "not_applicable"))
+    ]
+    news = cases(0.0, model="new", prompter="p"), cases(0.0, model="new", prompter="q")
+    stored("out", rows(*refused, model="old", prompter="p"), cases(0.1, model="old", prompter="q"), *news)
+    assert [contest.head for contest in contests(Path("out"), "old", "new")] == ["q"]
+    assert [contest.head for contest in contests(Path("out"), "old", "new", round=0)] == ["p", "q"]
+    told = "not compared: p, not applicable to old: it does not take the prompts"
+    last, first = (say("compare", "old", "new", "--out", "out", *words).out for words in ((), ("--round", "0")))
+    assert (told in last, "+0.590" in last) == (True, False)
+    assert (told in first, "+0.590" in first) == (False, True)
+
+
 def test_prompters_are_compared_model_by_model(results: Path, say: Callable[..., Said]) -> None:
     assert [contest.head for contest in contests(results, "p", "q")] == ["new", "old"]
     assert say("compare", "p", "q").code == 0

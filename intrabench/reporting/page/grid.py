@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -52,6 +52,11 @@ class Grid:
     def numeric(self) -> list[bool]:
         """Which columns hold numbers."""
         return [not any(isinstance(row[n].value, str) for row in self.rows) for n in range(len(self.heads))]
+
+    def notes(self, texts: Mapping[str, str]) -> dict[str, str]:
+        """The footnotes whose letters stand in its cells, of all that there are."""
+        letters = {letter for row in self.rows for cell in row for letter in cell.note.split(",")}
+        return {mark: text for mark, text in texts.items() if mark in letters}
 
     @cached_property
     def stays(self) -> list[str]:

@@ -178,6 +178,9 @@ def _tables(
     capped = own_capped(rows, played, by, policy) | ({leading: played} if leading and leading.capped else {})
     notes, marks = tables.line_notes(rows, lines, capped)
     plain, marked = marks[None], marks.get(leading, marks[None])
+    own = [(told, grid, grid.notes(notes.texts)) for told, grid in own_grids(rows, lines, policy, marks)]
+    elsewhere = {letter for each in (plain, marked) for mark in each.values() for letter in mark.split(",")}
+    only_own = {mark for *_, below in own for mark in below} - elsewhere
     names = Names(lines, frozenset(line for line, _ in seen))
     budgets = budgets_of(played)
     found = at_budgets(played, how, [*(one for every in budgets.values() for one in every), *rounds_of(lines)])
@@ -186,11 +189,11 @@ def _tables(
         "lead": lead,
         **_answers(scored, Given(lead, rows, names, found, budgets, modalities, speed), curves),
         "speed": speed_grid(speed),
-        "notes": notes.texts,
+        "notes": {mark: text for mark, text in notes.texts.items() if mark not in only_own},
         "effort": tables.effort_grid(scored, lines, means, set(seen), marked, lead),
         "metrics": tables.metric_grid(metrics, lines, how, plain),
         "explore": explored(scored, lines, how, lead),
-        "own": own_grids(rows, lines, policy, marks),
+        "own": own,
         "curves": curves,
         "curves_note": sentence(adapted(rows, ["line"]), dict(lines.select("line", "name").iter_rows())),
         "progress": tables.progress_grid(bounded, lines, how, plain, short),

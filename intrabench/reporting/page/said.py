@@ -92,6 +92,11 @@ def _finer(lead: Lead) -> int:
 
 
 def _verdict(behind: Behind) -> str:
+    if behind.certain is None and behind.p is not None:
+        return (
+            f"There is no interval, because a data set has fewer than {FEW} patients; the test is of the patients of "
+            "all data sets."
+        )
     if behind.certain is None:
         return f"With fewer than {FEW} patients of a data set nobody can tell whether that is chance."
     if not behind.certain:
@@ -115,7 +120,9 @@ def flattered(ranked: Sequence[Standing]) -> Sentence:
     """What to think of a lead; nothing if there is none."""
     if len(ranked) == 1 or ranked[1].rank == 1:
         return []
-    return [text("The best is chosen and tested on the same patients, so expect a smaller lead on others.")]
+    tested = ranked[1].behind is not None and ranked[1].behind.p is not None
+    on = "chosen and tested on the same patients" if tested else "chosen on these patients"
+    return [text(f"The best is {on}, so expect a smaller lead on others.")]
 
 
 def of_datasets(given: Given, budget: Budget, first: Standing) -> Sentence:

@@ -81,7 +81,15 @@ def test_few_patients_allow_no_conclusion(tmp_path: Path) -> None:
     assert "reaches Dice 0.71 (no interval; 3 targets in 3 cases)" in last
     assert "is 0.200 lower (3 patients, too few to test)." in last
     assert "With fewer than 6 patients of a data set nobody can tell whether that is chance." in last
+    assert "The best is chosen on these patients, so expect a smaller lead on others." in last
     assert page.data("answer-data")["units"][0]["stops"][-1]["rows"][1]["behind"][3:] == ["–", None]
+
+
+def test_enough_patients_only_in_all_data_sets_together_are_tested_but_have_no_interval(tmp_path: Path) -> None:
+    page = read(tmp_path, *(lines([0.7], [0.5], cases=cases, dataset=name) for name, cases in (("d", 8), ("e", 1))))
+    (*_, last) = said(page)
+    assert "is 0.200 lower (p = 0.004, 9 patients). There is no interval, because a data set has fewer than 6" in last
+    assert "nobody can tell" not in last
 
 
 def test_ties_and_single_lines(tmp_path: Path) -> None:

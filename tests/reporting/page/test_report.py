@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from itertools import pairwise
 from pathlib import Path
@@ -342,13 +343,19 @@ def test_numbers_of_clicks_of_sessions_cut_short_have_notes(tmp_path: Path) -> N
     assert [line[3].partition(" ")[2] for line in page.tables["ranking"][1:]] == ["", "notea"]
     bound = "cut short: fewer than 20 interactions were played without reaching iou {}, which counts as 20, so means"
     assert f"<li><sup>a</sup> {bound.format(0.9)} are upper bounds, in all sessions</li>" in text
+    effort, own_section = (
+        re.search(f"<section id={id}>(.*?)</section>", text, re.S) for id in ("effort-section", "own-section")
+    )
+    assert effort is not None
+    assert own_section is not None  # each table has the notes of its own cells below it
+    assert [re.findall("<li><sup>(.)</sup>", one[1]) for one in (effort, own_section)] == [["a"], ["a", "b"]]
     assert f"‡: {bound.format(0.8)} are upper bounds in all sessions of p, short." in text
     assert "iou after the last round. Mean over all targets; failures" in page.text
 
 
 def test_without_adapted_prompts_there_are_no_notes(results: Path) -> None:
     _, text = report(results)
-    assert "id=notes" not in text
+    assert "class=notes" not in text
     assert "Adapted prompts" not in text
 
 
