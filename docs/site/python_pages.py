@@ -17,7 +17,7 @@ TITLES = {
     "errors": ("errors", "Errors and parameters", "What is raised, and parameters that show in a spec only when set."),
 }
 """By the first part of a module: file, title and introduction of the page that has it."""
-TOGETHER = {"fetch": "datasets", "target": "mask", "volume": "mask", "specs": "errors"}
+TOGETHER = {"fetch": "datasets", "target": "mask", "turns": "prompts", "volume": "mask", "specs": "errors"}
 """Parts that share a page with another one."""
 
 

@@ -232,6 +232,7 @@ def page_of(url: str) -> str:
 
 
 def test_curves_draw_every_line(page: Any) -> None:
+    page.locator("#curves .panels figure").nth(1).wait_for(state="attached")  # drawn after the page is loaded
     assert page.locator("#curves .panels figure").count() == 2  # of two models
     assert page.locator("#curves .series").count() >= 8
     assert page.locator("#curves").get_by_text("box_slice (lab-b, withheld)").count() >= 1

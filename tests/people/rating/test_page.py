@@ -229,7 +229,7 @@ def test_two_tabs_of_one_rater_do_not_answer_twice(chromium: Any, short: Study) 
             rater.press("4" if rater is one else "9", "Enter")
             rater.until("!window.rating.state().waiting && window.rating.state().place === 1")
         assert [(row["place"], row["score"]) for row in answers_of(short)] == [(0, 4)]
-        assert "another tab" in other.page.locator("body").inner_text()
+        other.until("document.body.innerText.includes('another tab')")
         one.closed()
         other.context.close()
         assert all("409" in text for text in other.problems)
