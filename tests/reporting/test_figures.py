@@ -11,7 +11,16 @@ import pytest
 from PIL import Image
 
 from intrabench.errors import IntraBenchError
-from intrabench.reporting.figures import _curves, _sizes, rank_figure, sweep_figures, swept_dice, write_figures
+from intrabench.reporting.figures import (
+    _curves,
+    _noted,
+    _sizes,
+    rank_figure,
+    style,
+    sweep_figures,
+    swept_dice,
+    write_figures,
+)
 from intrabench.reporting.page.curve_data import curve_data
 from intrabench.reporting.page.lines import with_lines
 from intrabench.reporting.page.page import write_report
@@ -167,3 +176,16 @@ def test_long_names_and_many_numbers_do_not_overlap(tmp_path: Path, monkeypatch:
                     box.x0 >= against.x1 or box.x1 <= against.x0 or box.y0 >= against.y1 - 1 or box.y1 <= against.y0 + 1
                 )
                 assert apart, (name, other)
+
+
+def test_notes_of_wide_letters_are_not_cut_off() -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with style():
+        figure = Figure(figsize=(8.2, 3.5))
+        _noted(figure, 12 * "random_walker with box_volume; ", beside_legend=False)
+        FigureCanvasAgg(figure).draw()
+        (text,) = figure.texts
+        assert "\n" in text.get_text()
+        assert text.get_window_extent().x1 <= figure.bbox.x1

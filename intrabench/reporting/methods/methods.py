@@ -27,8 +27,7 @@ class Methods:
 
     paragraphs: by title, sentences with marks (`markup`). table: first and last values of each line, with `notes` at
     numbers of few patients. checklist: what is reported where, and what is not reported. figures: the files that
-    ``intrabench figures`` draws. left_out: older sessions that do not count, and protocols
-    that average otherwise.
+    ``intrabench figures`` draws. left_out: older sessions that do not count, and protocols that average otherwise.
     """
 
     paragraphs: dict[str, str]
