@@ -13,7 +13,7 @@ from intrabench.engine.units import Unit
 
 SHARE = 0.05
 """The largest share of the time for looking at the seal, because it reads the whole scan, and for awaiting scores."""
-LEAST_SECONDS = 0.5
+LEAST_SECONDS = 2.0
 """Waves shorter than this become one part: small files cost more than playing them again after a kill."""
 
 

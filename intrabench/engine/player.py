@@ -223,7 +223,7 @@ class Player:
         return again
 
     def _begun(self, unit: Unit, targets: Mapping[str, Target], volume: Volume) -> Session | Joint | Divided:
-        """The session of a unit, or its joint session, with the first requests."""
+        """The session of a unit, or its joint session."""
         if unit.protocol.partition:
             return Divided(unit.key, self._annotation([targets[info.id] for info in unit.targets]), self.job.metrics)
         own = [
@@ -258,7 +258,6 @@ class Player:
             keep_masks=job.save_masks,
             metrics=job.metrics,
             scorer=self._scorer,
-            joint=unit.joint,
         )
 
 

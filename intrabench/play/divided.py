@@ -58,6 +58,9 @@ class Divided:
         """Whether all scores are known, as they are at once."""
         return True
 
+    def begin(self) -> None:
+        """Nobody is asked."""
+
     def receive(self, answer: Answer | Failure) -> None:
         """Take the model's superpixels, and measure them."""
         timings = Timings()

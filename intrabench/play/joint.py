@@ -24,7 +24,7 @@ from intrabench.turns import Turn
 
 
 class Joint:
-    """Driven like a session: while there are `requests`, get an answer for each and pass them to `receive`.
+    """Driven like a session: `begin` it, and while there are `requests`, get an answer for each and pass them to `receive`.
 
     A round is over once all targets have had their free turns. Then each has a row, also without a prompt of its own,
     because what others claim may have changed its answer. All stop together: after the last turn of any, once the sum
@@ -35,13 +35,12 @@ class Joint:
     def __init__(
         self, key: str, sessions: Sequence[Session], prompter: Prompter, rules: JointRules, *, whole: bool = False
     ) -> None:
-        """sessions: made with ``joint=True``, in the order of their targets. whole: the model answers all at once."""
+        """sessions: not begun, in the order of their targets. whole: the model answers all at once."""
         self.key, self.sessions, self.rules, self.whole = key, list(sessions), rules, whole
         self._prompter, self._dialogue = prompter, self._opened(prompter) if prompter.joint else None
         self._memory: object = None
         self._asked = False  # whether the user of all targets was asked before
         self._told = [[0] * len(sessions) for _ in sessions]  # how many turns of the others a model knows of
-        self._advance()
 
     def _opened(self, prompter: Prompter) -> JointTurns:
         return joint_dialogue(prompter, Users(tuple(session.user for session in self.sessions)))
@@ -76,6 +75,10 @@ class Joint:
             return []
         every = tuple(request or session.as_request() for request, session in zip(new, self.sessions, strict=True))
         return [JointRequest(self.key, every, tuple(map(bool, new)), self._memory)]
+
+    def begin(self) -> None:
+        """Ask the user of all targets for the first turns."""
+        self._advance()
 
     def receive(self, *answers: Any) -> None:
         """Take the model's answers to the current requests, and move on to the next."""

@@ -28,7 +28,7 @@ GROWTH = 3.0
 
 
 def play(sessions: Sequence[Session | Joint | Divided], image: Predictor, scorer: Scorer | None = None) -> int:
-    """Play all sessions to their ends; returns how many bytes the model remembered of all of them at most.
+    """Begin all sessions and play them to their ends; returns how many bytes the model remembered of all at most.
 
     scorer: measures while the model answers. If there is no code of the user's own in the sessions, they are two crews:
     while the model answers one, the users of the other take their answers and give their next prompts. A model with
@@ -39,6 +39,9 @@ def play(sessions: Sequence[Session | Joint | Divided], image: Predictor, scorer
         half = len(sessions) // 2
         every = crews = [_Crew(sessions[:half]), _Crew(sessions[half:])]
     try:
+        crews[0].begin()
+        for crew in crews[1:] if scorer else ():
+            crew.busy = [scorer.aside(crew.begin)]
         while crews:
             doing.proceed(_progress([session for crew in crews for session in crew.sessions]))
             crews = [crew for crew in crews if crew.asks(image, scorer, aside=len(crews) > 1)]
@@ -58,11 +61,16 @@ def _progress(sessions: Sequence[Session | Joint | Divided]) -> str:
 class _Crew:
     """Sessions whose requests the model answers in one call.
 
-    busy: with their answers, in another thread. remembered: bytes of the memories that the model left, at most.
+    busy: with their turns, in another thread. remembered: bytes of the memories that the model left, at most.
     """
 
     def __init__(self, sessions: Sequence[Session | Joint | Divided]) -> None:
         self.sessions, self.busy, self.remembered = sessions, list[Future[None]](), 0
+
+    def begin(self) -> None:
+        """Have the first turns given."""
+        for session in self.sessions:
+            session.begin()
 
     def asks(self, image: Predictor, scorer: Scorer | None, aside: bool) -> bool:
         """Have the next requests answered; whether there were any."""

@@ -34,7 +34,7 @@ from intrabench.volume import Volume
 
 
 class Session:
-    """Driven by its owner: while `request` is not None, get its answer and pass it to `receive`.
+    """Driven by its owner: `begin` it, and while `request` is not None, get its answer and pass it to `receive`.
 
     Its `record` has rows, turns and masks; `failure` is the first failure of the session. Rows have only what the
     session knows; its owner adds the rest (model, ...).
@@ -56,12 +56,8 @@ class Session:
         keep_masks: bool = False,
         metrics: Sequence[Metric] | None = None,
         scorer: Scorer | None = None,
-        joint: bool = False,
     ) -> None:
-        """metrics: of each round; None: those of the protocol. scorer: measures what can wait; None: nothing waits.
-
-        joint: `intrabench.play.joint.Joint` drives it, in steps.
-        """
+        """metrics: of each round; None: those of the protocol. scorer: measures what can wait; None: nothing waits."""
         self.key, self.target, self.abilities, self.protocol = key, target, abilities, protocol
         self.target_ml: float | None = target.volume_ml
         self.rounds, self.strict = rounds, strict
@@ -83,8 +79,6 @@ class Session:
             self._end("not_applicable", "the target has no voxels, so it cannot be prompted; check its label map")
         elif prompter.propagates and abilities.dims == 3:
             self._end("not_applicable", PROPAGATION)
-        elif not joint:
-            self._advance()
 
     @property
     def round(self) -> int:
@@ -130,6 +124,10 @@ class Session:
     def requests(self) -> Sequence[Request]:
         """The request, if there is one."""
         return [] if self.request is None else [self.request]
+
+    def begin(self) -> None:
+        """Ask the user for the first turn, unless the owner drives the session in steps, as `Joint` does."""
+        self._advance()
 
     def receive(self, answer: Answer | Failure) -> None:
         """Take the model's answer to the current request, and move on to the next."""

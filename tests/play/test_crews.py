@@ -99,6 +99,31 @@ def test_users_go_on_in_another_thread_while_the_model_answers_the_others(
     assert len(prompted) >= COUNT
 
 
+def test_the_users_of_the_second_crew_begin_while_the_model_answers_the_first(
+    ball: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, begun, all_have = Session.begin, dict[str, threading.Thread](), threading.Event()
+
+    def begin(self: Session) -> None:
+        real(self)
+        begun[self.key] = threading.current_thread()
+        if len(begun) == COUNT:
+            all_have.set()
+
+    class Waiting(Drawn):
+        def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
+            assert all_have.wait(60)
+            return super().segment(requests)
+
+    monkeypatch.setattr(Session, "begin", begin)
+    scores, model = Scorer(), Waiting()
+    sessions = many(ball, make_prompter("point_interp:n=3"), scores)
+    play(sessions, model, scores)
+    assert [len(asked) for asked in model.asked] == [COUNT // 2] * 2
+    here = [begun[session.key] is threading.current_thread() for session in sessions]
+    assert here == [True] * (COUNT // 2) + [False] * (COUNT // 2)
+
+
 @dataclass(frozen=True)
 class Own(Prompter):
     """Notes its thread."""

@@ -80,7 +80,7 @@ def joint(
     whole: bool = False,
 ) -> Joint:
     sessions = [
-        Session(f"s{number}", make_target(truth, instance=number), prompter, abilities, rule, rounds=rounds, joint=True)
+        Session(f"s{number}", make_target(truth, instance=number), prompter, abilities, rule, rounds=rounds)
         for number, truth in enumerate(truths, 1)
     ]
     return Joint("all", sessions, prompter, rules, whole=whole)

@@ -55,9 +55,9 @@ class Listed(Predictor):
         return [JointAnswer((0, 0, 0), given.astype(np.uint8), memory=len(self.answers)) for _ in requests]
 
 
-def session(*turns: Turn, rule: Protocol = KEEP, rounds: int = 3, joint: bool = False, instance: int = 1) -> Session:
+def session(*turns: Turn, rule: Protocol = KEEP, rounds: int = 3, instance: int = 1) -> Session:
     target = make_target(TRUTH, instance=instance)
-    return Session(f"s{instance}", target, Scripted(turns), VOLUMES, rule, rounds=rounds, joint=joint)
+    return Session(f"s{instance}", target, Scripted(turns), VOLUMES, rule, rounds=rounds)
 
 
 def outcome(one: Session) -> list[tuple[str, float, str]]:
@@ -113,7 +113,7 @@ def test_so_is_one_that_cannot_be_right() -> None:
 
 @pytest.mark.parametrize("whole", [False, True])
 def test_joint_sessions_go_on_too(whole: bool) -> None:
-    each = [session(NOTHING, CLICK, CLICK, CLICK, joint=True, instance=number) for number in (1, 2)]
+    each = [session(NOTHING, CLICK, CLICK, CLICK, instance=number) for number in (1, 2)]
     given: list[np.ndarray | str] = [HALF, "lost", TRUTH]
     stub = Listed(*(given if whole else [one for one in given for _ in range(2)]))
     play([Joint("all", each, each[0]._prompter, JointRules(), whole=whole)], stub)

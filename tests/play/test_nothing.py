@@ -140,9 +140,7 @@ def test_targets_of_a_joint_session_wait_together(ball: np.ndarray) -> None:
             yield WAIT
             yield Turn(points([(9, 12, 15)]), (Click(),))
 
-    sessions = [
-        Session(str(n), make_target(ball, instance=n), Waits(), NEEDS, OVERLAP, rounds=2, joint=True) for n in (1, 2)
-    ]
+    sessions = [Session(str(n), make_target(ball, instance=n), Waits(), NEEDS, OVERLAP, rounds=2) for n in (1, 2)]
     model = Stub(lambda request: Answer(Mask.of(ball)))
     play([Joint("key", sessions, Waits(), JointRules())], model)
     for one in sessions:

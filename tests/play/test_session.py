@@ -189,6 +189,7 @@ def test_a_prompter_that_fails_or_cheats_is_an_error_row(ball: np.ndarray) -> No
     play([at_the_end], Stub(one_slice))
     assert [row["status"] for row in at_the_end.rows] == ["error"]  # a free turn may be missing
     cheating = session(Scripted((free(3),)), ball)
+    cheating.begin()
     assert cheating.rows[0]["status"] == "error"
     assert "never free" in cheating.rows[0]["error"]
 
@@ -228,7 +229,9 @@ class Wink(Action):
     ],
 )
 def test_a_prompter_that_breaks_the_contract_is_an_error_row(ball: np.ndarray, way: str, words: str) -> None:
-    (row,) = session(Odd(way), ball).rows
+    breaking = session(Odd(way), ball)
+    breaking.begin()
+    (row,) = breaking.rows
     assert row["status"] == "error"
     assert words in row["error"]
 
@@ -313,6 +316,7 @@ def test_adaptation_is_recorded_and_effort_unchanged(ball: np.ndarray) -> None:
     assert found.rows[0]["interactions"] == 26
     assert stub.batches[0][0].turns[0].prompts.kinds == {"box3d"}
     strict = session(BoxSlice(), ball, abilities=Abilities(3, frozenset({"box3d"})), strict=True)
+    strict.begin()
     assert strict.rows[0]["status"] == "not_applicable"
 
 

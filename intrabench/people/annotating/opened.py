@@ -112,5 +112,4 @@ def _session(job: Job, unit: Unit, target: Target, opened: Opened) -> Session:
         keep_masks=True,
         metrics=job.metrics,
         scorer=opened._scorer,
-        joint=True,
     )

@@ -19,7 +19,7 @@ from intrabench.turns import Turn, counting
 class Sitting:
     """A session against an opened image. What it refuses changes nothing.
 
-    begin: makes the session, without a turn and to be driven in steps (``joint=True``).
+    begin: makes the session, which is driven in steps.
     """
 
     def __init__(self, begin: Callable[[], Session], image: Predictor, scorer: Scorer) -> None:
