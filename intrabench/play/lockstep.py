@@ -40,8 +40,9 @@ def play(sessions: Sequence[Session | Joint | Divided], image: Predictor, scorer
         every = crews = [_Crew(sessions[:half]), _Crew(sessions[half:])]
     try:
         crews[0].begin()
-        for crew in crews[1:] if scorer else ():
-            crew.busy = [scorer.aside(crew.begin)]
+        for other in crews[1:]:
+            assert scorer is not None
+            other.busy = [scorer.aside(other.begin)]
         while crews:
             doing.proceed(_progress([session for crew in crews for session in crew.sessions]))
             crews = [crew for crew in crews if crew.asks(image, scorer, aside=len(crews) > 1)]
