@@ -21,7 +21,6 @@ from intrabench.board.own import is_published, marks, trained_on
 from intrabench.board.submission import Submission
 from intrabench.metrics.base import merit
 from intrabench.reporting.page.curve_data import curve_data
-from intrabench.reporting.table import PRINTED
 from intrabench.results import labels
 from intrabench.statistics.aggregate import aggregate
 from intrabench.statistics.curves import curve
@@ -127,7 +126,7 @@ def _table(rows: pl.DataFrame) -> Table:
     keys = ["submission", *LINE]
     seen = pl.col("seen_in_training").max().over(keys)  # "yes" comes after "unknown" and "no": one row is enough
     lines = rows.with_columns(seen).unique(keys).sort(keys, nulls_last=True).with_row_index("line")
-    lines = lines.with_columns(shown=PRINTED, label=labels.MODEL)
+    lines = lines.with_columns(shown=labels.PROMPTER, label=labels.MODEL)
     rows = rows.join(lines.select(*keys, "line"), on=keys, nulls_equal=True, maintain_order="left")
     key, columns = {name: rows[name][0] for name in TABLE}, columns_of(rows)
     protocol = str(rows.head(1).select(labels.PROTOCOL).item())

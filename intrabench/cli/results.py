@@ -58,7 +58,10 @@ def export_masks(
     folder: Annotated[Path, typer.Argument(help="Folder for the NIfTI files.")],
     out: Out = None,
     model: Annotated[str, typer.Option("--model", "-m", help="Only of this model, as written in tables.")] = "",
-    prompter: Annotated[str, typer.Option("--prompter", "-p", help="Only with this prompter.")] = "",
+    prompter: Annotated[
+        str, typer.Option("--prompter", "-p", help="Only with this prompter, in full or as written in tables.")
+    ] = "",
+    seed: Annotated[int | None, typer.Option("--seed", help="Only of this seed. Default: of all.")] = None,
     round: Annotated[
         int | None,
         typer.Option(
@@ -71,13 +74,13 @@ def export_masks(
 ) -> None:
     """Write the masks of a run with --save-masks as NIfTI on the original grid of each scan.
 
-    Of one model, prompter and round, `run --model masks:folder=FOLDER/DATASET,instances=files` reads them.
+    Of one model, prompter, seed and round, `run --model masks:folder=FOLDER/DATASET,instances=files` reads them.
     """
     add_plugins(plugin)
     from intrabench.results.export import export as write
     from intrabench.workspace import results_folder
 
-    written, left_out, unread = write(results_folder(out), folder, model=model, prompter=prompter, round=round)
+    written, left_out, unread = write(results_folder(out), folder, model=model, prompter=prompter, seed=seed, round=round)
     note(f"wrote {several(written, 'mask')} to {folder}")
     for notice in left_out:
         echo(notice, err=True)

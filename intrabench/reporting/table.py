@@ -11,7 +11,6 @@ import polars as pl
 from polars.selectors import by_name
 
 from intrabench.errors import IntraBenchError
-from intrabench.protocols import row_names
 from intrabench.reporting.footnotes import UNPLAYED, WORDS, Place
 from intrabench.reporting.formats import with_intervals
 from intrabench.reporting.reference import beside
@@ -27,11 +26,6 @@ from intrabench.statistics.matched import MATCHED, matched_scores
 from intrabench.statistics.measures import described, measured, scored_by, summary
 from intrabench.statistics.scores import UNIT, FailurePolicy, metric, scores, without_data
 from intrabench.statistics.soundness import check_mixable, command_for, some_rows
-
-PRINTED = pl.struct("protocol", "prompter").map_elements(
-    lambda line: row_names(line["protocol"]).get(line["prompter"], line["prompter"]), pl.String
-)
-"""A prompter's text in tables; rows of published tables are shown by their names."""
 
 EFFORT = ("interactions", "dof", "seconds_human")
 
@@ -110,7 +104,7 @@ def referenced(rows: pl.DataFrame, layout: Layout, name: str) -> tuple[pl.DataFr
 
 def reference_places(rows: pl.DataFrame, table: pl.DataFrame) -> list[Place]:
     """What is to be noted at our numbers in `referenced`'s table."""
-    named = rows.with_columns(labels.MODEL, row=PRINTED)
+    named = rows.with_columns(labels.MODEL, row=labels.PROMPTER)
     return [
         Place(
             adapted(named, ["row", "model", "dataset"], number).with_columns(round=pl.lit(number, pl.Int64)),
@@ -302,7 +296,7 @@ def readable(frame: pl.DataFrame) -> pl.DataFrame:
     if {"seconds_human", "average"} <= set(frame.columns) and frame.width - frame.columns.index("seconds_human") <= 3:
         dropped.append("average")  # of a single data set
     if {"protocol", "prompter"} <= set(frame.columns):
-        frame = frame.with_columns(prompter=PRINTED)
+        frame = frame.with_columns(prompter=labels.PROMPTER)
     if "weights_sha256" in frame:
         frame = frame.with_columns(pl.col("weights_sha256").str.slice(0, 12))
     short = {"seconds_human": "human s", "not_applicable": "n/a"}

@@ -11,7 +11,7 @@ from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from intrabench.names import file_name
 from intrabench.results.current import counting
-from intrabench.results.labels import MODEL
+from intrabench.results.labels import MODEL, called
 from intrabench.results.masks import read_masks
 from intrabench.results.origin import dataset_of
 from intrabench.results.parts import read_rows
@@ -20,12 +20,18 @@ from intrabench.volume import Volume, write_nifti
 
 
 def export(
-    results: Path, folder: Path, *, model: str = "", prompter: str = "", round: int | None = None
+    results: Path,
+    folder: Path,
+    *,
+    model: str = "",
+    prompter: str = "",
+    seed: int | None = None,
+    round: int | None = None,
 ) -> tuple[int, list[str], list[str]]:
     """Write ``DATASET/CASE/TARGET__MODEL__PROMPTER__seedS_roundR.nii.gz`` for all kept answers that count in tables.
 
     Names are those of `file_name`. Sessions that differ in something else, such as the protocol, or in upper and lower
-    case alone, have their key behind them. model, prompter: only those, as written in tables. round: only the state
+    case alone, have their key behind them. model, prompter, seed: only those, as written in tables. round: only the state
     after so many corrections; of sessions that ended before, the last.
 
     Returns:
@@ -39,7 +45,7 @@ def export(
     unread: dict[str, None] = {}
     owners: dict[str, str] = {}
     last: tuple[tuple[str, str], Volume | None] | None = None
-    rows, left_out = _chosen(results, model, prompter, round)
+    rows, left_out = _chosen(results, model, prompter, seed, round)
     for row in rows.iter_rows(named=True):
         place = row["dataset"], row["case"]
         try:
@@ -68,17 +74,25 @@ def export(
     return written, left_out, list(unread)
 
 
-def _chosen(results: Path, model: str, prompter: str, round: int | None) -> tuple[pl.DataFrame, list[str]]:
+def _chosen(
+    results: Path, model: str, prompter: str, seed: int | None, round: int | None
+) -> tuple[pl.DataFrame, list[str]]:
     """The rows whose masks are wanted, sorted, and which sessions are left out because newer ones count."""
     rows, left_out = counting(read_rows(results))
     rows = rows.filter(pl.col("status") != "not_applicable").with_columns(MODEL)
     for column, name in (("model", model), ("prompter", prompter)):
-        known = rows[column].unique().sort().to_list()
-        if name and name not in known:
+        chosen = called(rows, column, name) if name else rows
+        if name and chosen.is_empty():
+            known = rows[column].unique().sort().to_list()
             raise IntraBenchError(
                 f"{results} has no {column} {name!r}{nearest(name, known)}; it has {', '.join(known) or 'no results'}"
             )
-        rows = rows.filter(pl.col(column) == name) if name else rows
+        rows = chosen
+    if seed is not None:
+        known = rows["seed"].unique().sort().to_list()
+        rows = rows.filter(pl.col("seed") == seed)
+        if rows.is_empty():
+            raise IntraBenchError(f"{results} has no seed {seed} among these; it has {', '.join(map(str, known))}")
     if round is not None:
         rows = rows.filter(pl.col("round") <= round)
         rows = rows.filter(pl.col("round") == pl.col("round").max().over("session"))

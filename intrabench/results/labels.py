@@ -1,4 +1,4 @@
-"""What people call a model or a protocol: its name, and what belongs to the name because it decides the numbers."""
+"""What people call a model, a protocol or a prompter: its name, and what belongs to it because it decides numbers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import polars as pl
 
 from intrabench.effort import SECONDS
 from intrabench.models.weights.registry import BY_HAND, RANDOM
+from intrabench.protocols import row_names
 
 MODEL = (
     pl.when(pl.col("weights") == RANDOM)
@@ -26,6 +27,20 @@ PROTOCOL = pl.concat_str(
     pl.format(", joint {}", "joint_rules").fill_null(""),
 ).alias("protocol")
 """The protocol of rows, with its rules for stopping early, table of seconds, and rules for playing targets together."""
+
+
+PROMPTER = pl.struct("protocol", "prompter").map_elements(
+    lambda line: row_names(line["protocol"]).get(line["prompter"], line["prompter"]), pl.String
+)
+"""The prompter of rows; rows of published tables are called by their names."""
+
+
+def called(rows: pl.DataFrame, column: str, name: str) -> pl.DataFrame:
+    """The rows with this model or prompter, which may be written as in tables, or in full."""
+    if column == "model":
+        return rows.filter(pl.col("model") == name)
+    pairs = rows.select("protocol", "prompter").unique()
+    return rows.join(pairs.filter((pl.col("prompter") == name) | (PROMPTER == name)), on=pairs.columns, how="semi")
 
 
 @lru_cache

@@ -62,14 +62,11 @@ def contests(
         check_mixable(pl.concat(sides, how="diagonal"), how=how)
     else:
         rows, left_out = _read(folder)
-        column = next((name for name in ("model", "prompter") if {a, b} <= set(rows[name])), None)
-        if column is None:
-            raise IntraBenchError(_unknown(rows, a, b, folder))
+        column, sides = _sides(rows, a, b, folder)
         shared = tuple(
             name for name in IDENTITY if name not in (MODEL if column == "model" else ("prompter", "weights"))
         )
         left_out += two_spellings(sorted((a, b)))
-        sides = [rows.filter(pl.col(column) == one) for one in (a, b)]
     refused = [_refused(side, round) for side in sides]
     played = [side.join(left, on="session", how="anti") for side, left in zip(sides, refused, strict=True)]
     pairs = _pairs((a, b), played, shared)
@@ -85,6 +82,17 @@ def contests(
 def folders_of(folder: Path, a: str, b: str) -> list[Path]:
     """The results folders that `contests` reads: A and B if both are some, else `folder`."""
     return [Path(a), Path(b)] if _is_results(a) and _is_results(b) else [folder]
+
+
+def _sides(rows: pl.DataFrame, a: str, b: str, folder: Path) -> tuple[str, list[pl.DataFrame]]:
+    """Whether two models or two prompters are compared, and the rows of each."""
+    for column in ("model", "prompter"):
+        sides = [labels.called(rows, column, one) for one in (a, b)]
+        if not any(side.is_empty() for side in sides):
+            if set(sides[0][column]) & set(sides[1][column]):
+                raise IntraBenchError(f"{a} and {b} are two names of one {column}; give two that differ")
+            return column, sides
+    raise IntraBenchError(_unknown(rows, a, b, folder))
 
 
 def _read(folder: Path) -> tuple[pl.DataFrame, list[str]]:
@@ -150,7 +158,7 @@ def _is_results(place: str) -> bool:
 
 
 def _unknown(rows: pl.DataFrame, a: str, b: str, folder: Path) -> str:
-    known = sorted({*rows["model"], *rows["prompter"]})
+    known = sorted({*rows["model"], *rows["prompter"], *rows.select(labels.PROMPTER).to_series()})
     for one in (a, b):
         if one not in known:
             return (

@@ -132,7 +132,7 @@ def test_exported_masks_are_a_model_with_the_same_dice(tmp_path: Path, say: Say)
     assert say("run", *models, *play, "--rounds", "1", "--save-masks", "--out", f"{tmp_path}/out").code == 0
     words = ["export", "masks", "--out", f"{tmp_path}/out"]
     assert say(*words, f"{tmp_path}/all").out.startswith("wrote 12 masks")
-    chosen = ["--model", "random_walker", "--prompter", "box_volume+click_center", "--round", "7"]
+    chosen = ["--model", "random_walker", "--prompter", "box_volume+click_center", "--seed", "0", "--round", "7"]
     assert say(*words, f"{tmp_path}/nii", *chosen).out.startswith("wrote 3 masks")
     (folder,) = (tmp_path / "nii").iterdir()
     stored = f"masks:folder={folder},instances=files"
@@ -144,6 +144,8 @@ def test_exported_masks_are_a_model_with_the_same_dice(tmp_path: Path, say: Say)
     assert again["dice"].n_unique() == 3
     said = say(*words, f"{tmp_path}/no", "--model", "box_fil")
     assert "has no model 'box_fil', did you mean 'box_fill'?" in said.err
+    said = say(*words, f"{tmp_path}/no", "--seed", "9")
+    assert said.err == f"error: {tmp_path}/out has no seed 9 among these; it has 0\n"
     assert not (tmp_path / "no").exists()
 
 

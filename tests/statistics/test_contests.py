@@ -107,6 +107,23 @@ def test_names_that_mean_nothing(results: Path, a: str, b: str, told: str) -> No
     assert str(caught.value).startswith(told)
 
 
+def test_prompters_may_be_called_as_in_tables(say: Callable[..., Said]) -> None:
+    stored(
+        "intrabench-results",
+        cases(0.0, protocol="intrabench@1", prompter="points_slice:n=1"),
+        cases(0.1, protocol="intrabench@1", prompter="points_slice:n=2"),
+        cases(0.3, protocol="basic@1", prompter="points_slice:n=1"),
+    )
+    named, full = (say("compare", *names) for names in (("1PPS", "2PPS"), ("points_slice:n=1", "points_slice:n=2")))
+    found = [[line.split() for line in said.out.splitlines() if "+0.100" in line] for said in (named, full)]
+    assert found[0] == found[1]
+    assert len(found[0]) > 5
+    twice = say("compare", "1PPS", "points_slice:n=1")
+    told = "error: 1PPS and points_slice:n=1 are two names of one prompter; give two that differ\n"
+    assert (twice.code, twice.err) == (2, told)
+    assert "did you mean '2PPS'" in say("compare", "1PPS", "2PP").err
+
+
 def test_nothing_in_common() -> None:
     stored("a", cases(0.0, prompter="p"))
     stored("b", cases(0.0, prompter="q"))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from intrabench.reporting.table import PRINTED
 from intrabench.results.current import IDENTITY
 from intrabench.results.current import PROTOCOL as RULES
-from intrabench.results.labels import MODEL, PROTOCOL
+from intrabench.results.labels import MODEL, PROMPTER, PROTOCOL
 
 
 def with_lines(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -31,7 +30,7 @@ def lines_of(rows: pl.DataFrame) -> pl.DataFrame:
     )
     lines = lines.sort("prompter", "model", *keys, nulls_last=True).with_row_index("line")
     notes = pl.concat_str(*_notes(), separator=", ", ignore_nulls=True)
-    lines = lines.with_columns(shown=PRINTED, label=MODEL, notes=notes)
+    lines = lines.with_columns(shown=PROMPTER, label=MODEL, notes=notes)
     ending = pl.when(pl.col("notes") == "").then(pl.lit("")).otherwise(pl.format(" ({})", "notes"))
     return lines.with_columns(name=pl.format("{}, {}{}", "shown", "label", ending))
 
