@@ -69,8 +69,11 @@ def execute(options: Options, folder: Path, reporter: Reporter) -> tuple[Summary
 
 def _tidy(folder: Path, run_id: str, reporter: Reporter) -> None:
     """Put many small files together: before they are read several times, and for those who read them later."""
-    if said := tidy(folder, run_id):
-        reporter.say(said)
+    done, wrong = tidy(folder, run_id)
+    if wrong:
+        reporter.say(wrong)
+    elif done:
+        reporter.note(done)
 
 
 def rows_of(summary: Summary, folder: Path, rounds: int, columns: Sequence[str] | None = None) -> pl.DataFrame:

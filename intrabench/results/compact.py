@@ -80,21 +80,21 @@ def compact(root: Path) -> Compacted:
         raise IntraBenchError(f"{root} is being compacted already, by {busy}; wait until that ends") from None
 
 
-def tidy(root: Path, run_id: str = "") -> str:
+def tidy(root: Path, run_id: str = "") -> tuple[str, str]:
     """Compact a folder with `MANY` small parts, unless a run other than `run_id` goes on there, which will do it.
 
     Returns:
-        A sentence about what was done or why it failed; empty if there was nothing to do.
+        A sentence about what was done, and one about why it failed; empty if there was nothing to do.
     """
     if others_at_work(root, run_id) or sum(not is_pack(path.name) for path in _small(root)) < MANY:
-        return ""
+        return "", ""
     try:
         done = _alone(root)
     except Busy:
-        return ""
+        return "", ""
     except IntraBenchError as error:
-        return f"the parts in {root} were not put together: {error}"
-    return f"put {done.parts} small files of results together in {done.packs}" if done.packs else ""
+        return "", f"the parts in {root} were not put together: {error}"
+    return f"put {done.parts} small files of results together in {done.packs}" if done.packs else "", ""
 
 
 def others_at_work(root: Path, run_id: str = "") -> bool:

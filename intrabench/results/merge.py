@@ -73,7 +73,7 @@ def merge(sources: Sequence[Path], out: Path, *, newest: bool = False) -> Merged
     if newest or not merged.conflicts:
         put_in_place(files, out)
         merged.copied = len(files)
-        merged.packed = tidy(out)
+        merged.packed = "".join(tidy(out))
     return merged
 
 

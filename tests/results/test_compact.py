@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -24,6 +24,7 @@ from intrabench.results.merge import merge
 from intrabench.results.packs import contents, held_by, is_pack, listed
 from intrabench.results.parts import damaged_parts, finished_sessions, newest_stamp, read_rows, read_turns
 from intrabench.results.store import Store
+from tests.conftest import Said
 from tests.results.compact_drill import COUNTED, content, drill, raw, write
 from tests.results.test_store import row
 
@@ -251,14 +252,14 @@ def test_of_two_at_once_one_gives_up() -> None:
 
 def test_at_the_end_of_runs_the_last_one_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
     write(OUT, "run-a", 3)
-    assert tidy(OUT) == ""
+    assert tidy(OUT) == ("", "")
     monkeypatch.setattr(compact, "MANY", 3)
     with held(OUT / "locks" / "run-b.run"):
-        assert tidy(OUT) == ""
+        assert tidy(OUT) == ("", "")
         assert len(names()) == 3
-        assert tidy(OUT, "run-b") == "put 3 small files of results together in 1"
+        assert tidy(OUT, "run-b") == ("put 3 small files of results together in 1", "")
     write(OUT, "run-c", 2)
-    assert tidy(OUT) == ""  # a pack is none of many
+    assert tidy(OUT) == ("", "")  # a pack is none of many
 
 
 def test_runs_compact_by_themselves(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
@@ -269,6 +270,14 @@ def test_runs_compact_by_themselves(monkeypatch: pytest.MonkeyPatch, data: Path)
     assert len(names()) == len(packed()) == 1
     assert intrabench.run("box_fill", "box_slice", dataset, out=OUT).equals(rows)
     assert len(names()) == 1
+
+
+def test_a_quiet_run_does_not_tell_of_it(monkeypatch: pytest.MonkeyPatch, data: Path, say: Callable[..., Said]) -> None:
+    monkeypatch.setattr(compact, "MANY", 2)
+    words = ["run", "-m", "box_fill", "-p", "box_slice", "-d", "phantom:shape=16x32x32,scans=2", "--workers", "0"]
+    told = [say(*words, "--out", out, *more).err for out, more in (("loud", []), ("quiet", ["-q"]))]
+    assert ["small files" in err for err in told] == [True, False]
+    assert [len(list(Path(out, "rows").iterdir())) for out in ("loud", "quiet")] == [1, 1]
 
 
 def test_a_run_packs_what_an_earlier_version_left_also_if_it_has_nothing_to_do(
