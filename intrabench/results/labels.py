@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import polars as pl
 
 from intrabench.effort import SECONDS
@@ -26,10 +24,3 @@ PROTOCOL = pl.concat_str(
     pl.format(", joint {}", "joint_rules").fill_null(""),
 ).alias("protocol")
 """The protocol of rows, with its rules for stopping early, table of seconds, and rules for playing targets together."""
-
-
-@lru_cache
-def model_label(model: str, weights: str, weights_sha256: str) -> str:
-    """`MODEL` of one row."""
-    row = pl.DataFrame({"model": [model], "weights": [weights], "weights_sha256": [weights_sha256]})
-    return str(row.select(MODEL).item())
