@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -83,7 +83,7 @@ def _announced(path: Path, head: bytes, grid: Grid) -> Array:
 
     The system gives it memory only where something is written.
     """
-    swap = "<" if head[:4] == _SIZE.to_bytes(4, "little") else ">"
+    swap: Literal["<", ">"] = "<" if head[:4] == _SIZE.to_bytes(4, "little") else ">"
     header = np.frombuffer(head, _HEADER.newbyteorder(swap), 1)[0]
     shape, dtype = tuple(map(int, header["dim"][1 : header["dim"][0] + 1]))[::-1], _TYPES.get(int(header["type"]))
     fits = header["size"] == _SIZE and header["begin"] == HEADER and header["magic"] == b"n+1"
