@@ -12,9 +12,9 @@ import importlib.metadata
 import inspect
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
@@ -318,9 +318,7 @@ def _same_place(one: type[Any], other: type[Any]) -> bool:
 
 def _all(room: Room, word: str) -> Iterator[Entry | IntraBenchError]:
     """All classes of a room, and an error for each of the workspace's files that cannot be read; see `_listed`."""
-    for path in sorted((Path(__file__).parent / room).glob("*.py")):
-        module = f"intrabench.{room}.{path.stem}"
-        yield from _scan(path, "intrabench", partial(importlib.import_module, module), word)
+    yield from _shipped(room, word)
     workspace = current()
     if workspace is not None:
         for path in sorted((workspace.root / room).glob("[!.]*.py")):  # editors keep locks and copies as .#mine.py
@@ -332,6 +330,15 @@ def _all(room: Room, word: str) -> Iterator[Entry | IntraBenchError]:
     for point in _entry_points()[room]:
         origin = f"package {point.dist.name}" if point.dist else "an entry point"
         yield _guarded(room, Entry(point.name, f"from {origin}", origin, partial(_load_point, point, origin)))
+
+
+@lru_cache(maxsize=4096)
+def _shipped(room: Room, word: str) -> Sequence[Entry]:
+    """The classes of this package; its files are read once per process."""
+    found: list[Entry] = []
+    for path in sorted((Path(__file__).parent / room).glob("*.py")):
+        found += _scan(path, "intrabench", partial(importlib.import_module, f"intrabench.{room}.{path.stem}"), word)
+    return found
 
 
 @cache
