@@ -28,7 +28,7 @@ from intrabench.prompters.base import Prompter, Refinement
 from intrabench.prompters.combined import make_prompter
 from intrabench.prompters.hand import Hand
 from intrabench.protocols import PROTOCOLS, protocol
-from intrabench.results.schema import FAILED
+from intrabench.results.statuses import FAILED
 from intrabench.specs import split
 from intrabench.target import Target
 from intrabench.turns import Action, Turn, turns_by_round

@@ -12,9 +12,9 @@ import importlib.metadata
 import inspect
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
@@ -156,18 +156,22 @@ def full_spec(spec: str) -> str:
         return f"nninteractive_server:url={specs.quoted(spec)}"
     from intrabench.protocols.presets import PAPER, resolved
 
-    return spec if PAPER in entries("models") else resolved(spec)
+    return resolved(spec) if spec.strip().startswith(PAPER) and not look("models", PAPER) else spec
 
 
 def find(room: Room, name: str) -> Entry:
     """The entry called `name`; an error suggests the nearest name."""
-    known = entries(room)
-    if name not in known:
-        raise IntraBenchError(
-            f"there is no {ROOMS[room]} {name!r}{specs.nearest(name, known)}; `intrabench list {room}` shows all"
-            f"{left_out(room)}"
-        )
-    return known[name]
+    if found := look(room, name):
+        return found
+    raise IntraBenchError(
+        f"there is no {ROOMS[room]} {name!r}{specs.nearest(name, entries(room))}; `intrabench list {room}` shows all"
+        f"{left_out(room)}"
+    )
+
+
+def look(room: Room, name: str) -> Entry | None:
+    """The entry called `name`, if there is one; files that contain the word are parsed first, which takes longest."""
+    return _listed(room, name)[0].get(name) or entries(room).get(name)
 
 
 def _with_source(spec: str) -> str:
@@ -224,7 +228,7 @@ def _folder(spec: str) -> Dataset:
     from intrabench.datasets.folder.rules import FILE
 
     folder = open_folder(spec)
-    if folder.name in entries("datasets"):
+    if look("datasets", folder.name):
         raise IntraBenchError(
             f"{spec.partition(':')[0]} would have the name of IntraBench's data set {folder.name}; "
             f"write another name in its {FILE}"
@@ -235,7 +239,7 @@ def _folder(spec: str) -> Dataset:
 def _is_path(spec: str) -> bool:
     """Whether a data set spec is a path: it has a slash, or the path exists and no data set has this name."""
     name = spec.partition(":")[0]
-    return "/" in name or ((os.path.exists(spec) or os.path.exists(name)) and name not in entries("datasets"))
+    return "/" in name or ((os.path.exists(spec) or os.path.exists(name)) and not look("datasets", name))
 
 
 def add_plugins(paths: Iterable[Path]) -> None:
@@ -314,9 +318,7 @@ def _same_place(one: type[Any], other: type[Any]) -> bool:
 
 def _all(room: Room, word: str) -> Iterator[Entry | IntraBenchError]:
     """All classes of a room, and an error for each of the workspace's files that cannot be read; see `_listed`."""
-    for path in sorted((Path(__file__).parent / room).glob("*.py")):
-        module = f"intrabench.{room}.{path.stem}"
-        yield from _scan(path, "intrabench", partial(importlib.import_module, module), word)
+    yield from _shipped(room, word)
     workspace = current()
     if workspace is not None:
         for path in sorted((workspace.root / room).glob("[!.]*.py")):  # editors keep locks and copies as .#mine.py
@@ -328,6 +330,15 @@ def _all(room: Room, word: str) -> Iterator[Entry | IntraBenchError]:
     for point in _entry_points()[room]:
         origin = f"package {point.dist.name}" if point.dist else "an entry point"
         yield _guarded(room, Entry(point.name, f"from {origin}", origin, partial(_load_point, point, origin)))
+
+
+@lru_cache(maxsize=4096)
+def _shipped(room: Room, word: str) -> Sequence[Entry]:
+    """The classes of this package; its files are read once per process."""
+    found: list[Entry] = []
+    for path in sorted((Path(__file__).parent / room).glob("*.py")):
+        found += _scan(path, "intrabench", partial(importlib.import_module, f"intrabench.{room}.{path.stem}"), word)
+    return found
 
 
 @cache

@@ -15,7 +15,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.protocols import PROTOCOLS
 from intrabench.results.masks import masks_file, read_masks
 from intrabench.results.parts import read_turns
-from intrabench.results.schema import FAILED
+from intrabench.results.statuses import FAILED
 from intrabench.turns import turns_by_round
 
 _TOLERANCE = 1e-6

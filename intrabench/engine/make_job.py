@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 
 from intrabench import registry
-from intrabench.clickability.first_clicks import first_clicks
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.perturb.perturbed import with_changes
 from intrabench.datasets.views.whole import of_whole_labels
@@ -27,7 +26,7 @@ from intrabench.prompters.base import Prompter
 from intrabench.prompters.combined import Combined
 from intrabench.protocols import ROUNDS, Protocol, chosen_rows, jointly, own_models, protocol, stopping
 from intrabench.protocols.row import Row
-from intrabench.results.schema import ALWAYS
+from intrabench.results.statuses import ALWAYS
 from intrabench.specs import split
 
 
@@ -164,6 +163,8 @@ def _seeds(options: Options, preset: Protocol, datasets: Sequence[Dataset]) -> t
     """The given seeds; else one, or as many as an object has real clicks where each is a seed."""
     if options.seed or preset.users is None:
         return tuple(dict.fromkeys(options.seed)) or (0,)
+    from intrabench.clickability.first_clicks import first_clicks
+
     return tuple(range(first_clicks(Path(preset.users.clicks)).most(dataset.short_spec for dataset in datasets)))
 
 

@@ -13,7 +13,7 @@ from intrabench.mask import Mask
 from intrabench.models.base import Failure
 from intrabench.play.divided import Divided
 from intrabench.play.session import Session
-from intrabench.results.schema import FAILED, NO_DATA
+from intrabench.results.statuses import FAILED, NO_DATA
 from intrabench.target import TargetInfo
 
 

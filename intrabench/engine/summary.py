@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 
 from intrabench.errors import several
 from intrabench.models.base import Failure
-from intrabench.results.schema import NO_DATA
+from intrabench.results.statuses import NO_DATA
 
 MOST_FAILURES = 10
 """Further kinds of failures are only counted, not listed."""

@@ -17,7 +17,7 @@ from intrabench.errors import foreign
 from intrabench.models.parts.allocator import return_freed_memory
 from intrabench.models.parts.batching import release_memory
 from intrabench.models.weights import registry as weights
-from intrabench.results.labels import model_label
+from intrabench.results.model_label import model_label
 from intrabench.target import WHOLE_CASE, TargetInfo, annotation_info
 from intrabench.versions import version_of
 

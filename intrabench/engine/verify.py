@@ -28,7 +28,7 @@ from intrabench.results.differences import describe, differences, who
 from intrabench.results.origin import dataset_of
 from intrabench.results.parts import read_rows, read_turns
 from intrabench.results.runs import at_home, read_record
-from intrabench.results.schema import UNDONE
+from intrabench.results.statuses import UNDONE
 from intrabench.temporary import temporary_folder
 from intrabench.turns import turns_by_round
 

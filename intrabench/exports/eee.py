@@ -22,7 +22,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.exports.eee_samples import samples
 from intrabench.exports.evidence import Evidence, evidence_of, known, pairs, slug, write_json, written
 from intrabench.exports.scored import LINE, Scored, scored_results
-from intrabench.results.labels import model_label
+from intrabench.results.model_label import model_label
 
 SCHEMA_VERSION = "0.3.0"
 COLLECTION = "intrabench"

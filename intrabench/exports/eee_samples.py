@@ -12,7 +12,7 @@ import polars as pl
 
 from intrabench.exports.evidence import known
 from intrabench.exports.scored import STATES, Result, Scored
-from intrabench.results.schema import FAILED
+from intrabench.results.statuses import FAILED
 
 _ASKED = ("round", "prompts_hash", "interactions", "dof", "seconds_human")
 

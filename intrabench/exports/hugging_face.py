@@ -19,7 +19,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.exports.evidence import Evidence, evidence_of, known, pairs, slug, written
 from intrabench.exports.scored import LINE, Result, Scored, scored_results
 from intrabench.names import file_name
-from intrabench.results.labels import model_label
+from intrabench.results.model_label import model_label
 from intrabench.statistics.cut_short import cut_short
 from intrabench.statistics.measures import described
 

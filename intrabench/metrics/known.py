@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 
 from intrabench import registry
@@ -20,10 +20,10 @@ def metric(text: str, others: Sequence[str] = ()) -> Metric:
         IntraBenchError: the metric is unknown, or has a different version.
     """
     name, _, version = text.partition("@")
-    known = registry.entries("metrics")
     bare = name.partition(":")[0]
-    owner = name if bare in known or not name else _owner(name, known)
+    owner = name if not name or registry.look("metrics", bare) else _owner(name)
     if owner is None:
+        known = registry.entries("metrics")
         close = nearest(bare, [*known, *others])
         besides = f"; also {', '.join(others)}" if others else ""
         raise IntraBenchError(
@@ -36,10 +36,14 @@ def metric(text: str, others: Sequence[str] = ()) -> Metric:
     return found
 
 
-def _owner(column: str, known: Mapping[str, registry.Entry]) -> str | None:
-    """The metric with this `default_column`; the user's files are imported only if no built-in metric has it."""
-    shipped_first = sorted(known, key=lambda name: known[name].origin != "intrabench")
-    return next((name for name in shipped_first if known[name].load().default_column == column), None)
+def _owner(column: str) -> str | None:
+    """The metric with this `default_column`; those that the column begins with are imported first, then others.
+
+    The user's files are imported only if no built-in metric has it.
+    """
+    known = registry.entries("metrics")
+    order = sorted(known, key=lambda name: (known[name].origin != "intrabench", not column.startswith(name)))
+    return next((name for name in order if known[name].load().default_column == column), None)
 
 
 @cache

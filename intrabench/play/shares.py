@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from intrabench.errors import kind
 from intrabench.mask import Index, Mask
@@ -44,6 +43,8 @@ def shares(answer: Answer | JointAnswer | Failure, places: Sequence[int], count:
 
 def _masks(answer: JointAnswer, count: int) -> list[Mask]:
     """The mask of each target, cut out of the box of its label."""
+    from scipy import ndimage  # slow to import, and few models answer so
+
     labels = _label_map(answer.labels, count)
     start: Index = answer.start
     found = ndimage.find_objects(labels, max_label=count)

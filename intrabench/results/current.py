@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import polars as pl
 
 from intrabench.results.many import different
-from intrabench.results.schema import ALWAYS, metric_columns
+from intrabench.results.schema import metric_columns
+from intrabench.results.statuses import ALWAYS
 from intrabench.specs import split
 
 VERSIONS = {"model": "model_version", "prompter": "prompter_version", "dataset": "dataset_version"}

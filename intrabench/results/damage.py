@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from intrabench.results.schema import STATUSES
+from intrabench.results.statuses import STATUSES
 
 NEEDED = (
     *("session", "round", "status", "written_at"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.results.labels import model_label
+from intrabench.results.model_label import model_label
 from intrabench.results.schema import SCHEMA, metric_columns
 
 _PASSING = (

@@ -10,7 +10,7 @@ import polars as pl
 
 from intrabench.results.current import current
 from intrabench.results.runs import read_records
-from intrabench.results.schema import UNDONE
+from intrabench.results.statuses import UNDONE
 
 
 @dataclass(frozen=True)

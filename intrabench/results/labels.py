@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import polars as pl
 
 from intrabench.effort import SECONDS
@@ -28,7 +26,6 @@ PROTOCOL = pl.concat_str(
 ).alias("protocol")
 """The protocol of rows, with its rules for stopping early, table of seconds, and rules for playing targets together."""
 
-
 PROMPTER = pl.struct("protocol", "prompter").map_elements(
     lambda line: row_names(line["protocol"]).get(line["prompter"], line["prompter"]), pl.String
 )
@@ -41,10 +38,3 @@ def called(rows: pl.DataFrame, column: str, name: str) -> pl.DataFrame:
         return rows.filter(pl.col("model") == name)
     pairs = rows.select("protocol", "prompter").unique()
     return rows.join(pairs.filter((pl.col("prompter") == name) | (PROMPTER == name)), on=pairs.columns, how="semi")
-
-
-@lru_cache
-def model_label(model: str, weights: str, weights_sha256: str) -> str:
-    """`MODEL` of one row."""
-    row = pl.DataFrame({"model": [model], "weights": [weights], "weights_sha256": [weights_sha256]})
-    return str(row.select(MODEL).item())

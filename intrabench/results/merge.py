@@ -20,7 +20,7 @@ from intrabench.results.packs import contents, listed
 from intrabench.results.parts import damaged_files, damaged_parts, read_rows
 from intrabench.results.placing import put_in_place
 from intrabench.results.runs import read_record, read_records
-from intrabench.results.schema import UNDONE
+from intrabench.results.statuses import UNDONE
 from intrabench.results.store import clean
 
 RECORDINGS = "people/recordings"

@@ -12,7 +12,8 @@ from intrabench.results.damage import left_out
 from intrabench.results.files import damaged, read_parts, together
 from intrabench.results.many import different, only
 from intrabench.results.packs import number_of, reading
-from intrabench.results.schema import SCHEMA, TURNS, UNDONE, metric_columns
+from intrabench.results.schema import SCHEMA, TURNS, metric_columns
+from intrabench.results.statuses import UNDONE
 from intrabench.target import WHOLE_CASE
 
 

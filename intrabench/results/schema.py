@@ -75,9 +75,6 @@ of a case decides for all its rows, also for those without one.
 UNWRITTEN = {"effort": SECONDS}
 """What older versions did not write, because it was always the same."""
 
-ALWAYS = ("dice", "iou")
-"""Metrics that all rows have."""
-
 TURNS: dict[str, Any] = {
     "session": pl.String,
     "round": pl.Int64,
@@ -85,18 +82,6 @@ TURNS: dict[str, Any] = {
     "given": pl.String,
     "written_at": pl.Int64,
 }
-
-FAILED = ("error", "oom", "timeout")
-"""Statuses of failures of a model or a prompter, which count as Dice 0."""
-
-NO_DATA = "no_data"
-"""Status of failures of data: no session could be played, because the case could not be had. It counts in no mean."""
-
-UNDONE = (*FAILED, NO_DATA)
-"""Statuses that give exit code 1 and are tried again by the next run."""
-
-STATUSES = ("ok", "stopped", "empty", "not_applicable", *UNDONE)
-"""How a round can end; see docs/results.md."""
 
 
 def metric_columns(rows: pl.DataFrame) -> list[str]:

@@ -33,7 +33,8 @@ from intrabench.results.masks import is_whole, masks_file, write_masks
 from intrabench.results.packs import PAUSES, part_name
 from intrabench.results.parts import DECIDING, cases_of, current_rows, latest_stamp, newest_stamp
 from intrabench.results.progress import Progress
-from intrabench.results.schema import SCHEMA, TURNS, UNDONE, measured_columns
+from intrabench.results.schema import SCHEMA, TURNS, measured_columns
+from intrabench.results.statuses import UNDONE
 from intrabench.target import WHOLE_CASE
 
 

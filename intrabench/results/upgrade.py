@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from intrabench.results.schema import FAILED, NO_DATA
+from intrabench.results.statuses import FAILED, NO_DATA
 from intrabench.target import WHOLE_CASE
 
 _MODEL = r"^(.*?)(?: \((?:random weights|weights ([0-9a-f]+))\))?$"

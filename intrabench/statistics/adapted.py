@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
-from intrabench.results.schema import NO_DATA
+from intrabench.results.statuses import NO_DATA
 from intrabench.statistics.scores import played as played_rows
 from intrabench.target import WHOLE_CASE
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from intrabench.results.schema import FAILED
+from intrabench.results.statuses import FAILED
 from intrabench.statistics.scores import FailurePolicy, valued
 
 STEPS = 5

@@ -20,7 +20,7 @@ from intrabench.metrics.parts.overlap import Overlap
 from intrabench.results.current import IDENTITY
 from intrabench.results.masks import read_masks
 from intrabench.results.origin import dataset_of
-from intrabench.results.schema import FAILED
+from intrabench.results.statuses import FAILED
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
 
 MATCHED = Aggregation(

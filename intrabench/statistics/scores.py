@@ -15,7 +15,8 @@ from intrabench.metrics import known
 from intrabench.metrics.base import Best, Metric
 from intrabench.results.current import newest_plays
 from intrabench.results.many import different, only
-from intrabench.results.schema import ALWAYS, FAILED, NO_DATA, UNDONE, metric_columns
+from intrabench.results.schema import metric_columns
+from intrabench.results.statuses import ALWAYS, FAILED, NO_DATA, UNDONE
 
 UNIT = ("dataset", "case", "label", "target", "seed")
 """Columns that pair the sessions of two lines: the same target with the same random numbers."""

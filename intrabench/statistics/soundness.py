@@ -12,7 +12,7 @@ from intrabench.protocols import PROTOCOLS
 from intrabench.results.labels import PROTOCOL
 from intrabench.results.parts import damaged_parts, read_rows
 from intrabench.results.runs import LOCK, read_records, unfinished
-from intrabench.results.schema import NO_DATA
+from intrabench.results.statuses import NO_DATA
 from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.scores import MachineTime, metric, without_data
 

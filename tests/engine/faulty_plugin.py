@@ -55,6 +55,7 @@ def misbehave(how: str) -> None:
         kept = []
         while True:
             kept.append(bytearray(os.urandom(2**20)) * 32)
+            time.sleep(0.01)  # else it takes gigabytes until somebody looks
     elif how == "sysexit":
         sys.exit(4)
 

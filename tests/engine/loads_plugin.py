@@ -54,5 +54,5 @@ class Slow(Phantom):
 
     def load(self, case: str, files: Any) -> Any:
         """Make a case."""
-        time.sleep(0.6)
+        time.sleep(0.5)
         return super().load(case, files)

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from intrabench import leases
+from intrabench.engine import agenda
 from intrabench.models.box_fill import BoxFill
 
 REQUESTS = itertools.count(1)
 ROLE = os.environ.get("ROLE", "")
+agenda.PAUSE_SECONDS = 0.1
 
 if ROLE == "without":
     claim = leases._tried

@@ -47,9 +47,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             yield made
 
 
-@pytest.fixture
-def undisturbed() -> pl.DataFrame:
-    rows = run("undisturbed", workers=0)
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("INTRABENCH_DATA", str(tmp_path_factory.mktemp("ours")))
+        rows = run(str(tmp_path_factory.mktemp("undisturbed")), workers=0)
     assert len(rows) == 24
     assert set(rows["status"]) == {"ok"}
     return rows
@@ -94,8 +96,10 @@ def test_tasks_show_case_and_model(cluster: Any) -> None:
 def test_a_session_that_kills_its_process_fails_alone(cluster: Any, undisturbed: pl.DataFrame, collect: bool) -> None:
     Path("fault").write_text("exit prompter blob.2")
     before = _pids(cluster)
-    bad = differing(run("out", dask=cluster.scheduler_address, collect=collect), undisturbed)
-    assert [one[:3] for one in bad] == [("blob.2", "stuck", "error")] * 4
+    cases = ["case-1", "case-2"]
+    rows = run("out", dask=cluster.scheduler_address, collect=collect, cases=cases)
+    bad = differing(rows, undisturbed.filter(pl.col("case").is_in(cases)))
+    assert [one[:3] for one in bad] == [("blob.2", "stuck", "error")] * 2
     assert {one[3] for one in bad} == {"the worker process ended with exit code 3"}
     assert _pids(cluster) == before
 
@@ -209,7 +213,7 @@ def test_objects_are_refused() -> None:
 
 
 def test_a_scheduler_that_does_not_answer_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("intrabench.clusters.connect.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("intrabench.clusters.connect.CONNECT_SECONDS", 0.1)
     with pytest.raises(IntraBenchError, match=r"--dask tcp://127.0.0.1:9: no scheduler answers there .*dask scheduler"):
         run("out", dask="tcp://127.0.0.1:9")
 

@@ -13,7 +13,7 @@ import dask
 import pytest
 
 import intrabench
-from intrabench.engine.fleet import arrivals
+from intrabench.engine.fleet import arrivals, hands
 from intrabench.engine.fleet.arrivals import Arrivals, answered
 from intrabench.engine.fleet.hands import DEATHS, Far, Fleet, Left, Lost
 from intrabench.engine.fleet.post import Post
@@ -216,8 +216,11 @@ def test_a_worker_that_refuses_its_tasks_and_stays_ends_the_run(fleet: Fleet, pa
 
 
 @pytest.mark.parametrize("begun", [False, True])
-def test_what_waits_at_a_paused_worker_goes_to_another(fleet: Fleet, begun: bool) -> None:
+def test_what_waits_at_a_paused_worker_goes_to_another(
+    fleet: Fleet, begun: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Not what it has begun, which it finishes."""
+    monkeypatch.setattr(hands, "POLL_SECONDS", 0.01)
     fleet.seats["b"], fleet.started["name"] = Counter(), int(begun)
     looked = list[object]()
 

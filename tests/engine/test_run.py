@@ -40,14 +40,14 @@ from intrabench.turns import Click, DrawBox3D, Turn
 
 @dataclass(eq=False)
 class Moody(VolumeModel):
-    """Fills boxes; fails while a file named `fault` exists, and is as slow as asked."""
+    """Fills boxes; fails while a file named `fault` exists, and is as slow as asked until one named `hurry` does."""
 
     name = "moody"
     accepts = frozenset({"point", "box2d", "box3d"})
     seconds: float = 0.0
 
     def segment_one(self, volume, request):
-        time.sleep(self.seconds)
+        time.sleep(0 if Path("hurry").exists() else self.seconds)
         Path("calls").open("a").write(request.session + "\\n")
         if Path("fault").exists():
             raise RuntimeError("in a bad mood")
@@ -361,6 +361,7 @@ def test_a_run_that_is_killed_or_interrupted_is_completed_by_the_next(plugin: Pa
         assert process.returncode == 130
         assert b"the same command continues" in errors
         assert b"Traceback" not in errors
+    Path("hurry").touch()
     given = {"model": "moody:seconds=0.05", "prompter": ["box_slice", "fumbling"], "rounds": 2, "plugin": [plugin]}
     killed, whole = (run(dataset="phantom:shape=16x32x32,instances=8", out=out, **given) for out in ("killed", "whole"))
     assert killed["session"].n_unique() == 16

@@ -50,6 +50,7 @@ class Unruly(Dataset):
             kept = []
             while True:
                 kept.append(bytearray(os.urandom(2**20)) * 64)
+                time.sleep(0.01)  # else it takes gigabytes until somebody looks
         elif case == "once" and not Path("once").exists():
             Path("once").touch()
             os.kill(os.getpid(), 9)

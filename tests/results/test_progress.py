@@ -12,7 +12,8 @@ import pytest
 from intrabench.results import arrivals, store
 from intrabench.results.parts import PROGRESS, finished_of, finished_sessions
 from intrabench.results.progress import Progress
-from intrabench.results.schema import SCHEMA, STATUSES
+from intrabench.results.schema import SCHEMA
+from intrabench.results.statuses import STATUSES
 from intrabench.results.store import Store
 from tests.results.test_store import row
 

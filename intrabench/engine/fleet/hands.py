@@ -47,6 +47,9 @@ GRACE_SECONDS = 15.0
 ALONE_SECONDS = 60.0
 """How long there may be no worker, before it is said, or the run ends if none can come."""
 
+POLL_SECONDS = 1.0
+"""How often the scheduler is asked about a task that does not end."""
+
 RESULT_SECONDS = 60.0
 """How long what a task gave may take to come."""
 
@@ -346,7 +349,7 @@ class Far:
         fleet, done = self.fleet, Event()
         future.add_done_callback(lambda _: done.set())
         while True:
-            if done.wait(1) and future.status in ("finished", "error"):
+            if done.wait(POLL_SECONDS) and future.status in ("finished", "error"):
                 with suppress(TimeoutError):  # its result was lost before it came
                     outcome: Outcome = future.result(timeout=RESULT_SECONDS)
                     return outcome
@@ -361,7 +364,7 @@ class Far:
                 future.cancel()
                 raise Left
             if done.is_set():
-                time.sleep(1)
+                time.sleep(POLL_SECONDS)
 
     def _strayed(self, future: Any, name: str, address: str) -> bool:
         """Whether nobody will do a task.

@@ -87,6 +87,10 @@ class RemoteModel:
         except (EOFError, OSError) as error:
             process, self._process = self._process, None
             raise WorkerDied(process.ended()) from error
+        except BaseException:  # nobody waits for its answer any more
+            process, self._process = self._process, None
+            process.kill()
+            raise
         if said == "oom":
             raise MemoryError(answer)
         if said != "ok":

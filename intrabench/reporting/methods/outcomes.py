@@ -15,7 +15,8 @@ from intrabench.reporting.methods.known import BCA, CLAIMS, EXTREME, RCLICKS, of
 from intrabench.reporting.methods.markup import count, listed, name, plain
 from intrabench.reporting.methods.study import Study
 from intrabench.results import labels
-from intrabench.results.schema import FAILED, NO_DATA, metric_columns
+from intrabench.results.schema import metric_columns
+from intrabench.results.statuses import FAILED, NO_DATA
 from intrabench.statistics.adapted import INAPPLICABLE, adapted, shares
 from intrabench.statistics.bca import LEVEL
 from intrabench.statistics.claims import ENOUGH

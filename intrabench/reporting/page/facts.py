@@ -19,7 +19,7 @@ from intrabench.reporting.table import seen_in_training
 from intrabench.results import labels
 from intrabench.results.parts import damaged_parts
 from intrabench.results.runs import without_home
-from intrabench.results.schema import FAILED, NO_DATA
+from intrabench.results.statuses import FAILED, NO_DATA
 from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.resample import DRAWS, FEW
 from intrabench.statistics.scores import FailurePolicy, measured_metrics, without_data

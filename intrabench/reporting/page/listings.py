@@ -11,7 +11,7 @@ from intrabench.metrics.base import Best
 from intrabench.reporting.page.grid import Cell, Grid, interval_text, number, word
 from intrabench.reporting.page.lead import Lead
 from intrabench.reporting.page.sentences import chance
-from intrabench.results.schema import UNDONE
+from intrabench.results.statuses import UNDONE
 from intrabench.statistics.budgets import Gain, gains
 from intrabench.statistics.resample import Drawn
 

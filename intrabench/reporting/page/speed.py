@@ -9,7 +9,7 @@ import polars as pl
 
 from intrabench.reporting.page.grid import Grid, number, word
 from intrabench.reporting.page.sentences import Names, Sentence, amount, name, text
-from intrabench.results.schema import FAILED, NO_DATA
+from intrabench.results.statuses import FAILED, NO_DATA
 
 
 def speeds(rows: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
