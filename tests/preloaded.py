@@ -3,6 +3,7 @@
 from functools import cache
 
 import nibabel  # noqa: F401
+import pytest  # noqa: F401
 import scipy.ndimage
 import scipy.sparse  # noqa: F401
 import typer.main
