@@ -8,7 +8,6 @@ height, 0 to 1; the object 0 is background.
 from __future__ import annotations
 
 import json
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -75,15 +74,16 @@ def pixels_of(path: NDArray[Any], width: int, height: int, compat: bool = False)
 
 
 def joined(pixels: Ints) -> Ints:
-    """The pixels on the lines from point to point, as Bresenham draws them, each line with its ends."""
+    """The pixels on the lines from point to point, as Bresenham draws them, each line with its ends.
+
+    Half pixels are rounded towards the end of a line.
+    """
     if len(pixels) < 2:
         return pixels
-    return np.concatenate([_line(one, other) for one, other in pairwise(pixels)])
-
-
-def _line(one: Ints, other: Ints) -> Ints:
-    """The pixels of one line; half pixels are rounded towards its end."""
-    way = other - one
-    steps = int(np.abs(way).max())
-    along = 2 * np.arange(steps + 1)[:, None] * np.abs(way)
-    return np.asarray(one + np.sign(way) * ((along + steps) // max(2 * steps, 1)), dtype=np.int64)
+    way = np.diff(pixels, axis=0)
+    steps = np.abs(way).max(axis=1)
+    line = np.repeat(np.arange(len(way)), steps + 1)  # of each pixel
+    along = np.arange(len(line)) - (np.cumsum(steps + 1) - steps - 1)[line]
+    halves = 2 * along[:, None] * np.abs(way)[line] + steps[line, None]
+    found = pixels[:-1][line] + np.sign(way)[line] * (halves // np.maximum(2 * steps, 1)[line, None])
+    return np.asarray(found, dtype=np.int64)

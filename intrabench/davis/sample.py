@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -14,7 +13,7 @@ from intrabench.davis.dataset import Davis
 from intrabench.davis.frames import worst_frame
 from intrabench.davis.jf import VOID
 from intrabench.davis.robot import MENDED, ScribbleRobot, scribbles
-from intrabench.davis.scribbles import fuse_scribbles, shares
+from intrabench.davis.scribbles import copied, fuse_scribbles, shares
 from intrabench.effort import effort_of_round
 from intrabench.errors import IntraBenchError
 from intrabench.randomness import stream
@@ -73,7 +72,7 @@ class Sample:
 
     def scribbles(self, only_last: bool) -> Scribbles:
         """The last scribbles, or all so far."""
-        return copy.deepcopy(self.given[-1]) if only_last else reduce(fuse_scribbles, self.given, self._empty())
+        return copied(self.given[-1]) if only_last else reduce(fuse_scribbles, self.given, self._empty())
 
     def checked(self, masks: NDArray[np.integer]) -> Labels:
         """The masks of an answer; what is void is background.

@@ -6,9 +6,9 @@ scales the axes of points by each other's size.
 
 from __future__ import annotations
 
-import copy
+import pickle
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ from intrabench.scribble_file import Scribbles, check_scribbles, joined, lines_o
 Ints = NDArray[np.int64]
 NONE = -1
 """No object, in masks."""
+
+_Any = TypeVar("_Any")
 
 
 def is_empty(scribbles: Scribbles) -> bool:
@@ -38,6 +40,12 @@ def annotated_frames_object(scribbles: Scribbles, object_id: int) -> list[int]:
     return [number for number, lines in frames if any(line["object_id"] == object_id for line in lines)]
 
 
+def copied(scribbles: _Any) -> _Any:
+    """A deep copy; four times as fast as `copy.deepcopy`, for paths are long lists of lists."""
+    found: _Any = pickle.loads(pickle.dumps(scribbles))
+    return found
+
+
 def fuse_scribbles(scribbles_a: Scribbles, scribbles_b: Scribbles, compat: bool = False) -> Scribbles:
     """The strokes of both, those of `scribbles_a` first; compat: written into `scribbles_a`.
 
@@ -50,9 +58,9 @@ def fuse_scribbles(scribbles_a: Scribbles, scribbles_b: Scribbles, compat: bool 
     counts = len(scribbles_a["scribbles"]), len(scribbles_b["scribbles"])
     if counts[0] != counts[1]:
         raise IntraBenchError(f"scribbles of {counts[0]} and of {counts[1]} frames cannot be fused")
-    fused = scribbles_a if compat else copy.deepcopy(scribbles_a)
+    fused = scribbles_a if compat else copied(scribbles_a)
     for lines, more in zip(fused["scribbles"], scribbles_b["scribbles"], strict=True):
-        lines += copy.deepcopy(more)
+        lines += copied(more)
     return fused
 
 

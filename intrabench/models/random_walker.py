@@ -160,26 +160,22 @@ def _walks(
     size = int(np.count_nonzero(free))
     number = np.full(free.shape, -1, dtype=np.int32)
     number[free] = np.arange(size, dtype=np.int32)
-    rows, columns, weights = [], [], []
-    degree, inflow = np.zeros(size), np.zeros(size)
+    others = np.full((7, *free.shape), -1, dtype=np.int32)  # of each cell its row of the matrix, in C order
+    entries = np.zeros((7, *free.shape))
+    degree, inflow = np.zeros(free.shape), np.zeros(free.shape)
     for axis, (lower, upper) in enumerate(FACES):
         weight = np.exp(-beta * (image[lower] - image[upper]) ** 2) / step_mm[axis] ** 2
         weight *= np.where(room[lower] == room[upper], 1.0, _WALL)
-        for here, there in ((lower, upper), (upper, lower)):
-            starts = free[here]
-            cell, other, edge = number[here][starts], number[there][starts], weight[starts]
-            degree += np.bincount(cell, edge, size)
-            inflow += np.bincount(cell, edge * target[there][starts], size)
-            linked = other >= 0
-            rows.append(cell[linked])
-            columns.append(other[linked])
-            weights.append(-edge[linked])
-    diagonal = np.arange(size, dtype=np.int32)
-    entries = (
-        np.concatenate([*weights, degree]),
-        (np.concatenate([*rows, diagonal]), np.concatenate([*columns, diagonal])),
-    )
-    return sparse.csr_array(entries, shape=(size, size)), inflow
+        for place, here, there in ((6 - axis, lower, upper), (axis, upper, lower)):
+            others[place][here], entries[place][here] = number[there], -weight
+            degree[here] += weight
+            inflow[here] += weight * target[there]
+    others[3], entries[3] = number, degree
+    columns = others[:, free].T
+    linked = columns >= 0
+    starts = np.zeros(size + 1, dtype=np.int32)
+    np.cumsum(linked.sum(axis=1), out=starts[1:])
+    return sparse.csr_array((entries[:, free].T[linked], columns[linked], starts), shape=(size, size)), inflow[free]
 
 
 def _solve(system: Any, inflow: Array, prior: Array, reach_mm: float, guess: Array, check: Callable[[], None]) -> Array:

@@ -22,13 +22,18 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limi
 
 @contextmanager
 def narrow(size: int) -> Iterator[None]:
-    """No file can have more bytes; not even that to which the results of the tests are written."""
+    """No file can have more bytes; not even that to which the results of the tests are written.
+
+    What is imported meanwhile is not compiled: Python keeps the cut file, and all later tests would read it.
+    """
+    sys.dont_write_bytecode = True
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        sys.dont_write_bytecode = False
 
 
 def files(folder: Path) -> list[str]:

@@ -19,6 +19,7 @@ from intrabench.clickability.rclicks import RClicks
 from intrabench.statistics.click_evaluation import evaluate, means
 from tests.clickability.simulated import examples
 from tests.conftest import Said
+from tests.models.networks.clickability import make_small
 
 SIDE = 40
 EXAMPLES = examples(6, SIDE, "command")  # every second one is of a first click
@@ -27,9 +28,7 @@ EXAMPLES = examples(6, SIDE, "command")  # every second one is of a first click
 @pytest.fixture
 def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A folder of pictures, their clicks, and the masks that were corrected, as options."""
-    from intrabench.models.networks import mscan
-
-    monkeypatch.setattr(mscan, "DEPTHS", (1, 1, 1, 1))
+    make_small(monkeypatch)
     for folder in ("set/images", "set/masks", "previous"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "set/dataset.toml").write_text('name = "seen"\n[labels]\n"*" = "object"\n')

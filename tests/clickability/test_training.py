@@ -20,20 +20,19 @@ from intrabench.clickability.examples import Example
 from intrabench.clickability.rclicks import RClicks
 from intrabench.errors import IntraBenchError
 from tests.clickability.simulated import examples
-from tests.models.networks.clickability import golden, one_core
+from tests.models.networks.clickability import golden, make_small, one_core
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _imports() -> None:
     """Imported now: collecting tests is quick without torch."""
-    global torch, Tensor, training, Prepared, kld, similarity, Epoch, Settings, learning_rate, train, mscan, SMALL
+    global torch, Tensor, training, Prepared, kld, similarity, Epoch, Settings, learning_rate, train, SMALL
     import torch
     from torch import Tensor
 
     from intrabench.clickability import training
     from intrabench.clickability.prepared import Prepared, kld, similarity
     from intrabench.clickability.training import Epoch, Settings, learning_rate, train
-    from intrabench.models.networks import mscan
 
     SMALL = Settings(epochs=2, batch=4, lr=3e-3, size=32, sigma=60)
 
@@ -46,8 +45,8 @@ def _one_core() -> Iterator[None]:
 
 @pytest.fixture
 def shallow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A network with one block in each stage."""
-    monkeypatch.setattr(mscan, "DEPTHS", (1, 1, 1, 1))
+    """A narrow network with one block in each stage."""
+    make_small(monkeypatch)
 
 
 def state_of(path: Path) -> dict[str, Tensor]:

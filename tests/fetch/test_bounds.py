@@ -169,7 +169,7 @@ BEGINNINGS = {
 def test_a_drip_is_given_up(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pauses: list[float], where: str
 ) -> None:
-    monkeypatch.setattr(floor, "PATIENCE", 0.2)
+    monkeypatch.setattr(floor, "PATIENCE", 0.05)  # of each of four tries
     over = threading.Event()
     server.answers = [dripping(BEGINNINGS[where], over)]
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 PATIENCE_S = 60
@@ -40,12 +39,15 @@ class Person:
         return found
 
     def until(self, expression: str) -> None:
-        start = time.monotonic()
-        while time.monotonic() < start + PATIENCE_S:
-            if self.page.evaluate(expression):
-                return
-            self.page.wait_for_timeout(30)
-        raise AssertionError(f"{expression} did not come true: {self.page.evaluate('document.body.innerText')[:600]}")
+        asked = f"""new Promise((over) => {{
+            const until = performance.now() + {PATIENCE_S * 1000};
+            const late = () => performance.now() > until;
+            const look = () => ({expression}) ? over(true) : late() ? over(false) : setTimeout(look, 5);
+            look();
+        }})"""
+        if not self.page.evaluate(asked):
+            text = self.page.evaluate("document.body.innerText")
+            raise AssertionError(f"{expression} did not come true: {text[:600]}")
 
     def press(self, *keys: str) -> None:
         for key in keys:

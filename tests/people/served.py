@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import resource
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+
+from tests.processes import Process, command
 
 
 class Client:
@@ -36,14 +36,12 @@ class Running:
     """A command of `intrabench` that serves a page for some people."""
 
     def __init__(self, words: Sequence[str], people: Sequence[str], port: int = 0) -> None:
-        command = [sys.executable, "-m", "intrabench", *words, "--port", str(port)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.process = Process(command, *words, "--port", str(port))
         self.links: dict[str, str] = {}
-        assert self.process.stdout is not None
         for who in people:
             line = self.process.stdout.readline()
             name, _, link = line.strip().partition(": ")
-            assert name == who, (line, self.process.stderr.read() if self.process.stderr else "")
+            assert name == who, (line, self.process.stderr.read())
             self.links[who] = link
         self.port = int(next(iter(self.links.values())).split(":")[2].split("/")[0])
 
@@ -59,8 +57,7 @@ class Running:
 
     def kill(self) -> None:
         """End it at once."""
-        self.process.kill()
-        self.process.communicate()
+        self.process.end()
 
 
 @contextmanager

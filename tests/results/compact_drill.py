@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import random
-import subprocess
+import signal
 import sys
 import tempfile
 import time
@@ -15,21 +15,13 @@ from pathlib import Path
 
 import polars as pl
 
+from intrabench.results import compact
 from intrabench.results.parts import read_rows, read_turns
 from intrabench.results.store import Store
+from tests.processes import Process
 
 COUNTED = ("lost", "doubled", "changed", "left over")
 WHO = {"protocol": "p@1", "dataset": "d", "case": "c", "target": "t.1", "model": "m", "prompter": "p", "seed": 0}
-
-CHILD = """
-import sys, time
-from pathlib import Path
-from intrabench.results import compact
-compact.MOST_ROWS = 60
-print("ready", flush=True)
-time.sleep(float(sys.stdin.readline()))
-print(compact.compact(Path("out")), flush=True)
-"""
 
 
 def write(root: Path, run: str, parts: int, sessions: int = 3) -> None:
@@ -54,51 +46,56 @@ def raw(root: Path, folder: str = "rows") -> pl.DataFrame:
     return pl.concat([pl.read_parquet(path) for path in sorted((root / folder).glob("*.parquet"))])
 
 
-def killed(folder: Path, after: float) -> bool:
+def compacting(root: Path) -> None:
+    """What a process does that may be killed."""
+    compact.MOST_ROWS = 60
+    print("ready", flush=True)
+    print(compact.compact(root), flush=True)
+
+
+def killed(root: Path, after: float) -> bool:
     """Start a compaction and kill it so many seconds after its begin; whether it was still at work."""
-    command = [sys.executable, "-c", CHILD]
-    with subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdin is not None
-        assert child.stdout is not None
-        assert child.stdout.readline() == "ready\n"
-        child.stdin.write("0\n")
-        child.stdin.flush()
-        time.sleep(after)
-        child.kill()
-        return not child.stdout.read()
+    child = Process(compacting, root)
+    assert child.stdout.readline() == "ready\n"
+    time.sleep(after)
+    child.send_signal(signal.SIGKILL)
+    unfinished = not child.stdout.read()
+    child.end()
+    return unfinished
 
 
 def drill(kills: int, seed: int = 0) -> tuple[int, Counter[str]]:
     """Kill so often; how many came in time, and what went wrong."""
     chance, wrong, done, last = random.Random(seed), Counter[str](dict.fromkeys(COUNTED, 0)), 0, 0.3
     with tempfile.TemporaryDirectory(prefix="compact-drill-") as name:
-        folder = Path(name)
-        root = folder / "out"
+        root = Path(name) / "out"
         write(root, "run-0", 30)
         number = 0
         while done < kills:
             number += 1
             write(root, f"run-{number}", 10)
             before = content(root)
-            in_time = killed(folder, chance.uniform(0.0, last))
+            in_time = killed(root, chance.uniform(0.0, last))
             last = max(0.02, last * (1.1 if in_time else 0.8))
             done += in_time
             rows, turns = content(root)
             wrong["lost"] += len(before[0].join(rows, on=["session", "round", "written_at"], how="anti"))
             wrong["doubled"] += int(rows.select("session", "round").is_duplicated().sum())
             wrong["changed"] += int(not rows.equals(before[0])) + int(not turns.equals(before[1]))
-        while "packs=0" not in (said := whole(folder)):
+        while "packs=0" not in (said := whole(root)):
             assert said.startswith("Compacted")
         wrong["changed"] += int(not all(one.equals(two) for one, two in zip(content(root), before, strict=True)))
         wrong["left over"] += int(raw(root).select("session", "round").is_duplicated().sum())
     return done, wrong
 
 
-def whole(folder: Path) -> str:
+def whole(root: Path) -> str:
     """Compact to the end; what was done."""
-    done = subprocess.run([sys.executable, "-c", CHILD], cwd=folder, input="0\n", capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()[-1]
+    child = Process(compacting, root)
+    said, told = child.stdout.read(), child.stderr.read()
+    assert child.wait() == 0, told
+    child.end()
+    return said.splitlines()[-1]
 
 
 if __name__ == "__main__":

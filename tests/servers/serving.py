@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import uvicorn
 
 from intrabench import registry
 from intrabench.models.base import Model
@@ -27,17 +30,21 @@ def ball() -> np.ndarray:
     return (80.0 * found + np.random.default_rng(3).normal(0, 10, SHAPE)).astype(np.float32)
 
 
+class Prompt(uvicorn.Server):
+    """A server that ends as soon as it is told to, not with the next tenth of a second."""
+
+    async def main_loop(self) -> None:
+        while not self.should_exit:
+            await asyncio.sleep(0.005)
+
+
 @contextmanager
 def running(app: Any, port: int = 0) -> Iterator[str]:
     """The address of an app while the context lasts."""
-    import socket
-
-    import uvicorn
-
     listening = socket.socket()
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listening.bind(("127.0.0.1", port))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
+    server = Prompt(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     while not server.started:

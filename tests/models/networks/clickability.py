@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tests.conftest import GOLDEN
 
 if TYPE_CHECKING:  # imported where it is needed: collecting tests is quick without torch
+    import pytest
     import torch
 
     from intrabench.models.networks.segnext import SegNeXtClickability
@@ -31,6 +32,20 @@ def one_core() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+def make_small(patch: pytest.MonkeyPatch) -> None:
+    """From now on the network is narrow, with one block in each stage: for what its weights do not matter to."""
+    from intrabench.models.networks import mscan, segnext
+
+    widths = (32, 64, 160, 256)
+    for module, name, value in (
+        (mscan, "DEPTHS", (1, 1, 1, 1)),
+        (mscan, "WIDTHS", widths),
+        (segnext, "WIDTHS", widths),
+        (segnext, "CHANNELS", 64),
+    ):
+        patch.setattr(module, name, value)
 
 
 def golden(name: str) -> dict[str, Any]:

@@ -2,57 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
+from intrabench.people.annotating import annotation, sitting
 from intrabench.people.annotating.actions import read_actions
 from intrabench.play.gestures import Gesture
 from intrabench.results.parts import read_rows
 from tests.people.annotating.playing import NAMES, OUT, annotating, lasting, new_id
+from tests.processes import Process
 
 pytestmark = pytest.mark.usefixtures("data")
-
-SCRIPT = """
-import json, os, signal, sys
-from pathlib import Path
-
-from intrabench.people.annotating import annotation, sitting
-from intrabench.play.gestures import Gesture
-from tests.people.annotating.playing import annotating
-
-moment, place = sys.argv[1], json.loads(sys.argv[2])
-
-
-def die(*_, **__):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-with annotating() as people:
-    code = people.tasks("ab")[0].code
-    people.give(code, "ab", "first turn", [Gesture("click", place, 1, 1.5)])
-    if moment == "before the answer":
-        sitting.ask = die
-    people.give(code, "ab", "second turn", [Gesture("click", [0, 0, 0], 0, 0.5)])
-    if moment == "before the undo is played":
-        annotation.Annotation._forget = die
-        people.undo(code, "ab", "undo it once")
-    if moment == "before rows":
-        annotation.Annotation._store = die
-    if moment == "amid rows":
-        annotation.RowWriter.take = lambda self, part: (self.store.write_masks(part.masks), die())
-    if moment == "before actions":
-        annotation.write_actions = die
-    if moment == "before the mark":
-        annotation.Log.stored = die
-    people.finish(code, "ab", "finish it")
-"""
 
 MOMENTS = ["before the answer", "before the undo is played"]
 FINISHED = ["before rows", "amid rows", "before actions", "before the mark"]
@@ -76,11 +41,38 @@ def undisturbed(place: list[int], turns: int) -> pl.DataFrame:
 
 
 def killed(moment: str, place: list[int]) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, moment, json.dumps(place)], env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    process = Process(play_until, moment, place)
+    said = process.stderr.read()
+    assert process.wait() == -signal.SIGKILL, said
+    process.end()
+
+
+def play_until(moment: str, place: tuple[int, int, int]) -> None:
+    """Two turns, an end to them, and the death of this process at the moment."""
+
+    def die(*_: Any, **__: Any) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with annotating() as people:
+        code = people.tasks("ab")[0].code
+        people.give(code, "ab", "first turn", [Gesture("click", place, 1, 1.5)])
+        patch = pytest.MonkeyPatch()
+        if moment == "before the answer":
+            patch.setattr(sitting, "ask", die)
+        people.give(code, "ab", "second turn", [Gesture("click", (0, 0, 0), 0, 0.5)])
+        if moment == "before the undo is played":
+            patch.setattr(annotation.Annotation, "_forget", die)
+            people.undo(code, "ab", "undo it once")
+        if moment == "before rows":
+            patch.setattr(annotation.Annotation, "_store", die)
+        if moment == "amid rows":
+            take = lambda self, part: (self.store.write_masks(part.masks), die())  # noqa: E731
+            patch.setattr(annotation.RowWriter, "take", take)
+        if moment == "before actions":
+            patch.setattr(annotation, "write_actions", die)
+        if moment == "before the mark":
+            patch.setattr(annotation.Log, "stored", die)
+        people.finish(code, "ab", "finish it")
 
 
 @pytest.mark.parametrize("moment", MOMENTS)

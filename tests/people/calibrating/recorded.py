@@ -13,7 +13,7 @@ from intrabench.play.gestures import Gesture
 from intrabench.results.parts import read_rows
 from tests.people.annotating.playing import new_id, turns_of
 
-DATA = "phantom:shape=16x48x48,instances=2,scans=6"
+DATA = "phantom:shape=12x32x32,instances=2,scans=6"
 PEOPLE = Path("people")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +19,10 @@ from intrabench.turns import Click, Turn
 SPACING = (3.0, 0.7, 0.9)
 
 
-def ball(radius: float = 24) -> np.ndarray:
-    z, y, x = np.ogrid[:30, :100, :100]
-    return ((z - 15) * 3.0) ** 2 + ((y - 50) * 0.7) ** 2 + ((x - 50) * 0.9) ** 2 <= radius**2
-
-
-BALL = Target("case", "ball", 1, Mask.of(ball()), (30, 100, 100), SPACING)
+_Z, _Y, _X = np.ogrid[:30, :100, :100]
+ARRAY = ((_Z - 15) * 3.0) ** 2 + ((_Y - 50) * 0.7) ** 2 + ((_X - 50) * 0.9) ** 2 <= 24**2
+BALL = Target("case", "ball", 1, Mask.of(ARRAY), (30, 100, 100), SPACING)
+prompter_of = cache(intrabench.prompter)
 
 
 def played(*given: Prompts, rater: str = "r") -> Played:
@@ -33,8 +32,8 @@ def played(*given: Prompts, rater: str = "r") -> Played:
 
 
 def by(spec: str, sessions: int, seed: int = 0) -> Hits:
-    prompter = intrabench.prompter(spec)
-    each = [prompter.preview(ball(), SPACING, seed * 1000 + number) for number in range(sessions)]
+    prompter = prompter_of(spec)
+    each = [prompter.preview(ARRAY, SPACING, seed * 1000 + number) for number in range(sessions)]
     return hits(played(one, rater=f"r{number % 2}") for number, one in enumerate(each))
 
 
