@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.atomic import atomically
-from intrabench.axes import Axes, axes_of
 from intrabench.bounded import nifti, sitk_reader
 from intrabench.errors import IntraBenchError
 from intrabench.frozen import frozen
 from intrabench.modality import in_hounsfield, states_ct
 
 Array = NDArray[Any]
+
+_CANONICAL = ("S", "A", "R")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,22 +59,29 @@ class Grid:
         return float(np.degrees(np.arcsin(min(1.0, np.abs(axes.T @ axes - np.eye(3)).max()))))
 
     @cached_property
-    def _axes(self) -> Axes:
-        return axes_of(self.affine)
+    def _to_canonical(self) -> Array:
+        from nibabel.orientations import axcodes2ornt, io_orientation, ornt_transform
+
+        return ornt_transform(io_orientation(self.affine), axcodes2ornt(_CANONICAL))
 
     @property
     def canonical_shape(self) -> tuple[int, int, int]:
         """Shape ``(z, y, x)`` of the canonical array."""
-        z, y, x = (self.shape[axis] for axis in self._axes.order)
+        z, y, x = (self.shape[axis] for axis in np.argsort(self._to_canonical[:, 0]))
         return z, y, x
 
     def to_canonical(self, array: Array) -> Array:
         """Reorder an array ``shape (+ channel)`` to canonical ``(z, y, x) (+ channel)``, C-contiguous."""
-        return np.ascontiguousarray(self._axes.canonical(array))
+        from nibabel.orientations import apply_orientation
+
+        return np.ascontiguousarray(apply_orientation(array, self._to_canonical))
 
     def from_canonical(self, array: Array) -> Array:
         """The exact inverse of `to_canonical`."""
-        return np.ascontiguousarray(self._axes.filed(array))
+        from nibabel.orientations import apply_orientation, axcodes2ornt, io_orientation, ornt_transform
+
+        back = ornt_transform(axcodes2ornt(_CANONICAL), io_orientation(self.affine))
+        return np.ascontiguousarray(apply_orientation(array, back))
 
     @cached_property
     def from_canonical_index(self) -> NDArray[np.int64]:
@@ -83,7 +91,9 @@ class Grid:
     @cached_property
     def canonical_affine(self) -> NDArray[np.float64]:
         """Affine of the canonical array: index ``(z, y, x)`` to RAS millimetres."""
-        return frozen(self.affine @ self._axes.index(self.shape))
+        from nibabel.orientations import inv_ornt_aff
+
+        return frozen(np.asarray(self.affine @ inv_ornt_aff(self._to_canonical, self.shape), dtype=np.float64))
 
 
 @dataclass(frozen=True, eq=False)

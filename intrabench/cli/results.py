@@ -80,7 +80,9 @@ def export_masks(
     from intrabench.results.export import export as write
     from intrabench.workspace import results_folder
 
-    written, left_out, unread = write(results_folder(out), folder, model=model, prompter=prompter, seed=seed, round=round)
+    written, left_out, unread = write(
+        results_folder(out), folder, model=model, prompter=prompter, seed=seed, round=round
+    )
     note(f"wrote {several(written, 'mask')} to {folder}")
     for notice in left_out:
         echo(notice, err=True)

@@ -24,7 +24,7 @@ from intrabench.turns import Turn
 
 
 class Joint:
-    """Driven like a session: `begin` it, and while there are `requests`, get an answer for each and pass them to `receive`.
+    """Driven like a session: `begin` it; while there are `requests`, get an answer for each and pass them to `receive`.
 
     A round is over once all targets have had their free turns. Then each has a row, also without a prompt of its own,
     because what others claim may have changed its answer. All stop together: after the last turn of any, once the sum

@@ -31,8 +31,8 @@ def export(
     """Write ``DATASET/CASE/TARGET__MODEL__PROMPTER__seedS_roundR.nii.gz`` for all kept answers that count in tables.
 
     Names are those of `file_name`. Sessions that differ in something else, such as the protocol, or in upper and lower
-    case alone, have their key behind them. model, prompter, seed: only those, as written in tables. round: only the state
-    after so many corrections; of sessions that ended before, the last.
+    case alone, have their key behind them. model, prompter, seed: only those, as written in tables. round: only the
+    state after so many corrections; of sessions that ended before, the last.
 
     Returns:
         How many were written, a sentence for each kind of sessions that are left out, and one for each file of masks,

@@ -37,4 +37,4 @@ def called(rows: pl.DataFrame, column: str, name: str) -> pl.DataFrame:
     if column == "model":
         return rows.filter(pl.col("model") == name)
     pairs = rows.select("protocol", "prompter").unique()
-    return rows.join(pairs.filter((pl.col("prompter") == name) | (PROMPTER == name)), on=pairs.columns, how="semi")
+    return rows.join(pairs.filter((pl.col("prompter") == name) | (name == PROMPTER)), on=pairs.columns, how="semi")

@@ -6,9 +6,10 @@ Its voxels lie in the file as they lie in memory, so they are unpacked into the 
 
 from __future__ import annotations
 
+import io
 import math
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -23,19 +24,6 @@ LEVEL = 1
 HEADER = 352
 """Bytes before the voxels of a NIfTI-1 file without extensions."""
 AT_ONCE = 1 << 20
-_SIZE = 348
-_HEADER = np.dtype(
-    {
-        "names": ["size", "dim", "type", "begin", "magic"],
-        "formats": ["i4", ("i2", 8), "i2", "f4", "S4"],
-        "offsets": [0, 40, 70, 108, 344],
-        "itemsize": _SIZE,
-    }
-)
-"""What must be known of a NIfTI-1 header, which is read here because importing nibabel takes longer than the file."""
-_CODES = {2: "u1", 256: "i1", 4: "i2", 512: "u2", 8: "i4", 768: "u4", 1024: "i8", 1280: "u8", 16: "f4", 64: "f8"}
-_TYPES = {code: np.dtype(name) for code, name in _CODES.items()}
-"""The types of voxels of whole numbers and floats, by their codes."""
 
 
 def write_image_file(path: Path, volume: Volume) -> None:
@@ -83,13 +71,12 @@ def _announced(path: Path, head: bytes, grid: Grid) -> Array:
 
     The system gives it memory only where something is written.
     """
-    swap: Literal["<", ">"] = "<" if head[:4] == _SIZE.to_bytes(4, "little") else ">"
-    header = np.frombuffer(head, _HEADER.newbyteorder(swap), 1)[0]
-    shape, dtype = tuple(map(int, header["dim"][1 : header["dim"][0] + 1]))[::-1], _TYPES.get(int(header["type"]))
-    fits = header["size"] == _SIZE and header["begin"] == HEADER and header["magic"] == b"n+1"
-    if not fits or dtype is None or len(shape) not in (3, 4) or shape[-3:] != grid.canonical_shape or min(shape) < 1:
+    from nibabel.nifti1 import Nifti1Header
+
+    header: Any = Nifti1Header.from_fileobj(io.BytesIO(head))
+    shape, dtype, begin = header.get_data_shape()[::-1], header.get_data_dtype(), header.get_data_offset()
+    if len(shape) not in (3, 4) or shape[-3:] != grid.canonical_shape or dtype.kind not in "iuf" or begin != HEADER:
         raise ValueError(f"{path} has another header than the index of its case says")
-    dtype = dtype.newbyteorder(swap)
     believe(path, math.prod(shape) * dtype.itemsize, path.stat().st_size, packed=True, ratio=ZSTANDARD)
     return np.empty(shape, dtype)
 
