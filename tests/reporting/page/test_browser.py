@@ -97,7 +97,7 @@ def test_the_viewer_scrolls_and_goes_from_round_to_round(page: Any) -> None:
     canvas = page.locator(".planes canvas").first
     canvas.hover()
     page.mouse.wheel(0, 100)
-    until(page, f"document.querySelectorAll('.planes input')[0].value === '{start}'")
+    until(page, "document.querySelectorAll('.planes input')[0].value === given", str(start))
     assert drawn(page) == first
     canvas.click(position={"x": 20, "y": 20})
     assert drawn(page, axis=1) != ""
@@ -135,7 +135,7 @@ def test_the_viewer_toggles_windows_outlines_and_targets(page: Any) -> None:
         assert (drawn(page), drawn(page, 1), drawn(page, 2)) != before, name
         box.check()
     page.locator("[name=target]").select_option("view2")
-    until(page, "before => document.querySelector('.planes canvas').toDataURL() !== before", first)
+    until(page, "document.querySelector('.planes canvas').toDataURL() !== given", first)
     assert page.locator(".planes canvas").first.get_attribute("aria-label").startswith("axial")
 
 

@@ -22,6 +22,9 @@ from tests.reporting.page.conftest import PHANTOM
 from tests.results.made import rows as made
 
 
+SLOW = pytest.mark.slow  # each width and each scheme is looked at once all the same
+
+
 @pytest.fixture(scope="module")
 def crowded(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Of 83 labels in 1000 cases a few, on 13 models: more lines than are shown at once."""
@@ -97,7 +100,7 @@ def test_a_link_keeps_the_view_and_back_goes_back(opened: Any, address: str) -> 
     start = page.locator("[name=target]").input_value()
     cell = page.locator("#explored tbody tr").nth(3).locator("td a").first
     cell.press("Enter")
-    until(page, "before => document.querySelector('[name=target]').value !== before", start)
+    until(page, "document.querySelector('[name=target]').value !== given", start)
     key = page.locator("[name=target] option:checked").get_attribute("data-key")
     assert key.split("/")[1:] == page.locator("#explored tbody tr").nth(3).locator("th").all_inner_texts()
     assert page.evaluate("location.hash").startswith("#viewer?")
@@ -109,9 +112,9 @@ def test_a_link_keeps_the_view_and_back_goes_back(opened: Any, address: str) -> 
     page.locator("[name=round]").press("Home")
     page.get_by_label("axial slice").press("ArrowRight")
     page.get_by_role("radio", name="seconds of the user").last.check()
-    page.wait_for_timeout(400)
+    page.wait_for_timeout(400);print(page.evaluate("location.hash"))
     other = opened(page.evaluate("location.href"))
-    until(other, "text => document.getElementById('state').textContent === text", page.locator("#state").text_content())
+    until(other, "document.getElementById('state').textContent === given", page.locator("#state").text_content())
     for control in (
         "[name=target]",
         "[name=session]",
@@ -124,12 +127,12 @@ def test_a_link_keeps_the_view_and_back_goes_back(opened: Any, address: str) -> 
     assert "after the first prompts" in page.locator("#state").inner_text()
     for _ in range(2):  # the effort of the curves, and whose answer is shown
         page.go_back()
-    until(page, "before => document.querySelector('[name=session]').value === before", answer)
+    until(page, "document.querySelector('[name=session]').value === given", answer)
     assert page.locator("[name=target] option:checked").get_attribute("data-key") == key
     page.go_back()
-    until(page, "before => document.querySelector('[name=target]').value === before", start)
+    until(page, "document.querySelector('[name=target]').value === given", start)
     page.go_forward()
-    until(page, "key => document.querySelector('[name=target]').selectedOptions[0].dataset.key === key", key)
+    until(page, "document.querySelector('[name=target]').selectedOptions[0].dataset.key === given", key)
 
 
 def test_links_of_another_report_and_to_sections_do_no_harm(opened: Any, address: str) -> None:
@@ -213,10 +216,12 @@ def test_the_model_stays_in_sight_on_a_phone(opened: Any, address: str, crowded:
             assert left == pytest.approx(edge, abs=1), table
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [(360, "dark"), (1280, "light"), *(pytest.param(*one, marks=SLOW) for one in ((360, "light"), (1280, "dark")))],
+)
 def test_nothing_serious_keeps_people_from_using_it(
-    opened: Any, axe: Any, address: str, scheme: str, width: int
+    opened: Any, axe: Any, address: str, width: int, scheme: str
 ) -> None:
     page = opened(f"{address}#explore?rows=target", width, scheme)
     page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
