@@ -314,9 +314,7 @@ def _same_place(one: type[Any], other: type[Any]) -> bool:
 
 def _all(room: Room, word: str) -> Iterator[Entry | IntraBenchError]:
     """All classes of a room, and an error for each of the workspace's files that cannot be read; see `_listed`."""
-    for path in sorted((Path(__file__).parent / room).glob("*.py")):
-        module = f"intrabench.{room}.{path.stem}"
-        yield from _scan(path, "intrabench", partial(importlib.import_module, module), word)
+    yield from _shipped(room, word)
     workspace = current()
     if workspace is not None:
         for path in sorted((workspace.root / room).glob("[!.]*.py")):  # editors keep locks and copies as .#mine.py
@@ -328,6 +326,14 @@ def _all(room: Room, word: str) -> Iterator[Entry | IntraBenchError]:
     for point in _entry_points()[room]:
         origin = f"package {point.dist.name}" if point.dist else "an entry point"
         yield _guarded(room, Entry(point.name, f"from {origin}", origin, partial(_load_point, point, origin)))
+
+
+@cache
+def _shipped(room: Room, word: str) -> tuple[Entry, ...]:
+    """The classes of a room that ship; what is imported once stays, so their files are not looked at again."""
+    paths = sorted((Path(__file__).parent / room).glob("*.py"))
+    load = {path: partial(importlib.import_module, f"intrabench.{room}.{path.stem}") for path in paths}
+    return tuple(entry for path in paths for entry in _scan(path, "intrabench", load[path], word))
 
 
 @cache

@@ -21,7 +21,6 @@ from tests.reporting.page.browsing import until, wait_for_viewer
 from tests.reporting.page.conftest import PHANTOM
 from tests.results.made import rows as made
 
-
 SLOW = pytest.mark.slow  # each width and each scheme is looked at once all the same
 
 
@@ -112,7 +111,6 @@ def test_a_link_keeps_the_view_and_back_goes_back(opened: Any, address: str) -> 
     page.locator("[name=round]").press("Home")
     page.get_by_label("axial slice").press("ArrowRight")
     page.get_by_role("radio", name="seconds of the user").last.check()
-    page.wait_for_timeout(400);print(page.evaluate("location.hash"))
     other = opened(page.evaluate("location.href"))
     until(other, "document.getElementById('state').textContent === given", page.locator("#state").text_content())
     for control in (
@@ -125,8 +123,9 @@ def test_a_link_keeps_the_view_and_back_goes_back(opened: Any, address: str) -> 
         assert other.locator(control).input_value() == page.locator(control).input_value(), control
     assert other.get_by_role("radio", name="seconds of the user").last.is_checked()
     assert "after the first prompts" in page.locator("#state").inner_text()
-    for _ in range(2):  # the effort of the curves, and whose answer is shown
-        page.go_back()
+    page.go_back()
+    until(page, "document.querySelector('[name=effort]').checked")  # as at first
+    page.go_back()
     until(page, "document.querySelector('[name=session]').value === given", answer)
     assert page.locator("[name=target] option:checked").get_attribute("data-key") == key
     page.go_back()
