@@ -152,7 +152,7 @@ def test_everything_can_be_reached_by_tab_and_is_seen_to_be(page: Any) -> None:
         }"""
     )
     for _ in range(150):
-        page.keyboard.press("Tab")
+        page.keyboard.down("Tab")  # held
     reached = page.evaluate("reached")
     assert [name for name, outline in reached if outline == "none"] == []
     assert {"target", "session", "range", "show-answer", "dataset", "facet", "Next prompt"} <= {
