@@ -96,10 +96,10 @@ def test_a_link_keeps_the_view_and_back_goes_back(opened: Any, address: str) -> 
     page = opened(address)
     wait_for_viewer(page)
     page.locator("#explore").get_by_label("target", exact=True).check()
-    start = page.locator("[name=target]").input_value()
+    start, told = page.locator("[name=target]").input_value(), page.locator("#state").text_content()
     cell = page.locator("#explored tbody tr").nth(3).locator("td a").first
     cell.press("Enter")
-    until(page, "document.querySelector('[name=target]').value !== given", start)
+    until(page, "document.getElementById('state').textContent !== given", told)  # unpacked, and its answers listed
     key = page.locator("[name=target] option:checked").get_attribute("data-key")
     assert key.split("/")[1:] == page.locator("#explored tbody tr").nth(3).locator("th").all_inner_texts()
     assert page.evaluate("location.hash").startswith("#viewer?")
@@ -172,7 +172,7 @@ def test_errors_are_where_answer_and_target_differ(opened: Any, address: str, pl
       for (let y = 0; y < rows; y++)
         for (let x = 0; x < columns; x++) { // the middle of a voxel; all axes run backwards
           const [right, down] = [width * (1 - (x + 0.5) / columns), height * (1 - (y + 0.5) / rows)].map(Math.floor);
-          const [red, , blue] = data.slice(4 * (down * width + right));
+          const [red, , blue] = data.subarray(4 * (down * width + right));
           if (red !== blue) found.push([y + view.origin[1], x + view.origin[2], red > blue ? 1 : -1]);
         }
       return [Number(document.querySelector('.planes output').textContent), view.origin, view.shape, found];
