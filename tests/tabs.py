@@ -21,6 +21,7 @@ class Tabs:
         if self._used == len(self._tabs):
             self._tabs.append(self._new())
         tab, self._used = self._tabs[self._used], self._used + 1
+        tab.bring_to_front()  # behind another one it is hardly drawn
         tab.set_viewport_size({"width": width, "height": height})
         tab.emulate_media(media="screen", color_scheme=scheme)
         tab.goto(address)
