@@ -122,7 +122,8 @@ def types_of(cls: type[Any]) -> dict[str, Any]:
         IntraBenchError: one cannot be evaluated.
     """
     failed, remedy = "the type of a parameter cannot be read", "import it, not only under TYPE_CHECKING"
-    return told(lambda: _hints(cls), f"class {cls.__name__}: {failed}", remedy)
+    subject = f"class {cls.__name__}: {failed}"
+    return told(lambda: _hints(cls), subject, remedy)  # type: ignore[arg-type]
 
 
 @lru_cache
