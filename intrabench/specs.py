@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, field, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
@@ -121,7 +122,14 @@ def types_of(cls: type[Any]) -> dict[str, Any]:
         IntraBenchError: one cannot be evaluated.
     """
     failed, remedy = "the type of a parameter cannot be read", "import it, not only under TYPE_CHECKING"
-    return told(lambda: get_type_hints(cls, include_extras=True), f"class {cls.__name__}: {failed}", remedy)
+    subject = f"class {cls.__name__}: {failed}"
+    return told(lambda: _hints(cls), subject, remedy)  # type: ignore[arg-type]
+
+
+@lru_cache
+def _hints(cls: type[Any]) -> dict[str, Any]:
+    """Evaluating them takes longer than making most objects."""
+    return get_type_hints(cls, include_extras=True)
 
 
 def default_words(cls: type[Any]) -> dict[str, str]:

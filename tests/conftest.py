@@ -23,6 +23,7 @@ from intrabench.cli.main import main
 from intrabench.mask import Mask
 from intrabench.target import Target
 from tests.server import Server, serving
+from tests.tabs import Tabs
 
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored, also by what tests start,
 signal.signal(signal.SIGINT, signal.default_int_handler)  # and so is this in the background of a shell
@@ -125,6 +126,12 @@ def chromium() -> Iterator[Any]:
         browser = play.chromium.launch(executable_path=found, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def tabs(chromium: Any) -> Tabs:
+    """Tabs of the browser, which tests use one after another."""
+    return Tabs(chromium)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import pytest
 import intrabench
 from tests.conftest import get_command
 from tests.documented import ROOT
+from tests.tabs import Tabs
 
 pytest.importorskip("mkdocs", reason="the extra docs is not installed")
 
@@ -149,22 +149,6 @@ def _copy(folder: Path, lost: str) -> Path:
     return folder
 
 
-@pytest.fixture
-def opened(chromium: Any, site: Path) -> Iterator[Callable[[str, int, str], Any]]:
-    made = []
-
-    def open_page(name: str, width: int, scheme: str) -> Any:
-        context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        made.append(context)
-        page = context.new_page()
-        page.goto((site / name).as_uri())
-        return page
-
-    yield open_page
-    for context in made:
-        context.close()
-
-
 @pytest.mark.parametrize(
     ("name", "width", "scheme"),
     [
@@ -174,9 +158,10 @@ def opened(chromium: Any, site: Path) -> Iterator[Callable[[str, int, str], Any]
     ],
 )
 def test_nothing_keeps_people_from_using_the_pages(
-    opened: Callable[[str, int, str], Any], axe: Any, name: str, width: int, scheme: str
+    site: Path, tabs: Tabs, axe: Any, name: str, width: int, scheme: str
 ) -> None:
-    page = opened(name, width, scheme)
+    page = tabs.open((site / name).as_uri(), width, scheme, home=site.as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     found = axe.run(page).response["violations"]
     assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")] == []
+    tabs.reset()

@@ -16,6 +16,7 @@ import pytest
 from intrabench.board.site import build
 from intrabench.board.statement import By
 from tests.board.conftest import BY, remade
+from tests.tabs import Tabs
 
 HOSTILE = '<script>alert("1")</script><img src=x onerror=alert(2)>"\'</script>{{7*7}}'
 SEEN = pl.when(pl.col("model") == "box_fill").then(pl.lit("yes")).otherwise("seen_in_training")
@@ -53,19 +54,11 @@ in_all_looks = pytest.mark.parametrize("opened", LOOKS, indirect=True, ids=str)
 
 
 @pytest.fixture(params=[LOOKS[0], pytest.param(LOOKS[1], marks=pytest.mark.slow)], ids=str)
-def opened(request: pytest.FixtureRequest, chromium: Any) -> Iterator[Any]:
-    """A page of the browser; whatever it complains of, or asks for besides pages of the site, fails the test."""
+def opened(request: pytest.FixtureRequest, tabs: Tabs) -> Iterator[Any]:
+    """An empty page; whatever the browser complains of, or asks for besides files of the site, fails the test."""
     scheme, width = request.param
-    context = chromium.new_context(color_scheme=scheme, viewport={"width": width, "height": 800})
-    page = context.new_page()
-    problems: list[str] = []
-    page.on("console", lambda told: problems.append(told.text) if told.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
-    page.on("request", lambda asked: None if asked.url.startswith("file:") else problems.append(asked.url))
-    yield page
-    context.close()
-    assert problems == []
+    yield tabs.open("about:blank", width, scheme, home="file:")
+    assert tabs.reset() == []
 
 
 @pytest.fixture
@@ -105,7 +98,6 @@ def test_no_name_is_code(opened: Any, site: Path) -> None:
 @in_all_looks
 def test_people_of_all_kinds_can_use_it(opened: Any, site: Path, axe: Any) -> None:
     for path in (site / "index.html", table_of(site), site / "submissions" / "lab-d.html", *_first(site / "models")):
-        opened.goto(path.as_uri())
         found = axe.run(_unguarded(opened, path))
         assert found.violations_count == 0, found.generate_report()
 

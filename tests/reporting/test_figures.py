@@ -49,10 +49,22 @@ def several() -> pl.DataFrame:
     )
 
 
-def test_every_format_can_be_opened(tmp_path: Path) -> None:
-    written = write_figures(store(tmp_path / "results", several()), tmp_path / "figures", ["png", "svg", "pdf"])
-    assert {path.stem for path in written} == {*NAMES, "dice_by_size", "ranking"}
-    for path in written:
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return store(tmp_path_factory.mktemp("several") / "results", several())
+
+
+@pytest.fixture(scope="module")
+def drawn(results: Path) -> list[Path]:
+    """The figures of `several` as SVG."""
+    return write_figures(results, results.parent / "figures", ["svg"])
+
+
+def test_every_format_can_be_opened(tmp_path: Path, results: Path, drawn: list[Path]) -> None:
+    written = write_figures(results, tmp_path / "figures", ["png", "pdf"])
+    for format, paths in (("svg", drawn), ("png", written[::2]), ("pdf", written[1::2])):
+        assert {path.name for path in paths} == {f"{name}.{format}" for name in (*NAMES, "dice_by_size", "ranking")}
+    for path in [*drawn, *written]:
         if path.suffix == ".png":
             with Image.open(path) as picture:
                 assert picture.width > 500
@@ -62,11 +74,12 @@ def test_every_format_can_be_opened(tmp_path: Path) -> None:
             assert path.read_bytes().startswith(b"%PDF")
 
 
-def test_a_line_below_every_figure_says_which_prompts_were_adapted(tmp_path: Path) -> None:
+def test_a_line_below_every_figure_says_which_prompts_were_adapted(tmp_path: Path, drawn: list[Path]) -> None:
     adapted = several().with_columns(adapted=pl.when(pl.col("prompter") == "p:n=2").then(pl.lit("box2d->point")))
-    for number, rows in enumerate((several(), adapted)):
-        written = write_figures(store(tmp_path / str(number), rows), tmp_path / f"figures{number}", ["svg"])
-        for path in written:
+    noted = write_figures(store(tmp_path / "results", adapted), tmp_path / "figures", ["svg"])
+    assert len(noted) == len(drawn)
+    for number, paths in enumerate((drawn, noted)):
+        for path in paths:
             text = " ".join(node.text or "" for node in ElementTree.parse(path).iter())
             told = "Adapted prompts: box2d->point in all sessions of p:n=2, m; p:n=2, n."
             assert (told in " ".join(text.split())) == bool(number), path
@@ -87,10 +100,9 @@ def test_names_are_drawn_as_they_are(tmp_path: Path) -> None:
             assert sum("_p\\x1b[2J\\n$x$" in text for text in drawn) == 2
 
 
-def test_equal_results_give_equal_files(tmp_path: Path) -> None:
-    results = store(tmp_path / "results", several())
-    first, again = (write_figures(results, tmp_path / name, ["svg"]) for name in ("one", "two"))
-    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
+def test_equal_results_give_equal_files(tmp_path: Path, results: Path, drawn: list[Path]) -> None:
+    again = write_figures(results, tmp_path, ["svg"])
+    assert [path.read_bytes() for path in drawn] == [path.read_bytes() for path in again]
 
 
 def test_what_is_drawn_are_the_numbers() -> None:
@@ -124,15 +136,13 @@ def test_a_curve_against_the_strength_of_a_perturbation(tmp_path: Path) -> None:
     drawn = sorted([*map(tuple, line.get_xydata().round(6).tolist())] for line in panel.lines)
     assert drawn == [[(0, 0.8), (0.1, 0.7), (0.3, 0.5)], [(0, 0.8), (0.1, 0.75), (0.3, 0.65)]]
     results = store(tmp_path / "results", rows.drop("line", "name"))
-    assert "dice_by_noise" in {path.stem for path in write_figures(results, tmp_path / "figures", ["svg"])}
     write_report(results, tmp_path / "page.html", targets=0)
     page = (tmp_path / "page.html").read_text()
     assert "<h2>Perturbed images</h2>" in page
     assert page.count("<figure class=drawn") == 1
 
 
-def test_what_cannot_be_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    results = store(tmp_path / "results", several())
+def test_what_cannot_be_drawn(tmp_path: Path, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(IntraBenchError, match="no format 'jpg'"):
         write_figures(results, tmp_path, ["jpg"])
     with pytest.raises(IntraBenchError, match="has no results yet"):

@@ -13,6 +13,7 @@ from filelock import FileLock
 import intrabench
 from intrabench.reporting.page.page import write_report
 from tests.reporting.page.browsing import until
+from tests.tabs import Tabs
 
 PHANTOM = "phantom:shape=24x48x48,instances=3,scans=2"
 
@@ -26,6 +27,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with FileLock(shared / "played.lock"), pytest.MonkeyPatch.context() as patch:
         if not folder.exists():
             patch.setenv("INTRABENCH_DATA", str(folder / "data"))
+            patch.setenv("INTRABENCH_WORKERS", "0")
             intrabench.run(
                 ["box_fill", "random_walker"],
                 ["box_slice", "box_interp:n=3", "points_volume:n=1+scribble"],
@@ -48,21 +50,13 @@ def address(played: Path) -> str:
 
 
 @pytest.fixture
-def opened(chromium: Any) -> Iterator[Any]:
+def opened(tabs: Tabs) -> Iterator[Any]:
     """Opens a report from disk; whatever the browser complains of, or asks for, fails the test."""
-    contexts, problems = [], list[str]()
 
     def open(address: str, width: int = 1280, scheme: str = "light") -> Any:
-        contexts.append(chromium.new_context(color_scheme=scheme, viewport={"width": width, "height": 800}))
-        page, file = contexts[-1].new_page(), address.partition("#")[0]
-        page.on("console", lambda told: problems.append(told.text) if told.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("request", lambda asked: None if asked.url.startswith(file) else problems.append(f"asked {asked.url}"))
-        page.goto(address)
+        page = tabs.open(address, width, scheme)
         until(page, "document.querySelector('#explore [role=status]').textContent !== ''")
         return page
 
     yield open
-    for context in contexts:
-        context.close()
-    assert problems == []
+    assert tabs.reset() == []

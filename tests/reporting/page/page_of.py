@@ -81,6 +81,11 @@ def report(folder: Path, **options: Any) -> tuple[Page, str]:
     """The report of a results folder, read, and as text."""
     path = folder / "report.html"
     write_report(folder, path, **options)
+    return read(path)
+
+
+def read(path: Path) -> tuple[Page, str]:
+    """A report that was written, read, and as text."""
     text = path.read_text(encoding="utf-8")
     page = Page()
     page.feed(text)

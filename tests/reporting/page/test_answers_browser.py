@@ -110,10 +110,9 @@ def test_bands_are_drawn_around_curves(page: Any) -> None:
 
 
 def test_without_scripts_every_budget_is_read(chromium: Any, address: str) -> None:
-    context = chromium.new_context(java_script_enabled=False)
-    page = context.new_page()
+    page = chromium.new_page(java_script_enabled=False)
     page.goto(address)
     shown = [one.inner_text() for one in page.locator("#answers [data-stop]").all() if one.is_visible()]
     assert len(shown) == page.locator("#answers [data-stop]").count()
     assert any(text.startswith("At 10 interactions good") for text in shown)
-    context.close()
+    page.close()

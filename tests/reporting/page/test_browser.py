@@ -11,6 +11,7 @@ import intrabench
 from intrabench.reporting.page.page import write_report
 from tests.reporting.page.browsing import until, wait_for_viewer
 from tests.reporting.page.conftest import PHANTOM
+from tests.tabs import Tabs
 
 
 @pytest.fixture(params=[("light", 1280), ("dark", 360)], ids=str)
@@ -97,7 +98,7 @@ def test_the_viewer_scrolls_and_goes_from_round_to_round(page: Any) -> None:
     canvas = page.locator(".planes canvas").first
     canvas.hover()
     page.mouse.wheel(0, 100)
-    until(page, f"document.querySelectorAll('.planes input')[0].value === '{start}'")
+    until(page, "document.querySelectorAll('.planes input')[0].value === given", str(start))
     assert drawn(page) == first
     canvas.click(position={"x": 20, "y": 20})
     assert drawn(page, axis=1) != ""
@@ -135,23 +136,28 @@ def test_the_viewer_toggles_windows_outlines_and_targets(page: Any) -> None:
         assert (drawn(page), drawn(page, 1), drawn(page, 2)) != before, name
         box.check()
     page.locator("[name=target]").select_option("view2")
-    until(page, "before => document.querySelector('.planes canvas').toDataURL() !== before", first)
+    until(page, "document.querySelector('.planes canvas').toDataURL() !== given", first)
     assert page.locator(".planes canvas").first.get_attribute("aria-label").startswith("axial")
 
 
 def test_everything_can_be_reached_by_tab_and_is_seen_to_be(page: Any) -> None:
     wait_for_viewer(page)
     page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
-    reached = set()
+    page.evaluate(
+        """() => {
+          window.reached = [];
+          addEventListener("focusin", ({ target }) => reached.push([
+            target.id || target.name || target.textContent.trim().slice(0, 30) || target.tagName,
+            getComputedStyle(target).outlineStyle]));
+        }"""
+    )
     for _ in range(150):
-        page.keyboard.press("Tab")
-        name, outlined = page.evaluate(
-            "(node => [node.id || node.name || node.textContent.trim().slice(0, 30) || node.tagName,"
-            " node === document.body || getComputedStyle(node).outlineStyle !== 'none'])(document.activeElement)"
-        )
-        assert outlined, name
-        reached.add(name)
-    assert {"target", "session", "range", "show-answer", "dataset", "facet", "Next prompt"} <= reached
+        page.keyboard.down("Tab")  # held
+    reached = page.evaluate("reached")
+    assert [name for name, outline in reached if outline == "none"] == []
+    assert {"target", "session", "range", "show-answer", "dataset", "facet", "Next prompt"} <= {
+        name for name, _ in reached
+    }
 
 
 def test_pairs_unfold_and_sort(page: Any) -> None:
@@ -206,7 +212,7 @@ def test_no_table_is_wider_than_the_paper(page: Any) -> None:
 
 
 def test_the_answers_for_other_targets_are_drawn_in_joint_sessions_only(
-    chromium: Any, address: str, played: Path, tmp_path: Path
+    tabs: Tabs, address: str, played: Path, tmp_path: Path
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INTRABENCH_DATA", str(played / "data"))
@@ -214,8 +220,7 @@ def test_the_answers_for_other_targets_are_drawn_in_joint_sessions_only(
         intrabench.run("box_fill", "box_volume", PHANTOM, **options)  # type: ignore[arg-type]
         write_report(tmp_path / "out", tmp_path / "joint.html")
     for where, joint in ((address, False), ((tmp_path / "joint.html").as_uri(), True)):
-        page = chromium.new_page()
-        page.goto(where)
+        page = tabs.open(where)
         wait_for_viewer(page)
         box = page.locator("[name=show-others]")
         assert box.is_visible() == page.locator(".key .others").is_visible() == joint
@@ -224,4 +229,4 @@ def test_the_answers_for_other_targets_are_drawn_in_joint_sessions_only(
             before = drawn(page), drawn(page, 1), drawn(page, 2)
             box.uncheck()
             assert (drawn(page), drawn(page, 1), drawn(page, 2)) != before
-        page.close()
+    assert tabs.reset() == []

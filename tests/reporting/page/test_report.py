@@ -22,7 +22,7 @@ from intrabench.statistics.measures import scored_by
 from intrabench.statistics.ranking import ranking
 from intrabench.statistics.resample import intervals
 from intrabench.statistics.scores import metric, scores
-from tests.reporting.page.page_of import report, store
+from tests.reporting.page.page_of import Page, report, store
 from tests.results.made import curve, rows
 
 HOW = AGGREGATIONS["protocol"]
@@ -50,8 +50,14 @@ def results(tmp_path: Path) -> Path:
     return store(tmp_path / "results", several())
 
 
-def test_the_numbers_are_those_of_the_tables(results: Path) -> None:
-    page, _ = report(results)
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Page, str]:
+    """The report of `several`."""
+    return report(store(tmp_path_factory.mktemp("several") / "results", several()))
+
+
+def test_the_numbers_are_those_of_the_tables(written: tuple[Page, str]) -> None:
+    page, _ = written
     head, *lines = page.tables["effort"]
     expected = effort_table(several()).sort("prompter", "model")
     sure = intervals(scores(several()), IDENTITY, HOW)
@@ -66,21 +72,21 @@ def test_the_numbers_are_those_of_the_tables(results: Path) -> None:
             assert cell == f"{row[place]:.3f} {'–'.join(ends)}"
 
 
-def test_the_curves_pass_through_the_scores_of_every_round(results: Path) -> None:
-    data = report(results)[0].data("curve-data")
+def test_the_curves_pass_through_the_scores_of_every_round(written: tuple[Page, str]) -> None:
+    data = written[0].data("curve-data")
     assert data["datasets"] == ["average", "d", "e"]
+    until = [effort_table(several().filter(pl.col("round") <= number)) for number in range(3)]
     for dataset, line, number, dice, low, high, interactions, *_ in data["points"]:
         who, name = data["lines"][line], data["datasets"][dataset]
-        table = effort_table(several().filter(pl.col("round") <= number))
-        row = table.filter(model=who["model"], prompter=who["prompter"]).row(0, named=True)
+        row = until[number].filter(model=who["model"], prompter=who["prompter"]).row(0, named=True)
         assert dice == pytest.approx(row[name], rel=1e-4)
         assert interactions == pytest.approx(row["interactions"])
         assert low <= dice <= high
     assert len(data["points"]) == 4 * 3 * 3
 
 
-def test_the_ranking_is_that_of_the_statistics(results: Path) -> None:
-    page, _ = report(results)
+def test_the_ranking_is_that_of_the_statistics(written: tuple[Page, str]) -> None:
+    page, _ = written
     head, *lines = page.tables["ranking"]
     assert head == ["Prompter", "Model", "Rank", "Mean Dice", "Ranks, 95 %"]
     expected = []
@@ -93,8 +99,8 @@ def test_the_ranking_is_that_of_the_statistics(results: Path) -> None:
     assert lines == expected
 
 
-def test_other_tables(results: Path) -> None:
-    page, _ = report(results)
+def test_other_tables(written: tuple[Page, str]) -> None:
+    page, _ = written
     assert page.tables["metrics"][0][2:] == ["Dice", "IoU", "NSD, 2 mm", "HD95, mm"]
     assert page.tables["metrics"][1][4:] == ["0.500", "1.0"]
     sizes = several().filter(pl.col("round") == 2, model="n", prompter="q+scribble")
@@ -142,8 +148,8 @@ def test_nothing_that_was_given_becomes_markup(tmp_path: Path) -> None:
     assert evil not in text
 
 
-def test_it_needs_no_network(results: Path) -> None:
-    page, text = report(results)
+def test_it_needs_no_network(written: tuple[Page, str]) -> None:
+    page, text = written
     assert {"link", "img", "iframe", "base", "object"}.isdisjoint(tag for tag, _ in page.tags)
     for tag, given in page.tags:
         for name, value in given.items():
@@ -158,12 +164,12 @@ def test_it_needs_no_network(results: Path) -> None:
     ]
 
 
-def test_it_is_light(results: Path) -> None:
-    assert len(report(results)[1]) < 130_000
+def test_it_is_light(written: tuple[Page, str]) -> None:
+    assert len(written[1]) < 130_000
 
 
-def test_who_cannot_see_or_point_can_read_it(results: Path) -> None:
-    page, _ = report(results)
+def test_who_cannot_see_or_point_can_read_it(written: tuple[Page, str]) -> None:
+    page, _ = written
     heads = [given for tag, given in page.tags if tag == "th"]
     assert {given["scope"] for given in heads} == {"col", "row"}
     levels = [int(tag[1]) for tag, _ in page.tags if tag in ("h1", "h2", "h3")]
@@ -353,8 +359,8 @@ def test_numbers_of_clicks_of_sessions_cut_short_have_notes(tmp_path: Path) -> N
     assert "iou after the last round. Mean over all targets; failures" in page.text
 
 
-def test_without_adapted_prompts_there_are_no_notes(results: Path) -> None:
-    _, text = report(results)
+def test_without_adapted_prompts_there_are_no_notes(written: tuple[Page, str]) -> None:
+    _, text = written
     assert "class=notes" not in text
     assert "Adapted prompts" not in text
 

@@ -13,9 +13,10 @@ from intrabench.reporting.page.grid import frame_grid
 from intrabench.reporting.page.superpixels import rendered
 from tests.people.browsing import serious
 from tests.reporting.page.test_explore_browser import saved
+from tests.tabs import Tabs
 
 
-def test_it_sorts_saves_and_can_be_read_in_the_dark(chromium: Any, axe: Any, tmp_path: Path) -> None:
+def test_it_sorts_saves_and_can_be_read_in_the_dark(tabs: Tabs, axe: Any, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     table = pl.DataFrame({"dataset": ["d", "d"], "method": ["slic", "grid"], "AMR": [2.5, 17.25]})
     with style():
@@ -28,12 +29,11 @@ def test_it_sorts_saves_and_can_be_read_in_the_dark(chromium: Any, axe: Any, tmp
     path.write_text(
         rendered({**texts, **grids, "ranking": figure, "ranking_notes": [], "curves": {"d": figure}, "robustness": {}})
     )
-    page = chromium.new_context(color_scheme="dark", viewport={"width": 360, "height": 700}).new_page()
-    page.goto(path.as_uri())
+    page = tabs.open(path.as_uri(), 360, "dark")
     assert serious(axe, page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     assert page.locator(".drawn text").first.evaluate("node => getComputedStyle(node).fill") == "rgb(0, 0, 0)"
     page.locator("#averages thead button").last.press("Enter")
     lines = saved(page, page.get_by_role("button", name="Download as CSV: averages"), tmp_path)
     assert lines == [["dataset", "method", "AMR"], ["d", "grid", "17.25"], ["d", "slic", "2.5"]]
-    page.context.close()
+    assert tabs.reset() == []

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import re
 import shlex
 import shutil
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import cycle
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -32,7 +34,7 @@ from intrabench.turns import Turn, TypeText
 from intrabench.volume import Volume
 from tests.conftest import make_target
 from tests.reporting.page.conftest import PHANTOM
-from tests.reporting.page.page_of import report
+from tests.reporting.page.page_of import Page, read, report
 from tests.results.made import rows
 
 
@@ -44,8 +46,13 @@ def results(played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     return Path(shutil.copytree(played / "results", tmp_path / "results"))
 
 
-def shown(folder: Path, **options: Any) -> list[dict[str, Any]]:
-    page, _ = report(folder, **options)
+@pytest.fixture(scope="module")
+def written(address: str) -> tuple[Page, str]:
+    """The report of the run."""
+    return read(Path(address.removeprefix("file://")))
+
+
+def shown(page: Page) -> list[dict[str, Any]]:
     return [page.data(id) for id in page.scripts if id.startswith("view")]
 
 
@@ -61,11 +68,13 @@ def codes(data: dict[str, Any]) -> np.ndarray:
     return np.cumsum(inflated(data["scan"]).reshape(data["shape"]), axis=2, dtype=np.uint8)
 
 
-def test_scan_and_masks_come_back(results: Path) -> None:
+def test_scan_and_masks_come_back(played: Path, written: tuple[Page, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INTRABENCH_DATA", str(played / "data"))
     dataset = intrabench.dataset(PHANTOM)
-    keys = {(row["case"], row["target"]): row for row in read_rows(results).iter_rows(named=True)}
-    views = shown(results, targets=3)
-    assert [one["place"] for one in views] == ["worst", "median", "best"]
+    keys = {(row["case"], row["target"]): row for row in read_rows(played / "results").iter_rows(named=True)}
+    views = shown(written[0])
+    second, *fourth_on = (f"{n} of 6 from the worst" for n in (2, 4, 5))
+    assert [one["place"] for one in views] == ["worst", second, "median", *fourth_on, "best"]
     for one in views:
         assert (one["case"], one["target"]) in keys
         scene = cases.open_case(dataset, one["case"])
@@ -80,10 +89,10 @@ def test_scan_and_masks_come_back(results: Path) -> None:
         assert target.mask.voxels == bits(one["truth"], shape).sum()
 
 
-def test_sessions_come_back_round_by_round(results: Path) -> None:
-    every = read_rows(results)
-    lines = report(results)[0].data("curve-data")["lines"]
-    for one in shown(results, targets=1):
+def test_sessions_come_back_round_by_round(played: Path, written: tuple[Page, str]) -> None:
+    every = read_rows(played / "results")
+    lines = written[0].data("curve-data")["lines"]
+    for one in shown(written[0]):
         box = (*one["origin"], *np.add(one["origin"], one["shape"]).tolist())
         assert one["played"] == len(one["sessions"]) == 5  # box_fill takes no points
         final = [session["rounds"][-1]["dice"] for session in one["sessions"]]
@@ -94,7 +103,7 @@ def test_sessions_come_back_round_by_round(results: Path) -> None:
             mine = every.filter(
                 case=one["case"], target=one["target"], model=who["model"], prompter=who["prompter"]
             ).sort("round")
-            masks = read_masks(results, mine["session"][0])
+            masks = read_masks(played / "results", mine["session"][0])
             assert len(session["rounds"]) == mine.height == (3 if "scribble" in who["prompter"] else 1)
             for told, row, mask in zip(session["rounds"], mine.iter_rows(named=True), masks, strict=True):
                 assert told["dice"] == row["dice"]
@@ -267,9 +276,8 @@ def test_damaged_turns_are_passed_over(results: Path) -> None:
     assert not any(told["given"] for session in first["sessions"] for told in session["rounds"])
 
 
-def test_the_viewer_is_light(results: Path) -> None:
-    assert len(report(results)[1]) < 400_000
-    assert not [id for id in report(results, targets=0)[0].scripts if id.startswith("view")]
+def test_the_viewer_is_light(written: tuple[Page, str]) -> None:
+    assert len(written[1]) < 400_000
 
 
 def test_the_commands_of_the_page_compute_nothing_new(
@@ -277,6 +285,7 @@ def test_the_commands_of_the_page_compute_nothing_new(
 ) -> None:
     monkeypatch.setenv("INTRABENCH_DATA", str(played / "data"))
     page, _ = report(played / "results", targets=0)
+    assert shown(page) == []
     assert len(page.commands) == 6
     for line in page.commands:
         said = say(*shlex.split(line)[1:], "--out", str(played / "results"))
@@ -284,29 +293,33 @@ def test_the_commands_of_the_page_compute_nothing_new(
         assert "6 sessions, 6 of them already finished" in said.err
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        "{",
-        "[]",
-        None,
-        "{}",
-        "[" * 100_000,
-        '{"prompts": {"points": [[NaN, 1, 1, 1]]}, "actions": []}',
-        '{"prompts": {"points": "abc"}, "actions": []}',
-        '{"prompts": {"points": [[1e999, 1, 1, 1]]}, "actions": []}',
-        '{"prompts": {}, "actions": [{"kind": "fly"}]}',
-        '{"prompts": {}, "actions": [{"kind": "click", "x": 1}]}',
-    ],
-    ids=range(10),
+UNREADABLE = (
+    "{",
+    "[]",
+    None,
+    "{}",
+    "[" * 100_000,
+    '{"prompts": {"points": [[NaN, 1, 1, 1]]}, "actions": []}',
+    '{"prompts": {"points": "abc"}, "actions": []}',
+    '{"prompts": {"points": [[1e999, 1, 1, 1]]}, "actions": []}',
+    '{"prompts": {}, "actions": [{"kind": "fly"}]}',
+    '{"prompts": {}, "actions": [{"kind": "click", "x": 1}]}',
 )
-def test_turns_that_cannot_be_read_are_named_and_the_rest_is_shown(results: Path, given: str | None) -> None:
+
+
+def test_turns_that_cannot_be_read_are_named_and_the_rest_is_shown(results: Path) -> None:
+    sessions = sorted(read_rows(results).filter(pl.col("status") != "not_applicable")["session"].unique())
+    assert len(sessions) == 3 * len(UNREADABLE)
+    given = dict(zip(sessions, cycle(UNREADABLE), strict=False))
     for part in (results / "turns").iterdir():
         turns = pl.read_parquet(part)
-        turns.with_columns(given=pl.lit(given, pl.String)).write_parquet(part)
+        spoilt = pl.Series([given.get(session, "{") for session in turns["session"]], dtype=pl.String)
+        turns.with_columns(given=spoilt).write_parquet(part)
     page = results / "report.html"
-    with pytest.warns(PartialResults, match=r"the turns of session \w+ in round 0 cannot be read \("):
+    with pytest.warns(PartialResults) as told:
         intrabench.report(page, results)
+    text = "".join(str(one.message) for one in told)
+    assert sorted(re.findall(r"the turns of session (\w+) in round 0 cannot be read \(", text)) == sessions
     assert "view0" in page.read_text()
 
 
@@ -325,7 +338,7 @@ def test_a_joint_session_shows_what_the_others_have(tmp_path: Path, monkeypatch:
     options = {"joint": "others=negative,overlap=first", "save_masks": True, "rounds": 1, "out": tmp_path / "out"}
     rows = intrabench.run("box_fill", "box_interp:n=3", PHANTOM, **options)  # type: ignore[arg-type]
     alone = 0
-    for one in shown(tmp_path / "out"):
+    for one in shown(report(tmp_path / "out")[0]):
         (session,) = one["sessions"]
         mine = rows.filter(case=one["case"], target=one["target"])["session"][0]
         others = set(rows.filter(case=one["case"])["session"]) - {mine}
@@ -343,6 +356,5 @@ def test_a_joint_session_shows_what_the_others_have(tmp_path: Path, monkeypatch:
     assert alone < 3
     for other in sorted((tmp_path / "out" / "masks").glob("*.npz")):
         other.unlink()
-    assert {entry["others"] for one in shown(tmp_path / "out") for s in one["sessions"] for entry in s["rounds"]} == {
-        None
-    }
+    views = shown(report(tmp_path / "out")[0])
+    assert {entry["others"] for one in views for s in one["sessions"] for entry in s["rounds"]} == {None}
