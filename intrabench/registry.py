@@ -12,7 +12,7 @@ import importlib.metadata
 import inspect
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -332,18 +332,9 @@ def _all(room: Room, word: str) -> Iterator[Entry | IntraBenchError]:
         yield _guarded(room, Entry(point.name, f"from {origin}", origin, partial(_load_point, point, origin)))
 
 
-@lru_cache(maxsize=4096)
-def _shipped(room: Room, word: str) -> Sequence[Entry]:
-    """The classes of this package; its files are read once per process."""
-    found: list[Entry] = []
-    for path in sorted((Path(__file__).parent / room).glob("*.py")):
-        found += _scan(path, "intrabench", partial(importlib.import_module, f"intrabench.{room}.{path.stem}"), word)
-    return found
-
-
-@cache
+@lru_cache(maxsize=1024)
 def _shipped(room: Room, word: str) -> tuple[Entry, ...]:
-    """The classes of a room that ship; what is imported once stays, so their files are not looked at again."""
+    """The classes of a room that ship; their files are read once per process, as what is imported stays, too."""
     paths = sorted((Path(__file__).parent / room).glob("*.py"))
     load = {path: partial(importlib.import_module, f"intrabench.{room}.{path.stem}") for path in paths}
     return tuple(entry for path in paths for entry in _scan(path, "intrabench", load[path], word))
