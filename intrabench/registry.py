@@ -314,9 +314,7 @@ def _same_place(one: type[Any], other: type[Any]) -> bool:
 
 def _all(room: Room, word: str) -> Iterator[Entry | IntraBenchError]:
     """All classes of a room, and an error for each of the workspace's files that cannot be read; see `_listed`."""
-    for path in sorted((Path(__file__).parent / room).glob("*.py")):
-        module = f"intrabench.{room}.{path.stem}"
-        yield from _scan(path, "intrabench", partial(importlib.import_module, module), word)
+    yield from _shipped(room, word)
     workspace = current()
     if workspace is not None:
         for path in sorted((workspace.root / room).glob("[!.]*.py")):  # editors keep locks and copies as .#mine.py
@@ -328,6 +326,16 @@ def _all(room: Room, word: str) -> Iterator[Entry | IntraBenchError]:
     for point in _entry_points()[room]:
         origin = f"package {point.dist.name}" if point.dist else "an entry point"
         yield _guarded(room, Entry(point.name, f"from {origin}", origin, partial(_load_point, point, origin)))
+
+
+@cache
+def _shipped(room: Room, word: str) -> list[Entry]:
+    """The classes of IntraBench itself, whose files nobody changes while it runs; see `_listed`."""
+    found: list[Entry] = []
+    for path in sorted((Path(__file__).parent / room).glob("*.py")):
+        module = f"intrabench.{room}.{path.stem}"
+        found += _scan(path, "intrabench", partial(importlib.import_module, module), word)
+    return found
 
 
 @cache

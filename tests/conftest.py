@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +68,16 @@ def pytest_unconfigure() -> None:
 def _keep() -> Iterator[None]:
     yield
     keep()
+
+
+numbers = count()
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty folder; pytest's own looks through the folders of all earlier tests for the next number."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    return tmp_path_factory.mktemp(f"{name}{next(numbers)}", numbered=False)
 
 
 @pytest.fixture(autouse=True)
