@@ -18,7 +18,12 @@ from intrabench.exports.croissant import card_of, export_croissant
 from intrabench.results.parts import read_turns
 from tests.conftest import Said
 
-mlc = pytest.importorskip("mlcroissant")
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports() -> None:
+    """Imported now: collecting tests is quick without it."""
+    global mlc
+    mlc = pytest.importorskip("mlcroissant")
 
 
 @pytest.fixture(autouse=True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
-import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +12,6 @@ from intrabench.models.weights import registry as weights
 from intrabench.models.weights.registry import Weights
 
 Own = Callable[..., Weights]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _give_back() -> Iterator[None]:
-    """After a file the memory of its networks goes back to the system; glibc would keep what it has by then."""
-    yield
-    if platform.libc_ver()[0] == "glibc":
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 @pytest.fixture

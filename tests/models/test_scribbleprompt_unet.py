@@ -56,9 +56,11 @@ def test_channels_are_the_official_ones(case: str) -> None:
         assert np.array_equal(channels[4], GOLDEN["mask_in"][0, 0])
 
 
-def test_logits_are_the_official_ones_in_one_batch_of_all_prompts(model: ScribblePromptUNet) -> None:
-    results = model.decode([asked(case) for case in CASES])
-    for case, result in zip(CASES, results, strict=True):
+@pytest.mark.parametrize("cases", [CASES[::2], CASES[1::2]])
+def test_logits_are_the_official_ones_in_a_batch_of_all_prompts(
+    model: ScribblePromptUNet, cases: tuple[str, ...]
+) -> None:
+    for case, result in zip(cases, model.decode([asked(case) for case in cases]), strict=True):
         close(result.logits, GOLDEN[f"{case}_logits"][0, 0], atol=1e-3)
         assert np.mean(result.mask == (GOLDEN[f"{case}_logits"][0, 0] > 0)) > 0.999
     assert model.alike(1, True, False) == model.alike(3, False, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -21,12 +22,23 @@ SCAN = (image().T + 1000).astype(np.uint16)  # 10 slices
 LIVER, TUMOUR = (labels() == 1).T, (labels() == 2).T  # on slices 1 to 4; 4 to 6 and 8
 
 
-def study(root: Path) -> list[Path]:
-    """Two patients with a SEG each; returns the slices of the second."""
+Study = Callable[[Path], list[Path]]
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """Puts two patients with a SEG each into a folder; returns the slices of the second."""
+    made = tmp_path_factory.mktemp("study")
     for patient in ("p1", "p2"):
-        slices = write_ct(root / patient / "ct", SCAN, PatientID=patient, FrameOfReferenceUID=uid(patient))
-        write_seg(root / patient / "seg.dcm", slices, {"Liver": LIVER, "Tumour": TUMOUR})
-    return slices
+        tags = {"SeriesInstanceUID": uid(f"ct of {patient}"), "FrameOfReferenceUID": uid(patient)}
+        slices = write_ct(made / patient / "ct", SCAN, PatientID=patient, **tags)
+        write_seg(made / patient / "seg.dcm", slices, {"Liver": LIVER, "Tumour": TUMOUR})
+
+    def copied(root: Path) -> list[Path]:
+        shutil.copytree(made, root)
+        return [root / path.relative_to(made) for path in slices]
+
+    return copied
 
 
 def both(say: Say, root: Path, *words: str) -> tuple[Said, Said]:
@@ -57,12 +69,12 @@ def taken(root: Path, case: str) -> dict[str, int]:
     ids=["first", "last", "every second", "middle"],
 )
 def test_a_series_without_some_of_the_slices_of_its_seg(
-    tmp_path: Path, say: Say, missing: Sequence[int], lost: str
+    study: Study, tmp_path: Path, say: Say, missing: Sequence[int], lost: str
 ) -> None:
     slices = study(tmp_path / "d")
     for index in missing:
         slices[index].unlink()
-    said = lost.replace("SERIES", uid(tmp_path / "d" / "p2" / "ct"))
+    said = lost.replace("SERIES", uid("ct of p2"))
     check, run = both(say, tmp_path / "d")
     assert (check.code, run.code) == (1, 1)
     assert said in check.out
@@ -71,7 +83,7 @@ def test_a_series_without_some_of_the_slices_of_its_seg(
     assert played() == {("p1", "Liver.1"): "ok", ("p1", "Tumour.1"): "ok", ("p2", "*"): "no_data"}
 
 
-def test_the_rest_of_a_cut_structure_is_used_if_the_user_says_so(tmp_path: Path, say: Say) -> None:
+def test_the_rest_of_a_cut_structure_is_used_if_the_user_says_so(study: Study, tmp_path: Path, say: Say) -> None:
     for path in study(tmp_path / "d")[6:]:
         path.unlink()
     rules = tmp_path / "d" / "dataset.toml"
@@ -89,7 +101,7 @@ def test_the_rest_of_a_cut_structure_is_used_if_the_user_says_so(tmp_path: Path,
     assert taken(tmp_path / "d", "p2") == {"liver.1": 144}
 
 
-def test_the_longest_stretch_of_a_series_with_a_gap(tmp_path: Path, say: Say) -> None:
+def test_the_longest_stretch_of_a_series_with_a_gap(study: Study, tmp_path: Path, say: Say) -> None:
     study(tmp_path / "d")[2].unlink()
     (tmp_path / "d" / "dataset.toml").write_text('gaps = "longest"\noutside = "cut"')
     assert taken(tmp_path / "d", "p2") == {"Liver.1": 72, "Tumour.1": 49}  # slices 3 to 9
@@ -102,7 +114,7 @@ def test_the_longest_stretch_of_a_series_with_a_gap(tmp_path: Path, say: Say) ->
     assert note in run.err
 
 
-def test_files_that_are_broken_or_belong_nowhere_are_told_by_runs(tmp_path: Path, say: Say) -> None:
+def test_files_that_are_broken_or_belong_nowhere_are_told_by_runs(study: Study, tmp_path: Path, say: Say) -> None:
     root = tmp_path / "d"
     slices = study(root)
     stray = write_ct(tmp_path / "elsewhere", SCAN, FrameOfReferenceUID=uid("elsewhere"))
@@ -124,7 +136,9 @@ def test_files_that_are_broken_or_belong_nowhere_are_told_by_runs(tmp_path: Path
 
 @pytest.mark.parametrize("harm", [300, 0], ids=["header", "empty"])
 @pytest.mark.parametrize("place", ["seg.dcm", "labels/deep/seg.dcm"])
-def test_a_case_whose_segmentation_cannot_be_read_fails(tmp_path: Path, say: Say, harm: int, place: str) -> None:
+def test_a_case_whose_segmentation_cannot_be_read_fails(
+    study: Study, tmp_path: Path, say: Say, harm: int, place: str
+) -> None:
     """It is not left out, as the scan of a patient without segmentation is."""
     root = tmp_path / "d"
     study(root)
@@ -148,7 +162,7 @@ def test_a_case_whose_segmentation_cannot_be_read_fails(tmp_path: Path, say: Say
     assert played() == sound | {("p2", "Liver.1"): "ok", ("p2", "Tumour.1"): "ok"}
 
 
-def test_a_case_whose_only_image_cannot_be_read_fails(tmp_path: Path, say: Say) -> None:
+def test_a_case_whose_only_image_cannot_be_read_fails(study: Study, tmp_path: Path, say: Say) -> None:
     root = tmp_path / "d"
     for path in study(root):
         path.write_bytes(path.read_bytes()[:300])
@@ -159,7 +173,9 @@ def test_a_case_whose_only_image_cannot_be_read_fails(tmp_path: Path, say: Say) 
     assert played()["p2", "*"] == "no_data"
 
 
-def test_a_broken_slice_does_not_make_cases_of_scans_without_segmentation(tmp_path: Path, say: Say) -> None:
+def test_a_broken_slice_does_not_make_cases_of_scans_without_segmentation(
+    study: Study, tmp_path: Path, say: Say
+) -> None:
     root = tmp_path / "d"
     slices = study(root)
     write_ct(root / "p2" / "scout", SCAN[:1], PatientID="p2", FrameOfReferenceUID=uid("p2"))
@@ -205,7 +221,7 @@ def test_contours_that_are_odd_are_told(tmp_path: Path, say: Say) -> None:
         assert "the region Twice" not in printed
 
 
-def test_a_copy_of_a_segmentation_does_not_count(tmp_path: Path, say: Say) -> None:
+def test_a_copy_of_a_segmentation_does_not_count(study: Study, tmp_path: Path, say: Say) -> None:
     study(tmp_path / "d")
     seg = tmp_path / "d" / "p2" / "seg.dcm"
     (tmp_path / "d" / "p2" / "z.dcm").write_bytes(seg.read_bytes())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -39,10 +40,11 @@ def built() -> Sam2Network:
 
 
 @pytest.fixture(scope="module")
-def encoded() -> tuple[Sam2Network, torch.Tensor]:
+def encoded() -> Iterator[tuple[Sam2Network, torch.Tensor]]:
     """The network and its embedding of the fixture's image."""
     network = built()
-    return network, network.encode(prepare(DATA["input_u8"])[None])
+    yield network, network.encode(prepare(DATA["input_u8"])[None])
+    built.cache_clear()  # so that no later file holds it
 
 
 def prompts(case: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:

@@ -5,6 +5,7 @@ Whole sessions are compared in tests/models/test_sam2_video_sessions.py.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -27,13 +28,14 @@ def _imports() -> None:
 
 
 @pytest.fixture(scope="module")
-def embeddings() -> torch.Tensor:
+def embeddings() -> Iterator[torch.Tensor]:
     """Embeddings of the fixture's frames."""
     frames = torch.from_numpy(DATA["frames_u8"]).float()[:, None].expand(-1, 3, -1, -1) / 255
     mean, deviation = torch.tensor([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]])[:, :, None, None]
     frames = functional.interpolate(frames, (1024, 1024), mode="bilinear", align_corners=False)
     network = built()
-    return torch.cat([network.encode((frame[None] - mean) / deviation) for frame in frames])
+    yield torch.cat([network.encode((frame[None] - mean) / deviation) for frame in frames])
+    built.cache_clear()
 
 
 @pytest.mark.slow  # 20 seconds, most of them for three images of full size
