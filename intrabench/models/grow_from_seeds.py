@@ -42,11 +42,13 @@ class GrowFromSeeds(SeededModel):
             raise ValueError("locality must be 0 or more")
 
     @cached_property
-    def itk(self) -> tuple[Any, Any]:
-        """ITK's modules of the filter and of arrays: its own lazy loading would bring whole groups of them."""
+    def itk(self) -> Any:
+        """ITK, with the filter and the images that it takes loaded: it loads its parts when they are first used."""
         with loading(f"loading {self.name}"):
-            from itk import itkFastGrowCutPython, itkPyBufferPython
-        return itkFastGrowCutPython, itkPyBufferPython
+            import itk
+
+            _ = itk.FastGrowCut, itk.image_view_from_array(np.zeros((3, 3, 3), np.float32))
+        return itk
 
     def load(self) -> None:
         """Load ITK now, which takes seconds."""
@@ -62,15 +64,14 @@ class GrowFromSeeds(SeededModel):
 
         The filter does not grow from cells at the border of its image, so there is one more cell around.
         """
-        filters, arrays = self.itk
         labels = np.select([seeds == TARGET, seeds == BACKGROUND], [1, 2], 0)
-        scan = arrays.itkPyBufferIF3.GetImageViewFromArray(np.pad(image.astype(np.float32), 1, mode="edge"))
-        drawn = arrays.itkPyBufferIUC3.GetImageViewFromArray(np.pad(labels.astype(np.uint8), 1))
+        scan = self.itk.image_view_from_array(np.pad(image.astype(np.float32), 1, mode="edge"))
+        drawn = self.itk.image_view_from_array(np.pad(labels.astype(np.uint8), 1))
         for one in (scan, drawn):
             one.SetSpacing(frame.step_mm[::-1])
-        grown = filters.itkFastGrowCutIF3IUC3.New()
+        grown = self.itk.FastGrowCut[type(scan), type(drawn)].New()
         grown.SetInput(scan)
         grown.SetSeedImage(drawn)
         grown.SetDistancePenalty(self.locality)
         grown.Update()
-        return np.asarray(arrays.itkPyBufferIUC3.GetArrayFromImage(grown.GetOutput()) == 1)[1:-1, 1:-1, 1:-1]
+        return np.asarray(self.itk.array_from_image(grown.GetOutput()) == 1)[1:-1, 1:-1, 1:-1]

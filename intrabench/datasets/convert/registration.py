@@ -22,28 +22,21 @@ def rigid(moving: Path, fixed: Path) -> NDArray[np.float64]:
     Raises:
         IntraBenchError: elastix is not installed or fails.
     """
-    try:  # the modules themselves: ITK's own lazy loading takes ten times as long, for modules that nothing uses
-        from itk.elxParameterObjectPython import elastixParameterObject
-        from itk.itkElastixRegistrationMethodPython import itkElastixRegistrationMethodIF3IF3
+    try:
+        import itk
     except ImportError as error:
         raise IntraBenchError(
             "registration needs a library that is not installed; run: pip install 'intrabench[hanseg]'"
         ) from error
-    images = [_image(path) for path in (fixed, moving)]
-    settings = elastixParameterObject.New()
+    images = [itk.imread(str(path), itk.F) for path in (fixed, moving)]
+    settings = itk.ParameterObject.New()
     chosen = settings.GetDefaultParameterMap("rigid")
     chosen["AutomaticTransformInitialization"] = ["true"]
     chosen["AutomaticTransformInitializationMethod"] = ["CenterOfGravity"]
     chosen["WriteResultImage"] = ["false"]
     settings.AddParameterMap(chosen)
     try:
-        method = itkElastixRegistrationMethodIF3IF3.New()
-        method.SetFixedImage(images[0])
-        method.SetMovingImage(images[1])
-        method.SetParameterObject(settings)
-        method.SetLogToConsole(False)
-        method.Update()
-        found = method.GetTransformParameterObject()
+        _, found = itk.elastix_registration_method(*images, parameter_object=settings, log_to_console=False)
     except RuntimeError as error:
         reason = str(error).strip().splitlines()[-1]
         raise IntraBenchError(
@@ -51,19 +44,6 @@ def rigid(moving: Path, fixed: Path) -> NDArray[np.float64]:
         ) from error
     to_moving = _matrix(found.GetParameterMap(0))
     return np.asarray(_FLIP @ np.linalg.inv(to_moving) @ _FLIP)
-
-
-def _image(path: Path) -> Any:
-    """A file as an image of ITK, in its own orientation."""
-    import SimpleITK as sitk
-    from itk.itkPyBufferPython import itkPyBufferIF3
-
-    read = sitk.ReadImage(str(path), sitk.sitkFloat32)
-    image = itkPyBufferIF3.GetImageViewFromArray(sitk.GetArrayFromImage(read))
-    image.SetSpacing(read.GetSpacing())
-    image.SetOrigin(read.GetOrigin())
-    image.SetDirection(np.reshape(read.GetDirection(), (3, 3)))
-    return image
 
 
 def _matrix(parameters: Any) -> NDArray[np.float64]:
