@@ -341,16 +341,6 @@ def _shipped(room: Room, word: str) -> tuple[Entry, ...]:
 
 
 @cache
-def _shipped(room: Room, word: str) -> list[Entry]:
-    """The classes of IntraBench itself, whose files nobody changes while it runs; see `_listed`."""
-    found: list[Entry] = []
-    for path in sorted((Path(__file__).parent / room).glob("*.py")):
-        module = f"intrabench.{room}.{path.stem}"
-        found += _scan(path, "intrabench", partial(importlib.import_module, module), word)
-    return found
-
-
-@cache
 def _entry_points() -> dict[Room, list[importlib.metadata.EntryPoint]]:
     """The entry points of all rooms, looked up once per process, which opens a file of every installed package."""
     found: Any = importlib.metadata.entry_points()  # its type depends on the version of Python

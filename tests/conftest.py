@@ -67,12 +67,15 @@ def pytest_unconfigure() -> None:
     gc.unfreeze()
 
 
+GLIBC = platform.libc_ver()[0] == "glibc"
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _keep() -> Iterator[None]:
     """After a file, what of it still lives is kept, and the memory of the rest goes back: glibc would keep that too."""
     yield
     keep()
-    if platform.libc_ver()[0] == "glibc":
+    if GLIBC:
         ctypes.CDLL(None).malloc_trim(0)
 
 
