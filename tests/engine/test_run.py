@@ -336,8 +336,8 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(monkeypatch
     assert len(run()) == 6
 
 
-def command(plugin: Path, *extra: str) -> list[str]:
-    words = "run -m moody:seconds=0.05 -p box_slice -p fumbling -d phantom:shape=16x32x32,instances=8 --rounds 2"
+def command(plugin: Path, *extra: str, seconds: float = 0.05) -> list[str]:
+    words = f"run -m moody:seconds={seconds} -p box_slice -p fumbling -d phantom:shape=16x32x32,instances=8 --rounds 2"
     return [sys.executable, "-m", "intrabench", *words.split(), "--plugin", str(plugin), *extra]
 
 
@@ -351,7 +351,7 @@ def wait_for_part(folder: Path, process: subprocess.Popen[bytes]) -> None:
 
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGINT])
 def test_a_run_that_is_killed_or_interrupted_is_completed_by_the_next(plugin: Path, sign: signal.Signals) -> None:
-    process = subprocess.Popen(command(plugin, "--out", "killed"), stderr=subprocess.PIPE)
+    process = subprocess.Popen(command(plugin, "--out", "killed", seconds=0.2), stderr=subprocess.PIPE)
     wait_for_part(Path("killed"), process)
     os.kill(process.pid, sign)
     _, errors = process.communicate(timeout=60)
@@ -362,7 +362,7 @@ def test_a_run_that_is_killed_or_interrupted_is_completed_by_the_next(plugin: Pa
         assert b"the same command continues" in errors
         assert b"Traceback" not in errors
     Path("hurry").touch()
-    given = {"model": "moody:seconds=0.05", "prompter": ["box_slice", "fumbling"], "rounds": 2, "plugin": [plugin]}
+    given = {"model": "moody:seconds=0.2", "prompter": ["box_slice", "fumbling"], "rounds": 2, "plugin": [plugin]}
     killed, whole = (run(dataset="phantom:shape=16x32x32,instances=8", out=out, **given) for out in ("killed", "whole"))
     assert killed["session"].n_unique() == 16
     assert lasting(killed).equals(lasting(whole))
