@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import runpy
 import signal
 import sys
 from collections.abc import Callable
@@ -40,6 +41,13 @@ class Process:
         self._process.join(timeout)
         return self._process.exitcode
 
+    def ended(self) -> tuple[int | None, str, str]:
+        """Wait for its end: the code, and what it has printed on stdout and stderr."""
+        said, told = self.stdout.read(), self.stderr.read()
+        code = self.wait()
+        self.end()
+        return code, said, told
+
     def end(self) -> None:
         """Kill it."""
         self.send_signal(signal.SIGKILL)
@@ -65,3 +73,9 @@ def command(*words: str) -> None:
 
     sys.argv = ["intrabench", *words]
     main()
+
+
+def script(path: str) -> None:
+    """`python` with this file."""
+    sys.argv = [path]
+    runpy.run_path(path, run_name="__main__")

@@ -13,7 +13,7 @@ import pytest
 
 import intrabench
 from intrabench.datasets.cases import store as cases
-from intrabench.engine import held
+from intrabench.engine import agenda, held
 from intrabench.errors import IntraBenchError, PartialResults
 from intrabench.results.export import export
 from intrabench.results.parts import read_rows, read_turns
@@ -341,8 +341,8 @@ def begin(plugin: Path, *extra: str, seconds: float = 0.02) -> Process:
 
 
 def hasty(*words: str) -> None:
-    """A command that writes what was played at once, so that little must be played before it can be disturbed."""
-    held.LEAST_SECONDS = 0.0
+    """A command that writes what was played at once, and soon asks again for what another run holds."""
+    held.LEAST_SECONDS, agenda.PAUSE_SECONDS = 0.0, 0.1
     command(*words)
 
 
@@ -358,7 +358,7 @@ def test_a_run_that_is_killed_or_interrupted_is_completed_by_the_next(plugin: Pa
     process = begin(plugin, "--out", "killed", seconds=0.2)
     wait_for_part(Path("killed"), process)
     process.send_signal(sign)
-    code, errors = process.wait(60), process.stderr.read()
+    code, _, errors = process.ended()
     kept = read_rows(Path("killed"))
     assert 0 < kept["session"].n_unique() < 16
     if sign == signal.SIGINT:
@@ -377,7 +377,8 @@ def test_a_run_that_is_killed_or_interrupted_is_completed_by_the_next(plugin: Pa
 def test_two_runs_at_once_share_the_work(plugin: Path) -> None:
     words = ["--out", "shared", "-d", "phantom:shape=16x32x32,instances=8,seed=1"]
     for process in [begin(plugin, *words) for _ in range(2)]:
-        assert process.wait(120) == 0
+        code, _, errors = process.ended()
+        assert code == 0, errors
     rows = [pl.read_parquet(path) for path in Path("shared/rows").iterdir()]
     sessions = pl.concat(rows).select("session", "round")
     assert len(sessions) == len(sessions.unique()) == 2 * 8 + 2 * 8 * 3
