@@ -7,6 +7,7 @@ import os
 import runpy
 import signal
 import sys
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -64,6 +65,7 @@ def _begin(said: Connection, told: Connection, environment: dict[str, str], func
     sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     os.environ.clear()
     os.environ.update(environment)
+    tempfile.tempdir = None  # the environment says where it is
     function(*words)
 
 
