@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import runpy
 import signal
 import sys
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -40,6 +42,13 @@ class Process:
         self._process.join(timeout)
         return self._process.exitcode
 
+    def ended(self) -> tuple[int | None, str, str]:
+        """Wait for its end: the code, and what it has printed on stdout and stderr."""
+        said, told = self.stdout.read(), self.stderr.read()
+        code = self.wait()
+        self.end()
+        return code, said, told
+
     def end(self) -> None:
         """Kill it."""
         self.send_signal(signal.SIGKILL)
@@ -56,6 +65,7 @@ def _begin(said: Connection, told: Connection, environment: dict[str, str], func
     sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     os.environ.clear()
     os.environ.update(environment)
+    tempfile.tempdir = None  # the environment says where it is
     function(*words)
 
 
@@ -65,3 +75,9 @@ def command(*words: str) -> None:
 
     sys.argv = ["intrabench", *words]
     main()
+
+
+def script(path: str) -> None:
+    """`python` with this file."""
+    sys.argv = [path]
+    runpy.run_path(path, run_name="__main__")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from intrabench.prompts import PromptKind
 from intrabench.volume import Volume
 from tests import broken_models as models
 from tests.conftest import Said
+from tests.processes import Process, command
 
 RAS, LPI, AIL = "prompt box3d", "file in LPI, 5x1x1.5 mm", "file in AIL, 5x1x1.5 mm"
 TIMES = ("time", "time per round")
@@ -207,17 +206,8 @@ def test_slow_models_are_asked_less(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_leak_is_found() -> None:
     Path("deaf.py").write_text(PLUGIN)
-    words = [
-        sys.executable,
-        "-m",
-        "intrabench",
-        "check",
-        "leaky",
-        "--plugin",
-        "deaf.py",
-    ]  # what others left is not here
-    said = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert said.returncode == 1
-    (line,) = [line for line in said.stdout.splitlines() if line.startswith("FAILED  memory ")]
+    code, said, _ = Process(command, "check", "leaky", "--plugin", "deaf.py").ended()  # what others left is not here
+    assert code == 1
+    (line,) = [line for line in said.splitlines() if line.startswith("FAILED  memory ")]
     assert 240 < int(line.split()[2]) < 300
     assert line.endswith(" MiB over 50 targets")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import intrabench
 from intrabench.results.current import current
 from intrabench.results.parts import read_rows
 from tests.conftest import Said
+from tests.processes import Process, script
 
 SMALL = "phantom:shape=8x32x32,instances=2"
 OUT = Path("intrabench-results")
@@ -200,9 +199,9 @@ def test_a_class_of_a_script_counts_by_its_own_source(data: Path) -> None:
         function = f"def depth(low, high): return {depth}"
         text = MODEL.replace("SLICES", "depth(z0, z1)").replace("IMPORT", function)
         Path("script.py").write_text(text + tail.format(SMALL) + comment)
-        done = subprocess.run([sys.executable, "script.py"], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.split()[-1]
+        code, said, told = Process(script, "script.py").ended()
+        assert code == 0, told
+        return said.split()[-1]
 
     first = version("1")
     assert version("1", "# a comment\n") == first

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +21,7 @@ from intrabench.engine.progress.reporter import Silent
 from intrabench.engine.workers import watchdog
 from tests.conftest import Said
 from tests.engine.conftest import Started
+from tests.processes import Process, command
 
 PLUGIN = Path(__file__).with_name("unruly_plugin.py")
 
@@ -114,18 +113,14 @@ def test_a_data_set_that_cannot_name_its_files_does_not_stop_the_others(say: Cal
 
 
 def test_what_is_complete_is_kept_when_it_is_stopped(data: Path) -> None:
-    words = [*unruly("good", "loop", "good-2"), "--jobs", "1"]
-    command = [sys.executable, "-m", "intrabench", "data", "get", *words]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        assert process.stdout.readline().endswith("case good: 3 targets\n")
-        while "loop" not in loaded():
-            time.sleep(0.01)
-        process.send_signal(signal.SIGTERM)
-        said = process.stderr.read()
-        assert process.wait(20) == 75
-    assert "interrupted; finished cases are kept, and the same command continues" in said
+    process = Process(command, "data", "get", *unruly("good", "loop", "good-2"), "--jobs", "1")
+    assert process.stdout.readline().endswith("case good: 3 targets\n")
+    while "loop" not in loaded():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    code, _, told = process.ended()
+    assert code == 75
+    assert "interrupted; finished cases are kept, and the same command continues" in told
     assert loaded() == ["good", "loop"]
     assert [path.parent.name for path in data.glob("cases/*/*/case.json")] == ["good"]
     assert not list(data.glob("cases/*/.*"))

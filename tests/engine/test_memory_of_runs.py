@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +18,7 @@ from intrabench.models.box_fill import BoxFill
 from intrabench.models.parts.slice_model import SliceModel, SliceResult
 from intrabench.play import lockstep
 from intrabench.volume import Volume
+from tests.processes import Process, script
 
 DATASET = """
 import sys, time
@@ -72,8 +72,9 @@ print(*rows.sort("case", "target")["peak_memory_mb"])
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux forgets a peak")
 def test_the_peak_is_that_of_the_waves_that_are_written_together() -> None:
-    alone = [sys.executable, "-c", WASTEFUL]  # a process of many tests has freed memory to give, which it keeps
-    said = subprocess.run(alone, check=True, capture_output=True, text=True).stdout
+    Path("wasteful.py").write_text(WASTEFUL)
+    code, said, told = Process(script, "wasteful.py").ended()  # that of many tests keeps freed memory, and gives it
+    assert code == 0, told
     first, *_ = peaks = [float(peak) for peak in said.split()]
     assert len(peaks) == 6
     assert first > max(peaks[3:]) + 250

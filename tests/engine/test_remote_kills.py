@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from tests.processes import Process, command
+
 PLUGIN = Path(__file__).with_name("remote_plugin.py")
-ROOT = Path(__file__).parents[2]
 WORDS = ["-p", "box_volume", "-d", "phantom:shape=16x32x32,instances=1", "--plugin", str(PLUGIN)]
 pytestmark = pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc")
 
@@ -43,21 +43,17 @@ def wait(what: object, seconds: float = 60.0) -> None:
     ids=["KILL", "TERM while busy", "HUP", "KILL of both"],
 )
 def test_nothing_is_left_of_a_run_that_is_killed(
-    tmp_path: Path, model: str, signals: dict[str, signal.Signals]
+    tmp_path: Path, model: str, signals: dict[str, signal.Signals], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("work", "tmp"):
         (tmp_path / name).mkdir()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "intrabench", "run", "-m", model, *WORDS, "--out", "out", "--python", sys.executable],
-        cwd=tmp_path / "work",
-        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path / "tmp")},
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    process = Process(command, "run", "-m", model, *WORDS, "--out", "out", "--python", sys.executable)
     asleep = tmp_path / "work" / "asleep"
     pids: list[int] = []
     try:
-        wait(lambda: process.poll() is not None or (asleep.exists() and asleep.read_text().endswith("\n")))
+        wait(lambda: process.wait(0) is not None or (asleep.exists() and asleep.read_text().endswith("\n")))
         pids = [int(pid) for pid in asleep.read_text().split()]
         mapped = Path(f"/proc/{pids[0]}/maps").read_text().splitlines()
         files = [line for line in mapped if "/dev/shm/" in line or str(tmp_path) in line]
@@ -65,7 +61,7 @@ def test_nothing_is_left_of_a_run_that_is_killed(
         assert all(line.endswith("(deleted)") for line in files)  # no name that could be left
         for who, sign in signals.items():
             os.kill({"run": process.pid, "worker": pids[0]}[who], sign)
-        wait(lambda: process.poll() is not None)
+        wait(lambda: process.wait(0) is not None)
         wait(lambda: ended(pids[0]), 10)
         if "worker" not in signals:
             wait(lambda: ended(pids[1]), 10)
@@ -73,5 +69,5 @@ def test_nothing_is_left_of_a_run_that_is_killed(
         for pid in (process.pid, *pids):
             if not ended(pid):
                 os.kill(pid, signal.SIGKILL)
-        process.wait()
+        process.end()
     assert list((tmp_path / "tmp").iterdir()) == []

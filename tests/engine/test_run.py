@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -16,9 +13,11 @@ import pytest
 
 import intrabench
 from intrabench.datasets.cases import store as cases
+from intrabench.engine import agenda, held
 from intrabench.errors import IntraBenchError, PartialResults
 from intrabench.results.export import export
 from intrabench.results.parts import read_rows, read_turns
+from tests.processes import Process, command
 
 SMALL = "phantom:shape=16x32x32,instances=3,scans=2"
 PASSING = ["encode_s", "segment_s", "prompt_s", "batch", "peak_memory_mb", "run_id", "written_at"]
@@ -336,31 +335,36 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(monkeypatch
     assert len(run()) == 6
 
 
-def command(plugin: Path, *extra: str, seconds: float = 0.05) -> list[str]:
+def begin(plugin: Path, *extra: str, seconds: float = 0.02) -> Process:
     words = f"run -m moody:seconds={seconds} -p box_slice -p fumbling -d phantom:shape=16x32x32,instances=8 --rounds 2"
-    return [sys.executable, "-m", "intrabench", *words.split(), "--plugin", str(plugin), *extra]
+    return Process(hasty, *words.split(), "--plugin", str(plugin), *extra)
 
 
-def wait_for_part(folder: Path, process: subprocess.Popen[bytes]) -> None:
+def hasty(*words: str) -> None:
+    """A command that writes what was played at once, and soon asks again for what another run holds."""
+    held.LEAST_SECONDS, agenda.PAUSE_SECONDS = 0.0, 0.1
+    command(*words)
+
+
+def wait_for_part(folder: Path, process: Process) -> None:
     deadline = time.monotonic() + 60
     while not list(folder.glob("rows/*.parquet")):
-        assert process.poll() is None, "the run ended before it could be disturbed"
+        assert process.wait(0.01) is None, "the run ended before it could be disturbed"
         assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGINT])
 def test_a_run_that_is_killed_or_interrupted_is_completed_by_the_next(plugin: Path, sign: signal.Signals) -> None:
-    process = subprocess.Popen(command(plugin, "--out", "killed", seconds=0.2), stderr=subprocess.PIPE)
+    process = begin(plugin, "--out", "killed", seconds=0.2)
     wait_for_part(Path("killed"), process)
-    os.kill(process.pid, sign)
-    _, errors = process.communicate(timeout=60)
+    process.send_signal(sign)
+    code, _, errors = process.ended()
     kept = read_rows(Path("killed"))
     assert 0 < kept["session"].n_unique() < 16
     if sign == signal.SIGINT:
-        assert process.returncode == 130
-        assert b"the same command continues" in errors
-        assert b"Traceback" not in errors
+        assert code == 130
+        assert "the same command continues" in errors
+        assert "Traceback" not in errors
     Path("hurry").touch()
     given = {"model": "moody:seconds=0.2", "prompter": ["box_slice", "fumbling"], "rounds": 2, "plugin": [plugin]}
     killed, whole = (run(dataset="phantom:shape=16x32x32,instances=8", out=out, **given) for out in ("killed", "whole"))
@@ -372,10 +376,9 @@ def test_a_run_that_is_killed_or_interrupted_is_completed_by_the_next(plugin: Pa
 
 def test_two_runs_at_once_share_the_work(plugin: Path) -> None:
     words = ["--out", "shared", "-d", "phantom:shape=16x32x32,instances=8,seed=1"]
-    both = [subprocess.Popen(command(plugin, *words), stderr=subprocess.PIPE) for _ in range(2)]
-    for process in both:
-        process.communicate(timeout=120)
-        assert process.returncode == 0
+    for process in [begin(plugin, *words) for _ in range(2)]:
+        code, _, errors = process.ended()
+        assert code == 0, errors
     rows = [pl.read_parquet(path) for path in Path("shared/rows").iterdir()]
     sessions = pl.concat(rows).select("session", "round")
     assert len(sessions) == len(sessions.unique()) == 2 * 8 + 2 * 8 * 3

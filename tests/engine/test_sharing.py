@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
-import time
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -16,19 +13,23 @@ import intrabench
 from intrabench.results.parts import damaged_parts, read_rows
 from intrabench.results.runs import read_records
 from tests.engine.test_run import lasting
+from tests.processes import Process, command
 
 PLUGIN = Path(__file__).with_name("sharing_plugin.py")
 DATA = "phantom:shape=8x24x24,instances=2,scans=6"
 pytestmark = pytest.mark.usefixtures("data")
 
 
-def started(out: str, role: str = "", workers: int = 0) -> subprocess.Popen[str]:
-    words = [sys.executable, "-m", "intrabench", "run", "--model", "sharing", "--prompter", "box_volume"]
-    words += ["--prompter", "box_slice", "--dataset", DATA, "--plugin", str(PLUGIN), "--out", out]
-    environment = {**os.environ, "ROLE": role}
-    return subprocess.Popen(
-        [*words, "--workers", str(workers)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Process]:
+    """Begins a run in a process of its own."""
+
+    def begin(role: str = "", workers: int = 0) -> Process:
+        monkeypatch.setenv("ROLE", role)
+        words = ["run", "--model", "sharing", "--prompter", "box_volume", "--prompter", "box_slice", "--dataset", DATA]
+        return Process(command, *words, "--plugin", str(PLUGIN), "--out", "out", "--workers", str(workers))
+
+    return begin
 
 
 def run(out: Path) -> pl.DataFrame:
@@ -36,10 +37,10 @@ def run(out: Path) -> pl.DataFrame:
     return intrabench.run("sharing", ["box_volume", "box_slice"], DATA, plugin=PLUGIN, out=out)
 
 
-def ended(process: subprocess.Popen[str]) -> int:
-    _, told = process.communicate()
+def ended(process: Process) -> int | None:
+    code, _, told = process.ended()
     assert "Traceback" not in told
-    return process.returncode
+    return code
 
 
 def stored(out: str) -> pl.DataFrame:
@@ -59,17 +60,16 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("workers", [0, pytest.param(1, marks=pytest.mark.slow)])
-def test_three_runs_of_which_one_is_killed_give_the_rows_of_one(undisturbed: pl.DataFrame, workers: int) -> None:
-    victim = started("out", "victim", workers)
+def test_three_runs_of_which_one_is_killed_give_the_rows_of_one(
+    started: Callable[..., Process], undisturbed: pl.DataFrame, workers: int
+) -> None:
+    victim = started("victim", workers)
     while not Path("reached").exists():
-        assert victim.poll() is None
-        time.sleep(0.01)
-    others = [started("out", workers=workers) for _ in range(2)]
+        assert victim.wait(0.01) is None
+    others = [started(workers=workers) for _ in range(2)]
     for other in others:  # they play the rest meanwhile
-        assert other.stderr is not None
         assert any(re.search(r"waiting for process \d+ on .+, which holds out/locks/", line) for line in other.stderr)
-    victim.kill()
-    victim.communicate()
+    victim.end()
     assert [ended(other) for other in others] == [0, 0]
     assert lasting(read_rows(Path("out"))).equals(undisturbed)
     assert len(stored("out")) == len(undisturbed)
@@ -79,10 +79,10 @@ def test_three_runs_of_which_one_is_killed_give_the_rows_of_one(undisturbed: pl.
 
 
 def test_where_everybody_gets_every_lease_work_is_doubled_but_no_row_is_and_none_is_lost(
-    undisturbed: pl.DataFrame,
+    started: Callable[..., Process], undisturbed: pl.DataFrame
 ) -> None:
     """As on a mount whose exclusive creation does not exclude."""
-    both = [started("out", "without") for _ in range(2)]
+    both = [started("without") for _ in range(2)]
     assert [ended(one) for one in both] == [0, 0]
     assert damaged_parts(Path("out")) == []
     assert lasting(read_rows(Path("out"))).equals(undisturbed)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import Said
+from tests.processes import Process, command
 
 ASKED = """
 import os
@@ -33,9 +32,8 @@ class Asked(Phantom):
 def test_a_run_that_still_plans_has_more_to_do(number: int, say: Callable[..., Said]) -> None:
     Path("asked.py").write_text(ASKED.format(number=number))
     words = ["run", "-m", "box_fill", "-p", "box_slice", "-d", "asked:shape=16x32x32", "--plugin", "asked.py"]
-    command = [sys.executable, "-m", "intrabench", *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 75, done.stderr
-    assert "interrupted; finished sessions are kept, and the same command continues" in done.stdout + done.stderr
+    code, _, told = Process(command, *words).ended()
+    assert code == 75, told
+    assert "interrupted; finished sessions are kept, and the same command continues" in told
     again = say(*words)
     assert again.code == 0, again.err

@@ -91,10 +91,8 @@ def drill(kills: int, seed: int = 0) -> tuple[int, Counter[str]]:
 
 def whole(root: Path) -> str:
     """Compact to the end; what was done."""
-    child = Process(compacting, root)
-    said, told = child.stdout.read(), child.stderr.read()
-    assert child.wait() == 0, told
-    child.end()
+    code, said, told = Process(compacting, root).ended()
+    assert code == 0, told
     return said.splitlines()[-1]
 
 
