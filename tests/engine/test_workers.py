@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.usefixtures("data"), pytest.mark.filterwarnings("ignor
 
 def run(out: str, **options: object) -> pl.DataFrame:
     given = {"model": "faulty", "prompter": ["box_volume", "stuck"], "dataset": MANY, "plugin": PLUGIN}
-    return lasting(intrabench.run(**{**given, "out": out, "workers": 1, "timeout": 2, **options}))  # type: ignore[arg-type]
+    return lasting(intrabench.run(**{**given, "out": out, "workers": 1, "timeout": 3, **options}))  # type: ignore[arg-type]
 
 
 def lasting(rows: pl.DataFrame) -> pl.DataFrame:
@@ -56,7 +56,7 @@ def test_workers_give_the_same_rows(undisturbed: pl.DataFrame) -> None:
 
 
 KILLED = "the worker process ended with "
-LATE = "took longer than 2 s (--timeout)"
+LATE = "took longer than 3 s (--timeout)"
 ONE_BY_ONE = {
     "segv prompter blob.2": ("error", f"{KILLED}signal 11: Fatal Python error: Segmentation fault"),
     "exit prompter blob.2": ("error", f"{KILLED}exit code 3"),
