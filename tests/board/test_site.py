@@ -38,7 +38,7 @@ def site(played: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INTRABENCH_DATA", str(played / "data"))
         for name, by, columns in some:
-            shutil.move(remade(played / "results", folder, name, by, **columns), submissions / name)
+            shutil.move(remade(played / "results", folder, name, by, **columns).folder, submissions / name)
         refused, _ = build(submissions, folder / "site", f"Board of {HOSTILE}")
     assert refused == []
     return folder / "site"
@@ -178,7 +178,7 @@ def test_scores_without_budgets_offer_none(played: Path, tmp_path: Path, opened:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INTRABENCH_DATA", str(played / "data"))
         made = remade(played / "results", tmp_path, "lab-e", protocol="cvpr25@1", **{"nsd:spacing=xyz": 0.5})
-    shutil.move(made, tmp_path / "submissions")
+    shutil.move(made.folder, tmp_path / "submissions")
     refused, _ = build(tmp_path / "submissions", tmp_path / "site", "Board")
     assert refused == []
     opened.goto(table_of(tmp_path / "site").as_uri())
