@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,9 +61,7 @@ def current() -> Workspace | None:
         IntraBenchError: its settings are wrong or no file, or it is a folder of results, which may be somebody else's
             and is read from within; no command executes what results bring along.
     """
-    folder = here()
-    above = (one / FILE for one in folder.parents if _is_trusted(one / FILE, folder))
-    file = folder / FILE if os.path.lexists(folder / FILE) else next(above, None)
+    file = _file_above(here())
     if file is None:
         return None
     try:
@@ -83,13 +82,21 @@ def current() -> Workspace | None:
     return Workspace(file.parent, results)
 
 
-def _is_trusted(file: Path, folder: Path) -> bool:
-    """Whether a file exists that belongs to the user, or to whom `folder` belongs."""
-    try:
-        owners = {folder.stat().st_uid, *([os.getuid()] if hasattr(os, "getuid") else [])}
-        return file.lstat().st_uid in owners
-    except OSError:
-        return False
+def _file_above(folder: Path) -> Path | None:
+    """The settings of a folder, or of the nearest above it that belong to the user or to whom `folder` belongs."""
+    file = os.path.join(folder, FILE)  # asked for each name that is looked up, and paths take longest
+    if os.path.lexists(file):
+        return Path(file)
+    for above in folder.parents:
+        file = os.path.join(above, FILE)
+        with suppress(OSError):
+            if os.lstat(file).st_uid in _owners(folder):
+                return Path(file)
+    return None
+
+
+def _owners(folder: Path) -> set[int]:
+    return {folder.stat().st_uid, *([os.getuid()] if hasattr(os, "getuid") else [])}
 
 
 def results_folder(out: Path | None = None) -> Path:

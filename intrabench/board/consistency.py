@@ -65,6 +65,8 @@ def _turns(own: pl.DataFrame, given: pl.DataFrame) -> Iterator[str]:
         return
     protocol = PROTOCOLS[own["protocol"][0]]
     usual = own["effort"][0] == SECONDS and own["joint"][0] is None and not own["prompter"][0].startswith("human:")
+    judged = [number for number in sorted(by_round) if usual and number <= own["round"][-1]]
+    costs = {number: [protocol.cost(turn.actions) for turn in by_round[number]] for number in judged}
     for row in own.iter_rows(named=True):
         texts = given.filter(pl.col("round") <= row["round"])["given"]
         if hashlib.sha256("".join(texts).encode()).hexdigest()[:16] != row["prompts_hash"]:
@@ -72,9 +74,8 @@ def _turns(own: pl.DataFrame, given: pl.DataFrame) -> Iterator[str]:
         if not usual:  # seconds that were measured, or shared
             continue
         spent = Effort()
-        for number in (number for number in sorted(by_round) if number <= row["round"]):
-            for turn in by_round[number]:
-                spent += protocol.cost(turn.actions)
+        for cost in (cost for number in costs if number <= row["round"] for cost in costs[number]):
+            spent += cost
         for name, value in spent.columns.items():
             if abs((row[name] or 0) - value) > _TOLERANCE:
                 yield f"{named(row)}: {name} is {row[name]:g}, but its turns cost {value:g}"

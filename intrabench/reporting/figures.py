@@ -229,7 +229,7 @@ _TITLE, _LISTED, _KEY = 28, 60, 8
 
 def logarithmic(panel: Any, which: Literal["x", "y"] = "x", steps: Sequence[int] = ()) -> None:
     """A scale of 1, 2, 5, 10, ..., written as such; without `steps`, fewer numbers the more powers of ten there are."""
-    from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter
+    from matplotlib.ticker import FormatStrFormatter, LogLocator, NullLocator
 
     class Fewer(LogLocator):
         def tick_values(self, low: float, high: float) -> Any:
@@ -241,8 +241,7 @@ def logarithmic(panel: Any, which: Literal["x", "y"] = "x", steps: Sequence[int]
     axis = {"x": panel.xaxis, "y": panel.yaxis}[which]
     axis.set_major_locator(Fewer())
     axis.set_major_formatter(FormatStrFormatter("%g"))
-    axis.set_minor_formatter(NullFormatter())
-    panel.tick_params(axis=which, which="minor", length=0)
+    axis.set_minor_locator(NullLocator())
     panel.grid(axis="y", linewidth=0.5, alpha=0.4)
 
 

@@ -14,6 +14,10 @@ INAPPLICABLE = "n/a: "
 """How a note begins that says why a session is not applicable."""
 
 
+_SAYS = pl.col("adapted").fill_null("") != ""
+_KINDS = {"note": pl.String, "sessions": pl.UInt32, "turns": pl.UInt32, "of": pl.UInt32, "corrections": pl.UInt32}
+
+
 def conversions(adapted: str) -> list[str]:
     """What happened to the prompts of a row: ``ignored,scribble->box`` is that scribbles were ignored."""
     notes = list(filter(None, adapted.split(",")))
@@ -38,6 +42,8 @@ def adapted(rows: pl.DataFrame, by: Sequence[str], round: int | None = None, col
     that count are counted. rows: as for `scores`, of which those up to `round` count, of the newest sessions with
     `column`.
     """
+    if not rows.select(_SAYS.any() | (pl.col("status") == "not_applicable").any()).item():  # as nearly always
+        return pl.DataFrame(schema={**{name: rows.schema[name] for name in by}, **_KINDS})
     rows = played_rows(rows, round, column).filter(pl.col("target") != WHOLE_CASE, pl.col("status") != NO_DATA)
     refused = rows.filter(pl.col("status") == "not_applicable")
     played = rows.join(refused.select("session").unique(), on="session", how="anti") if len(refused) else rows
@@ -52,7 +58,7 @@ def adapted(rows: pl.DataFrame, by: Sequence[str], round: int | None = None, col
 
 def _converted(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with something in `adapted`, once for each `note`."""
-    noted = rows.filter(pl.col("adapted").fill_null("") != "")
+    noted = rows.filter(_SAYS)
     words = {text: conversions(text) for text in noted["adapted"].unique()}
     named = pl.col("adapted").replace_strict(words, return_dtype=pl.List(pl.String))
     return noted.with_columns(note=named).explode("note")

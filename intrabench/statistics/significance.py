@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import polars as pl
@@ -51,10 +52,21 @@ def signed_ranks(many: Sequence[ArrayLike]) -> list[tuple[float, float]]:
     for members in alike.values():
         rows = np.stack([given for _, given in members])
         ranks = rankdata(np.abs(rows), axis=1)
-        correlations, p = (ranks * np.sign(rows)).sum(axis=1) / ranks.sum(axis=1), wilcoxon(rows, axis=1).pvalue
+        signed = ranks * np.sign(rows)
+        correlations = signed.sum(axis=1) / ranks.sum(axis=1)
+        few = rows.shape[1] <= _EXACT
+        p = np.array([_p(tuple(np.sort(signed[0])))]) if few else wilcoxon(rows, axis=1).pvalue
         for (number, _), *one in zip(members, correlations.tolist(), p.tolist(), strict=True):
             found[number] = (one[0], one[1])
     return [(one, p if np.size(given) >= FEW else np.nan) for given, (one, p) in zip(many, found, strict=True)]
+
+
+@lru_cache(maxsize=1000)
+def _p(signed: tuple[float, ...]) -> float:
+    """p of differences with these signed ranks, on which alone it depends: with ties, SciPy goes through all signs."""
+    from scipy.stats import wilcoxon
+
+    return float(wilcoxon(signed).pvalue)
 
 
 _EXACT = 50  # up to so many differences SciPy's test may be exact, and how it is done depends on all that it is given

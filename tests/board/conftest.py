@@ -16,7 +16,7 @@ from intrabench.board.files import CHECKSUMS, LEDGER, PART, write_checksums
 from intrabench.board.ledger import ledger_of
 from intrabench.board.lines import stated
 from intrabench.board.statement import By
-from intrabench.board.submission import read_submission
+from intrabench.board.submission import Submission, read_submission
 from intrabench.board.submit import submit
 from intrabench.results.compact import compact
 from intrabench.results.parts import read_rows
@@ -54,10 +54,10 @@ Make = Callable[..., Path]
 def another(played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
     """Make a submission of another name, from the same results with other values in some columns."""
     monkeypatch.setenv("INTRABENCH_DATA", str(played / "data"))
-    return lambda name, by=BY, into=tmp_path, **columns: remade(played / "results", into, name, by, **columns)
+    return lambda name, by=BY, into=tmp_path, **columns: remade(played / "results", into, name, by, **columns).folder
 
 
-def remade(results: Path, into: Path, name: str, by: By = BY, **columns: Any) -> Path:
+def remade(results: Path, into: Path, name: str, by: By = BY, **columns: Any) -> Submission:
     """A submission from results with other values, or expressions, in some columns."""
     source = shutil.copytree(results, into / f"results of {name}")
     for part in (source / "rows").iterdir():
@@ -67,8 +67,7 @@ def remade(results: Path, into: Path, name: str, by: By = BY, **columns: Any) ->
             for key, value in columns.items()
         }
         frame.with_columns(**given).write_parquet(part)
-    submit(source, into / name, by)
-    return into / name
+    return submit(source, into / name, by)[0]
 
 
 def edit_rows(folder: Path, edit: Callable[[pl.DataFrame], pl.DataFrame], *also: str) -> None:

@@ -38,7 +38,7 @@ def site(played: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INTRABENCH_DATA", str(played / "data"))
         for name, by, columns in some:
-            shutil.move(remade(played / "results", folder, name, by, **columns), submissions / name)
+            shutil.move(remade(played / "results", folder, name, by, **columns).folder, submissions / name)
         refused, _ = build(submissions, folder / "site", f"Board of {HOSTILE}")
     assert refused == []
     return folder / "site"
@@ -98,7 +98,7 @@ def test_no_name_is_code(opened: Any, site: Path) -> None:
 @in_all_looks
 def test_people_of_all_kinds_can_use_it(opened: Any, site: Path, axe: Any) -> None:
     for path in (site / "index.html", table_of(site), site / "submissions" / "lab-d.html", *_first(site / "models")):
-        found = axe.run(_unguarded(opened, path))
+        found = axe(_unguarded(opened, path))
         assert found.violations_count == 0, found.generate_report()
 
 
@@ -178,7 +178,7 @@ def test_scores_without_budgets_offer_none(played: Path, tmp_path: Path, opened:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INTRABENCH_DATA", str(played / "data"))
         made = remade(played / "results", tmp_path, "lab-e", protocol="cvpr25@1", **{"nsd:spacing=xyz": 0.5})
-    shutil.move(made, tmp_path / "submissions")
+    shutil.move(made.folder, tmp_path / "submissions")
     refused, _ = build(tmp_path / "submissions", tmp_path / "site", "Board")
     assert refused == []
     opened.goto(table_of(tmp_path / "site").as_uri())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -9,24 +11,43 @@ import pytest
 
 from intrabench.board.lines import columns_of
 from intrabench.board.own import trained_on
-from intrabench.board.submission import read_submission
+from intrabench.board.submission import Submission, read_submission
 from intrabench.board.tables import INCOMPLETE, RANKED, WITHHELD, Table, address, tables
 from intrabench.protocols import PROTOCOLS
 from intrabench.reporting.table import Layout, effort_table, round_table
-from intrabench.results.parts import read_rows
 from intrabench.statistics.aggregate import AGGREGATIONS
-from tests.board.conftest import Make, remade
+from tests.board.conftest import remade
 
 
-def made(*folders: Path) -> list[Table]:
-    read = [read_submission(folder) for folder in folders]
-    assert [one.problems for one in read] == [[]] * len(folders)
+@pytest.fixture(scope="module")
+def lab_a(played: Path) -> Submission:
+    """The submission, read."""
+    return read_submission(played / "lab-a")
+
+
+Make = Callable[..., Submission]
+
+
+@pytest.fixture
+def another(played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
+    """Make one from the same results with other values in some columns; it was read again, as all are."""
+    monkeypatch.setenv("INTRABENCH_DATA", str(played / "data"))
+    return partial(remade, played / "results", tmp_path)
+
+
+def rows_of(submission: Submission) -> pl.DataFrame:
+    assert submission.rows is not None
+    return submission.rows
+
+
+def made(*read: Submission) -> list[Table]:
+    assert [one.problems for one in read] == [[]] * len(read)
     return list(tables(read))
 
 
-def test_the_numbers_are_those_of_tables(lab_a: Path) -> None:
+def test_the_numbers_are_those_of_tables(lab_a: Submission) -> None:
     (table,) = made(lab_a)
-    rows = read_rows(lab_a)
+    rows = rows_of(lab_a)
     ours = {(line.model, line.spec): line for line in table.lines}
     for metric, id in (("dice", "dice@1"), ("hd95_mm", "hd95_mm@1")):
         for row in effort_table(rows, Layout(metric=metric)).to_dicts():
@@ -40,9 +61,9 @@ def test_the_numbers_are_those_of_tables(lab_a: Path) -> None:
     }
 
 
-def test_a_budget_gives_what_can_be_reached_with_it(lab_a: Path) -> None:
+def test_a_budget_gives_what_can_be_reached_with_it(lab_a: Submission) -> None:
     (table,) = made(lab_a)
-    rows = read_rows(lab_a).filter(model="supervoxels:method=grid", prompter="box_slice+click_slice")
+    rows = rows_of(lab_a).filter(model="supervoxels:method=grid", prompter="box_slice+click_slice")
     (line,) = (one for one in table.lines if one.model.startswith("super") and "click" in one.spec)
     budgets, values = table.budgets["interactions"], line.budgets["dice@1"]["interactions"]
     assert len(budgets) == len(values) > 1
@@ -58,7 +79,7 @@ def test_a_budget_gives_what_can_be_reached_with_it(lab_a: Path) -> None:
     assert [point[3] for point in points] == pytest.approx([row["average"] for row in per_round], rel=1e-4)
 
 
-def test_two_versions_of_data_do_not_share_a_column(lab_a: Path, another: Make) -> None:
+def test_two_versions_of_data_do_not_share_a_column(lab_a: Submission, another: Make) -> None:
     newer = another("lab-b", dataset_version="2")
     found = made(lab_a, newer)
     assert [(one.key["dataset_version"], {line.submission for line in one.lines}) for one in found] == [
@@ -77,7 +98,7 @@ def test_two_versions_of_data_do_not_share_a_column(lab_a: Path, another: Make) 
     ],
     ids=str,
 )
-def test_nor_do_two_protocols(lab_a: Path, another: Make, columns: dict[str, str | None]) -> None:
+def test_nor_do_two_protocols(lab_a: Submission, another: Make, columns: dict[str, str | None]) -> None:
     found = made(lab_a, another("lab-b", **columns))
     assert [{line.submission for line in one.lines} for one in found] in (
         [{"lab-a"}, {"lab-b"}],
@@ -85,7 +106,7 @@ def test_nor_do_two_protocols(lab_a: Path, another: Make, columns: dict[str, str
     )
 
 
-def test_nor_do_two_versions_of_a_metric(lab_a: Path, another: Make) -> None:
+def test_nor_do_two_versions_of_a_metric(lab_a: Submission, another: Make) -> None:
     ids = "dice@1 iou@1 nsd_2mm@9 hd95_mm@1"
     (table,) = made(lab_a, another("lab-b", metrics=ids))
     assert sorted(column.id for column in table.columns) == ["dice@1", "hd95_mm@1", "iou@1", "nsd_2mm@1", "nsd_2mm@9"]
@@ -94,7 +115,7 @@ def test_nor_do_two_versions_of_a_metric(lab_a: Path, another: Make) -> None:
         assert {one for one in line.means if one.startswith("nsd")} == {has}
 
 
-def test_a_model_that_was_trained_on_the_data_is_withheld(lab_a: Path, another: Make) -> None:
+def test_a_model_that_was_trained_on_the_data_is_withheld(lab_a: Submission, another: Make) -> None:
     seen = (
         pl.when((pl.col("model") == "box_fill") & (pl.col("case") == "case-2"))
         .then(pl.lit("yes"))
@@ -120,7 +141,7 @@ def test_what_is_known_now_counts_not_only_what_was_known_then() -> None:
     assert trained_on({**row, "model": "mine", "dataset": "../x"}) == "no"
 
 
-def test_lines_that_lack_targets_have_no_rank(lab_a: Path, another: Make) -> None:
+def test_lines_that_lack_targets_have_no_rank(lab_a: Submission, another: Make) -> None:
     fewer = pl.when((pl.col("model") == "box_fill") & (pl.col("case") == "case-2"))
     folder = another(
         "lab-b",
@@ -133,7 +154,7 @@ def test_lines_that_lack_targets_have_no_rank(lab_a: Path, another: Make) -> Non
     assert found["lab-b", "supervoxels:method=grid"] == found["lab-a", "box_fill"] == (RANKED, "")
 
 
-def test_own_code_is_marked_and_has_a_page_of_its_own(lab_a: Path, another: Make) -> None:
+def test_own_code_is_marked_and_has_a_page_of_its_own(lab_a: Submission, another: Make) -> None:
     (table,) = made(lab_a, another("lab-b", model_version="1.3f9a0c2e"), another("lab-c", model_version="1.3f9a0c2e"))
     marked = {line.submission for line in table.lines if line.marks}
     assert marked == {"lab-b", "lab-c"}
@@ -144,7 +165,7 @@ def test_own_code_is_marked_and_has_a_page_of_its_own(lab_a: Path, another: Make
     assert len(set(pages.values())) == 3
 
 
-def test_addresses_depend_on_what_they_name_alone(lab_a: Path, another: Make) -> None:
+def test_addresses_depend_on_what_they_name_alone(lab_a: Submission, another: Make) -> None:
     """They are promised to stay, so a change of these texts breaks links of others."""
     (alone,) = made(lab_a)
     (both,) = made(lab_a, another("lab-b"))
@@ -160,25 +181,25 @@ def test_addresses_depend_on_what_they_name_alone(lab_a: Path, another: Make) ->
     assert len({line.id for line in both.lines}) == 8
 
 
-def test_protocols_with_numbers_of_their_own_show_these(played: Path, tmp_path: Path, lab_a: Path) -> None:
+def test_protocols_with_numbers_of_their_own_show_these(another: Make) -> None:
     id = next(id for id, preset in PROTOCOLS.items() if preset.numbers and not preset.partition and not preset.joint)
     ids = " ".join(PROTOCOLS[id].metrics)
     names = {one.rpartition("@")[0] for one in PROTOCOLS[id].metrics} - {"dice", "iou"}
-    folder = remade(played / "results", tmp_path, "lab-n", protocol=id, metrics=ids, **dict.fromkeys(names, 0.5))
-    (table,) = made(folder)
+    lab_n = another("lab-n", protocol=id, metrics=ids, **dict.fromkeys(names, 0.5))
+    (table,) = made(lab_n)
     assert [column.id for column in table.columns] == [f"{head} ({id})" for head, _ in PROTOCOLS[id].numbers]
     assert all(line.means for line in table.lines)
 
 
-def test_curves_are_of_the_metric_that_leads(played: Path, tmp_path: Path, lab_a: Path) -> None:
+def test_curves_are_of_the_metric_that_leads(another: Make) -> None:
     """The number of clicks is of IoU, so IoU is drawn, averaged over targets as rclicks@1 does."""
     columns = {"protocol": "rclicks@1", "metrics": "dice@1 iou@1 boundary_iou@1", "boundary_iou": 0.5}
-    folder = remade(played / "results", tmp_path, "lab-n", **columns, nsd_2mm=None, hd95_mm=None)
-    (table,) = made(folder)
+    lab_n = another("lab-n", **columns, nsd_2mm=None, hd95_mm=None)
+    (table,) = made(lab_n)
     assert table.columns[0].spec == "noc:threshold=0.9,metric=iou"
     assert table.curves is not None
     assert table.curves["title"] == "IoU"
-    expected = round_table(read_rows(folder), Layout(metric="iou", how=AGGREGATIONS["pooled"])).to_dicts()
+    expected = round_table(rows_of(lab_n), Layout(metric="iou", how=AGGREGATIONS["pooled"])).to_dicts()
     drawn = {(table.lines[one[1]].spec, table.lines[one[1]].model, one[2]): one[3] for one in table.curves["points"]}
     assert drawn == pytest.approx(
         {(row["prompter"], row["model"], row["round"]): row["average"] for row in expected}, rel=1e-5

@@ -60,5 +60,5 @@ class Person:
 
 def serious(axe: Any, page: Any) -> list[str]:
     """What axe finds that is serious or worse."""
-    found = axe.run(page).response["violations"]
+    found = axe(page).response["violations"]
     return [f"{one['id']}: {one['nodes'][0]['html']}" for one in found if one["impact"] in ("serious", "critical")]

@@ -119,8 +119,8 @@ def test_comparisons_and_figures_are_of_it(say: Callable[..., Said]) -> None:
     }
     texts = re.findall(r">([^<>]*\S) *</", Path("figs/ranking.svg").read_text())
     assert "rank by NoC20@90 among the models with the same prompter" in " ".join(texts)
-    assert say("figures", "more", "--metric", "dice").code == 0
-    assert Path("more/dice_by_size.png").exists()
+    assert say("figures", "more", "--format", "svg", "--metric", "dice").code == 0
+    assert Path("more/dice_by_size.svg").exists()
 
 
 def test_beside_rows_of_other_protocols_dice_leads_and_the_rest_is_named(say: Callable[..., Said]) -> None:
