@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.models.networks.parity import FOLDER, close, filled
+from tests.models.networks.parity import FOLDER, close, filled, unfilled
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -72,10 +72,9 @@ def slow(value: str) -> Any:
 
 @pytest.fixture(scope="module")
 def network() -> Any:
-    with torch.device("meta"):
-        made = build_segvol()
+    made = unfilled(build_segvol)
     del made.image_encoder.blocks[:]  # not asked here
-    return filled(made.to_empty(device="cpu"), "segvol")
+    return filled(made, "segvol")
 
 
 @pytest.fixture(scope="module")
