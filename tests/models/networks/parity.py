@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,14 @@ def same_entries(network: torch.nn.Module, keys: str) -> None:
     assert {key: list(tensor.shape) for key, tensor in network.state_dict().items()} == expected
 
 
+def unfilled(build: Callable[[], torch.nn.Module]) -> Any:
+    """A network for `filled`, without memory and weights drawn in vain; all of its tensors must be in its state."""
+    import torch
+
+    with torch.device("meta"):
+        return build()
+
+
 def filled(network: torch.nn.Module, keys: str) -> torch.nn.Module:
     """The network with the fixture's weights, which must be what the fixture says.
 
@@ -34,6 +43,8 @@ def filled(network: torch.nn.Module, keys: str) -> torch.nn.Module:
     from intrabench.models.parts.random_weights import fill_randomly
 
     content = _content(keys)
+    if next(network.parameters()).is_meta:
+        network.to_empty(device="cpu")
     fill_randomly(network, content["_meta"].get("gain", 1.0))
     for key, tensor in network.state_dict().items():
         assert list(tensor.shape) == content["keys"][key]["shape"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.models.networks.parity import close, filled, fixture, same_entries
+from tests.models.networks.parity import close, filled, fixture, same_entries, unfilled
 
 CASES = ("p1_zeromask", "p1_nomask", "p3_zeromask", "p3_mask", "p1_zeromask_multi", "p3_prevlogits")
 
@@ -28,7 +28,7 @@ def golden() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def network() -> SamMed3D:
-    network = filled(build_sammed3d(), "sam_med3d_vit_b_ori")
+    network = filled(unfilled(build_sammed3d), "sam_med3d_vit_b_ori")
     assert isinstance(network, SamMed3D)
     return network
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.models.networks.parity import close, filled, fixture, same_entries
+from tests.models.networks.parity import close, filled, fixture, same_entries, unfilled
 
 CASES = ("p1", "p3", "p2ign", "box", "p3_box")
 STRIDES = {"patch_embedding": (37, 16), "block0": (37, 16), "block5": (37, 16), "block11": (37, 16), "tokens": (19, 12)}
@@ -30,14 +30,14 @@ def golden() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def network() -> Any:
     """Without all blocks of the encoder but the first, which is enough for all but embeddings."""
-    made = build_segvol()
+    made = unfilled(build_segvol)
     del made.image_encoder.blocks[1:]
     return filled(made, "segvol")
 
 
 @pytest.fixture(scope="module")
 def whole() -> Any:
-    return filled(build_segvol(), "segvol")
+    return filled(unfilled(build_segvol), "segvol")
 
 
 @pytest.fixture(scope="module")

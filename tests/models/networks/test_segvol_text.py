@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.models.networks.parity import FOLDER, close, filled
+from tests.models.networks.parity import FOLDER, close, filled, unfilled
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -49,13 +49,11 @@ def test_the_encoder_is_clip_and_a_linear_layer() -> None:
 
     encoder = TextEncoder().eval()
     fill_randomly(encoder)
-    official = CLIPTextModel(
-        CLIPTextConfig(
-            **{"vocab_size": 49408, "hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 12},
-            **{"num_attention_heads": 8, "max_position_embeddings": 77, "hidden_act": "quick_gelu", "eos_token_id": 2},
-        )
-    ).eval()  # as in the published config.json, whose end of a text is its largest token
-    official.load_state_dict(encoder.clip_text_model.state_dict())
+    config = CLIPTextConfig(
+        **{"vocab_size": 49408, "hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 12},
+        **{"num_attention_heads": 8, "max_position_embeddings": 77, "hidden_act": "quick_gelu", "eos_token_id": 2},
+    )  # as in the published config.json, whose end of a text is its largest token
+    official = CLIPTextModel.from_pretrained(None, config=config, state_dict=encoder.clip_text_model.state_dict())
     tokens = torch.tensor(TOKENS)
     with torch.inference_mode():
         pooled = official(tokens).pooler_output
@@ -74,7 +72,7 @@ def slow(value: str) -> Any:
 
 @pytest.fixture(scope="module")
 def network() -> Any:
-    made = build_segvol()
+    made = unfilled(build_segvol)
     del made.image_encoder.blocks[:]  # not asked here
     return filled(made, "segvol")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from intrabench.mask import box_slices
-from tests.models.networks.parity import close, filled, fixture
+from tests.models.networks.parity import close, filled, fixture, unfilled
 
 SHAPE = (40, 270, 262)
 WHOLE = (0, 0, 0, *SHAPE)
@@ -65,7 +65,7 @@ class Threshold:
 
 @pytest.fixture(scope="module")
 def network() -> Any:
-    return filled(build_segvol(), "segvol")
+    return filled(unfilled(build_segvol), "segvol")
 
 
 @pytest.fixture(scope="module")
