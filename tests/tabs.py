@@ -27,6 +27,12 @@ class Tabs:
         tab.goto(address)
         return tab
 
+    def close(self, tab: Any) -> None:
+        """Close a tab itself, as people do."""
+        self._tabs.remove(tab)
+        self._used -= 1
+        tab.close()
+
     def reset(self) -> list[str]:
         """Clear all tabs, for the next test, and tell the problems since the last time."""
         for tab in self._tabs[: self._used]:

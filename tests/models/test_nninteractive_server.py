@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -28,6 +26,7 @@ from tests.conftest import Said
 from tests.models.nninteractive.played import ALL, VOLUME, same, turns_of
 from tests.models.nninteractive.played import play as played
 from tests.models.nninteractive_folder import write_folder
+from tests.processes import Process, command
 from tests.servers.serving import INSIDE, ball, client, official, running, served
 from tests.servers.test_app import until_free
 
@@ -245,13 +244,12 @@ class Dying(RandomWalker):
 def test_a_run_outlives_its_server_and_the_same_command_completes_it(data: Path) -> None:
     Path("dying.py").write_text(DYING)
 
-    words = ("serve", "dying", "--plugin", "dying.py", "--port", "0")
-    process = subprocess.Popen([sys.executable, "-m", "intrabench", *words], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
+    process = Process(command, "serve", "dying", "--plugin", "dying.py", "--port", "0")
     address = process.stdout.readline().split(" at ")[1].strip().rstrip("/")
     with pytest.warns(FailedSessions):
         found = intrabench.run(address, "point_interp:n=3", DATA, out="out")
     assert process.wait(20) == 9
+    process.end()
     first, second = found.sort("target").select("status", "error").rows()
     assert first == ("ok", "")
     assert second[0] == "error"

@@ -4,35 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.tabs import Tabs
+
 PATIENCE_S = 60
 """Longer than anything takes on a busy machine."""
 
 
 class Person:
-    """Opens a link, presses keys, and keeps what the browser complains of. page: ``rating`` or ``annotating``."""
+    """Opens a link in a tab, and presses keys. page: ``rating`` or ``annotating``."""
 
     def __init__(
-        self, browser: Any, link: str, scheme: str, size: tuple[int, int] = (1280, 800), name: str = "rating"
+        self, tabs: Tabs, link: str, scheme: str, size: tuple[int, int] = (1280, 800), name: str = "rating"
     ) -> None:
-        self.context = browser.new_context(
-            color_scheme=scheme, viewport={"width": size[0], "height": size[1]}, accept_downloads=True
-        )
-        self.page, self.name = self.context.new_page(), name
-        self.problems: list[str] = []
-        home = link.split("#")[0]
-        kinds = ("error", "warning")
-        self.page.on("console", lambda said: self.problems.append(said.text) if said.type in kinds else None)
-        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
-        self.page.on("request", lambda asked: None if self._own(asked.url, home) else self.problems.append(asked.url))
-        self.page.on(
-            "response", lambda got: None if got.ok else self.problems.append(f"{got.status} {got.url}: {got.text()}")
-        )
-        self.page.goto(link)
-        self.until(f"window.{name}")
+        self.tabs, self.scheme, self.size, self.name = tabs, scheme, size, name
+        self.open(link)
 
-    @staticmethod
-    def _own(url: str, home: str) -> bool:
-        return url.startswith((home.removesuffix("index.html"), "data:", "blob:"))
+    def open(self, link: str) -> None:
+        """The page behind a link; only what is beside it may be asked for."""
+        width, height = self.size
+        home = link.partition("#")[0].removesuffix("index.html")
+        self.page = self.tabs.open(link, width, self.scheme, height, home)
+        self.until(f"window.{self.name}")
 
     def state(self) -> dict[str, Any]:
         found: dict[str, Any] = self.page.evaluate(f"window.{self.name}.state()")
@@ -53,9 +45,9 @@ class Person:
         for key in keys:
             self.page.keyboard.press(key)
 
-    def closed(self) -> None:
-        self.context.close()
-        assert not self.problems, self.problems
+    def leaves(self) -> list[str]:
+        """Close the page, and tell what the browser complained of."""
+        return self.tabs.reset()
 
 
 def serious(axe: Any, page: Any) -> list[str]:

@@ -206,18 +206,20 @@ def test_two_clients_at_once_do_not_meet(address: str) -> None:
 
 @dataclass(eq=False)
 class Slow(VolumeModel):
-    """Notes whether two requests overlap."""
+    """Notes whether two requests overlap; answers when it is over."""
 
     name = "slow"
     accepts = frozenset({"point"})
 
     def __post_init__(self) -> None:
         self.now, self.most, self.opened = 0, 0, 0
+        self.begun, self.over = threading.Event(), threading.Event()
 
     def segment_one(self, volume: Volume, request: Request) -> Answer:
         self.now += 1
         self.most = max(self.most, self.now)
-        time.sleep(0.5)
+        self.begun.set()
+        assert self.over.wait(60)
         self.now -= 1
         if request.turns[-1].prompts.points[0, 3] == 0:
             raise RuntimeError("no background, please")
@@ -230,16 +232,15 @@ def test_one_prediction_at_a_time_while_leases_are_kept() -> None:
         threads = [
             threading.Thread(target=session.add_point_interaction, args=(INSIDE, True)) for session in (one, other)
         ]
-        started = time.perf_counter()
         for thread in threads:
             thread.start()
-        time.sleep(0.05)
-        assert one.heartbeat() > 0
-        beat = time.perf_counter()
+        assert model.begun.wait(60)
+        time.sleep(0.2)  # the other would be predicted meanwhile
+        assert one.heartbeat() > 0  # it does not wait for predictions
+        assert model.now == 1
+        model.over.set()
         for thread in threads:
             thread.join()
-        assert time.perf_counter() - started >= 1.0
-        assert beat - started < 0.9  # it does not wait for both predictions
         assert model.most == 1
         assert one.target_buffer.sum() == other.target_buffer.sum() == 8
         told = refused(lambda: one.add_point_interaction(INSIDE, False), 500)

@@ -55,7 +55,11 @@ def gap(folders: Sequence[Path], metric: str = "dice", model: str = "") -> Gap:
     playbacks = [Playback(folder) for folder in folders]
     clicked = pl.concat(
         [clicks(playback.sessions(found.of(playback.root))) for playback in playbacks], how="vertical"
-    ).join(found.rows.unique("session").select("session", "model", "robot", *TARGET, "patient"), on="session")
+    ).join(
+        found.rows.unique("session").select("session", "model", "robot", *TARGET, "patient"),
+        on="session",
+        maintain_order="left",
+    )
     units = [_scored(found, metric), *_clicked(clicked)]
     people = pl.col("robot").is_null()
     apart = distances(clicked.filter(people), clicked.filter(~people))
@@ -97,7 +101,7 @@ def _paired(values: pl.DataFrame) -> pl.DataFrame:
     means = values.group_by(*keys, "robot", "patient").agg(pl.col("value").mean())
     people = means.filter(pl.col("robot").is_null()).select(*keys, people="value")
     robots = means.filter(pl.col("robot").is_not_null()).rename({"value": "simulated"})
-    both = robots.join(people, on=keys)
+    both = robots.join(people, on=keys).sort(*keys, "robot")  # sums are the same to the last bit, whenever asked
     values_apart = difference(both["simulated"].to_numpy(), both["people"].to_numpy())
     return both.with_columns(value=pl.Series(values_apart, dtype=pl.Float64))
 

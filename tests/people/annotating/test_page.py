@@ -22,8 +22,10 @@ from intrabench.turns import Turn
 from tests.people.annotating.playing import turns_of
 from tests.people.browsing import Person, serious
 from tests.people.served import Running, running
+from tests.tabs import Tabs
 
 PHANTOM = "phantom:shape=12x40x44,instances=2"
+Browsers = tuple[Tabs, Tabs]
 IDLE = "(s => s.shown && !s.busy && s.loaded === 1)(window.annotating.state())"
 
 
@@ -32,8 +34,8 @@ def annotating(dataset: str, *more: str, port: int = 0, model: str = "random_wal
     return running([*words, "--rater", "r1", "--rater", "r2", *more], ["r1", "r2"], port)
 
 
-def person(browser: Any, server: Running, who: str = "r1", scheme: str = "light", **more: Any) -> Person:
-    found = Person(browser, server.links[who], scheme, name="annotating", **more)
+def person(tabs: Tabs, server: Running, who: str = "r1", scheme: str = "light", **more: Any) -> Person:
+    found = Person(tabs, server.links[who], scheme, name="annotating", **more)
     found.until(IDLE)
     return found
 
@@ -95,10 +97,10 @@ def turns(session: str) -> list[Turn]:
     return turns_of(Path("out"), session)
 
 
-def test_by_keys_and_by_pointer_the_same_prompts_are_made(chromium: Any, axe: Any, data: Path) -> None:
+def test_by_keys_and_by_pointer_the_same_prompts_are_made(browsers: Browsers, axe: Any, data: Path) -> None:
     """Each tool; what is stored is what was drawn; a model of points gets the rest converted."""
     with annotating(PHANTOM) as server:
-        keys, pointer = person(chromium, server), person(chromium, server, "r2", "dark", size=(820, 1180))
+        keys, pointer = person(browsers[0], server), person(browsers[1], server, "r2", "dark", size=(820, 1180))
         for one in (keys, pointer):
             assert serious(axe, one.page) == []
             assert one.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -137,7 +139,7 @@ def test_by_keys_and_by_pointer_the_same_prompts_are_made(chromium: Any, axe: An
             assert serious(axe, one.page) == []
             ask(one)
             finish(one)
-            one.closed()
+            assert one.leaves() == []
     rows = read_rows(Path("out"))
     (by_keys,), (by_pointer,) = (
         turns(rows.filter(prompter=f"human:rater={who}")["session"][0]) for who in ("r1", "r2")
@@ -157,12 +159,12 @@ def test_by_keys_and_by_pointer_the_same_prompts_are_made(chromium: Any, axe: An
     assert by_keys.actions == by_pointer.actions
 
 
-def test_a_whole_annotation_with_corrections(chromium: Any, axe: Any, data: Path) -> None:
+def test_a_whole_annotation_with_corrections(browsers: Browsers, axe: Any, data: Path) -> None:
     """Answer, correction, undo, finish, the next target; rows as of any prompter, with the seconds of the hand."""
     truth = truths(PHANTOM)
     first, second = (inside(truth[name]) for name in ("blob.1", "blob.2"))
     with annotating(PHANTOM, "--outline") as server:
-        one = person(chromium, server)
+        one = person(browsers[0], server)
         go(one, first)
         one.press("Enter")
         assert "Click or draw something first" in one.page.locator("#message").inner_text()
@@ -199,7 +201,7 @@ def test_a_whole_annotation_with_corrections(chromium: Any, axe: Any, data: Path
         finish(one)
         one.until("document.querySelector('dialog[open]')")
         assert "All targets are finished" in one.page.locator("#note").inner_text()
-        one.closed()
+        assert one.leaves() == []
     rows = read_rows(Path("out")).sort("target", "round")
     assert rows.select("target", "round", "status").rows() == [
         ("blob.1", 0, "ok"), ("blob.1", 1, "ok"), ("blob.2", 0, "ok")
@@ -217,18 +219,17 @@ def test_a_whole_annotation_with_corrections(chromium: Any, axe: Any, data: Path
     assert simulated.sort("target", "round")["dice"].to_list() == rows["dice"].to_list()
 
 
-def test_closed_browsers_and_killed_servers_lose_nothing(chromium: Any, data: Path) -> None:
+def test_closed_browsers_and_killed_servers_lose_nothing(browsers: Browsers, data: Path) -> None:
     truth = inside(truths(PHANTOM)["blob.1"])
     with annotating(PHANTOM) as server:
         port = server.port
-        one = person(chromium, server)
+        one = person(browsers[0], server)
         go(one, truth)
         one.press("k")
         ask(one)
-        one.page.close()
-        one.page = one.context.new_page()  # the same browser, opened again
-        one.page.goto(server.links["r1"])
-        one.until(f"window.annotating && {IDLE}")
+        one.tabs.close(one.page)
+        one.open(server.links["r1"])
+        one.until(IDLE)
         assert one.state()["turns"] == 1
         one.press("2")
         go(one, (truth[0], 1, 1))
@@ -242,16 +243,16 @@ def test_closed_browsers_and_killed_servers_lose_nothing(chromium: Any, data: Pa
         one.until(f"window.annotating.state().turns === 2 && {IDLE}")
         assert not one.state()["waiting"]
         finish(one)
-        one.context.close()
+        one.leaves()
     rows = read_rows(Path("out"))
     assert rows["interactions"].to_list() == [1, 2]
 
 
-def test_two_tabs_make_one_session(chromium: Any, data: Path) -> None:
+def test_two_tabs_make_one_session(browsers: Browsers, data: Path) -> None:
     """A turn of a tab that did not see the other's turn is not lost, and not given twice."""
     truth = inside(truths(PHANTOM)["blob.1"])
     with annotating(PHANTOM) as server:
-        one, other = person(chromium, server), person(chromium, server)
+        one, other = person(browsers[0], server), person(browsers[1], server)
         for tab in (one, other):
             go(tab, truth)
             tab.press("k")
@@ -264,30 +265,30 @@ def test_two_tabs_make_one_session(chromium: Any, data: Path) -> None:
         one.press("k", "Enter")
         one.until("document.getElementById('trouble').innerText.length")
         assert "finished" in one.page.locator("#trouble").inner_text()
-        one.context.close()
-        other.closed()
+        one.leaves()
+        assert other.leaves() == []
     assert read_rows(Path("out"))["interactions"].to_list() == [1, 2]
     assert read_turns(Path("out")).height == 2
 
 
-def test_a_wrong_link_says_what_to_do(chromium: Any, data: Path) -> None:
+def test_a_wrong_link_says_what_to_do(browsers: Browsers, data: Path) -> None:
     with annotating(PHANTOM) as server:
         for link in (server.links["r1"].split("#")[0], server.links["r1"] + "x"):
-            one = Person(chromium, link, "light", name="annotating")
+            one = Person(browsers[0], link, "light", name="annotating")
             one.until("document.getElementById('note').open")
             assert "link" in one.page.locator("#note").inner_text()
-            one.context.close()
+            one.leaves()
 
 
 @pytest.mark.parametrize("dataset", ["spine_ct", pytest.param("lung_tumour", marks=pytest.mark.slow)])
-def test_real_scans(chromium: Any, data: Path, dataset: str) -> None:
+def test_real_scans(browsers: Browsers, data: Path, dataset: str) -> None:
     """A click and a correction where the answer is wrong; the rows are those of the same prompts in a run."""
     try:
         found = truths(dataset)
     except DownloadError as error:
         pytest.skip(f"the package index cannot be reached: {error}")
     with annotating(dataset) as server:
-        one = person(chromium, server)
+        one = person(browsers[0], server)
         name = one.state()["label"]
         mask = found.get(name) or next(mask for id_, mask in found.items() if id_.startswith(name))
         go(one, inside(mask))
@@ -299,7 +300,7 @@ def test_real_scans(chromium: Any, data: Path, dataset: str) -> None:
         assert one.state()["at"][0] == z
         ask(one)
         finish(one)
-        one.closed()
+        assert one.leaves() == []
     rows = read_rows(Path("out")).sort("round")
     assert rows["interactions"].to_list() == [1, 4]
     again = intrabench.run("random_walker", "recorded:out", dataset, cases="first:1", out=Path("again"), rounds=5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,6 +27,26 @@ ROBOTS = Path("robots")
 def robots(*prompters: str, seed: int = 0, rounds: int = 2, **options: object) -> pl.DataFrame:
     given = {"dataset": DATA, "protocol": "overlap@1", "rounds": rounds, "save_masks": True, **options}
     return intrabench.run("random_walker", prompters or CLICKER, out=ROBOTS, seed=seed, **given)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which a person and the robot gave the same clicks."""
+    folder = tmp_path_factory.mktemp("played")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("INTRABENCH_DATA", str(folder / "data"))
+        patch.setenv("INTRABENCH_WORKERS", "0")
+        record((CLICKER,), ("ab",))
+        robots()
+    return folder
+
+
+@pytest.fixture
+def copied(played: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was `played` is in this folder, too."""
+    shutil.copytree(played, ".", dirs_exist_ok=True)
+    monkeypatch.setenv("INTRABENCH_DATA", "data")
 
 
 def line(frame: pl.DataFrame, measure: str) -> dict[str, object]:
@@ -71,9 +92,8 @@ def test_people_who_click_as_the_robot_do_not_differ_from_it_and_others_do(say: 
     assert 3 < timed.min() < timed.max() < 13  # type: ignore[operator]  # up to three clicks of two seconds, and 1.5
 
 
-def test_the_same_clicks_differ_by_nothing(data: Path) -> None:
-    record((CLICKER,), ("ab",))
-    robots()
+@pytest.mark.usefixtures("copied")
+def test_the_same_clicks_differ_by_nothing() -> None:
     found = gap([PEOPLE, ROBOTS])
     scored = found.frame.filter(pl.col("measure").str.contains("interaction|clicks|corrections"))
     assert scored["difference"].abs().max() == 0
@@ -84,7 +104,7 @@ def test_the_same_clicks_differ_by_nothing(data: Path) -> None:
 
 def test_few_patients_have_differences_without_intervals(data: Path) -> None:
     record((CLICKER,), ("ab",), "first:2")
-    robots(f"{CLICKER}+hand:jitter_mm=3", save_masks=False)
+    robots(f"{CLICKER}+hand:jitter_mm=3", cases="first:2", save_masks=False)
     found = gap([PEOPLE, ROBOTS])
     assert found.frame["low"].is_null().all()
     assert set(found.frame["patients"]) == {2}
@@ -111,10 +131,10 @@ def test_what_was_taken_back_takes_time_too(data: Path) -> None:
     assert read_rows(Path("out")).sort("target")["seconds_human"].to_list() == [(one - 0.5) / 2 + 1 for one in took]
 
 
-def test_another_model_is_compared_by_what_people_gave_it(data: Path) -> None:
-    record((CLICKER,), ("ab",), "first:1")
+@pytest.mark.usefixtures("copied")
+def test_another_model_is_compared_by_what_people_gave_it() -> None:
     given = {"dataset": DATA, "protocol": "overlap@1", "rounds": 2, "cases": "first:1", "out": ROBOTS}
-    intrabench.run(["random_walker:reach_mm=5", "random_walker"], [f"recorded:{PEOPLE}", CLICKER], **given)  # type: ignore[arg-type]
+    intrabench.run("random_walker:reach_mm=5", [f"recorded:{PEOPLE}", CLICKER], **given)  # type: ignore[arg-type]
     found = sides([PEOPLE, ROBOTS])
     persons = found.people.select("spec", "prompter").unique().sort("spec").rows()
     other = next(spec for spec in found.rows["spec"].unique() if spec != "random_walker")
@@ -126,26 +146,24 @@ def test_another_model_is_compared_by_what_people_gave_it(data: Path) -> None:
         gap([PEOPLE, ROBOTS], model="random_waker")
 
 
-def test_what_lacks_is_said_in_one_sentence(say: Callable[..., Said], data: Path) -> None:
-    simulated(ROBOTS)
-    said = say("gap", str(ROBOTS))
-    assert (said.code, said.err.startswith(f"error: {ROBOTS} has no sessions of people; `intrabench annotate`")) == (
+@pytest.mark.usefixtures("copied")
+def test_what_lacks_is_said_in_one_sentence(say: Callable[..., Said]) -> None:
+    simulated(Path("others"))
+    said = say("gap", "others")
+    assert (said.code, said.err.startswith("error: others has no sessions of people; `intrabench annotate`")) == (
         2,
         True,
     )
-    record((CLICKER,), ("ab",), "first:1")
-    said = say("gap", str(PEOPLE), str(ROBOTS))  # other targets
+    said = say("gap", str(PEOPLE), "others")  # other targets
     assert said.code == 2
-    assert said.err.startswith(f"error: no simulated user did what people did in {PEOPLE}, {ROBOTS} with random_walker")
-    robots(cases="first:1")
+    assert said.err.startswith(f"error: no simulated user did what people did in {PEOPLE}, others with random_walker")
     said = say("gap", str(PEOPLE), str(ROBOTS), "--metric", "dcie")
     assert said.code == 2
     assert "dcie" in said.err
 
 
-def test_folders_may_overlap(data: Path) -> None:
-    record((CLICKER,), ("ab",), "first:1")
-    robots(cases="first:1")
+@pytest.mark.usefixtures("copied")
+def test_folders_may_overlap() -> None:
     once, twice = gap([PEOPLE, ROBOTS]), gap([PEOPLE, ROBOTS, ROBOTS, PEOPLE])
     assert once.frame.equals(twice.frame)
     assert sides([PEOPLE, ROBOTS, ROBOTS]).rows.height == sides([PEOPLE, ROBOTS]).rows.height

@@ -269,30 +269,26 @@ def test_the_commands_in_processes_of_their_own(tmp_path: Path) -> None:
     """serve and record as people start them; and an end by Ctrl-C."""
     import signal
 
-    def start(*words: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "intrabench", *words, "--port", "0"]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    def address(process: subprocess.Popen[str]) -> str:
+    def start(*words: str) -> tuple[subprocess.Popen[str], str]:
+        line = [sys.executable, "-m", "intrabench", *words, "--port", "0"]
+        process = stack.enter_context(subprocess.Popen(line, stdout=subprocess.PIPE, text=True))
+        stack.callback(process.kill)
         assert process.stdout is not None
         found = re.search(r"http://\S+", process.stdout.readline())
         assert found is not None
-        return found[0].rstrip("/")
+        return process, found[0].rstrip("/")
 
-    with served() as behind:
-        server = start("serve", "random_walker", "--spacing", "3,1,1")
-        proxy = start("record", "--upstream", behind, "--rater", "ab", "--out", str(tmp_path / "out"))
-        try:
-            for process in (server, proxy):
-                with client(address(process)) as session:
-                    session.add_point_interaction(INSIDE, True)
-                    assert session.target_buffer.any()
-            assert len(read_recordings(tmp_path / "out")) == 1
-        finally:
-            for process in (proxy, server):
-                process.send_signal(signal.SIGINT)
-            ended = [process.communicate(timeout=20) and process.returncode for process in (proxy, server)]
-    assert ended == [0, 0]
+    with ExitStack() as stack:
+        server, behind = start("serve", "random_walker", "--spacing", "3,1,1")
+        proxy, address = start("record", "--upstream", behind, "--rater", "ab", "--out", str(tmp_path / "out"))
+        with client(address) as session:
+            session.add_point_interaction(INSIDE, True)
+            assert session.target_buffer.any()
+        (found,) = read_recordings(tmp_path / "out")
+        assert (found.rater, found.upstream) == ("ab", behind)
+        for process in (proxy, server):
+            process.send_signal(signal.SIGINT)
+        assert [process.wait(20) for process in (proxy, server)] == [0, 0]
 
 
 def test_sizes_are_checked_before_anything_is_passed_on() -> None:
