@@ -50,6 +50,11 @@ get_command = cache(typer.main.get_command)  # reads the signatures of all comma
 IMPORTED = pytest.StashKey[frozenset[str]]()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files of whole commands come first: a long one at the end would leave a worker without work."""
+    items.sort(key=lambda item: item.path.parent != Path(__file__).parent)
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Notes which modules collecting the tests has imported."""
     session.config.stash[IMPORTED] = frozenset(sys.modules)

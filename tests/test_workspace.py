@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -145,13 +146,14 @@ def test_a_workspace_of_somebody_else_above_is_none(monkeypatch: pytest.MonkeyPa
     Path("below").mkdir()
     monkeypatch.chdir("below")
     assert workspace.current() is not None
-    real = Path.lstat
+    real = os.lstat
 
-    def lstat(path: Path) -> os.stat_result:
-        found = real(path)
-        return os.stat_result((*found[:4], found.st_uid + 1, *found[5:])) if path.name == "intrabench.toml" else found
+    def lstat(path: str | Path, **how: Any) -> os.stat_result:
+        found = real(path, **how)
+        its = Path(path).name == "intrabench.toml"
+        return os.stat_result((*found[:4], found.st_uid + 1, *found[5:])) if its else found
 
-    monkeypatch.setattr(Path, "lstat", lstat)
+    monkeypatch.setattr(os, "lstat", lstat)
     assert workspace.current() is None
     monkeypatch.chdir("..")
     assert workspace.current() is not None  # as before: whoever works in a folder trusts it
