@@ -25,7 +25,7 @@ def ended(pid: int) -> bool:
         return True
 
 
-def wait(what: object, seconds: float = 60.0) -> None:
+def wait(what: object, seconds: float = 180.0) -> None:
     deadline = time.monotonic() + seconds
     while not what():  # type: ignore[operator]
         assert time.monotonic() < deadline, what
