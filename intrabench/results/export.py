@@ -11,7 +11,7 @@ from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from intrabench.names import file_name
 from intrabench.results.current import counting
-from intrabench.results.labels import MODEL, called
+from intrabench.results.labels import MODEL, called, names
 from intrabench.results.masks import read_masks
 from intrabench.results.origin import dataset_of
 from intrabench.results.parts import read_rows
@@ -83,7 +83,7 @@ def _chosen(
     for column, name in (("model", model), ("prompter", prompter)):
         chosen = called(rows, column, name) if name else rows
         if name and chosen.is_empty():
-            known = rows[column].unique().sort().to_list()
+            known = names(rows, column)
             raise IntraBenchError(
                 f"{results} has no {column} {name!r}{nearest(name, known)}; it has {', '.join(known) or 'no results'}"
             )

@@ -7,12 +7,13 @@ import polars as pl
 from intrabench.effort import SECONDS
 from intrabench.models.weights.registry import BY_HAND, RANDOM
 from intrabench.protocols import row_names
+from intrabench.results.model_label import DIGITS, OTHER_WEIGHTS
 
 MODEL = (
     pl.when(pl.col("weights") == RANDOM)
-    .then(pl.format("{} (random weights)", "model"))
+    .then(pl.format(OTHER_WEIGHTS[RANDOM], "model"))
     .when(pl.col("weights") == BY_HAND)
-    .then(pl.format("{} (weights {})", "model", pl.col("weights_sha256").str.head(8)))
+    .then(pl.format(OTHER_WEIGHTS[BY_HAND], "model", pl.col("weights_sha256").str.head(DIGITS)))
     .otherwise("model")
     .alias("model")
 )
@@ -30,6 +31,12 @@ PROMPTER = pl.struct("protocol", "prompter").map_elements(
     lambda line: row_names(line["protocol"]).get(line["prompter"], line["prompter"]), pl.String
 )
 """The prompter of rows; rows of published tables are called by their names."""
+
+
+def names(rows: pl.DataFrame, column: str) -> list[str]:
+    """What the models or prompters of rows may be called, sorted."""
+    shown = rows.select("protocol", "prompter").unique().select(PROMPTER).to_series() if column == "prompter" else ()
+    return sorted({*rows[column], *shown})
 
 
 def called(rows: pl.DataFrame, column: str, name: str) -> pl.DataFrame:

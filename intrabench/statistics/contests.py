@@ -158,7 +158,7 @@ def _is_results(place: str) -> bool:
 
 
 def _unknown(rows: pl.DataFrame, a: str, b: str, folder: Path) -> str:
-    known = sorted({*rows["model"], *rows["prompter"], *rows.select(labels.PROMPTER).to_series()})
+    known = sorted({*labels.names(rows, "model"), *labels.names(rows, "prompter")})
     for one in (a, b):
         if one not in known:
             return (

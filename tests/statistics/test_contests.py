@@ -122,6 +122,7 @@ def test_prompters_may_be_called_as_in_tables(say: Callable[..., Said]) -> None:
     told = "error: 1PPS and points_slice:n=1 are two names of one prompter; give two that differ\n"
     assert (twice.code, twice.err) == (2, told)
     assert "did you mean '2PPS'" in say("compare", "1PPS", "2PP").err
+    assert "did you mean '2PPS'" in say("export", "masks", "folder", "--prompter", "2PP").err
 
 
 def test_nothing_in_common() -> None:
