@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from intrabench.prompts import box3d as box3d
     from intrabench.prompts import boxes as boxes
     from intrabench.prompts import points as points
+    from intrabench.specs import Reach as Reach
     from intrabench.specs import switch as switch
     from intrabench.superpixels.base import Picture as Picture
     from intrabench.superpixels.base import SliceSuperpixels as SliceSuperpixels
@@ -117,7 +118,7 @@ _PLACES = {
     "prompters.slices": ("tight_box",),
     "prompters.user": ("JointTurns", "Turns", "User", "Users"),
     "prompts": ("Derived", "Prompts", "Scribble", "box3d", "boxes", "points"),
-    "specs": ("switch",),
+    "specs": ("Reach", "switch"),
     "superpixels.base": ("Picture", "SliceSuperpixels", "Superpixels"),
     "target": ("Target", "targets_of"),
     "turns": ("Click", "DrawBox2D", "DrawBox3D", "DrawScribble", "MarkExtent", "Turn", "TypeText"),

@@ -142,7 +142,7 @@ def make(room: Room, spec: str) -> Any:
             return begun([make("models", part) for part in parts], spec)
         spec = full_spec(spec)
     if room == "prompters":
-        spec = _with_source(spec)
+        spec = with_source(spec)
     name, arguments = specs.parse(spec)
     return specs.build(find(room, name).load(), arguments, spec)
 
@@ -174,7 +174,7 @@ def look(room: Room, name: str) -> Entry | None:
     return _listed(room, name)[0].get(name) or entries(room).get(name)
 
 
-def _with_source(spec: str) -> str:
+def with_source(spec: str) -> str:
     """The spec of a prompter; ``recorded:FOLDER,rater=ab`` and ``recorded:FILE.csv`` are written out."""
     found = re.fullmatch(r"""\s*recorded\s*:\s*("[^"]*"|'[^']*'|[^,="']+)(,.*)?""", spec)
     if not found:

@@ -5,15 +5,46 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from intrabench.errors import IntraBenchError, foreign, in_words, said, told
-from intrabench.values import read
+from intrabench.values import can_be_text, read
 
 T = TypeVar("T")
+
+Kind = Literal["none", "read", "network", "repository", "program"]
+
+
+@dataclass(frozen=True)
+class Reach:
+    """On the type of a parameter, ``Annotated[str, Reach("read")]``: what its value makes this machine do.
+
+    ``read``: open a file or folder. ``network``: contact an address. ``repository``: open a folder, or look on the
+    Hugging Face hub. ``program``: run code. ``none``: nothing, or what `room` says, whose spec the value is.
+
+    A parameter that takes any text and declares nothing counts as ``program``. What reaches something is refused where
+    only a file of somebody else names it, such as the rows of a results folder.
+    """
+
+    kind: Kind = "none"
+    room: str = ""
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Something that a spec reaches: the value of one of its parameters."""
+
+    kind: Kind
+    value: str
+
+    def __str__(self) -> str:
+        """As in ``contact http://10.0.0.1``."""
+        verbs = {"read": "read", "network": "contact", "repository": "open the repository", "program": "run"}
+        return f"{verbs.get(self.kind, 'use')} {self.value}"
+
 
 _PART = re.compile(r"""\s*([A-Za-z_]\w*)\s*=\s*("[^"]*"|'[^']*'|[^,"']*?)\s*(?:,|$)""")
 
@@ -130,6 +161,22 @@ def types_of(cls: type[Any]) -> dict[str, Any]:
 def _hints(cls: type[Any]) -> dict[str, Any]:
     """Evaluating them takes longer than making most objects."""
     return get_type_hints(cls, include_extras=True)
+
+
+def reach_of(cls: type[Any]) -> dict[str, Reach | None]:
+    """What each parameter of a class declares to reach; None: any text, which declares nothing.
+
+    Numbers, switches and choices reach nothing.
+    """
+    hints = types_of(cls)
+    return {one.name: _stated(hints[one.name]) for one in fields(cls) if one.init}
+
+
+def _stated(hint: Any) -> Reach | None:
+    for one in get_args(hint) if get_origin(hint) is Annotated else ():
+        if isinstance(one, Reach):
+            return one
+    return None if can_be_text(hint) else Reach()
 
 
 def default_words(cls: type[Any]) -> dict[str, str]:

@@ -62,6 +62,8 @@ def _test(hint: Any) -> Callable[[Any], bool]:
     origin, parts = get_origin(hint), get_args(hint)
     if hint is Any:
         return lambda value: True
+    if origin is Annotated:
+        return _test(parts[0])
     if origin in (Union, UnionType):
         several = [_test(part) for part in parts]
         return lambda value: any(test(value) for test in several)
@@ -81,6 +83,16 @@ def _test(hint: Any) -> Callable[[Any], bool]:
         number = Integral if hint is int else Real
         return lambda value: type(value) is hint or (isinstance(value, number) and not isinstance(value, bool))
     return lambda value: isinstance(value, hint)
+
+
+def can_be_text(hint: Any) -> bool:
+    """Whether a parameter of the type `hint` can hold any text, such as the name of a file."""
+    if get_origin(hint) is Annotated:
+        return can_be_text(get_args(hint)[0])
+    if get_origin(hint) is Literal or hint in (int, float, bool, NoneType):
+        return False
+    parts = [part for part in get_args(hint) if part is not Ellipsis]
+    return any(map(can_be_text, parts)) if parts else True
 
 
 def unfit(key: str, value: Any, takes: str) -> str:

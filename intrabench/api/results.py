@@ -300,11 +300,12 @@ def verify(
     plugin: Plugins = (),
     python: str | Path | None = None,
     trust: bool = False,
+    timeout: float = 3600.0,
 ) -> list[Verdict]:
     """Play random finished sessions again and compare; nothing is downloaded.
 
-    python: an interpreter for the sessions of runs that used one. trust: whether to execute the plug-ins and
-    interpreters that the folder names; without it, sessions that need them are ``unknown``.
+    python: an interpreter for the sessions of runs that used one. trust: whether to contact, open and run
+    what only the folder names; without it, sessions that need that are ``unknown``. timeout: seconds for all of them.
     Models, prompters and data sets that were objects are found as long as the Python session lasts.
 
     Returns:
@@ -316,7 +317,7 @@ def verify(
 
     _add(plugin)
     given = Trust(_paths(plugin), None if python is None else interpreter(python), trust)
-    return list(verdicts(_folder(out), sample, seed, given))
+    return list(verdicts(_folder(out), sample, seed, given, timeout))
 
 
 def _warn(folders: Iterable[Path], notices: Iterable[str] = ()) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from intrabench.board.own import marks, trained_on
 from intrabench.board.submission import Submission, read_submission
-from intrabench.engine.verify import Trust, Verdict, verify
+from intrabench.engine.verify import TIMEOUT_S, Trust, Verdict, check_timeout, verify
 
 
 @dataclass(frozen=True)
@@ -35,19 +35,20 @@ class Checked:
         return dict(Counter(one.found for one in self.verdicts))
 
 
-def check(folder: Path, replays: int, seed: int, trust: Trust) -> Checked:
+def check(folder: Path, replays: int, seed: int, trust: Trust, timeout_s: float = TIMEOUT_S) -> Checked:
     """Check a submission against itself, then play so many of its sessions again, which `seed` chooses.
 
-    Nothing is downloaded, and no code is executed that only the submission names, unless `trust` says so: sessions that
-    would need it are `unknown`.
+    Nothing is downloaded, and what only the submission names is neither contacted, opened nor run, unless `trust` says
+    so: sessions that would need it are `unknown`, as are those that are not played within `timeout_s` seconds.
 
     Raises:
         IntraBenchError: there is no such folder, or a number is wrong.
     """
+    check_timeout(timeout_s)
     submission = read_submission(folder)
     if submission.problems or submission.rows is None:
         return Checked(submission)
-    played = list(verify(folder, replays, seed, trust)) if replays else []
+    played = list(verify(folder, replays, seed, trust, timeout_s)) if replays else []
     return Checked(submission, played, _notes(submission))
 
 

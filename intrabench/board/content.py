@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from intrabench import registry
+from intrabench import reach, registry
 from intrabench.board.statement import Data
 from intrabench.board.submission import Submission
 from intrabench.board.tables import RANKED, UNITS, Line, Table
@@ -190,7 +190,7 @@ def data_of(table: Table, submissions: Sequence[Submission]) -> Data:
     version = str(table.key["dataset_version"])
     if table.published:
         with suppress(IntraBenchError):
-            card = registry.make("datasets", table.dataset).card
+            card = reach.make("datasets", table.dataset, "the rows").card
             texts = card.title, card.modality, card.licence, card.citation, card.homepage
             return Data(table.dataset, version, True, *texts)
     stated = (data for one in submissions if one.statement is not None for data in one.statement.data)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from intrabench import registry, specs
+from intrabench import reach, registry, specs
 from intrabench.datasets.perturb.perturbed import parted
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights import registry as weights
@@ -50,8 +50,8 @@ def trained_on(line: Mapping[str, Any]) -> str:
     with suppress(IntraBenchError):
         names = [specs.parse(part)[0] for part in specs.in_sequence(line["model"])]
         if all(registry.find("models", name).origin == "intrabench" for name in names):
-            card = registry.make("datasets", line["dataset"]).card
-            model = registry.make("models", line["model"])
+            card = reach.make("datasets", line["dataset"], "the row").card
+            model = reach.make("models", line["model"], "the row")
             found = weights.seen(model, card.part_of, card.modality.startswith("natural"))
             return "yes" if found == "yes" else told
     return told

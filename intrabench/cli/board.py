@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from intrabench.cli.console import echo
-from intrabench.cli.shared import Json, Plugins, add_plugins, flag, show
+from intrabench.cli.shared import CheckTimeout, Json, Plugins, Trusts, add_plugins, show
 from intrabench.errors import IntraBenchError, several
 
 if TYPE_CHECKING:
@@ -45,15 +45,14 @@ def board_check(
         int | None, typer.Option("--seed", help="Chooses them. Default: nobody knows before, but it is printed.")
     ] = None,
     plugin: Plugins = [],  # noqa: B006
-    trust: Annotated[
-        bool, flag("--trust", help="Execute the plug-ins and interpreters that submissions name.")
-    ] = False,
+    trust: Trusts = False,
+    timeout: CheckTimeout = 3600.0,
     json: Json = False,
 ) -> None:
     """Check submissions: files, rows, means, and some sessions again. Exit code 1: some are refused.
 
-    Nothing is downloaded, and no code is executed that only a submission names, unless you --trust it: such sessions
-    are said to be unverified.
+    Nothing is downloaded, and what only a submission names is neither contacted, opened nor run, unless you --trust it:
+    such sessions are said to be unverified.
     """
     from intrabench.board.check import check
     from intrabench.engine.verify import Trust
@@ -62,7 +61,7 @@ def board_check(
         raise IntraBenchError(f"--replay {replay} is not a number of sessions; give 0 for none, or more")
     add_plugins(plugin)
     chosen = secrets.randbelow(2**32) if seed is None else seed
-    found = [check(folder, replay, chosen, Trust(plugin, None, trust)) for folder in submissions]
+    found = [check(folder, replay, chosen, Trust(plugin, None, trust), timeout) for folder in submissions]
     if json:
         show([_plain(one) for one in found], json)
     else:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from intrabench.cli.console import echo, note
-from intrabench.cli.shared import Json, Plugins, add_plugins, flag, show
+from intrabench.cli.shared import CheckTimeout, Json, Plugins, Trusts, add_plugins, flag, show
 from intrabench.errors import several
 
 Out = Annotated[
@@ -152,15 +152,14 @@ def verify(
     python: Annotated[
         str | None, typer.Option("--python", metavar="PATH", help="Interpreter for the sessions of runs with --python.")
     ] = None,
-    trust: Annotated[
-        bool, flag("--trust", help="Execute the plug-ins and interpreters that the folder names.")
-    ] = False,
+    trust: Trusts = False,
+    timeout: CheckTimeout = 3600.0,
     json: Json = False,
 ) -> None:
     """Compute random finished sessions again and compare them. Exit code 1: some differ, or none could be verified.
 
     Rows of training-free models must be equal; those of networks up to 0.001 Dice or one voxel. Nothing is downloaded,
-    and no code is executed that only the folder names, unless you --trust it.
+    and what only the folder names is neither contacted, opened nor run, unless you --trust it.
     """
     from collections import Counter
     from dataclasses import asdict
@@ -176,7 +175,8 @@ def verify(
     words = {"equal": "ok", "rounding": "ok, up to rounding", "differs": "DIFFERS", "unknown": "cannot be verified"}
     counts: Counter[str] = Counter()
     given = []
-    for verdict in verdicts(folder, sample, seed, Trust(plugin, interpreter(python) if python else None, trust)):
+    given_trust = Trust(plugin, interpreter(python) if python else None, trust)
+    for verdict in verdicts(folder, sample, seed, given_trust, timeout):
         counts[verdict.found] += 1
         given.append(asdict(verdict))
         if not json and not verdict.reason:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from typing import Annotated
 
@@ -64,7 +63,7 @@ def record(
     Give clients this address instead. `recorded:FOLDER` gives the prompts to other models.
     """
     need_servers()
-    from intrabench.models.nninteractive_server import KEY, NnInteractiveServer
+    from intrabench.models.nninteractive_server import NnInteractiveServer, token_of
     from intrabench.people.recording.proxy import Upstream, make_app
     from intrabench.prompters.human import Human
     from intrabench.servers.serving import serve as serving
@@ -77,7 +76,7 @@ def record(
     except ValueError as error:
         raise IntraBenchError(f"--rater {rater}: {error}") from error
     folder, token = results_folder(out), token_for(host)
-    behind = Upstream(upstream.rstrip("/"), folder, rater, os.environ.get(KEY))
+    behind = Upstream(upstream.rstrip("/"), folder, rater, token_of(upstream))
     _ = NnInteractiveServer(url=behind.url).capabilities  # refuses an address at which nothing answers
     serving(
         lambda hosts: make_app(behind, token, hosts),

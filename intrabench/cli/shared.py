@@ -37,6 +37,13 @@ Targets = Annotated[
         "--targets", help="Targets: glob of ids or labels, e.g. 'vertebra.2*'; bounds, e.g. 'ml>=1', 'slices>5'."
     ),
 ]
+Trusts = Annotated[
+    bool,
+    flag("--trust", help="Contact, open and run what only the folder names: addresses, paths, repositories, programs."),
+]
+CheckTimeout = Annotated[
+    float, typer.Option("--timeout", help="Seconds for all sessions together; later ones are not verified.")
+]
 Json = Annotated[bool, flag("--json", help="Machine-readable output.")]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from intrabench.clickability.base import Bools, Clickability, Floats, Image, Spa
 from intrabench.documents import Unreadable, read_json
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights import registry as weights
-from intrabench.specs import switch
+from intrabench.specs import Reach, switch
 
 
 @dataclass(eq=False)
@@ -30,8 +30,8 @@ class RClicks(Clickability):
     name = "rclicks"
     looks = True
 
-    weights: str = switch("")
-    device: str = switch("cpu")
+    weights: Annotated[str, Reach("read")] = switch("")
+    device: Annotated[str, Reach()] = switch("cpu")
     size: int | None = switch(None)
     antialias: bool = switch(False)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from intrabench.datasets.base import Dataset, DatasetCard, Files
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Index, Mask
 from intrabench.randomness import stream
+from intrabench.specs import Reach
 from intrabench.target import Target
 from intrabench.volume import Grid, Volume
 
@@ -45,7 +47,7 @@ class Phantom(Dataset):
     )
     shape: Voxels = (64, 96, 96)
     spacing: Millimetres = (2.0, 1.0, 1.0)
-    orientation: str = "RAS"
+    orientation: Annotated[str, Reach()] = "RAS"
     instances: int = 3
     scans: int = 1
     seed: int = 0

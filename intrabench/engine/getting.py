@@ -9,6 +9,7 @@ from threading import Lock
 
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases.get import ask_for_space, fetch_shared
+from intrabench.datasets.cases.given import note_given
 from intrabench.datasets.cases.selection import select_cases
 from intrabench.datasets.cases.store import to_download
 from intrabench.datasets.cases.stored_case import CaseIndex
@@ -40,6 +41,7 @@ def get(job: Job, options: Options, reporter: Reporter, tell: Tell) -> bool:
     getting = Getting(job, reporter, tell)
     with preparing(options, job, getting.agenda.cases, reporter) as hands:
         getting.done_by(hands)
+    note_given(job.datasets)
     return not getting.failed
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
+from intrabench.datasets.cases.given import note_given
 from intrabench.engine.able import able, fetch_weights
 from intrabench.engine.crew import crew, plays_here
 from intrabench.engine.make_job import make_run
@@ -30,8 +31,10 @@ from intrabench.results.store import Store
 
 
 @ending_softly()
-def execute(options: Options, folder: Path, reporter: Reporter) -> tuple[Summary, int]:
+def execute(options: Options, folder: Path, reporter: Reporter, given: bool = True) -> tuple[Summary, int]:
     """Run a job into a results folder; returns a summary and the number of rounds.
+
+    given: a person gave these options, so that later commands may open the folders among its data sets.
 
     Raises:
         IntraBenchError: an option is wrong. Failures of single sessions are rows with a status instead.
@@ -42,6 +45,8 @@ def execute(options: Options, folder: Path, reporter: Reporter) -> tuple[Summary
     for line in found.lacking if not found.none else ():
         reporter.say(line)
     job = make_run(found.options, here=plays_here(options))
+    if given:
+        note_given(job.datasets)
     run_id = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + secrets.token_hex(3)
     try:
         manifest = Manifest(options, job)

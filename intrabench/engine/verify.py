@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import os
 import random
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +15,9 @@ import polars as pl
 
 from intrabench import registry, specs
 from intrabench.calibration import Calibration
+from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases import store as cases
+from intrabench.datasets.phantom import Phantom
 from intrabench.effort import SECONDS
 from intrabench.engine.environment import versions, versions_hash
 from intrabench.engine.local import execute
@@ -20,17 +25,28 @@ from intrabench.engine.options import Options
 from intrabench.engine.progress.reporter import Silent
 from intrabench.engine.units import CONTRACT
 from intrabench.errors import IntraBenchError, several
+from intrabench.models.nninteractive_server import without_token
 from intrabench.models.weights.registry import BY_HAND, RANDOM
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.human import Human
 from intrabench.protocols import protocol
+from intrabench.reach import reaches, refusal
 from intrabench.results.differences import describe, differences, who
-from intrabench.results.origin import dataset_of
+from intrabench.results.origin import NotOpened, dataset_of
 from intrabench.results.parts import read_rows, read_turns
 from intrabench.results.runs import at_home, read_record
 from intrabench.results.statuses import UNDONE
+from intrabench.specs import Reached
 from intrabench.temporary import temporary_folder
 from intrabench.turns import turns_by_round
+
+TIMEOUT_S = 3600.0
+"""For all replays of a check together."""
+
+MOST_VOXELS, MOST_INSTANCES, MOST_REQUESTS = 2**28, 10_000, 64
+"""Of a phantom, and of a batch: larger ones are not computed only because somebody's rows or records say so."""
+
+ALLOW = "--trust allows that for this call"
 
 
 @dataclass(frozen=True)
@@ -48,10 +64,10 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Trust:
-    """What a replay may execute, apart from what is installed and the classes of the workspace.
+    """What a replay may reach and execute, apart from what is installed and the classes of the workspace.
 
-    A results folder may be somebody else's, so the plug-ins and the interpreter that its records name count only if the
-    user says so: by naming them (plugin, python), or by trusting the folder.
+    A results folder may be somebody else's, so what only its rows and records name counts only if the user says so: by
+    naming plug-ins and the interpreter here, or by trusting the folder.
     """
 
     plugin: Sequence[Path] = ()
@@ -59,31 +75,46 @@ class Trust:
     folder: bool = False
 
 
-def verify(results: Path, sample: int = 20, seed: int = 0, trust: Trust = Trust()) -> Iterator[Verdict]:
+def verify(
+    results: Path, sample: int = 20, seed: int = 0, trust: Trust = Trust(), timeout_s: float = TIMEOUT_S
+) -> Iterator[Verdict]:
     """Play random finished sessions again, with the code of normal runs, into a temporary folder.
 
-    Nothing is downloaded. A session that differs but was computed with other package versions is `unknown`, and so is
-    one that needs code that only the folder names.
+    Nothing is downloaded. A session that differs but was computed with other package versions is `unknown`, unless its
+    model ships, has no weights and computed on the CPU. So is one that needs what only the folder names, and those that
+    are not played within `timeout_s` seconds.
 
     Raises:
         IntraBenchError: there is nothing to verify.
     """
     if sample < 1:
         raise IntraBenchError(f"--sample {sample} is not a number of sessions; give 1 or more")
+    check_timeout(timeout_s)
     rows = read_rows(results)
     failed = rows.filter(pl.col("status").is_in(UNDONE))["session"].to_list()
     rows = rows.filter(~pl.col("session").is_in(failed)).sort("session", "round")
     names = rows["session"].unique().sort().to_list()
     if not names:
         raise IntraBenchError(f"{results} has no finished sessions; `intrabench run` computes some")
+    end = time.monotonic() + timeout_s
     for name in random.Random(seed).sample(names, min(sample, len(names))):
         stored = rows.filter(pl.col("session") == name)
         joint = stored["joint"][0]
         together = rows.filter(pl.col("joint") == joint)["target"].unique().to_list() if joint else []
-        yield _verdict(results, stored, trust, together)
+        if (left := end - time.monotonic()) > 0:
+            yield _verdict(results, stored, trust, together, left)
+        else:
+            late = f"it was not played within {timeout_s:g} s (--timeout)"
+            yield _unplayed(name, who(stored.row(-1, named=True)), late)
 
 
-def _verdict(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequence[str]) -> Verdict:
+def check_timeout(seconds: float) -> None:
+    """Refuse what is no number of seconds."""
+    if not 0 < seconds < math.inf:
+        raise IntraBenchError(f"--timeout {seconds:g} is not a time limit; give seconds, such as {TIMEOUT_S:g}")
+
+
+def _verdict(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequence[str], left_s: float) -> Verdict:
     """Play one session again; `stored` has its rows. together: all targets of its joint session."""
     row = stored.row(-1, named=True)
     session, name = row["session"], who(row)
@@ -92,8 +123,8 @@ def _verdict(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequen
         return _unplayed(session, name, reason)
     try:
         options = _options(results, stored, trust, together)
-        with temporary_folder() as folder:
-            execute(options, folder, Silent())
+        with temporary_folder() as folder, without_token():
+            execute(replace(options, timeout=min(options.timeout, left_s)), folder, Silent(), given=False)
             played = read_rows(folder)
     except IntraBenchError as error:
         return _unplayed(session, name, f"{error}{_not_loaded(results, row, trust)}")
@@ -117,29 +148,20 @@ def _options(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequen
     """
     row = stored.row(-1, named=True)
     given = read_record(results, row["run_id"]).get("options", {})
-    asked = [read_record(results, run).get("rounds", 0) for run in stored["run_id"].unique()]
-    named = [path for path in map(Path, map(at_home, given.get("plugin", []))) if path.is_file()]
-    plugins = [*trust.plugin, *(named if trust.folder else ())]
+    named = [Path(at_home(path)) for path in given.get("plugin", [])] if trust.folder else []
+    plugins = [*trust.plugin, *(path for path in named if path.is_file())]
     registry.add_plugins(plugins)
     python = Path(at_home(given["python"])) if given.get("python") else None
-    if python is not None and not trust.folder:
-        if trust.python is None:
-            raise IntraBenchError(
-                f"its run used the interpreter {given['python']}, which only {results} names; give one by --python, or "
-                "--trust the folder"
-            )
-        python = trust.python
-    dataset = dataset_of(results, row)
+    dataset = _dataset(results, row, trust)
+    if not trust.folder and (found := list(_reached(results, row, given, trust))):
+        own = ", or give an interpreter by --python" if given.get("python") and trust.python is None else ""
+        raise IntraBenchError(refusal(found, str(results), f"{ALLOW}{own}"))
+    assert isinstance(dataset, Dataset)
+    if not trust.folder:
+        _check_work(dataset, given)
     if cases.look(dataset, row["case"])[0] is None and cases.to_download(dataset, [row["case"]]):
         raise IntraBenchError(f"its scan is missing; `intrabench data get {dataset.argument}` downloads it")
     weights = {RANDOM: Path(RANDOM), BY_HAND: Path(at_home(str(given.get("weights"))))}
-    if row["weights"] == BY_HAND and not trust.folder and not _ships(row["model"]):
-        raise IntraBenchError(
-            f"your class would read the weights {given.get('weights')}, which only {results} names and which may run "
-            "code; --trust the folder"
-        )
-    if not trust.folder and registry.make("models", row["model"]).runs_programs:
-        raise IntraBenchError(f"its model {row['model']} is a program that only {results} names; --trust the folder")
     return Options(
         model=[row["model"]],
         dataset=[dataset.argument],
@@ -147,7 +169,7 @@ def _options(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequen
         seed=[row["seed"]],
         protocol=row["protocol"],
         metric=[id.rpartition("@")[0] for id in (row["metrics"] or "").split()],
-        rounds=None if protocol(row["protocol"]).fixed_rounds else max(row["round"], *asked),  # of a challenge its own
+        rounds=None if protocol(row["protocol"]).fixed_rounds else _rounds(results, stored),  # of a challenge its own
         stop=row["stop"],
         effort=_effort(results, row),
         joint=row["joint_rules"] or "",
@@ -160,9 +182,62 @@ def _options(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequen
         weights=weights.get(row["weights"]),
         compile=given.get("compile", False),
         cache_embeddings=False,
-        python=python,
+        python=python and (python if trust.folder else trust.python),
         plugin=plugins,
     )
+
+
+def _dataset(results: Path, row: Mapping[str, Any], trust: Trust) -> Dataset | Reached:
+    """The data set of a row, or the path of one that is not opened without trust."""
+    try:
+        return dataset_of(results, row, trust.folder)
+    except NotOpened as error:
+        return Reached("read", error.path)
+
+
+def _reached(results: Path, row: Mapping[str, Any], given: Mapping[str, Any], trust: Trust) -> Iterator[Reached]:
+    """What playing a session would open, contact or run that only the folder names."""
+    dataset = _dataset(results, row, trust)
+    if isinstance(dataset, Reached):
+        yield dataset
+    yield from reaches("models", row["model"])
+    if not row["prompter"].startswith("human:"):
+        yield from reaches("prompters", row["prompter"])
+    for spec in (id.rpartition("@")[0] for id in (row["metrics"] or "").split()):
+        yield from reaches("metrics", spec) if ":" in spec else ()  # others are names of columns
+    if row["weights"] == BY_HAND:
+        code = "" if _ships(row["model"]) else "the code that may be in "
+        yield Reached("program" if code else "read", f"{code}{given.get('weights')}")
+    if given.get("python") and trust.python is None:
+        yield Reached("program", str(given["python"]))
+
+
+def _check_work(dataset: Dataset, given: Mapping[str, Any]) -> None:
+    """Refuse sizes that would keep this machine busy only because somebody wrote them.
+
+    Raises:
+        IntraBenchError: a phantom or a batch is larger than any that people need.
+    """
+    made, batch = dataset.stored_as, str(given.get("batch", "fixed"))
+    if isinstance(made, Phantom) and (
+        math.prod(made.shape) > MOST_VOXELS or max(made.instances, made.scans) > MOST_INSTANCES
+    ):
+        raise IntraBenchError(
+            f"{dataset.short_spec} has more than {MOST_VOXELS:,} voxels, or {MOST_INSTANCES:,} scans or instances, so "
+            f"it is not made; {ALLOW}"
+        )
+    if batch.isdecimal() and int(batch) > MOST_REQUESTS:
+        raise IntraBenchError(f"its record wants batches of {batch}, which are more than {MOST_REQUESTS}; {ALLOW}")
+
+
+def _rounds(results: Path, stored: pl.DataFrame) -> int:
+    """The corrections to allow: as many as it has, and one more if its run would have allowed that, too.
+
+    A session that ended early ends early again. A record that names any larger number causes no more work.
+    """
+    has = max(stored["round"].to_list())
+    asked = [read_record(results, run).get("rounds", 0) for run in stored["run_id"].unique()]
+    return min(max(has, *asked), has + 1)
 
 
 def _effort(results: Path, row: Mapping[str, Any]) -> Calibration | None:
@@ -199,9 +274,9 @@ def _ships(model: str) -> bool:
 
 def _not_loaded(results: Path, row: Mapping[str, Any], trust: Trust) -> str:
     """The end of a sentence: the plug-ins of the run that were left out and may be what is missing."""
-    known = [path.resolve() for path in trust.plugin]
+    known = [os.path.abspath(path) for path in trust.plugin]
     named = read_record(results, row["run_id"]).get("options", {}).get("plugin", [])
-    named = [path for path in named if Path(at_home(path)).resolve() not in known]
+    named = [path for path in named if os.path.abspath(at_home(path)) not in known]
     if trust.folder or not named:
         return ""
     return (
@@ -231,9 +306,17 @@ def _compared(stored: pl.DataFrame, again: pl.DataFrame, versions_then: Mapping[
     if not lines:
         verdict: Literal["rounding", "equal"] = "equal" if found.is_empty() else "rounding"
         return Verdict(session, verdict, name)
-    if versions_hash() in stored["package_versions_hash"].to_list():
+    if versions_hash() in stored["package_versions_hash"].to_list() or _is_reproducible(stored.row(-1, named=True)):
         return Verdict(session, "differs", "; ".join(lines))
     return Verdict(session, "unknown", f"{'; '.join(lines)}; but it was computed with {_others(versions_then)}")
+
+
+def _is_reproducible(row: Mapping[str, Any]) -> bool:
+    """Whether the answers depend on no weights and no GPU, and on no code but ours: then a difference is one.
+
+    Which package versions a submission says that it used cannot excuse it.
+    """
+    return row["device"] == "cpu" and row["weights"] is None and _ships(row["model"])
 
 
 def _others(then: Mapping[str, str]) -> str:

@@ -177,8 +177,7 @@ class Model(ABC):
     when the user has given no prompts yet (`Turn.waits`); others are not asked then. `divides_images`: it gives the
     superpixels of an image when it is asked for them (`Request.partition`). takes_mask: it starts from `Request.mask`
     wherever that comes from, so that it can correct the answers of another model. reads_names: it looks at
-    `Request.names`. runs_programs: its parameters name a
-    program, which no command runs only because a results folder says so.
+    `Request.names`.
     """
 
     name: ClassVar[str]
@@ -197,7 +196,6 @@ class Model(ABC):
     divides_images: ClassVar[bool] = False
     takes_mask: ClassVar[bool] = False
     reads_names: bool = False
-    runs_programs: ClassVar[bool] = False
     runtime: Runtime = Runtime()
 
     @property

@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
@@ -19,7 +20,7 @@ from intrabench.models.outside.launchers import Inside
 from intrabench.models.outside.program_model import Asked, ProgramImage, ProgramModel, requests_of
 from intrabench.models.outside.programs import Program
 from intrabench.names import file_name
-from intrabench.specs import switch
+from intrabench.specs import Reach, switch
 from intrabench.volume import Volume
 
 
@@ -44,11 +45,11 @@ class GrandChallenge(ProgramModel):
     unprompted = True
     inside = Inside("/input", "/output")
 
-    image: str = switch("ct")
-    prompts: str = switch("lesion-clicks.json")
-    answer: str = switch("tumor-lesion-segmentation")
-    foreground: str = switch("tumor")
-    background: str = switch("background")
+    image: Annotated[str, Reach()] = switch("ct")
+    prompts: Annotated[str, Reach()] = switch("lesion-clicks.json")
+    answer: Annotated[str, Reach()] = switch("tumor-lesion-segmentation")
+    foreground: Annotated[str, Reach()] = switch("tumor")
+    background: Annotated[str, Reach()] = switch("background")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from intrabench.models.outside.isegm_package import Package, code_of, root_of
 from intrabench.models.parts.intensity import Intensity, assumed, slice_images
 from intrabench.models.parts.replay import memory_of
 from intrabench.models.parts.slice_scores import SliceScores
-from intrabench.specs import switch
+from intrabench.specs import Reach, switch
 from intrabench.volume import Volume
 
 States = dict[int, Any]
@@ -65,13 +65,12 @@ class Isegm(Model):
     devices = ("cpu", "cuda")
     encodes = False
     feeds_back = True
-    runs_programs = True
 
-    repo: str = ""
-    checkpoint: str = ""
+    repo: Annotated[str, Reach("program")] = ""
+    checkpoint: Annotated[str, Reach("program")] = ""
     trust: bool = False
     mode: Literal["NoBRS", "FocalClick", "CDNet", "Baseline"] = switch("NoBRS")
-    zoom: str = switch("")
+    zoom: Annotated[str, Reach()] = switch("")
     zoom_first: bool = switch(False)
     flip: Literal["default", "on", "off"] = switch("default")
     infer_size: int = switch(0)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
 import numpy as np
@@ -24,7 +24,7 @@ from intrabench.models.base import Answer, Failure, Model, Predictor, Request, f
 from intrabench.models.outside.answers import IMAGES, image_on, segs_of
 from intrabench.names import file_name
 from intrabench.prompts import Prompts
-from intrabench.specs import switch
+from intrabench.specs import Reach, switch
 from intrabench.volume import Grid, Volume, whole_numbers
 
 Values = Mapping[str, tuple[int, ...]]
@@ -52,8 +52,8 @@ class Masks(Model):
     feeds_back = True
     unprompted = True
 
-    folder: str = ""
-    labels: str = switch("")
+    folder: Annotated[str, Reach("read")] = ""
+    labels: Annotated[str, Reach()] = switch("")
     instances: Literal["one", "components", "values", "files"] = switch("one")
 
     @cached_property

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -20,11 +20,13 @@ from intrabench.mask import Mask
 from intrabench.models.base import Model, Predictor, Request
 from intrabench.models.parts.nninteractive_image import OneImage, check_image
 from intrabench.prompts import Abilities, Derived, PromptKind
-from intrabench.specs import switch
+from intrabench.specs import Reach, switch
 from intrabench.volume import Volume
 
 KEY = "NN_INTERACTIVE_API_KEY"
 """The variable with the token, as the official client reads it."""
+ADDRESS = "NN_INTERACTIVE_URL"
+"""The variable with the address that the token is for; without it, it is for every address that a person types."""
 MAJOR = 2
 """The first number of the version of the protocol."""
 ANSWER_SECONDS = 600.0
@@ -39,6 +41,26 @@ _KINDS: Mapping[str, PromptKind] = {
 }
 
 
+def token_of(url: str) -> str | None:
+    """The token for an address; None if there is none, or if it is for another one."""
+    meant = os.environ.get(ADDRESS, "").rstrip("/")
+    return os.environ.get(KEY) or None if meant in ("", url.rstrip("/")) else None
+
+
+@contextmanager
+def without_token() -> Iterator[None]:
+    """For what only a file of somebody else names: the token is for no address but that of `ADDRESS`.
+
+    It leaves the environment, which worker processes inherit.
+    """
+    token = None if os.environ.get(ADDRESS) else os.environ.pop(KEY, None)
+    try:
+        yield
+    finally:
+        if token is not None:
+            os.environ[KEY] = token
+
+
 @dataclass(eq=False)
 class NnInteractiveServer(Model):
     """A model that answers at an address, in version 2 of the HTTP protocol of nnInteractive.
@@ -49,7 +71,9 @@ class NnInteractiveServer(Model):
     until a place is free; one that is gone fails the session with a sentence.
 
     Another answer of `/capabilities` is another version of the model. An official server does not say which weights it
-    has, so give each an address, or results folders, of its own. The variable NN_INTERACTIVE_API_KEY has the token.
+    has, so give each an address, or results folders, of its own. The variable NN_INTERACTIVE_API_KEY has the token. If
+    NN_INTERACTIVE_URL has an address, the token goes only there; without it, to the address that a person types, never
+    to one that only somebody's results name.
 
     url: the address.
     """
@@ -62,7 +86,7 @@ class NnInteractiveServer(Model):
     requires = ("nnInteractive", "blosc2")
     feeds_back = True
 
-    url: str = "http://127.0.0.1:1527"
+    url: Annotated[str, Reach("network")] = "http://127.0.0.1:1527"
     derived: Derived = switch("none")
 
     def __post_init__(self) -> None:
@@ -102,7 +126,7 @@ class NnInteractiveServer(Model):
         """
         import httpx2
 
-        token = os.environ.get(KEY)
+        token = token_of(self.url)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         try:
             answer = httpx2.get(f"{self.url}/capabilities", headers=headers, timeout=10)
@@ -174,10 +198,10 @@ class NnInteractiveServer(Model):
         """A place at the server, for which it waits."""
         from nnInteractive.inference.remote import ServerAtCapacityError, nnInteractiveRemoteInferenceSession
 
-        until = time.monotonic() + PATIENCE_SECONDS
+        until, token = time.monotonic() + PATIENCE_SECONDS, token_of(self.url) or ""  # None: the client looks itself
         while True:
             try:
-                return nnInteractiveRemoteInferenceSession(self.url, read_timeout=ANSWER_SECONDS)
+                return nnInteractiveRemoteInferenceSession(self.url, token, read_timeout=ANSWER_SECONDS)
             except ServerAtCapacityError as error:
                 if time.monotonic() > until:
                     raise IntraBenchError(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,7 +20,7 @@ from intrabench.models.parts.embedding_cache import cache_for
 from intrabench.models.parts.intensity import Intensity, assumed, slice_images
 from intrabench.partitions.partition import Partition
 from intrabench.prompts import Derived, Ints, Prompts
-from intrabench.specs import build, parse, switch
+from intrabench.specs import Reach, build, parse, switch
 from intrabench.superpixels.base import Picture, Superpixels, partition
 from intrabench.versions import version_of
 from intrabench.volume import Volume
@@ -49,7 +50,7 @@ class Supervoxels(Model):
     feeds_back = True
     divides_images = True
 
-    method: str = "slic"
+    method: Annotated[str, Reach(room="superpixels")] = "slic"
     segments: int = 5000
     intensity: Intensity = "modality"
     derived: Derived = "all"

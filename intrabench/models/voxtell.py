@@ -13,7 +13,7 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, failure_of
 from intrabench.models.parts.nnunet_folder import check_plans, weights_only
 from intrabench.models.weights import registry as weights
-from intrabench.specs import switch
+from intrabench.specs import Reach, switch
 from intrabench.volume import Volume
 
 
@@ -55,8 +55,8 @@ class VoxTell(Model):
     devices = ("cpu", "cuda")
     threads = 4
 
-    encoder: str = switch("Qwen/Qwen3-Embedding-4B")
-    bank: str = switch("")
+    encoder: Annotated[str, Reach("repository")] = switch("Qwen/Qwen3-Embedding-4B")
+    bank: Annotated[str, Reach("read")] = switch("")
 
     @cached_property
     def version(self) -> str:  # type: ignore[override]

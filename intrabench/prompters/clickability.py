@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from intrabench.mask import Box, Mask, grow
 from intrabench.prompters.base import Refinement
 from intrabench.prompters.click_deepest import Space, Worse, click, is_planar, unclicked, worse_errors
 from intrabench.prompters.user import User
-from intrabench.specs import switch
+from intrabench.specs import Reach, switch
 from intrabench.turns import Turn
 from intrabench.versions import version_of
 
@@ -46,13 +46,13 @@ class ClickabilityClick(Refinement):
     name = "clickability"
     begins = True
     computes = True
-    model: str = "distance"
-    group: str = "all"
+    model: Annotated[str, Reach(room="clickability")] = "distance"
+    group: Annotated[str, Reach()] = "all"
     space: Space = switch("volume")
     definition: Literal["code", "paper"] = switch("code")
     mass: Mass = switch("double")
     draws: Literal["own", "published"] = switch("own")
-    weights: str = switch("")
+    weights: Annotated[str, Reach()] = switch("")
 
     def __post_init__(self) -> None:
         if self.group != "all" and self.group not in map(str, range(1, GROUPS + 1)):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from intrabench.errors import NotApplicable
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.user import Turns, User
+from intrabench.specs import Reach
 from intrabench.turns import Turn
 
 _PSEUDONYM = re.compile(r"[A-Za-z0-9_-]{1,40}")
@@ -23,7 +24,7 @@ class Human(Prompter):
     """
 
     name: ClassVar[str] = "human"
-    rater: str = "anonymous"
+    rater: Annotated[str, Reach()] = "anonymous"
     _given: ClassVar[Sequence[Turn]] = ()  # of this object, no parameter
 
     def __post_init__(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from intrabench.partitions.partition import Partition
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.user import Turns, User
 from intrabench.prompts import points
-from intrabench.specs import switch
+from intrabench.specs import Reach, switch
 from intrabench.target import Target
 from intrabench.turns import Click, Turn
 
@@ -42,7 +42,7 @@ class Oracle(Prompter):
 
     name = "oracle"
 
-    method: str = "slic"
+    method: Annotated[str, Reach(room="superpixels")] = "slic"
     segments: int = 5000
     best: Literal["dice", "nsd"] = "dice"
     clicks: int = 0

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Prompts
 from intrabench.randomness import stream
 from intrabench.registry import placing_in, recorded_masks, recorded_sessions, recordings
-from intrabench.specs import switch
+from intrabench.specs import Reach, switch
 from intrabench.target import Target
 from intrabench.turns import Turn, turns_by_round
 
@@ -56,10 +56,10 @@ class Recorded(Prompter):
     """
 
     name: ClassVar[str] = "recorded"
-    folder: str = switch("")
-    rater: str = switch("")
-    clicks: str = switch("")
-    device: str = switch("")
+    folder: Annotated[str, Reach("read")] = switch("")
+    rater: Annotated[str, Reach()] = switch("")
+    clicks: Annotated[str, Reach("read")] = switch("")
+    device: Annotated[str, Reach()] = switch("")
 
     def __post_init__(self) -> None:
         if bool(self.folder) == bool(self.clicks):

@@ -8,8 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from intrabench import registry
+from intrabench import reach, registry
 from intrabench.datasets.base import Dataset
+from intrabench.datasets.cases.given import is_given
 from intrabench.datasets.perturb.perturbed import parted, with_changes
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights import registry as weights
@@ -17,14 +18,29 @@ from intrabench.models.weights.registry import Weights
 from intrabench.results.runs import at_home, read_record
 
 
-def dataset_of(results: Path, row: Mapping[str, Any]) -> Dataset:
+class NotOpened(IntraBenchError):
+    """A data set that only a record of somebody else names. path: where it says that it is."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+def dataset_of(results: Path, row: Mapping[str, Any], trust: bool = False) -> Dataset:
     """The data set of a row as in its run, because a folder's name does not give its path.
 
+    The record of the run may be somebody else's, so a path in it is opened only if a person gave that folder to a
+    command on this machine before, or trusts the record. trust: they do.
+
     Raises:
-        IntraBenchError: the name is unknown, and the run's record does not give the path.
+        IntraBenchError: the name is unknown, or the run's record does not give the path, or it is not opened.
     """
     base, changes = parted(row["dataset"])
+    closed: list[str] = []
     for spec in _given(results, row["run_id"]):
+        if not trust and not _may_open(spec):
+            closed.append(spec)
+            continue
         try:
             made = registry.make("datasets", spec)
         except IntraBenchError:  # the folder was moved; try the run's other data sets
@@ -33,7 +49,21 @@ def dataset_of(results: Path, row: Mapping[str, Any]) -> Dataset:
             return made
         if made.short_spec == base:
             return with_changes(made, changes)
-    return registry.make("datasets", row["dataset"])
+    if closed:
+        raise NotOpened(
+            closed[0],
+            f"its data set {row['dataset']} is at {closed[0]}, which only {results} names, so it was not opened; to "
+            f"have it opened, run: intrabench data get {closed[0]}",
+        )
+    return reach.make("datasets", row["dataset"], str(results))
+
+
+def _may_open(spec: str) -> bool:
+    """Whether a data set in a record reaches nothing but a folder that was given here before."""
+    try:
+        return is_given(spec) or not reach.reaches("datasets", spec)
+    except IntraBenchError:  # nobody knows what it is
+        return False
 
 
 def datasets_of(results: Path, rows: pl.DataFrame) -> dict[str, Dataset | str]:
@@ -57,7 +87,7 @@ def weights_of(model: str, records: Iterable[Mapping[str, Any]]) -> Weights | No
         IntraBenchError: this installation does not know the model or its weights.
     """
     known = {str(one.get("model")): one.get("id") for record in records for one in record.get("weights", ())}
-    id = known.get(model) or registry.make("models", model).weights
+    id = known.get(model) or reach.make("models", model, "the rows").weights
     return None if id is None else weights.get(str(id))
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
 from intrabench.label_files import READERS, read_label_file
+from intrabench.specs import Reach
 from intrabench.superpixels.base import Picture, Superpixels
 from intrabench.volume import read_labels
 
@@ -26,7 +27,7 @@ class Labels(Superpixels):
 
     name = "labels"
 
-    folder: Path
+    folder: Annotated[Path, Reach("read")]
 
     def segment(self, picture: Picture, segments: int) -> NDArray[Any]:
         """The labels of the case."""

@@ -132,7 +132,10 @@ def test_the_same_in_python(theirs: Path) -> None:
 def test_verify_starts_no_interpreter_that_only_the_folder_names(say: Say, interpreter: Path) -> None:
     said = say("verify", "remote")
     assert (said.code, executed()) == (1, set())
-    assert "/python, which only remote names; give one by --python, or --trust" in said.out
+    assert (
+        "/python, which only remote names; --trust allows that for this call, or give an interpreter by --python"
+        in said.out
+    )
     assert [verdict.found for verdict in intrabench.verify(interpreter)] == ["unknown"]
     assert executed() == set()
 
@@ -158,7 +161,7 @@ def test_verify_runs_no_program_that_only_the_folder_names(say: Say) -> None:
     assert (said.code, executed()) == (0, {"program"})
     said = say("verify", "ran")
     assert (said.code, executed()) == (1, set())
-    assert said.out.count("is a program that only ran names; --trust the folder") == 2
+    assert "2 sessions: it would run sh theirs.sh, which only ran names; --trust" in said.out
     assert (say("verify", "ran", "--trust").code, executed()) == (0, {"program"})
 
 
@@ -282,5 +285,5 @@ def test_verify_gives_no_class_of_the_users_weights_that_only_the_folder_names(s
         record.write_text(json.dumps(content))
     said = say("verify", "merged", "--plugin", "theirs.py")
     assert said.code == 1
-    assert "your class would read the weights evil.pt, which only merged names and which may run code" in said.out
-    assert "your class would read" not in say("verify", "merged", "--trust").out
+    assert "run the code that may be in evil.pt, which only merged names" in said.out
+    assert "which only" not in say("verify", "merged", "--trust").out

@@ -169,7 +169,7 @@ def test_weights_brought_by_hand_are_found_where_the_run_had_them() -> None:
     torch.save(Net().state_dict(), "mine.pth")
     run(model="tiny", prompter="points_slice:n=2", plugin=[NETWORK], weights=Path("mine.pth"))
     assert found() == {"unknown": 2}
-    assert "would read the weights mine.pth, which only out names and which may run" in only(sample=1).message
+    assert "run the code that may be in mine.pth, which only out names" in only(sample=1).message
     trusted = Trust(folder=True)
     assert found(trust=trusted) == {"equal": 2}
     torch.save(Net().state_dict(), "mine.pth")

@@ -140,7 +140,7 @@ def tidy(dataset: Dataset, case: str, root: Path | None = None) -> None:
 
 def stored_cases(dataset: Dataset, root: Path | None = None) -> int:
     """The number of cases of a data set in the store; no case is read."""
-    return sum(1 for _ in _home(dataset, root).glob("[!.]*/case.json"))
+    return sum(1 for _ in home_of(dataset, root).glob("[!.]*/case.json"))
 
 
 def downloads_of(root: Path | None = None) -> Path:
@@ -191,7 +191,7 @@ def remove(dataset: Dataset, shared: Collection[Path] = (), root: Path | None = 
     paths = {source.place(downloads) for source in listed} - set(shared)
     beside = [path.with_name(path.name + end) for path in paths for end in (".json", ".lock", TRIES, ".part")]
     freed = 0
-    for path in [_home(dataset, root), *paths, *beside]:
+    for path in [home_of(dataset, root), *paths, *beside]:
         freed += sum(file.stat().st_size for file in [path, *path.rglob("*")] if file.is_file())
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     return freed
@@ -241,7 +241,7 @@ def _placed(part: Path, folder: Path, old: Path, made: CaseIndex) -> CaseIndex:
     return made
 
 
-def _home(dataset: Dataset, root: Path | None) -> Path:
+def home_of(dataset: Dataset, root: Path | None) -> Path:
     """The folder of all cases of a data set."""
     dataset = dataset.stored_as
     key = f"{dataset.name}-{dataset.version}"
@@ -251,7 +251,7 @@ def _home(dataset: Dataset, root: Path | None) -> Path:
 
 
 def _folder(dataset: Dataset, case: str, root: Path | None) -> Path:
-    return _home(dataset, root) / file_name(case)  # never with a dot in front, as locks and unfinished cases are
+    return home_of(dataset, root) / file_name(case)  # never with a dot in front, as locks and unfinished cases are
 
 
 def _remedy(dataset: Dataset) -> str:

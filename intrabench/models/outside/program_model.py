@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 from intrabench.errors import IntraBenchError, foreign
 from intrabench.models.base import Answer, Failure, JointAnswer, JointRequest, Model, Predictor, Request, failure_of
@@ -17,7 +17,7 @@ from intrabench.models.outside.answers import WrongAnswer
 from intrabench.models.outside.launchers import Inside, Launcher, Limits, launcher
 from intrabench.models.outside.programs import Program, Took, program
 from intrabench.prompts import PromptKind
-from intrabench.specs import switch
+from intrabench.specs import Reach, switch
 from intrabench.volume import Volume
 
 Asked = Request | JointRequest
@@ -40,18 +40,17 @@ class ProgramModel(Model):
 
     devices = ("cpu", "cuda")
     threads = 4
-    runs_programs = True
     inside: ClassVar[Inside]
     possible: ClassVar[frozenset[PromptKind]]
 
-    command: str = ""
-    docker: str = switch("")
-    apptainer: str = switch("")
-    takes: str = switch("")
+    command: Annotated[str, Reach("program")] = ""
+    docker: Annotated[str, Reach("program")] = switch("")
+    apptainer: Annotated[str, Reach("program")] = switch("")
+    takes: Annotated[str, Reach()] = switch("")
     stay: bool = switch(False)
     memory_gb: float = switch(32.0)
     network: bool = switch(False)
-    options: str = switch("")
+    options: Annotated[str, Reach("program")] = switch("")
     time_limit_s: float = switch(0.0)
 
     def __post_init__(self) -> None:

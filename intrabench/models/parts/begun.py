@@ -31,7 +31,6 @@ class Begun(Model):
         for name in ("dims", "accepts", "extra", "requires", "grey_only", "devices", "dtypes", "threads"):
             setattr(self, name, getattr(second, name))
         self.unprompted = self.first.unprompted  # type: ignore[misc]
-        self.runs_programs = self.first.runs_programs or second.runs_programs  # type: ignore[misc]
 
     name = "begun"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from intrabench.models.networks.hf_families import FAMILIES, Family
 from intrabench.models.parts.network_model import NetworkModel
 from intrabench.models.parts.random_weights import fill_randomly
 from intrabench.models.weights.hub import Repository
-from intrabench.specs import switch
+from intrabench.specs import Reach, switch
 
 Floats = NDArray[np.float32]
 
@@ -30,8 +30,8 @@ class HubModel(NetworkModel):
     video: ClassVar[bool] = False
     steps: ClassVar[str] = "1"
 
-    repo: str = ""
-    revision: str = switch("main")
+    repo: Annotated[str, Reach("repository")] = ""
+    revision: Annotated[str, Reach()] = switch("main")
 
     @cached_property
     def version(self) -> str:  # type: ignore[override]

@@ -19,6 +19,7 @@ from typing import Any
 
 import polars as pl
 
+from intrabench.datasets.cases.given import note_given
 from intrabench.engine.job import Job
 from intrabench.engine.make_job import make_run
 from intrabench.engine.manifest import Manifest
@@ -371,6 +372,7 @@ def _run_of(given: Mapping[str, Any]) -> tuple[Options, Job]:
         for runner in job.runners:
             runner.close()
         raise IntraBenchError(wrong)
+    note_given(job.datasets)
     return options, job
 
 

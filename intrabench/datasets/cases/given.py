@@ -1,0 +1,43 @@
+"""Which folders of scans a person gave to a command on this machine: results may have them opened again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from intrabench.atomic import CannotWrite, atomically, make_folder, writing
+from intrabench.datasets.base import Dataset
+from intrabench.datasets.cases.store import home_of
+from intrabench.datasets.perturb.perturbed import parted
+from intrabench.workspace import data_root
+
+GIVEN = "given.txt"
+"""Beside the cases of a data set: the argument that named its folder."""
+
+
+def note_given(datasets: Iterable[Dataset], root: Path | None = None) -> None:
+    """Note the folders among these data sets, which a person gave."""
+    for dataset in {one.stored_as for one in datasets}:
+        file = home_of(dataset, root) / GIVEN
+        if os.sep in dataset.argument and not file.exists():
+            with suppress(CannotWrite), writing(file):  # whoever shares the store may only read it
+                make_folder(file.parent)
+                with atomically(file) as part:
+                    part.write_bytes(os.fsencode(dataset.argument))
+
+
+def is_given(spec: str, root: Path | None = None) -> bool:
+    """Whether a person gave this folder before. Only the text is compared: nothing at the path is looked at.
+
+    spec: ``PATH`` or ``PATH:label=PATH``, as in the record of a run, perhaps with changes behind it.
+    """
+    wanted, homes = _normal(parted(spec)[0]), (root or data_root()) / "cases"
+    return any(_normal(os.fsdecode(file.read_bytes())) == wanted for file in homes.glob(f"*/{GIVEN}"))
+
+
+def _normal(argument: str) -> str:
+    """The argument with its path in one spelling."""
+    path, colon, rest = argument.partition(":")
+    return f"{os.path.abspath(os.path.expanduser(path))}{colon}{rest}"
