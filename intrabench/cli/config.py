@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from intrabench.errors import IntraBenchError
+
+if TYPE_CHECKING:
+    from intrabench.contract import Room
+    from intrabench.specs import Reached
 
 
 def _take(context: typer.Context, file: Path | None) -> Path | None:
@@ -64,6 +69,54 @@ def read_run_file(file: Path) -> dict[str, Any]:
         return at_home(value) if isinstance(value, str) else value
 
     return {name: expanded(value) for name, value in options.items() if value is not None}
+
+
+def check_config(context: typer.Context, file: Path | None) -> None:
+    """Refuse a record of a run that alone names files, addresses, repositories or programs: it may be somebody else's.
+
+    A TOML file is written by hand, as a script is. What is typed beside the record counts as typed.
+
+    Raises:
+        IntraBenchError: the record names such things.
+    """
+    if file is None or file.suffix != ".json":
+        return
+    from intrabench import registry
+    from intrabench.reach import refusal
+
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    names = [name for name, source in sources.items() if source is not None and source.name == "DEFAULT_MAP"]
+    for reached in (_named_directly, _named_in_specs):
+        found = [(name, one) for name in names for one in reached(name, _texts(context.params[name]))]
+        if found:
+            type_it = " and ".join(dict.fromkeys(f"--{name}" for name, _ in found))
+            raise IntraBenchError(refusal((one for _, one in found), str(file), f"type {type_it} to allow it"))
+        registry.add_plugins(map(Path, _texts(context.params["plugin"])))  # before its classes are looked up
+
+
+def _texts(value: Any) -> list[str]:
+    return [str(one) for one in (value if isinstance(value, list | tuple) else [value] if value else [])]
+
+
+def _named_directly(name: str, values: list[str]) -> Iterator[Reached]:
+    """What an option itself names."""
+    from intrabench.models.weights.registry import RANDOM
+    from intrabench.specs import Kind, Reached
+
+    kinds: dict[str, Kind] = {"plugin": "program", "python": "program", "weights": "read", "dask": "network"}
+    yield from (Reached(kinds[name], text) for text in values if name in kinds and text != RANDOM)
+
+
+def _named_in_specs(name: str, values: list[str]) -> Iterator[Reached]:
+    """What the specs of an option reach."""
+    from intrabench.datasets.cases.given import is_given
+    from intrabench.reach import reaches
+
+    rooms: dict[str, Room] = {"model": "models", "dataset": "datasets", "metric": "metrics"}
+    rooms |= {"prompter": "prompters", "refine": "prompters"}
+    for spec in values if name in rooms else ():
+        known = is_given(spec) if name == "dataset" else name == "metric" and ":" not in spec
+        yield from () if known else reaches(rooms[name], spec)
 
 
 def _of_record(file: Path, record: dict[str, Any]) -> dict[str, Any]:

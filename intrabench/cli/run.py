@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperOption
 
 from intrabench.cli import options as o
 from intrabench.cli import run_options as r
-from intrabench.cli.config import Config
+from intrabench.cli.config import Config, check_config
 from intrabench.cli.console import echo, note
 from intrabench.cli.results import Out, tell_damage
 from intrabench.cli.shared import Cases, Json, Plugins, Targets, continued, flag, show
@@ -64,6 +64,7 @@ class InPanels(TyperCommand):
 
 
 def run(
+    context: typer.Context,
     model: o.Models = [],  # noqa: B006
     prompter: o.Prompters = [],  # noqa: B006
     dataset: o.Datasets = [],  # noqa: B006
@@ -111,7 +112,8 @@ def run(
     from intrabench.engine.options import DEFAULTS
     from intrabench.protocols import protocol as protocol_of
 
-    options = options_of(given, "out", "dry_run", "config")
+    check_config(context, config)
+    options = options_of(given, "out", "dry_run", "config", "context")
     check_idle(options)
     if not dataset:
         note(f"no --dataset given: using {DEFAULTS.dataset[0]}, three vertebrae in a small real CT", err=True)

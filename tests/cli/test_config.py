@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -82,3 +83,27 @@ def test_a_record_with_a_calibration_is_told(say: Callable[..., Said]) -> None:
     said = say("run", "--config", str(record))
     assert said.code == 2
     assert 'whose file it does not name; write its options into a TOML file, with effort = "FILE"' in said.err
+
+
+def test_what_only_a_record_names_is_not_run(say: Callable[..., Said]) -> None:
+    words = ("-m", "box_fill", "-p", "box_slice", "-d", "phantom:shape=16x32x32,instances=1", "--workers", "0")
+    say("run", *words, "--out", "out")
+    (record,) = Path("out/runs").glob("*.json")
+    Path("theirs.py").write_text("from pathlib import Path\nPath('executed').write_text('')\n")
+    changes = {
+        "plugin": (["theirs.py"], "run theirs.py"),
+        "python": ("/their/python", "run /their/python"),
+        "dask": ("tcp://10.0.0.1:8786", "contact tcp://10.0.0.1:8786"),
+        "weights": ("/their/file.pth", "read /their/file.pth"),
+        "model": (["npz:command='touch executed'"], "run touch executed"),
+        "dataset": (["/their/scans"], "read /their/scans"),
+        "prompter": (["recorded:/their/results"], "read /their/results"),
+    }
+    content = json.loads(record.read_text())
+    for name, (value, reached) in changes.items():
+        record.write_text(json.dumps({**content, "options": {**content["options"], name: value}}))
+        said = say("run", "--config", str(record), "--out", "again", "--dry-run")
+        assert said.code == 2, name
+        assert f"it would {reached}, which only {record} names; type --{name} to allow it" in said.err
+        assert not Path("executed").exists()
+    assert say("run", "--config", str(record), *words, "--out", "again").code == 0  # what is typed counts

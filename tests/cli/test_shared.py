@@ -107,7 +107,9 @@ def test_short_names_of_help_and_version(say: Callable[..., Said]) -> None:
 
 
 def test_the_options_of_a_run_are_under_headings(say: Callable[..., Said], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert sorted(" ".join(PANELS.values()).split()) == sorted([*inspect.signature(run).parameters, "quiet", "verbose"])
+    assert sorted(" ".join(PANELS.values()).split()) == sorted(
+        {*inspect.signature(run).parameters, "quiet", "verbose"} - {"context"}
+    )
     monkeypatch.setenv("COLUMNS", "100")
     found = [line.split("─")[1].strip() for line in say("run", "-h").out.splitlines() if line.startswith("╭")]
     assert found == ["Options", *PANELS]
