@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import lru_cache
-from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from intrabench.errors import IntraBenchError, foreign, in_words, said, told
@@ -95,9 +95,10 @@ def ordered(spec: str) -> str:
 
 
 def located(spec: str) -> str:
-    """The spec with what exists as a file or folder written out: equal for two spellings of one path.
+    """The spec with its paths in one spelling, relative to where one stands if they are below: for comparing only.
 
-    It is for comparing only. Names and keys of results keep paths as they were written, which other machines have, too.
+    Names and keys of results keep paths as they were written, which other machines have, too. Nothing at the paths is
+    looked at, because a spec may be from rows of somebody else.
     """
     try:
         parts = [parse(part) for part in in_sequence(spec)]
@@ -108,11 +109,10 @@ def located(spec: str) -> str:
 
 
 def _path(value: str) -> str:
-    try:
-        path = Path(value).expanduser()
-        return str(path.resolve()) if value and path.exists() else value
-    except (OSError, ValueError, RuntimeError):  # too long for a path, a zero byte, a home that nobody has
+    if (os.sep not in value and not value.startswith("~")) or "://" in value:
         return value
+    path = os.path.abspath(os.path.expanduser(value))
+    return os.path.relpath(path) if path.startswith(os.path.join(os.getcwd(), "")) else path
 
 
 def build(cls: type[T], arguments: Mapping[str, str], spec: str) -> T:

@@ -167,11 +167,10 @@ def test_models_in_sequence(spec: str, parts: list[str]) -> None:
 
 def test_spellings_of_one_path_are_equal_when_located(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "a, b").mkdir()
-    (tmp_path / "link").symlink_to("a, b")
-    full = f'masks:folder="{tmp_path}/a, b",instances=files'
-    for folder in ("a, b", "./a, b", "a, b/", "link", "../" + tmp_path.name + "/a, b"):
+    full = 'masks:folder="a, b",instances=files'
+    for folder in ("a, b", "./a, b", "a, b/", f"{tmp_path}/a, b", "../" + tmp_path.name + "/a, b"):
         assert located(f'masks:folder="{folder}",instances=files') == full
         assert located(f'masks:folder="{folder}",instances=files+box_fill') == f"{full}+box_fill"
+    assert located("masks:folder=/x/../y") == "masks:folder=/y"
     for other in ("masks:folder=c", "masks:folder=", "hf:repo=org/name", "sam:size=l", "sam (random weights)", "x:y"):
         assert located(other) == other
