@@ -52,8 +52,8 @@ def dataset_of(results: Path, row: Mapping[str, Any], trust: bool = False) -> Da
     if closed:
         raise NotOpened(
             closed[0],
-            f"its data set {row['dataset']} is at {closed[0]}, which only {results} names, so it was not opened; to "
-            f"have it opened, run: intrabench data get {closed[0]}",
+            f"data set {row['dataset']} was not opened: only {results} says that it is {closed[0]}; if that is "
+            f"right, run: intrabench data get {closed[0]}",
         )
     return reach.make("datasets", row["dataset"], str(results))
 

@@ -34,7 +34,9 @@ def test_a_relative_folder_is_found_from_elsewhere(tmp_path: Path, monkeypatch: 
     assert older["options"]["dataset"] == ["clinic"]  # as it was typed
     del older["arguments"]
     record.write_text(json.dumps(older))
-    assert "is at clinic, which only" in str(datasets_of(out, rows)["clinic"])
+    assert "says that it is clinic; if that is right, run: intrabench data get clinic" in str(
+        datasets_of(out, rows)["clinic"]
+    )
     monkeypatch.chdir(here)
     assert {name: getattr(one, "short_spec", one) for name, one in datasets_of(out, rows).items()} == {
         name: name for name in found
