@@ -92,6 +92,11 @@ def _wanted(sources: Sequence[Path], out: Path, merged: Merged) -> dict[Path, Pa
                 if not path.is_file():
                     merged.damaged.append(f"{path} is no file and is left out; move it away")
                     continue
+                if not path.resolve().is_relative_to(source.resolve()):  # what it leads to may be nobody's to share
+                    merged.damaged.append(
+                        f"{path} is a link out of {source} and is left out; put the file in its place"
+                    )
+                    continue
                 place = path.relative_to(source)
                 ours, parts = files.get(place, out / place), contents(path)
                 if not ours.exists() and there[folder].issuperset(parts):  # packed here, or there

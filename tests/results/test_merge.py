@@ -48,6 +48,16 @@ def content(root: Path) -> dict[str, bytes]:
     return {str(p.relative_to(root)): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file()}
 
 
+def test_links_out_of_a_folder_are_not_copied() -> None:
+    stored(A, "run-a", rows({"case": "1", "dice": 0.5}), state="finished")
+    Path("private.json").write_text('{"secret": 1}')
+    (A / "runs" / "theirs.json").symlink_to("../../private.json")
+    (A / "runs" / "again.json").symlink_to("run-a.json")
+    merged = merge([A], OUT)
+    assert merged.damaged == ["a/runs/theirs.json is a link out of a and is left out; put the file in its place"]
+    assert sorted(path.name for path in (OUT / "runs").iterdir()) == ["again.json", "run-a.json"]
+
+
 def test_a_record_that_is_no_file_is_named_and_left_out() -> None:
     stored(A, "run-a", rows({"case": "1", "dice": 0.5}), state="finished")
     os.mkfifo(A / "runs" / "pipe.json")
