@@ -19,13 +19,14 @@ GIVEN = "given.txt"
 
 def note_given(datasets: Iterable[Dataset], root: Path | None = None) -> None:
     """Note the folders among these data sets, which a person gave."""
-    for dataset in {one.stored_as for one in datasets}:
-        file = home_of(dataset, root) / GIVEN
-        if os.sep in dataset.argument and not file.exists():
-            with suppress(CannotWrite), writing(file):  # whoever shares the store may only read it
+    for dataset in {one.stored_as for one in datasets if os.sep in one.argument}:
+        with suppress(CannotWrite, UnicodeEncodeError):  # a store that is only read; a name that no case can have
+            file = home_of(dataset, root) / GIVEN
+            with writing(file):
                 make_folder(file.parent)
-                with atomically(file) as part:
-                    part.write_bytes(os.fsencode(dataset.argument))
+                if not file.exists():
+                    with atomically(file) as part:
+                        part.write_bytes(os.fsencode(dataset.argument))
 
 
 def is_given(spec: str, root: Path | None = None) -> bool:
