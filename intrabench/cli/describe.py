@@ -209,7 +209,8 @@ def _default(parameter: Field[Any]) -> str:
 def _weights(name: str) -> list[str]:
     from intrabench.models.weights import registry as weights
 
-    return [f"weights {key}: {_flat(value)}" for key, value in asdict(weights.get(name)).items() if value]
+    told = [f"weights {key}: {_flat(value)}" for key, value in asdict(weights.get(name)).items() if value]
+    return [*told, f"weights pinned: {weights.pin(name)}"]
 
 
 def _flat(value: Any) -> str:

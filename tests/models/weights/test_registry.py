@@ -142,7 +142,7 @@ def test_a_file_that_was_put_there_by_hand_is_recorded_and_its_change_noticed(ow
     )
     (folder / "own.pth").write_bytes(b"abcd")
     assert told("own").startswith(
-        f"{folder / 'own.pth'} is not the file with the sha256 {ABC}; delete it and run: intrabench weights get own"
+        f"{folder / 'own.pth'} is not what was first here, with the sha256 {ABC}; delete it and run: "
     )
     assert sorted(path.name for path in folder.iterdir()) == ["own.pth", "own.pth.json"]
 
