@@ -102,6 +102,11 @@ def _is_tuple(hint: Any) -> bool:
     return get_origin(get_args(hint)[0] if get_origin(hint) is Annotated else hint) is tuple
 
 
+def holds(hint: Any, kind: type) -> bool:
+    """Whether a type is, or is made of, another."""
+    return hint is kind or any(holds(part, kind) for part in get_args(hint))
+
+
 def is_a(hint: Any, value: Any) -> bool:
     """Whether a value is of the type `hint` as it is; whole numbers of NumPy are, too."""
     return _test(hint)(value)

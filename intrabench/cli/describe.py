@@ -210,7 +210,7 @@ def _weights(name: str) -> list[str]:
     from intrabench.models.weights import registry as weights
 
     told = [f"weights {key}: {_flat(value)}" for key, value in asdict(weights.get(name)).items() if value]
-    return [*told, f"weights pinned: {weights.pin(name)}"]
+    return [*told, f"weights {weights.pin(name)}"]
 
 
 def _flat(value: Any) -> str:

@@ -162,16 +162,16 @@ def unpublished(entry: Weights, path: Path) -> str:
 def pin(id: str) -> str:
     """What a download is compared with, in words."""
     if id.startswith(hub.PREFIX):
-        return "by the commit that it was first fetched from, and the sha256 that the hub says"
+        return "pinned: by the commit that it was first fetched from, and the sha256 that the hub says"
     entry = get(id)
     if entry.pinned:
-        return "by the sha256 that is published"
+        return "pinned: by the sha256 that is published"
     from intrabench.fetch.checksum import note_of, noted
 
     path = folder() / entry.file
     known = noted(path)
     so_far = f"{known.checksum.replace(':', ' ')}, in {note_of(path)}" if known else "there is none yet"
-    return f"not pinned; no sha256 is published, so that of the first download counts ({so_far})"
+    return f"not pinned: no sha256 is published, so that of the first download counts ({so_far})"
 
 
 def check_present(models: Sequence[Model]) -> None:

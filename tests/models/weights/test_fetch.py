@@ -145,7 +145,7 @@ def test_where_nothing_is_published_the_first_download_counts(own: Own, folder: 
     own(sources=(f"{server.root}/own.pth",))
     other = b"PK\x03\x04another file"
     server.answers = [answer(body=BODY), answer(body=other), answer(body=BODY), answer(body=other)]
-    assert "not pinned; no sha256 is published, so that of the first download counts (there is none yet)" in pin("own")
+    assert "not pinned: no sha256 is published, so that of the first download counts (there is none yet)" in pin("own")
     fetch("own")
     assert f"sha256 {SHA256}, in {folder / 'own.pth.json'}" in pin("own")
     (folder / "own.pth").unlink()
