@@ -49,6 +49,11 @@ class RemoteFile(Source):
         """The approximate size of the file; 0 if unknown."""
         return self.size / 1e6 if self.size else self.about_mb
 
+    @property
+    def pinned(self) -> bool:
+        """Whether a checksum is published."""
+        return bool(self.checksum)
+
     def place(self, folder: Path) -> Path:
         """The file in `folder`."""
         return folder / self.filename
