@@ -171,7 +171,8 @@ def expected(hint: Any) -> str:
     if origin is tuple and Ellipsis in parts:
         return "values with x between them, for example 3x2"
     if origin is tuple:
-        return f"{_COUNTS.get(len(parts), len(parts))} numbers, for example {'x'.join('321321'[: len(parts)])}"
+        each = _range(get_args(parts[0])[1:]) if get_origin(parts[0]) is Annotated else ""
+        return f"{_COUNTS.get(len(parts), len(parts))} numbers{each}, for example {'x'.join('321321'[: len(parts)])}"
     return _WORDS.get(hint, getattr(hint, "__name__", str(hint)))
 
 
