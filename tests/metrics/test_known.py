@@ -48,7 +48,7 @@ def test_scores_lie_within_the_bounds_of_their_metric() -> None:
         ("nsd_2mm:tolerance_mm=1", "there is no metric 'nsd_2mm:tolerance_mm=1', did you mean 'nsd'"),
         (
             "nsd:tolerance_mm=-1",
-            "'nsd:tolerance_mm=-1': tolerance_mm=-1 does not fit; tolerance_mm takes a number from 0 to 10000",
+            "tolerance_mm=-1 does not fit; tolerance_mm takes a number from 0 to 10000",
         ),
         ("lesion_f1:connectivity=8", "connectivity=8 is unknown; give 6, 18 or 26"),
     ],
