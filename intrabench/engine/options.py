@@ -165,7 +165,9 @@ def check(options: Options) -> None:
 def _check_people(options: Options) -> None:
     """Refuse a person in the place of a simulated user."""
     for given in options.prompter:
-        if any(part.partition(":")[0].strip() == "human" for part in split(spec_of(given))):
+        parts = getattr(given, "parts", (given,))  # a prompter with a refinement is made of both
+        names = [one.partition(":")[0].strip() for one in split(given)] if isinstance(given, str) else ()
+        if "human" in (names or [getattr(part, "name", "") for part in parts]):
             raise IntraBenchError(
                 "--prompter human is a person, who gives prompts on a page; use `intrabench annotate`, or give a "
                 "simulated user"
