@@ -60,5 +60,5 @@ clean:
 
 .venv/.dev: .venv/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
-	SAM2_BUILD_CUDA=0 $(BIN)/python -m pip install --quiet --no-build-isolation --no-deps 'sam2>=1.1'
+	SAM2_BUILD_CUDA=0 $(BIN)/python -m pip install --quiet --no-build-isolation --no-deps 'sam2==1.1.0'
 	touch $@

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from intrabench import registry
-from intrabench.models.installing import install_command
+from intrabench.models.installing import caution, install_command
 from intrabench.models.parts.recipe import Recipe
 from intrabench.models.weights import registry as weights
 from intrabench.models.weights.registry import Weights
@@ -26,6 +26,11 @@ terminal, and `intrabench check NAME` tries a model on a synthetic scan.
 `intrabench weights get ID` downloads weights. They are stored where `INTRABENCH_WEIGHTS` says, and `--weights PATH`
 takes a file of yours. Each file is compared with its sha256, and its content key by key with the network. `--weights
 random` runs the untrained network, and every row says so.
+
+Weights that are **not pinned** are the one exception to "every download is compared with what is published": nobody
+publishes their sha256. Their download may not be redirected from https to http, and the sha256 of the first one is
+written beside the file, into `FILE.json`. Later downloads, and the file each time that it is used, must equal it. If
+the change is wanted, delete `FILE.json`. `intrabench info NAME` says what is pinned, and what was recorded.
 
 If a model does not take a prompt, one table for all models converts it (`intrabench/play/adapt.py`), and the column
 `adapted` records it. For example, scribbles become points, and a 2D box becomes its centre for a 3D model that takes
@@ -85,6 +90,8 @@ def _section(model: type[Any]) -> Iterator[str]:
             steps = f"{r.intensity} | {resize} | {r.multimask} | {r.feedback} | {r.threshold:g}"
             yield f"| {name} | {steps} | {again} |"
         yield ""
+    if model.extra and (known := caution(model.extra)):
+        yield from [f"{known[0].upper()}{known[1:]}: see [installing](installing.md#extras).", ""]
     for file in weights_of(model):
         yield from _weights(file)
 
@@ -101,6 +108,8 @@ def _parameters(model: type[Any]) -> Iterator[str]:
 
 def _weights(file: Weights) -> Iterator[str]:
     yield f"- Weights `{file.id}`: `{file.file}`, about {file.megabytes} MB. Licence: {file.licence}. {file.citation}."
+    if not file.pinned:
+        yield "  Not pinned: no sha256 is published, so that of the first download counts."
     yield f"  Training data: {file.training_data}."
     if file.trained_on:
         yield f"  Trained on: {', '.join(file.trained_on)}."

@@ -99,6 +99,16 @@ def told(call: Callable[[], T], failed: str, remedy: str) -> T:
         raise IntraBenchError(f"{failed} ({in_words(error)}); {remedy}") from error
 
 
+def about_path(error: Exception) -> str:
+    """The sentence about a path that the system cannot take, such as one that is too long; empty for other errors."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        name = legible(str(error.filename))
+        return f"{name if len(name) <= 200 else f'{name[:196]} ...'}: {error.strerror.lower()}; give another path"
+    if isinstance(error, RuntimeError) and "home directory" in str(error):
+        return "a path begins with ~ and a name that no user here has; write the whole path"
+    return ""
+
+
 def legible(text: str) -> str:
     """A text of others in one line, and what is not UTF-8, which no row can hold, as Python writes it."""
     return " ".join(text.split()).encode(errors="backslashreplace").decode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from numbers import Integral, Real
@@ -9,7 +10,31 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+from annotated_types import Ge, Gt, Interval
+
 from intrabench.errors import IntraBenchError
+
+INFINITE = "may be infinite"
+"""In the annotation of a number that may be infinite, as in ``Annotated[float, Ge(0), INFINITE]``; others may not."""
+
+Positive = Annotated[float, Gt(0)]
+NotNegative = Annotated[float, Ge(0)]
+Share = Annotated[float, Interval(ge=0, le=1)]
+Millimetres = Annotated[float, Interval(ge=0, le=10_000)]
+Smoothing = Annotated[float, Interval(ge=0, le=100)]
+Natural = Annotated[int, Interval(ge=0, le=10**6)]
+Count = Annotated[int, Interval(ge=1, le=10**6)]
+Pixels = Annotated[int, Interval(ge=0, le=10_000)]
+Voxels = Annotated[int, Ge(1)]
+Iterations = Annotated[int, Interval(ge=1, le=10_000)]
+"""Numbers of parameters. What is out of the range that the type says is refused here, and `info` tells the range.
+
+Millimetres: nothing in a scan is longer. Smoothing: the standard deviation of a Gaussian, in voxels. Voxels: a number
+of voxels, or of pieces of an image, of which there may be many.
+"""
+
+LARGEST = 2**63 - 1
+"""What a column of whole numbers, or an array, holds."""
 
 
 def read(hint: Any, text: str, key: str, where: str) -> Any:
@@ -27,13 +52,16 @@ def read(hint: Any, text: str, key: str, where: str) -> Any:
         return None
     try:
         reads = TypeAdapter(hint)
-        return reads.validate_python(text.split("x")) if get_origin(hint) is tuple else reads.validate_strings(text)
+        found = reads.validate_python(text.split("x")) if _is_tuple(hint) else reads.validate_strings(text)
     except PydanticSchemaGenerationError as error:
         raise IntraBenchError(
             f"{where!r}: a spec cannot express {key}, because of its type; omit it, or give the object in Python"
         ) from error
     except ValidationError as error:
         raise IntraBenchError(f"{where!r}: {unfit(key, text, expected(hint))}") from error
+    if not _means_something(hint, found, text):
+        raise IntraBenchError(f"{where!r}: {unfit(key, text, expected(hint))}")
+    return found
 
 
 def fits(hint: Any, value: Any) -> bool:
@@ -48,7 +76,35 @@ def fits(hint: Any, value: Any) -> bool:
         return True  # nobody can tell
     except ValidationError:
         return False
-    return isinstance(found, Path) or not isinstance(plain, str) or found == plain
+    return (isinstance(found, Path) or not isinstance(plain, str) or found == plain) and _means_something(
+        hint, found, plain
+    )
+
+
+def _means_something(hint: Any, found: Any, given: Any) -> bool:
+    """Whether a value of the type `hint` is no NaN, no infinity (see `INFINITE`), no path of empty text."""
+    if isinstance(found, tuple):
+        return all(_means_something(hint, one, one) for one in found)
+    if isinstance(found, Path):
+        return given != ""
+    if isinstance(found, float):
+        return math.isfinite(found) or (not math.isnan(found) and INFINITE in _annotations(hint))
+    return not isinstance(found, int) or -LARGEST <= found <= LARGEST
+
+
+def _annotations(hint: Any) -> list[Any]:
+    """What annotations say of a type, also of one inside of it."""
+    said = list(getattr(hint, "__metadata__", ()))
+    return said + [one for part in get_args(hint) for one in _annotations(part)]
+
+
+def _is_tuple(hint: Any) -> bool:
+    return get_origin(get_args(hint)[0] if get_origin(hint) is Annotated else hint) is tuple
+
+
+def holds(hint: Any, kind: type) -> bool:
+    """Whether a type is, or is made of, another."""
+    return hint is kind or any(holds(part, kind) for part in get_args(hint))
 
 
 def is_a(hint: Any, value: Any) -> bool:
@@ -114,7 +170,7 @@ def expected(hint: Any) -> str:
     """The values that a type takes, in words."""
     parts, origin = get_args(hint), get_origin(hint)
     if origin is Annotated:
-        return expected(parts[0])
+        return f"{expected(parts[0])}{_range(parts[1:])}"
     if origin is Literal:
         return " or ".join(filter(None, [", ".join(map(str, parts[:-1])), str(parts[-1])]))
     if origin in (Union, UnionType):
@@ -127,5 +183,18 @@ def expected(hint: Any) -> str:
     if origin is tuple and Ellipsis in parts:
         return "values with x between them, for example 3x2"
     if origin is tuple:
-        return f"{_COUNTS.get(len(parts), len(parts))} numbers, for example {'x'.join('321321'[: len(parts)])}"
+        each = _range(get_args(parts[0])[1:]) if get_origin(parts[0]) is Annotated else ""
+        return f"{_COUNTS.get(len(parts), len(parts))} numbers{each}, for example {'x'.join('321321'[: len(parts)])}"
     return _WORDS.get(hint, getattr(hint, "__name__", str(hint)))
+
+
+def _range(annotations: Iterable[Any]) -> str:
+    """The range in the annotations of a number, in words: `` from 0 to 1``; empty if they say none."""
+    found = dict[str, Any]()
+    for one in annotations:
+        found |= {key: value for key in ("gt", "ge", "lt", "le") if (value := getattr(one, key, None)) is not None}
+    if found.keys() >= {"ge", "le"}:
+        return f" from {found['ge']} to {found['le']}"
+    words = {"gt": "above", "ge": "from", "lt": "below", "le": "up to"}
+    told = " and ".join(f"{words[key]} {value}" for key, value in found.items())
+    return f" {told}{' on' if found.keys() == {'ge'} else ''}" if told else ""

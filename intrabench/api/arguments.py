@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ParamSpec, TypeVar, get_type_hints
 
-from intrabench.errors import IntraBenchError, Quit, foreign, in_words
+from intrabench.errors import IntraBenchError, Quit, about_path, foreign, in_words
 from intrabench.specs import nearest
-from intrabench.values import expected, is_a, unfit
+from intrabench.values import expected, holds, is_a, unfit
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -26,14 +27,21 @@ def named(function: Callable[P, R]) -> Callable[P, R]:
         for name in [name for name in kwargs if name not in known]:
             raise IntraBenchError(f"there is no option {name!r}{nearest(name, known)}; options are {', '.join(known)}")
         try:
-            signature.bind(*args, **kwargs)
+            given = signature.bind(*args, **kwargs).arguments
         except TypeError as error:
             raise IntraBenchError(f"{function.__name__}: {error}; options are {', '.join(known)}") from error
+        for name, value in given.items():
+            if _is_empty(value) and _is_path(function, signature.parameters[name]):
+                raise IntraBenchError(f"{name} is empty; give a path, or omit it")
         try:
             with foreign():
                 return function(*args, **kwargs)
         except Quit as error:
             raise IntraBenchError(in_words(error)) from error
+        except (OSError, RuntimeError) as error:
+            if sentence := about_path(error):
+                raise IntraBenchError(sentence) from error
+            raise
 
     return call
 
@@ -51,6 +59,17 @@ def typed(function: Callable[P, R]) -> Callable[P, R]:
         return function(*args, **kwargs)
 
     return named(call)
+
+
+def _is_empty(value: object) -> bool:
+    """Whether a value is empty text, or one of several."""
+    return any(isinstance(one, str) and not one for one in (value if isinstance(value, list | tuple) else [value]))
+
+
+def _is_path(function: Callable[..., Any], parameter: inspect.Parameter) -> bool:
+    """Whether a parameter takes a path, and empty text is not its default; only type checkers may know its type."""
+    text = str(parameter.annotation)
+    return parameter.default != "" and ("Path" in text or holds(inspect.unwrap(function).__globals__.get(text), Path))
 
 
 def _hints(function: Callable[..., Any], signature: inspect.Signature) -> Mapping[str, Any]:

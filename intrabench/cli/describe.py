@@ -179,15 +179,15 @@ def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
         facts |= {"best": metric.best, "failures count as": str(metric.worst), "needs": ", ".join(sorted(metric.needs))}
         lines += ["", *(f"{key}: {value}" for key, value in facts.items())]
     if room == "datasets":
-        card = cls.card
-        if isinstance(card, property):  # of a data set whose parameters decide
-            card = registry.make("datasets", f"{entry.name}:{parameters}" if parameters else entry.name).card
-        lines += ["", *(f"{key}: {_flat(value)}" for key, value in asdict(card).items() if value)]
+        dataset = registry.make("datasets", f"{entry.name}:{parameters}" if parameters else entry.name)
+        lines += ["", *(f"{key}: {_flat(value)}" for key, value in asdict(dataset.card).items() if value)]
+        loose = ", ".join(source.title for source in dataset.sources() if not source.pinned)
+        lines += [f"not pinned: {loose}; no checksum is published, so that of the first download counts"] * bool(loose)
     return "\n".join(lines)
 
 
 def _model(model: Any) -> list[str]:
-    from intrabench.models.installing import install_command
+    from intrabench.models.installing import caution, install_command
 
     lines = [
         f"accepts: {', '.join(sorted(model.accepts))}; works in {model.dims}D; devices: {', '.join(model.devices)}",
@@ -196,6 +196,7 @@ def _model(model: Any) -> list[str]:
     ]
     lines += [f"interpolated and other derived prompts (none or all): {model.derived}"] if model.dims == 3 else []
     lines += [f"needs: {install_command(model.extra)}"] if model.extra else []
+    lines += [f"note: {known}"] if model.extra and (known := caution(model.extra)) else []
     return lines + (_weights(model.weights) if model.weights else [])
 
 
@@ -209,7 +210,8 @@ def _default(parameter: Field[Any]) -> str:
 def _weights(name: str) -> list[str]:
     from intrabench.models.weights import registry as weights
 
-    return [f"weights {key}: {_flat(value)}" for key, value in asdict(weights.get(name)).items() if value]
+    told = [f"weights {key}: {_flat(value)}" for key, value in asdict(weights.get(name)).items() if value]
+    return [*told, f"weights {weights.pin(name)}"]
 
 
 def _flat(value: Any) -> str:

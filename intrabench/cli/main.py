@@ -25,6 +25,7 @@ from intrabench.cli.gap import gap
 from intrabench.cli.job import add_job
 from intrabench.cli.methods import methods
 from intrabench.cli.output import Output
+from intrabench.cli.paths import refuse_empty
 from intrabench.cli.rate import rate_app
 from intrabench.cli.report import add_reports
 from intrabench.cli.results import add_results, export_app
@@ -34,7 +35,7 @@ from intrabench.cli.shared import Json, Plugins, add_plugins, flag, listing, pro
 from intrabench.cli.submit import add_submit
 from intrabench.cli.superpixels import superpixels_app
 from intrabench.cli.weights import weights_app
-from intrabench.errors import IntraBenchError, foreign, in_words, is_foreign, traced
+from intrabench.errors import IntraBenchError, about_path, foreign, in_words, is_foreign, traced
 from intrabench.names import check_utf8
 
 
@@ -63,6 +64,8 @@ class Commands(TyperGroup):
                 raise IntraBenchError(
                     f"this command needs {error.name}, which is not installed; run: pip install {error.name}"
                 ) from error
+            if sentence := about_path(error):
+                raise IntraBenchError(sentence) from error
             raise
 
 
@@ -171,6 +174,7 @@ def _exit_code() -> Any:
     try:
         for word in sys.argv[1:]:
             check_utf8(word, "the argument")
+        refuse_empty(app, sys.argv[1:])
         app()
     except SystemExit as end:
         return end.code

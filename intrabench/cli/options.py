@@ -96,7 +96,7 @@ Protocol = Annotated[
 Device = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
 Dtype = Annotated[str, typer.Option("--dtype", help="float32, bfloat16 or float16.")]
 Batch = Annotated[str, typer.Option("--batch", help="Batch size: fixed, auto, or a number (1 to measure latency).")]
-Weights = Annotated[str | None, typer.Option("--weights", help="Path of a checkpoint, or `random`.")]
+Weights = Annotated[str | None, typer.Option("--weights", metavar="PATH", help="Path of a checkpoint, or `random`.")]
 Python = Annotated[
     str | None, typer.Option("--python", metavar="PATH", help="Interpreter to run models in, e.g. ENV/bin/python.")
 ]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Interval
 from numpy.typing import NDArray
 
 from intrabench.clickability.base import Bools, Clickability, Floats, Image, Spacing
@@ -32,17 +33,13 @@ class RClicks(Clickability):
 
     weights: Annotated[str, Reach("read")] = switch("")
     device: Annotated[str, Reach()] = switch("cpu")
-    size: int | None = switch(None)
+    size: Annotated[int, Interval(ge=32, le=4096)] | None = switch(None)
     antialias: bool = switch(False)
 
     @classmethod
     def default_words(cls) -> dict[str, str]:
         """Where the size comes from."""
         return {"size": "that of the training, 416 of the published file"}
-
-    def __post_init__(self) -> None:
-        if self.size is not None and self.size < 32:
-            raise ValueError(f"size={self.size} is too small for the network; give 32 or more")
 
     def probability(self, image: Image, target: Bools, error: Bools, spacing_mm: Spacing = (1.0, 1.0)) -> Floats:
         """The likelihood of a click ``(y, x)``, from 0 to 1; it is neither normalised nor 0 outside of the error.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
+from annotated_types import Interval
 from numpy.typing import NDArray
 
 from intrabench.datasets.base import Dataset, DatasetCard, Files
@@ -15,6 +16,7 @@ from intrabench.mask import Index, Mask
 from intrabench.randomness import stream
 from intrabench.specs import Reach
 from intrabench.target import Target
+from intrabench.values import Count, NotNegative
 from intrabench.volume import Grid, Volume
 
 AIR, BODY = -1000, 40  # Hounsfield units
@@ -23,8 +25,10 @@ GAP = 2  # voxels between neighbours, at least
 _WORLD = ("LR", "PA", "IS")  # the two directions of each RAS axis: negative, positive
 
 
-Voxels = tuple[int, int, int]
-Millimetres = tuple[float, float, float]
+Length = Annotated[int, Interval(ge=1, le=4096)]
+Spacing = Annotated[float, Interval(gt=0, le=1000)]
+Voxels = tuple[Length, Length, Length]
+Millimetres = tuple[Spacing, Spacing, Spacing]
 
 
 @dataclass(frozen=True)
@@ -48,23 +52,15 @@ class Phantom(Dataset):
     shape: Voxels = (64, 96, 96)
     spacing: Millimetres = (2.0, 1.0, 1.0)
     orientation: Annotated[str, Reach()] = "RAS"
-    instances: int = 3
-    scans: int = 1
+    instances: Annotated[int, Interval(ge=0, le=1000)] = 3
+    scans: Count = 1
     seed: int = 0
-    noise: float = 30.0
+    noise: NotNegative = 30.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "spacing", tuple(float(value) for value in self.spacing))  # 1 and 1.0: one spec
-        if min(self.shape) < 1:
-            raise ValueError(f"shape={self.shape}, expected at least 1 voxel along each axis")
-        if not all(0 < value < np.inf for value in self.spacing):
-            raise ValueError(f"spacing={self.spacing}, expected millimetres above 0")
         if len(self.orientation) != 3 or not all(any(c in pair for c in self.orientation) for pair in _WORLD):
             raise ValueError(f"orientation={self.orientation}, expected three letters, one each of RL, AP and SI")
-        if self.instances < 0 or self.scans < 1:
-            raise ValueError(f"instances={self.instances} and scans={self.scans}, expected at least 0 and 1")
-        if not 0 <= self.noise < np.inf:
-            raise ValueError(f"noise={self.noise}, expected 0 or more")
 
     def cases(self) -> tuple[str, ...]:
         """``case-1``, ``case-2``, ..."""

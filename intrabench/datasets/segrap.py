@@ -56,6 +56,7 @@ class SegRap(Dataset):
             "finds no cases",
             "the archives may be encrypted with a password for participants; unpack them, and pack their content again "
             "under the same names",
+            "no checksum of the archives is published; compare the files before you compare results with others",
         ),
         names=NAMES,
     )

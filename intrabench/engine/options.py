@@ -20,6 +20,7 @@ from intrabench.engine.workers.places import asked
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights.registry import RANDOM
 from intrabench.objects import DatasetLike, MetricLike, ModelLike, PrompterLike, RefinementLike, spec_of
+from intrabench.specs import split
 from intrabench.values import expected, unfit
 
 
@@ -122,8 +123,11 @@ def chosen(given: Mapping[str, Any]) -> Options:
         value = given_seeds(value) if name == "seed" else value
         if value is not None:
             read = known[name].metadata.get("read")
+            if value == "" and Path in _kinds(hints[name]):
+                raise IntraBenchError(f"{name} is empty; give a path, or omit it")
             values[name] = read(value) if read and isinstance(value, str | Path) else _fitting(name, value, hints[name])
     options = Options(**values)
+    _check_people(options)
     check(options)
     return options
 
@@ -158,6 +162,18 @@ def check(options: Options) -> None:
         )
 
 
+def _check_people(options: Options) -> None:
+    """Refuse a person in the place of a simulated user."""
+    for given in options.prompter:
+        parts = getattr(given, "parts", (given,))  # a prompter with a refinement is made of both
+        names = [one.partition(":")[0].strip() for one in split(given)] if isinstance(given, str) else ()
+        if "human" in (names or [getattr(part, "name", "") for part in parts]):
+            raise IntraBenchError(
+                "--prompter human is a person, who gives prompts on a page; use `intrabench annotate`, or give a "
+                "simulated user"
+            )
+
+
 def _check_dask(options: Options) -> None:
     """Refuse what does not go together with a cluster."""
     if options.collect and not options.dask:
@@ -190,7 +206,7 @@ def _one(name: str, value: Any, hint: Any) -> Any:
     kinds = _kinds(hint)
     if kinds == [int] and isinstance(value, Integral) and not isinstance(value, bool):
         return int(value)
-    if kinds == [Path] and isinstance(value, str | os.PathLike):
+    if kinds == [Path] and isinstance(value, str | os.PathLike) and value != "":
         return Path(value)
     if kinds == [float] and isinstance(value, Real) and not isinstance(value, bool):
         return float(value)

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from intrabench.engine.workers.resources import gpus
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Model
-from intrabench.models.installing import install_command
+from intrabench.models.installing import how_to_install
 
 
 def check_requirements(model: Model) -> None:
@@ -16,8 +16,7 @@ def check_requirements(model: Model) -> None:
     missing = [module for module in model.requires if not _found(module)]
     if missing:
         raise IntraBenchError(
-            f"model {model.name} needs {', '.join(missing)}, which is not installed; "
-            f"run: {install_command(str(model.extra))}"
+            f"model {model.name} needs {', '.join(missing)}, which is not installed; {how_to_install(str(model.extra))}"
         )
     model.check_runnable()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
@@ -34,6 +34,7 @@ def make_runners(models: Iterable[tuple[ModelLike, Model]], options: Options, he
     """
     made: list[Runner] = []
     models = list(models)
+    _check_random(options, [model for _, model in models])
     if options.python is None and options.weights is None:
         weights.check_present([model for _, model in models])
     try:
@@ -58,7 +59,15 @@ def make_runner(options: Options) -> Runner:
         raise IntraBenchError(f"{len(options.model)} models were given; give one")
     registry.add_plugins(options.plugin)
     given = options.model[0]
-    return equipped(model_of(given, options), options, str(given), load=False, keep=False)
+    model = model_of(given, options)
+    _check_random(options, [model])
+    return equipped(model, options, str(given), load=False, keep=False)
+
+
+def _check_random(options: Options, models: Sequence[Model]) -> None:
+    """Refuse random weights where no model has any; beside others, a model without weights runs as it is."""
+    if options.random and models and all(model.weights is None for model in models):
+        raise IntraBenchError(f"model {models[0].name} has no weights that could be random; omit --weights random")
 
 
 def model_of(given: ModelLike, options: Options) -> Model:

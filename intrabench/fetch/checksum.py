@@ -56,6 +56,26 @@ def noted(path: Path) -> Note | None:
         raise IntraBenchError(f"{note_of(path)} is damaged; delete it if you trust {path.name}") from error
 
 
+def settle(path: Path, checksum: str, source: str) -> str:
+    """What is wrong with a download whose checksum nobody publishes: it differs from the first one. Else note it.
+
+    checksum: of what has arrived. The note of the first download stays when the file is deleted.
+    """
+    known = noted(path)
+    if known is None or known.checksum == checksum:
+        note(path, checksum, source)
+        return ""
+    return (
+        f"{path.name} arrived with {checksum.replace(':', ' ')}, but the first download had "
+        f"{known.checksum.partition(':')[2]}, and nobody publishes what is right, so it was deleted: {if_wanted(path)}"
+    )
+
+
+def if_wanted(path: Path) -> str:
+    """What to do if another file than the first is wanted."""
+    return f"ask its authors, and if the change is wanted delete {note_of(path)} and run again"
+
+
 def note_of(path: Path) -> Path:
     """The path of the record."""
     return path.with_name(path.name + ".json")

@@ -38,9 +38,9 @@ def download(
 
     What has arrived waits in ``<path>.part``, so that a broken transfer goes on where it stopped, in this run or the
     next; ``path`` itself appears only with the right ``checksum`` (``sha256:...`` or ``md5:...``; empty: nobody knows
-    it) and ``size`` (bytes), which is asked of the disk first; if nobody knows it, no more than ``most`` bytes are
-    written. ``client`` brings certificates, proxies and credentials.
-    Without a checksum it always starts again, because a part of an earlier transfer could not be verified.
+    it, so no redirection may leave https) and ``size`` (bytes), which is asked of the disk first; if nobody knows it,
+    no more than ``most`` bytes are written. ``client`` brings certificates, proxies and credentials. Without a checksum
+    it always starts again, because a part of an earlier transfer could not be verified.
     """
     part = path.with_name(path.name + ".part")
     algorithm = checksum.partition(":")[0] or "sha256"
@@ -50,11 +50,11 @@ def download(
             part.unlink(missing_ok=True)
         left_over = bytes_in(part) > 0
         ask_for_space(path, (size or 0) - bytes_in(part))
-        _fill(part, url, path, size, most, client, progress)
+        _fill(part, url, path, size, most, client, progress, pinned=bool(checksum))
         found = checksum_of(part, algorithm)
         if checksum not in (found, "") and left_over:  # an earlier run may have left a piece of something else
             part.unlink()
-            _fill(part, url, path, size, most, client, progress)
+            _fill(part, url, path, size, most, client, progress, pinned=True)
             found = checksum_of(part, algorithm)
         problem = _problem(part, found, checksum, size)
         if problem:
@@ -110,13 +110,15 @@ def _fill(
     most: int,
     client: httpx2.Client | None,
     progress: Progress | None,
+    *,
+    pinned: bool,
 ) -> None:
     """Complete ``part`` from ``url``."""
     if size and bytes_in(part) == size:
         return
     source = _local(url)
     if source is None:
-        transfer = Transfer(url, part, size, most, progress, {"User-Agent": user_agent()})
+        transfer = Transfer(url, part, size, most, progress, pinned, {"User-Agent": user_agent()})
         try:
             _over_http(transfer, client)
         except Refused as refused:

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from intrabench.atomic import writing
-from intrabench.fetch.checksum import checksum_of, note, noted
+from intrabench.fetch.checksum import checksum_of, if_wanted, note, noted, settle
 from intrabench.fetch.download import DownloadError, at_most, by_hand, download
 from intrabench.fetch.mirrors import Nowhere, first_that_works
 from intrabench.fetch.places import url_of
@@ -49,6 +49,11 @@ class RemoteFile(Source):
         """The approximate size of the file; 0 if unknown."""
         return self.size / 1e6 if self.size else self.about_mb
 
+    @property
+    def pinned(self) -> bool:
+        """Whether a checksum is published."""
+        return bool(self.checksum)
+
     def place(self, folder: Path) -> Path:
         """The file in `folder`."""
         return folder / self.filename
@@ -67,7 +72,7 @@ class RemoteFile(Source):
             with held(path.with_name(path.name + ".lock"), wait=True, option=DATA):
                 if not path.exists():
                     source = self._from_any(path, progress)
-                    note(path, checksum_of(path, self._algorithm), source)
+                    self._settle(path, source)
                 elif not _is_known(path):
                     self._check(path)
         return path
@@ -81,6 +86,15 @@ class RemoteFile(Source):
         except DownloadError as error:
             return [str(error)]
         return []
+
+    def _settle(self, path: Path, source: str) -> None:
+        """Note a download; if no checksum is published, it must equal the first one."""
+        found = checksum_of(path, self._algorithm)
+        if self.checksum:
+            note(path, found, source)
+        elif problem := settle(path, found, source):
+            path.unlink()
+            raise DownloadError(f"{problem}.")
 
     @property
     def _algorithm(self) -> str:
@@ -96,7 +110,8 @@ class RemoteFile(Source):
         if expected and found != expected:
             raise DownloadError(
                 f"{path} has {found.replace(':', ' ')} but {expected.rpartition(':')[2]} was expected: "
-                "it is damaged or a different file; delete it and download it again."
+                "it is damaged or a different file; delete it and download it again"
+                f"{'' if self.checksum or not known else f', or {if_wanted(path)}'}."
             )
         note(path, found, known.source if known else BY_HAND)
 

@@ -21,6 +21,11 @@ class Source(ABC):
     def megabytes(self) -> float:
         """The size of the download, if known."""
 
+    @property
+    def pinned(self) -> bool:
+        """Whether what arrives is compared with what is published; else with the first download."""
+        return True
+
     @abstractmethod
     def place(self, folder: Path) -> Path:
         """Its path in the downloads folder, whether it exists or not."""

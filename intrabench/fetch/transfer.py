@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.floor import SLOWEST, Watch, trace
@@ -51,6 +52,7 @@ class Transfer:
     """The state of one download; the bytes so far are in `part`.
 
     size: of the published file in bytes. most: bytes that are accepted if it is not known. Nothing is written beyond.
+    pinned: a checksum says what has to arrive; else no redirection may leave https.
     """
 
     url: str
@@ -58,6 +60,7 @@ class Transfer:
     size: int | None = None
     most: int = LARGEST
     progress: Progress | None = None
+    pinned: bool = False
     headers: dict[str, str] = field(default_factory=dict)
     version: str | None = None  # of the file at the server, once known: ETag, or else Last-Modified
     offered: int | None = None  # its size at the server, once known
@@ -108,8 +111,17 @@ class Transfer:
                     return
             finally:
                 response.close()
+            self._check_onward(str(asked.url), str(response.next_request.url))
             asked, auth = response.next_request, {"auth": None}  # redirections keep the credentials for the same host
         raise Refused(f"the server redirects more than {REDIRECTS} times")
+
+    def _check_onward(self, url: str, onward: str) -> None:
+        """Refuse to be led to what is not on the web or, if nothing is pinned, from https to where others can write."""
+        before, after = urlsplit(url).scheme, urlsplit(onward).scheme
+        if after not in ("http", "https"):
+            raise Refused("the server redirects to an address that is not on the web")
+        if before == "https" != after and not self.pinned:
+            raise Refused("the server redirects from https to http, and no checksum says what should arrive")
 
     def _asking(self) -> dict[str, str]:
         # identity: the bytes as they are published, or else neither the range nor the checksum would fit
@@ -162,6 +174,7 @@ class Transfer:
         page = body.decode("utf-8", errors="replace")
         onward = confirmed(str(response.url), page)
         if onward is not None and onward != self.url:
+            self._check_onward(str(response.url), onward)
             self.url = onward
             return False
         if is_quota(page):

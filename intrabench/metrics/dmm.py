@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from intrabench.metrics.base import Metric
 from intrabench.metrics.mask_pair import MaskPair
 from intrabench.metrics.parts.lesions import check_matching
+from intrabench.values import Share
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Dmm(Metric):
     title = "DMM"
     bounds = (0.0, 1.0)
 
-    iou: float = 0.1
+    iou: Share = 0.1
     connectivity: int = 18
 
     def __post_init__(self) -> None:

@@ -8,6 +8,7 @@ from typing import Literal
 from intrabench.metrics.base import Metric
 from intrabench.metrics.mask_pair import MaskPair
 from intrabench.specs import switch
+from intrabench.values import Millimetres
 
 
 @dataclass(frozen=True)
@@ -23,12 +24,8 @@ class NormalisedSurfaceDice(Metric):
     bounds = (0.0, 1.0)
     default_column = "nsd_2mm"
 
-    tolerance_mm: float = 2.0
+    tolerance_mm: Millimetres = 2.0
     spacing: Literal["zyx", "xyz"] = switch("zyx")
-
-    def __post_init__(self) -> None:
-        if not self.tolerance_mm >= 0:
-            raise ValueError(f"tolerance_mm={self.tolerance_mm:g} is not a distance; give 0 or more")
 
     def measure(self, pair: MaskPair) -> float:
         """Share of both surfaces' area, 0 to 1."""

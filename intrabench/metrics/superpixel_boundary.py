@@ -11,6 +11,7 @@ from intrabench.metrics.partition_metric import PartitionMetric
 from intrabench.partitions.boundary import chamfer_distances
 from intrabench.partitions.pair import PartitionPair
 from intrabench.specs import switch
+from intrabench.values import Millimetres, Share
 
 
 @dataclass(frozen=True)
@@ -24,11 +25,8 @@ class BoundaryRecall(PartitionMetric):
     name = "rec"
     title = "Rec"
 
-    diagonal: float = 0.0025
-    tolerance_mm: float = switch(0.0)
-
-    def __post_init__(self) -> None:
-        _check_tolerance(self.diagonal, self.tolerance_mm)
+    diagonal: Share = 0.0025
+    tolerance_mm: Millimetres = switch(0.0)
 
     def compare(self, pair: PartitionPair) -> float:
         """Hits by all boundary voxels of the annotation, 0 to 1."""
@@ -43,11 +41,8 @@ class BoundaryPrecision(PartitionMetric):
     name = "pre"
     title = "Pre"
 
-    diagonal: float = 0.0025
-    tolerance_mm: float = switch(0.0)
-
-    def __post_init__(self) -> None:
-        _check_tolerance(self.diagonal, self.tolerance_mm)
+    diagonal: Share = 0.0025
+    tolerance_mm: Millimetres = switch(0.0)
 
     def compare(self, pair: PartitionPair) -> float:
         """Hits by hits and false alarms, 0 to 1; 0 without either."""
@@ -120,11 +115,6 @@ class ContourDensity(PartitionMetric):
     def compare(self, pair: PartitionPair) -> float:
         """0 to 1."""
         return pair.partition.boundary_voxels / pair.partition.labels.size
-
-
-def _check_tolerance(diagonal: float, tolerance_mm: float) -> None:
-    if not (0 <= diagonal < math.inf and 0 <= tolerance_mm < math.inf):
-        raise ValueError("diagonal and tolerance_mm must be 0 or more")
 
 
 def _both_have_one(pair: PartitionPair) -> bool:

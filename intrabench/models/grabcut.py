@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from intrabench.models.parts.intensity import Intensity, assumed, slice_images
 from intrabench.models.parts.slice_model import Floats, SliceItem, SliceModel, SliceResult
+from intrabench.values import Iterations, Pixels
 from intrabench.volume import Volume
 
 
@@ -31,13 +32,9 @@ class GrabCut(SliceModel):
     accepts = frozenset({"point", "box2d"})
 
     intensity: Intensity = "volume"
-    iterations: int = 5
-    radius: int = 2
-    reach: int = 20
-
-    def __post_init__(self) -> None:
-        if min(self.iterations, self.radius, self.reach) < 0 or self.iterations == 0:
-            raise ValueError("iterations must be 1 or more, radius and reach 0 or more")
+    iterations: Iterations = 5
+    radius: Pixels = 2
+    reach: Pixels = 20
 
     @property
     def feeds_back(self) -> bool:

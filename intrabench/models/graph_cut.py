@@ -10,6 +10,7 @@ import numpy as np
 from intrabench.models.parts.neighbourhood import FACES, Array, Bools, Frame, Labels, Spacing
 from intrabench.models.parts.seeded_model import BACKGROUND, TARGET, UNKNOWN, SeededModel
 from intrabench.models.parts.tissue import log_ratio, normalised
+from intrabench.values import NotNegative, Positive
 
 FINENESS = 2**16
 """Capacities are whole numbers in scipy: an edge of weight 1 has this capacity, or less where that would overflow."""
@@ -35,13 +36,8 @@ class GraphCut(SeededModel):
 
     name = "graph_cut"
 
-    sigma: float = 0.1
-    region: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.sigma <= 0 or self.region < 0:
-            raise ValueError("sigma must be more than 0, and region 0 or more")
+    sigma: Positive = 0.1
+    region: NotNegative = 1.0
 
     def divide(self, frame: Frame, image: Array, seeds: Labels) -> Bools:
         """Cut the neighbourhood."""

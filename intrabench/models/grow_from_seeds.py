@@ -13,6 +13,7 @@ from intrabench.doing import loading
 from intrabench.models.base import Predictor
 from intrabench.models.parts.neighbourhood import Array, Bools, Frame, Labels
 from intrabench.models.parts.seeded_model import BACKGROUND, TARGET, SeededModel
+from intrabench.values import NotNegative
 from intrabench.volume import Volume
 
 
@@ -34,12 +35,7 @@ class GrowFromSeeds(SeededModel):
     extra = "growcut"
     requires = ("itk.itkFastGrowCutPython",)
 
-    locality: float = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.locality < 0:
-            raise ValueError("locality must be 0 or more")
+    locality: NotNegative = 0.0
 
     @cached_property
     def itk(self) -> Any:

@@ -13,6 +13,7 @@ from intrabench.models.parts.crop_model import Floats
 from intrabench.models.parts.hub_model import HubModel
 from intrabench.models.parts.video_model import VideoModel
 from intrabench.specs import switch
+from intrabench.values import Natural
 
 
 @dataclass(eq=False)
@@ -31,7 +32,7 @@ class HFVideo(VideoModel, HubModel):
     video = True
 
     corrections: Literal["conditioning", "library"] = switch("conditioning")
-    fill_holes: int = switch(0)
+    fill_holes: Natural = switch(0)
 
     @cached_property
     def tracker(self) -> Any:

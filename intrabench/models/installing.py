@@ -6,6 +6,23 @@ _ISOLATED = {"sam2": "pip install torch torchvision && SAM2_BUILD_CUDA=0 pip ins
 """Before extras whose packages are built here: alone, pip would fetch a second torch for that, and compile for CUDA."""
 
 
+_BY_OTHERS = {
+    "sam2": "the package sam2 1.1.0 on the index is a source distribution that a third party uploaded, not the authors "
+    "of SAM 2, and installing it runs its code"
+}
+"""What to know before extras whose packages are not their authors'; each is pinned to one version in pyproject.toml."""
+
+
+def caution(extra: str) -> str:
+    """What to know before an extra is installed; empty if there is nothing."""
+    return _BY_OTHERS.get(extra, "")
+
+
+def how_to_install(extra: str) -> str:
+    """The end of a sentence that says that something is not installed."""
+    return f"run: {install_command(extra)}{f' ({known})' if (known := caution(extra)) else ''}"
+
+
 def install_command(extra: str) -> str:
     """What to type for an extra of this package, in a shell of Unix."""
     return f"{_ISOLATED.get(extra, 'pip install')} 'intrabench[{extra}]'"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from annotated_types import Interval
 from numpy.typing import NDArray
 
 from intrabench.doing import loading
@@ -25,6 +26,7 @@ from intrabench.models.parts.intensity import Intensity, assumed, slice_images
 from intrabench.models.parts.replay import memory_of
 from intrabench.models.parts.slice_scores import SliceScores
 from intrabench.specs import Reach, switch
+from intrabench.values import Natural, Pixels
 from intrabench.volume import Volume
 
 States = dict[int, Any]
@@ -73,18 +75,16 @@ class Isegm(Model):
     zoom: Annotated[str, Reach()] = switch("")
     zoom_first: bool = switch(False)
     flip: Literal["default", "on", "off"] = switch("default")
-    infer_size: int = switch(0)
-    clicks_limit: int = switch(0)
-    cf_n: int = switch(0)
+    infer_size: Pixels = switch(0)
+    clicks_limit: Natural = switch(0)
+    cf_n: Natural = switch(0)
     acf: bool = switch(False)
-    thresh: float = 0.49
+    thresh: Annotated[float, Interval(gt=0, lt=1)] = 0.49
     intensity: Intensity = switch("modality")
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"|none|[1-9]\d*(x[1-9]\d*)?", self.zoom):
             raise ValueError(f"zoom={self.zoom} is no size; give 400 (the longer side), 448x448 or none")
-        if min(self.infer_size, self.clicks_limit, self.cf_n) < 0 or not 0 < self.thresh < 1:
-            raise ValueError("infer_size, clicks_limit and cf_n must be 0 or more, and thresh between 0 and 1")
         if self.acf and not self.cf_n:
             raise ValueError("acf makes the cascade adaptive, which cf_n=0 does not have; give cf_n=4 or so")
 

@@ -15,6 +15,7 @@ from intrabench.models.parts.recist import Line, without_strokes
 from intrabench.models.sam2_video import SAM2Frames
 from intrabench.prompts import Prompts
 from intrabench.specs import switch
+from intrabench.values import Positive
 from intrabench.volume import Volume
 
 Workflow = Literal["box", "mask", "recist"]
@@ -64,11 +65,9 @@ class MedSAM2(SAM2Frames):
     line: Line = switch("points")
     components: Components = switch("script")
     level: float = switch(SOFT_TISSUE[0])
-    width: float = switch(SOFT_TISSUE[1])
+    width: Positive = switch(SOFT_TISSUE[1])
 
     def __post_init__(self) -> None:
-        if self.width <= 0:
-            raise ValueError(f"width={self.width:g} is no width of a window; give HU above 0")
         if self.workflow != "recist":
             self.accepts = SAM2Frames.accepts  # type: ignore[misc]  # the other scripts have no lines
 

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from intrabench.mask import Box, Mask
 from intrabench.models.base import Answer, Request, VolumeModel
-from intrabench.models.parts.neighbourhood import FACES, Array, Bools, Frame, Hints, Labels
+from intrabench.models.parts.neighbourhood import FACES, Array, Bools, Frame, Hints, Labels, SeedRadius
 from intrabench.models.parts.tissue import log_ratio, normalised
 from intrabench.prompts import Derived
 from intrabench.specs import switch
+from intrabench.values import Millimetres, NotNegative, Positive, Voxels
 from intrabench.volume import Volume
 
 _WALL = 0.3  # conductance across the edges of boxes; low, because tight boxes touch the target
@@ -52,15 +53,15 @@ class RandomWalker(VolumeModel):
     takes_mask = True
     covers = "the neighbourhood of the prompts"
 
-    beta: float = 200.0
-    reach_mm: float = 2.0
-    margin_mm: float = 10.0
-    radius_mm: float = 30.0
-    size_mm: float = 12.0
-    seed_mm: float = 1.0
-    touch_mm: float = 12.0
-    max_voxels: int = 1_000_000
-    time_limit_s: float = 60.0
+    beta: NotNegative = 200.0
+    reach_mm: Positive = 2.0
+    margin_mm: Millimetres = 10.0
+    radius_mm: Millimetres = 30.0
+    size_mm: Positive = 12.0
+    seed_mm: SeedRadius = 1.0
+    touch_mm: Millimetres = 12.0
+    max_voxels: Voxels = 1_000_000
+    time_limit_s: Positive = 60.0
     derived: Derived = switch("none")
 
     def segment_one(self, volume: Volume, request: Request) -> Answer:

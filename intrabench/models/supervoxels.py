@@ -22,6 +22,7 @@ from intrabench.partitions.partition import Partition
 from intrabench.prompts import Derived, Ints, Prompts
 from intrabench.specs import Reach, build, parse, switch
 from intrabench.superpixels.base import Picture, Superpixels, partition
+from intrabench.values import Voxels
 from intrabench.versions import version_of
 from intrabench.volume import Volume
 
@@ -51,14 +52,12 @@ class Supervoxels(Model):
     divides_images = True
 
     method: Annotated[str, Reach(room="superpixels")] = "slic"
-    segments: int = 5000
+    segments: Voxels = 5000
     intensity: Intensity = "modality"
     derived: Derived = "all"
-    least_voxels: int = switch(1)
+    least_voxels: Voxels = switch(1)
 
     def __post_init__(self) -> None:
-        if self.segments < 1 or self.least_voxels < 1:
-            raise ValueError("segments and least_voxels must be 1 or more")
         self.method, self.requires = self.divides.short_spec, self.divides.requires
         self.version = f"2/{version_of(self.divides)}"
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Interval
 
 from intrabench.mask import Mask, grow
 from intrabench.prompters.base import Prompter
@@ -31,11 +33,7 @@ class AutoPetStart(Prompter):
 
     name = "autopet_start"
     style: Style = "centerline"
-    parts: int = 5
-
-    def __post_init__(self) -> None:
-        if self.parts < 1:
-            raise ValueError(f"parts={self.parts} draws nothing; give 1 or more")
+    parts: Annotated[int, Interval(ge=1, le=1000)] = 5
 
     def interact(self, user: User) -> Turns:
         """One turn."""

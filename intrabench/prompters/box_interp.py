@@ -12,6 +12,7 @@ from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Prompts
 from intrabench.specs import switch
 from intrabench.turns import DrawBox2D, Turn
+from intrabench.values import Count, Pixels
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,8 @@ class BoxInterp(Prompter):
 
     name = "box_interp"
     corrects = False
-    n: int = 3
-    jitter_px: int = switch(0)
-
-    def __post_init__(self) -> None:
-        if self.n < 1 or self.jitter_px < 0:
-            raise ValueError(f"n={self.n}, jitter_px={self.jitter_px}, expected at least 1 and 0")
+    n: Count = 3
+    jitter_px: Pixels = switch(0)
 
     def interact(self, user: User) -> Turns:
         """One turn: drawn and derived boxes; the drawn ones cost."""

@@ -10,6 +10,7 @@ from intrabench.prompters.base import Prompter
 from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Prompts, box3d
 from intrabench.turns import DrawBox3D, Turn
+from intrabench.values import Pixels
 
 
 @dataclass(frozen=True)
@@ -31,12 +32,8 @@ class BoxMiddle(Prompter):
 
     name = "box_middle"
     corrects = False
-    widen: int = 5
+    widen: Pixels = 5
     start: Literal["file", "target"] = "file"
-
-    def __post_init__(self) -> None:
-        if self.widen < 0:
-            raise ValueError(f"widen={self.widen}, expected 0 or more")
 
     def interact(self, user: User) -> Turns:
         """One turn: the box, or waiting."""

@@ -10,6 +10,7 @@ from intrabench.prompters.user import Turns, User
 from intrabench.prompts import box3d
 from intrabench.specs import switch
 from intrabench.turns import DrawBox3D, Turn
+from intrabench.values import Millimetres
 
 
 @dataclass(frozen=True)
@@ -23,11 +24,7 @@ class BoxVolume(Prompter):
 
     name = "box_volume"
     corrects = False
-    jitter_mm: float = switch(0.0)
-
-    def __post_init__(self) -> None:
-        if self.jitter_mm < 0:
-            raise ValueError(f"jitter_mm={self.jitter_mm}, expected 0 or more")
+    jitter_mm: Millimetres = switch(0.0)
 
     def interact(self, user: User) -> Turns:
         """One turn: the box."""

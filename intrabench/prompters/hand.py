@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Interval
 from numpy.typing import NDArray
 
 from intrabench.prompters.base import Modifier
@@ -13,6 +14,7 @@ from intrabench.prompters.user import User
 from intrabench.prompts import Prompts, Scribble
 from intrabench.specs import switch
 from intrabench.turns import Turn
+from intrabench.values import Millimetres, Share
 
 Floats = NDArray[np.float64]
 
@@ -29,9 +31,9 @@ class Hand(Modifier):
     """
 
     name = "hand"
-    jitter_mm: float = switch(0.0)
-    miss_rate: float = switch(0.0)
-    box_slack: float = switch(0.0)
+    jitter_mm: Millimetres = switch(0.0)
+    miss_rate: Share = switch(0.0)
+    box_slack: Annotated[float, Interval(ge=0, le=100)] = switch(0.0)
 
     def __post_init__(self) -> None:
         if self.jitter_mm < 0 or self.box_slack < 0 or not 0 <= self.miss_rate <= 1:

@@ -15,6 +15,7 @@ from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Prompts
 from intrabench.target import Target
 from intrabench.turns import Click, Turn
+from intrabench.values import Count
 from intrabench.volume import Volume
 
 BRIGHT = 99.75
@@ -38,11 +39,7 @@ class LesionClicks(Prompter):
 
     name = "lesion_clicks"
     empty_targets = True
-    clicks: int = 10
-
-    def __post_init__(self) -> None:
-        if self.clicks < 1:
-            raise ValueError(f"clicks={self.clicks} clicks nothing; give 1 or more")
+    clicks: Count = 10
 
     def interact(self, user: User) -> Turns:
         """A turn without anything, then the clicks of each round."""

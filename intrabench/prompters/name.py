@@ -12,6 +12,7 @@ from intrabench.prompts import Prompts
 from intrabench.specs import switch
 from intrabench.target import ANNOTATION, Target
 from intrabench.turns import Turn, TypeText
+from intrabench.values import Natural
 
 _SAYS_NOTHING = re.compile(
     rf"({ANNOTATION}|class|component|foreground|instance|label|mask|object|roi|segment|segmentation|structure|target)?"
@@ -36,11 +37,7 @@ class Name(Prompter):
     name = "name"
     corrects = False
     reads_names = True
-    synonym: int = switch(0)
-
-    def __post_init__(self) -> None:
-        if self.synonym < 0:
-            raise ValueError(f"synonym={self.synonym}, expected 0 (the name) or the number of a synonym")
+    synonym: Natural = switch(0)
 
     def interact(self, user: User) -> Turns:
         """One turn with a text."""

@@ -23,6 +23,7 @@ from intrabench.prompts import points
 from intrabench.specs import Reach, switch
 from intrabench.target import Target
 from intrabench.turns import Click, Turn
+from intrabench.values import Natural, Voxels
 
 THRESHOLDS = tuple(share / 20 for share in range(1, 20))
 """Of the share of a supervoxel that is target: the unions among which the best surface is searched."""
@@ -43,15 +44,13 @@ class Oracle(Prompter):
     name = "oracle"
 
     method: Annotated[str, Reach(room="superpixels")] = "slic"
-    segments: int = 5000
+    segments: Voxels = 5000
     best: Literal["dice", "nsd"] = "dice"
-    clicks: int = 0
+    clicks: Natural = 0
     intensity: Intensity = switch("modality")
-    least_voxels: int = switch(1)
+    least_voxels: Voxels = switch(1)
 
     def __post_init__(self) -> None:
-        if self.clicks < 0:
-            raise ValueError("clicks must be 0 or more")
         object.__setattr__(self, "method", self._model.method)
         object.__setattr__(self, "version", self._model.version)
 

@@ -11,6 +11,7 @@ from intrabench.prompters.slices import component_centre, interpolate, seed_slic
 from intrabench.prompters.user import Turns, User
 from intrabench.prompts import points
 from intrabench.turns import Click, Turn
+from intrabench.values import Count
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,7 @@ class PointInterp(Prompter):
 
     name = "point_interp"
     corrects = False
-    n: int = 3
-
-    def __post_init__(self) -> None:
-        if self.n < 1:
-            raise ValueError(f"n={self.n}, expected at least 1")
+    n: Count = 3
 
     def interact(self, user: User) -> Turns:
         """One turn: clicked and derived points; the clicked ones cost."""

@@ -13,6 +13,7 @@ from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Prompts
 from intrabench.specs import switch
 from intrabench.turns import Click, Turn
+from intrabench.values import Count
 
 Bools = NDArray[np.bool_]
 _NEAR, _WIDTH = 2, 3  # the ring of background points: beyond 2 pixels from the target, up to 3 pixels wide
@@ -31,12 +32,8 @@ class PointsSlice(Prompter):
 
     name = "points_slice"
     corrects = False
-    n: int = 1
+    n: Count = 1
     negatives: bool = switch(False)
-
-    def __post_init__(self) -> None:
-        if self.n < 1:
-            raise ValueError(f"n={self.n}, expected at least 1")
 
     def interact(self, user: User) -> Turns:
         """One turn: all points."""

@@ -14,6 +14,7 @@ from intrabench.prompters.slices import component_centre, interpolate, seed_slic
 from intrabench.prompters.user import Turns, User
 from intrabench.prompts import points
 from intrabench.turns import Click, Turn
+from intrabench.values import Count
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,8 @@ class PointsVolume(Prompter):
 
     name = "points_volume"
     corrects = False
-    n: int = 1
+    n: Count = 1
     placement: Literal["center", "random"] = "center"
-
-    def __post_init__(self) -> None:
-        if self.n < 1:
-            raise ValueError(f"n={self.n}, expected at least 1")
 
     def interact(self, user: User) -> Turns:
         """One turn: all points."""

@@ -12,6 +12,7 @@ from intrabench.prompters.slices import component_centre, median_slice, tight_bo
 from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Prompts, boxes, points
 from intrabench.turns import Click, DrawBox2D, MarkExtent, Turn
+from intrabench.values import Count
 
 
 class Propagation(Prompter):
@@ -54,11 +55,7 @@ class PointProp(Propagation):
     """
 
     name = "point_prop"
-    points: int = 5
-
-    def __post_init__(self) -> None:
-        if self.points < 1:
-            raise ValueError(f"points={self.points}, expected at least 1")
+    points: Count = 5
 
     def first(self, user: User, z: int) -> Turn:
         """`points` random pixels of the target, or all if there are fewer."""

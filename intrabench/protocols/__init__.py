@@ -6,7 +6,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from annotated_types import Ge
 
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import (
@@ -21,10 +23,14 @@ from intrabench.protocols.joint import JointRules, joint_rules
 from intrabench.protocols.rclicks_paper import Users
 from intrabench.protocols.row import Row
 from intrabench.specs import arguments_of, build, nearest, parse, switch
+from intrabench.values import INFINITE
 
 if TYPE_CHECKING:
     from intrabench.effort import Effort, EffortTable
     from intrabench.turns import Action
+
+
+Budget = Annotated[float, Ge(0), INFINITE]
 
 
 @dataclass(frozen=True)
@@ -38,10 +44,10 @@ class Stop:
     """
 
     name = "stop"
-    dice: float = switch(1.0)
-    interactions: float = switch(math.inf)
-    seconds: float = switch(math.inf)
-    model_s: float = switch(math.inf)
+    dice: Budget = switch(1.0)
+    interactions: Budget = switch(math.inf)
+    seconds: Budget = switch(math.inf)
+    model_s: Budget = switch(math.inf)
 
     @property
     def spec(self) -> str:
@@ -276,10 +282,8 @@ def stopping(preset: Protocol, words: str) -> Protocol:
         return preset
     _, arguments = parse(f"stop:{words}")
     stop = build(Stop, arguments, f"--stop {words}")
-    if not (0 <= stop.dice <= 1 or stop.dice == math.inf) or min(stop.interactions, stop.seconds, stop.model_s) < 0:
-        raise IntraBenchError(
-            f"--stop {words}: dice must be from 0 to 1, or inf, interactions, seconds and model_s 0 or more"
-        )
+    if not (stop.dice <= 1 or stop.dice == math.inf):
+        raise IntraBenchError(f"--stop {words}: dice must be from 0 to 1, or inf")
     return replace(preset, stop=stop)
 
 

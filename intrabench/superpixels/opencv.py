@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Interval
 from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
 from intrabench.superpixels.base import Floats, SliceSuperpixels
+from intrabench.values import Iterations, Positive
 
 MSLIC = 102
 """OpenCV's number for it."""
@@ -33,14 +35,10 @@ class Seeds(SliceSuperpixels):
     extra = "superpixels"
     requires = ("cv2",)
 
-    levels: int = 4
-    prior: int = 2
-    bins: int = 5
-    iterations: int = 10
-
-    def __post_init__(self) -> None:
-        if min(self.levels, self.bins, self.iterations) < 1 or not 0 <= self.prior <= 5:
-            raise ValueError("levels, bins and iterations must be 1 or more, prior from 0 to 5")
+    levels: Iterations = 4
+    prior: Annotated[int, Interval(ge=0, le=5)] = 2
+    bins: Annotated[int, Interval(ge=1, le=100)] = 5
+    iterations: Iterations = 10
 
     def segment_slice(self, image: Floats, segments: int) -> NDArray[Any]:
         """Labels."""
@@ -64,12 +62,8 @@ class Lsc(SliceSuperpixels):
     extra = "superpixels"
     requires = ("cv2",)
 
-    ratio: float = 0.075
-    iterations: int = 10
-
-    def __post_init__(self) -> None:
-        if not self.ratio > 0 or self.iterations < 1:
-            raise ValueError("ratio must be above 0, iterations 1 or more")
+    ratio: Positive = 0.075
+    iterations: Iterations = 10
 
     def segment_slice(self, image: Floats, segments: int) -> NDArray[Any]:
         """Labels."""
@@ -91,12 +85,8 @@ class Mslic(SliceSuperpixels):
     extra = "superpixels"
     requires = ("cv2",)
 
-    ruler: float = 10.0
-    iterations: int = 10
-
-    def __post_init__(self) -> None:
-        if not self.ruler > 0 or self.iterations < 1:
-            raise ValueError("ruler must be above 0, iterations 1 or more")
+    ruler: Positive = 10.0
+    iterations: Iterations = 10
 
     def segment_slice(self, image: Floats, segments: int) -> NDArray[Any]:
         """Labels."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Interval
 from numpy.typing import NDArray
 
 from intrabench.superpixels.base import Floats, Picture, SliceSuperpixels, steered
+from intrabench.values import NotNegative, Share, Smoothing, Voxels
 
 
 @dataclass(frozen=True)
@@ -24,13 +26,9 @@ class Felzenszwalb(SliceSuperpixels):
     extra = "superpixels"
     requires = ("skimage",)
 
-    scale: float = 0.0
-    sigma: float = 0.5
-    min_size: int = 20
-
-    def __post_init__(self) -> None:
-        if self.scale < 0 or self.sigma < 0 or self.min_size < 1:
-            raise ValueError("scale and sigma must be 0 or more, min_size 1 or more")
+    scale: NotNegative = 0.0
+    sigma: Smoothing = 0.5
+    min_size: Voxels = 20
 
     def segment_slice(self, image: Floats, segments: int) -> NDArray[Any]:
         """Connected labels."""
@@ -62,13 +60,9 @@ class Quickshift(SliceSuperpixels):
     extra = "superpixels"
     requires = ("skimage",)
 
-    max_dist: float = 0.0
-    kernel_size: float = 3.0
-    ratio: float = 0.5
-
-    def __post_init__(self) -> None:
-        if self.max_dist < 0 or self.kernel_size < 1 or not 0 <= self.ratio <= 1:
-            raise ValueError("max_dist must be 0 or more, kernel_size 1 or more, ratio from 0 to 1")
+    max_dist: NotNegative = 0.0
+    kernel_size: Annotated[float, Interval(ge=1, le=100)] = 3.0
+    ratio: Share = 0.5
 
     def segment_slice(self, image: Floats, segments: int) -> NDArray[Any]:
         """Labels."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.superpixels.base import Picture, Superpixels
+from intrabench.values import Iterations, Positive, Smoothing
 
 GREY = 0.03
 """By which compactness is multiplied for grey images: scikit-image scales them to 1, while white has the lightness 100.
@@ -31,13 +32,9 @@ class Slic(Superpixels):
     extra = "superpixels"
     requires = ("skimage",)
 
-    compactness: float = 10.0
-    iterations: int = 10
-    sigma: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not self.compactness > 0 or self.iterations < 1 or self.sigma < 0:
-            raise ValueError("compactness must be above 0, iterations 1 or more, sigma 0 or more")
+    compactness: Positive = 10.0
+    iterations: Iterations = 10
+    sigma: Smoothing = 0.0
 
     def segment(self, picture: Picture, segments: int) -> NDArray[Any]:
         """Connected labels."""
@@ -55,12 +52,8 @@ class Slico(Superpixels):
     extra = "superpixels"
     requires = ("skimage",)
 
-    iterations: int = 10
-    sigma: float = 0.0
-
-    def __post_init__(self) -> None:
-        if self.iterations < 1 or self.sigma < 0:
-            raise ValueError("iterations must be 1 or more, sigma 0 or more")
+    iterations: Iterations = 10
+    sigma: Smoothing = 0.0
 
     def segment(self, picture: Picture, segments: int) -> NDArray[Any]:
         """Connected labels."""
@@ -97,12 +90,8 @@ class SitkSlic(Superpixels):
 
     name = "sitk_slic"
 
-    proximity: float = 10.0
-    iterations: int = 5
-
-    def __post_init__(self) -> None:
-        if not self.proximity > 0 or self.iterations < 1:
-            raise ValueError("proximity must be above 0, iterations 1 or more")
+    proximity: Positive = 10.0
+    iterations: Iterations = 5
 
     def segment(self, picture: Picture, segments: int) -> NDArray[Any]:
         """Connected labels."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from intrabench.superpixels.base import Picture, Superpixels
 from intrabench.superpixels.floor import grid_points
+from intrabench.values import Positive, Smoothing
 
 
 @dataclass(frozen=True)
@@ -23,10 +24,7 @@ class Watershed(Superpixels):
     extra = "superpixels"
     requires = ("skimage",)
 
-    sigma: float = 0.5
-
-    def __post_init__(self) -> None:
-        _check(self.sigma)
+    sigma: Smoothing = 0.5
 
     def segment(self, picture: Picture, segments: int) -> NDArray[Any]:
         """The basin of each voxel."""
@@ -45,22 +43,12 @@ class CompactWatershed(Superpixels):
     extra = "superpixels"
     requires = ("skimage",)
 
-    compactness: float = 0.001
-    sigma: float = 0.5
-
-    def __post_init__(self) -> None:
-        _check(self.sigma)
-        if not self.compactness > 0:
-            raise ValueError("compactness must be above 0")
+    compactness: Positive = 0.001
+    sigma: Smoothing = 0.5
 
     def segment(self, picture: Picture, segments: int) -> NDArray[Any]:
         """The basin of each voxel."""
         return _flooded(picture, segments, self.sigma, self.compactness)
-
-
-def _check(sigma: float) -> None:
-    if sigma < 0:
-        raise ValueError("sigma must be 0 or more")
 
 
 def _flooded(picture: Picture, segments: int, sigma: float, compactness: float) -> NDArray[Any]:

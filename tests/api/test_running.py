@@ -238,7 +238,10 @@ class Holding(Shrunk):
         ({"metric": ""}, "'' is not a valid spec; write NAME or NAME:key=value,key=value"),
         ({"model": Holding(network=np.zeros(3))}, "Holding.network holds a ndarray, which cannot be part of its name"),
         ({"model": Shrunk(by="big")}, "'shrunk:by=big': by=big does not fit; by takes a whole number"),
-        ({"model": "box_fill", "dataset": "phantom:shape=2x3"}, "shape takes three numbers, for example 3x2x1"),
+        (
+            {"model": "box_fill", "dataset": "phantom:shape=2x3"},
+            "shape takes three numbers from 1 to 4096, for example 3x2x1",
+        ),
         ({"model": int}, "model=<class 'int'> does not fit; model takes a spec, or an object or a class of Model"),
         ({"model": []}, "model=[] is empty; give at least one, or omit model"),
         ({"model": None}, "protocol basic@1 has no models of its own; give --model, such as --model random_walker, or"),

@@ -167,6 +167,12 @@ def test_where_nobody_publishes_a_checksum_the_first_counts(server: Server, tmp_
     (told,) = file.problems(tmp_path)
     assert f"but {hashlib.sha256(BODY).hexdigest()} was expected" in told
     assert refusal(file, tmp_path) == told
+    path.unlink()
+    server.answers = [answer(body=BODY[::-1])]
+    told = refusal(file, tmp_path)
+    assert f"the first download had {hashlib.sha256(BODY).hexdigest()}" in told
+    assert f"delete {tmp_path / 'data.zip.json'} and run again" in told
+    assert not path.exists()
 
 
 def test_two_at_once_download_once(server: Server, tmp_path: Path) -> None:

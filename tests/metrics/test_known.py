@@ -46,7 +46,10 @@ def test_scores_lie_within_the_bounds_of_their_metric() -> None:
         ("hd95_m", "there is no metric 'hd95_m', did you mean 'hd95'"),
         ("dice@2", "there is no metric 'dice@2'; this version of intrabench has dice@1"),
         ("nsd_2mm:tolerance_mm=1", "there is no metric 'nsd_2mm:tolerance_mm=1', did you mean 'nsd'"),
-        ("nsd:tolerance_mm=-1", "'nsd:tolerance_mm=-1': tolerance_mm=-1 is not a distance; give 0 or more"),
+        (
+            "nsd:tolerance_mm=-1",
+            "tolerance_mm=-1 does not fit; tolerance_mm takes a number from 0 to 10000",
+        ),
         ("lesion_f1:connectivity=8", "connectivity=8 is unknown; give 6, 18 or 26"),
     ],
 )

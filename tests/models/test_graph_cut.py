@@ -114,12 +114,6 @@ def test_histograms_of_the_seeds_find_a_border_that_is_too_soft_for_edges() -> N
     assert dice(found(GraphCut(), volume, inside), target) > 0.85
 
 
-@pytest.mark.parametrize("wrong", [{"sigma": 0.0}, {"region": -1.0}, {"middle": 0.0}, {"max_voxels": 0}])
-def test_impossible_parameters(wrong: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match="must be"):
-        GraphCut(**wrong)  # type: ignore[arg-type]
-
-
 def test_nothing_is_left_to_be_cut() -> None:
     seeds = np.full((2, 2, 2), BACKGROUND, dtype=np.int8)
     seeds[0] = TARGET

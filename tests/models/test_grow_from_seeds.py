@@ -59,8 +59,3 @@ def test_without_its_extra_one_sentence_says_how_to_install_it(monkeypatch: pyte
     monkeypatch.setattr(requirements, "find_spec", absent)
     with pytest.raises(IntraBenchError, match=r"grow_from_seeds needs .* run: pip install 'intrabench\[growcut\]'"):
         requirements.check_requirements(GrowFromSeeds())
-
-
-def test_impossible_parameters() -> None:
-    with pytest.raises(ValueError, match="locality must be 0 or more"):
-        GrowFromSeeds(locality=-1.0)

@@ -93,7 +93,7 @@ def test_small_ones_can_join_others() -> None:
 @pytest.mark.parametrize(
     ("spec", "sentence"),
     [
-        ("supervoxels:segments=0", "segments and least_voxels must be 1 or more"),
+        ("supervoxels:segments=0", "segments takes a whole number from 1 on"),
         ("supervoxels:method=slick", "there is no method of superpixels 'slick', did you mean 'slic'?"),
         ("supervoxels:method=slic:compact=1", "there is no parameter 'compact', did you mean 'compactness'?"),
     ],
@@ -177,7 +177,7 @@ def test_the_surface_may_want_another_union() -> None:
 def test_the_oracle_needs_an_image() -> None:
     with pytest.raises(IntraBenchError, match="the prompter oracle divides the image, so it needs a case"):
         turns_of("oracle", np.ones(SHAPE, bool), None)
-    with pytest.raises(IntraBenchError, match="clicks must be 0 or more"):
+    with pytest.raises(IntraBenchError, match="clicks takes a whole number"):
         intrabench.prompter("oracle:clicks=-1")
 
 

@@ -190,7 +190,7 @@ def test_parts_beyond_a_number_are_drawn_by_lot() -> None:
     turn = first("autopet_start:parts=3", array)
     assert [stroke.label for stroke in turn.prompts.scribbles] == [1] * 3 + [0] * 3
     assert [action.kind for action in turn.actions[:3]] == ["click"] * 3
-    with pytest.raises(IntraBenchError, match="parts=0 draws nothing; give 1 or more"):
+    with pytest.raises(IntraBenchError, match="parts=0 does not fit"):
         intrabench.prompter("autopet_start:parts=0")
 
 

@@ -79,5 +79,5 @@ def test_where_there_is_to_be_none_the_user_waits() -> None:
 
 
 def test_less_than_nothing_is_refused() -> None:
-    with pytest.raises(intrabench.IntraBenchError, match="widen=-1, expected 0 or more"):
+    with pytest.raises(intrabench.IntraBenchError, match="widen=-1 does not fit"):
         intrabench.prompter("box_middle:widen=-1")

@@ -88,11 +88,6 @@ def test_without_lesions_only_background_is_clicked_and_without_an_image_only_le
     assert [turn.prompts.points[:, 3].tolist() for turn in blind[1:]] == [[1]] * 3
 
 
-def test_nothing_is_refused() -> None:
-    with pytest.raises(ValueError, match="clicks=0 clicks nothing"):
-        LesionClicks(0)
-
-
 def test_the_protocol(say: Callable[..., Said], tmp_path: Path) -> None:
     out = tmp_path / "out"
     words = ("--model", "random_walker", "--dataset", "phantom:shape=16x32x32,instances=3", "--out", str(out))

@@ -38,9 +38,9 @@ def annotate(rater: str = "ab", simulated_in: str = "simulated", number: int = 2
 
 @pytest.mark.parametrize("spec", ["human", "human:rater=ab", "human:rater=ab+scribble"])
 def test_an_ordinary_run_has_no_person(spec: str) -> None:
-    rows = intrabench.run("box_fill", spec, DATA, out=OUT)
-    assert set(rows["status"]) == {"not_applicable"}
-    assert "a person gives the prompts of human, on the page of intrabench annotate" in rows["error"][0]
+    with pytest.raises(IntraBenchError, match="use `intrabench annotate`"):
+        intrabench.run("box_fill", spec, DATA, out=OUT)
+    assert not OUT.exists()
 
 
 @pytest.mark.parametrize("rater", ["", "Ann Smith", "a/b", "é", "x" * 41])

@@ -206,7 +206,7 @@ def test_random_points_lie_in_the_target(seed: int, n: int) -> None:
 def test_bad_input() -> None:
     with pytest.raises(ValueError, match="at least one voxel"):
         intrabench.prompter("box_slice").preview(np.zeros((3, 3, 3)))
-    for spec, words in (("box_interp:n=0", "at least 1"), ("box_intrep", "did you mean 'box_interp'")):
+    for spec, words in (("box_interp:n=0", "whole number from 1"), ("box_intrep", "did you mean 'box_interp'")):
         with pytest.raises(IntraBenchError, match=words):
             intrabench.prompter(spec)
 

@@ -280,7 +280,7 @@ def test_every_round_draws_anew_and_order_does_not_matter(ball: np.ndarray, spec
         ("box_slice+", "malformed"),
         ("box_slice+scribbel", "did you mean 'scribble'"),
         ("box_slice+scribble:previous=maybe", "previous=maybe does not fit"),
-        ("box_slice+hand:miss_rate=2", "miss_rate from 0 to 1"),
+        ("box_slice+hand:miss_rate=2", "miss_rate takes a number from 0 to 1"),
         ("box_slice+hand:jitter=2", "no parameter 'jitter', did you mean 'jitter_mm'"),
     ],
 )

@@ -224,5 +224,5 @@ def test_a_method_that_fails(picture: Picture, segments: int, sentence: str) -> 
      "mslic:ruler=0"],
 )  # fmt: skip
 def test_parameters_that_mean_nothing(spec: str) -> None:
-    with pytest.raises(IntraBenchError, match=r" must be | or more"):
+    with pytest.raises(IntraBenchError, match="does not fit"):
         registry.make("superpixels", spec)

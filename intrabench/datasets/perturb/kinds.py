@@ -9,9 +9,10 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Interval
 from numpy.typing import NDArray
 
 from intrabench.datasets.perturb.base import Floats, IntensityChange, Perturbation, positive
@@ -101,7 +102,7 @@ class Blur(IntensityChange):
 
     name = "blur"
 
-    sigma: float = 1.0
+    sigma: Annotated[float, Interval(gt=0, le=100)] = 1.0
 
     def __post_init__(self) -> None:
         positive(sigma=self.sigma)
@@ -123,7 +124,7 @@ class Motion(IntensityChange):
     name = "motion"
     neutral = 1.0
 
-    voxels: int = 5
+    voxels: Annotated[int, Interval(ge=1, le=10_000)] = 5
 
     def __post_init__(self) -> None:
         positive(voxels=self.voxels)

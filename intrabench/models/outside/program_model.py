@@ -18,6 +18,7 @@ from intrabench.models.outside.launchers import Inside, Launcher, Limits, launch
 from intrabench.models.outside.programs import Program, Took, program
 from intrabench.prompts import PromptKind
 from intrabench.specs import Reach, switch
+from intrabench.values import NotNegative
 from intrabench.volume import Volume
 
 Asked = Request | JointRequest
@@ -48,14 +49,12 @@ class ProgramModel(Model):
     apptainer: Annotated[str, Reach("program")] = switch("")
     takes: Annotated[str, Reach()] = switch("")
     stay: bool = switch(False)
-    memory_gb: float = switch(32.0)
+    memory_gb: NotNegative = switch(32.0)
     network: bool = switch(False)
     options: Annotated[str, Reach("program")] = switch("")
-    time_limit_s: float = switch(0.0)
+    time_limit_s: NotNegative = switch(0.0)
 
     def __post_init__(self) -> None:
-        if self.memory_gb < 0 or self.time_limit_s < 0:
-            raise ValueError("memory_gb and time_limit_s must be 0 or more")
         kinds = {kind.strip() for kind in self.takes.split(",") if kind.strip()}
         if wrong := sorted(kinds - self.possible):
             raise ValueError(f"takes has {wrong[0]!r}; {self.name} can give {', '.join(sorted(self.possible))}")

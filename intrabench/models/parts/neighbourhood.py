@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Interval
 from numpy.typing import NDArray
 
 from intrabench.mask import Box, Mask, box_slices, grow
@@ -18,6 +20,8 @@ Array = NDArray[np.float64]
 Labels = NDArray[np.int8]
 Bools = NDArray[np.bool_]
 Spacing = tuple[float, float, float]
+SeedRadius = Annotated[float, Interval(ge=0, le=100)]
+"""Millimetres around a point that certainly belong to it; each is a ball of voxels."""
 
 FACES = tuple(((*(slice(None),) * axis, slice(0, -1)), (*(slice(None),) * axis, slice(1, None))) for axis in range(3))
 """By axis: all cells but the last of each row, and those after them; so cells that share a face."""

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from intrabench.doing import loading
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Model
+from intrabench.models.installing import how_to_install
 
 
 class NetworkModel(Model):
@@ -89,5 +90,5 @@ class NetworkModel(Model):
         except ImportError as error:
             raise IntraBenchError(
                 f"model {self.name} needs {error.name or error}, which is not installed; "
-                f"run: pip install 'intrabench[{self.extra}]'"
+                f"{how_to_install(str(self.extra))}"
             ) from error

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Interval
 
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Request, VolumeModel
-from intrabench.models.parts.neighbourhood import Array, Bools, Frame, Hints, Labels
+from intrabench.models.parts.neighbourhood import Array, Bools, Frame, Hints, Labels, SeedRadius
 from intrabench.prompts import Derived
 from intrabench.specs import switch
+from intrabench.values import Millimetres, Voxels
 from intrabench.volume import Volume
 
 UNKNOWN, BACKGROUND, TARGET = -1, 0, 1
@@ -28,19 +31,13 @@ class SeededModel(VolumeModel):
     accepts = frozenset({"point", "box2d", "box3d", "scribble"})
     covers = "the neighbourhood of the prompts"
 
-    margin_mm: float = 10.0
-    radius_mm: float = 30.0
-    seed_mm: float = 1.0
-    touch_mm: float = 12.0
-    middle: float = 0.5
-    max_voxels: int = 300_000
+    margin_mm: Millimetres = 10.0
+    radius_mm: Millimetres = 30.0
+    seed_mm: SeedRadius = 1.0
+    touch_mm: Millimetres = 12.0
+    middle: Annotated[float, Interval(gt=0, le=1)] = 0.5
+    max_voxels: Voxels = 300_000
     derived: Derived = switch("none")
-
-    def __post_init__(self) -> None:
-        if min(self.margin_mm, self.radius_mm, self.seed_mm, self.touch_mm) < 0 or self.max_voxels < 1:
-            raise ValueError("margin_mm, radius_mm, seed_mm and touch_mm must be 0 or more, max_voxels 1 or more")
-        if not 0 < self.middle <= 1:
-            raise ValueError("middle must be more than 0 and at most 1")
 
     @abstractmethod
     def divide(self, frame: Frame, image: Array, seeds: Labels) -> Bools:

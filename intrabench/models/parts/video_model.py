@@ -22,6 +22,7 @@ from intrabench.models.parts.slice_model import clipped
 from intrabench.models.parts.slice_scores import SliceScores
 from intrabench.prompts import Derived, Prompts
 from intrabench.specs import switch
+from intrabench.values import Natural
 from intrabench.volume import Volume
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class VideoModel(CropModel):
     threshold: float = switch(0.0)
     derived: Derived = switch("none")
     corrections: str = switch("conditioning")
-    fill_holes: int = switch(8)
+    fill_holes: Natural = switch(8)
 
     @property
     @abstractmethod

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from intrabench.errors import IntraBenchError
+from intrabench.fetch.checksum import settle
 from intrabench.fetch.download import DownloadError, Progress, at_most, download
 from intrabench.fetch.mirrors import Nowhere, first_that_works
 from intrabench.fetch.places import url_of
 from intrabench.models.weights import hub
-from intrabench.models.weights.registry import Weights, find, folder, get, locate, record
+from intrabench.models.weights.registry import Weights, find, folder, get, locate, unpublished
 
 _BEGINNINGS = (b"PK\x03\x04", b"\x80", b"{")
 """First bytes of zip archives (torch), pickles (older torch) and JSON; safetensors have a brace as the ninth byte."""
@@ -38,8 +39,10 @@ def fetch(id: str, progress: Progress | None = None) -> Path:
     if find(id) is None and any(not source.startswith("package:") for source in entry.sources):
         path = folder() / entry.file
         source = _from_any(entry, path, progress)
-        if not entry.sha256 and not entry.members:
-            record(path, source)
+        if not entry.pinned and (problem := settle(path, f"sha256:{unpublished(entry, path)}", source)):
+            for member in [member for member, sha256 in (entry.members or {"": ""}).items() if not sha256]:
+                (path / member).unlink()
+            raise IntraBenchError(problem)
     return locate(id)
 
 

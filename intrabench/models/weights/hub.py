@@ -32,7 +32,9 @@ CARD = "README.md"
 SMALL = (CONFIG, *PREPARATION, CARD)
 """What is fetched without being asked for: a few kB that say what the repository is."""
 
-_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+_PART = r"(?!\S*(?:--|\.\.))(?!\S*\.git$)\w(?:[\w.-]{0,94}\w)?"
+_NAME = re.compile(rf"{_PART}/{_PART}", re.ASCII)
+"""What the hub takes as the name of a repository; it refuses all else."""
 _CLIENTS = ("httpx", "httpcore", "httpx2", "requests")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 

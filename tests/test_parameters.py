@@ -1,0 +1,77 @@
+"""Numbers that mean nothing are refused for every parameter of everything that ships, by its type alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from intrabench import registry, specs
+from intrabench.cli.describe import parameters_of
+from intrabench.errors import IntraBenchError
+from intrabench.models.random_walker import RandomWalker
+from intrabench.objects import make_metric, make_model, make_prompter
+from intrabench.protocols import PROTOCOLS, stopping
+from intrabench.values import expected
+
+FREE = {"seed", "threshold", "level", "degrees", "share", "x", "y"}
+"""Parameters that may have any sign."""
+
+
+def numbers() -> Iterator[tuple[Any, str, str, int]]:
+    """Room, class name, parameter, and how many numbers it takes, of all numeric parameters that ship."""
+    for room in registry.ROOMS:
+        for name, entry in registry.entries(room).items():
+            cls = entry.load()
+            hints = specs.types_of(cls) if entry.origin == "intrabench" else {}
+            for one in fields(cls) if hints else ():
+                words = expected(hints[one.name])
+                if one.init and " number" in f" {words}":
+                    yield room, name, one.name, 3 if words.startswith("three") else 1
+
+
+def test_no_number_of_anything_that_ships_is_nan_or_infinite_or_below_its_range() -> None:
+    found = list(numbers())
+    assert len(found) > 80
+    for room, name, parameter, count in found:
+        for value in ("nan", "inf", "1e999", "-inf", *(() if parameter in FREE else ("-1",))):
+            with pytest.raises(IntraBenchError, match=rf"{parameter}.* does not fit|connectivity"):
+                registry.make(room, f"{name}:{parameter}={'x'.join([value] * count)}")
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        *("random_walker:beta=-1", "random_walker:reach_mm=0", "random_walker:seed_mm=1000000000"),
+        *("random_walker:max_voxels=0", "random_walker:time_limit_s=0", "graph_cut:sigma=0", "graph_cut:middle=0"),
+        *("grabcut:iterations=1000000000", "supervoxels:segments=0", "supervoxels:method='slic:sigma=1e9'"),
+    ],
+)
+def test_models_that_would_compute_nonsense_or_for_ever(spec: str) -> None:
+    with pytest.raises(IntraBenchError, match="does not fit"):
+        make_model(spec)
+
+
+def test_objects_of_python_are_asked_as_specs_are() -> None:
+    with pytest.raises(IntraBenchError, match="beta takes a number from 0 on"):
+        make_model(RandomWalker(beta=-1.0))
+    with pytest.raises(IntraBenchError, match="does not fit"):
+        make_metric("nsd:tolerance_mm=1e999")
+    with pytest.raises(IntraBenchError, match="does not fit"):
+        make_prompter("box_interp+hand:jitter_mm=nan")
+
+
+def test_info_tells_the_range() -> None:
+    told = parameters_of(RandomWalker)
+    assert "beta: a number from 0 on; default 200" in told
+    assert "reach_mm: a number above 0; default 2" in told
+
+
+def test_a_stop_rule_may_be_infinite_but_no_nan() -> None:
+    basic = PROTOCOLS["basic@1"]
+    assert stopping(basic, "dice=inf,interactions=5").stop.interactions == 5
+    for words in ("dice=nan", "interactions=nan", "seconds=-1", "dice=2"):
+        with pytest.raises(IntraBenchError, match=r"dice|does not fit"):
+            stopping(basic, words)
