@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 from intrabench.clusters.described import described, reason
@@ -16,6 +17,8 @@ from intrabench.errors import IntraBenchError, in_words
 MOST_LOCAL = 1024
 CONNECT_SECONDS = 20
 """How long a scheduler may take to answer."""
+SILENT_SECONDS = 3.0
+"""After so long without an answer it is said for whom the command waits."""
 
 _DEFAULTS = {
     "distributed": {
@@ -48,8 +51,10 @@ def check_where(where: str) -> int | None:
 
 
 @contextmanager
-def connected(where: str) -> Iterator[Any]:
+def connected(where: str, say: Callable[[str], None]) -> Iterator[Any]:
     """A client of the cluster, `distributed.Client`; what was started for it ends with the context.
+
+    say: gets a sentence if the scheduler does not answer at once.
 
     Raises:
         IntraBenchError: the cluster cannot be reached or started.
@@ -63,14 +68,30 @@ def connected(where: str) -> Iterator[Any]:
     dask.config.update_defaults(_DEFAULTS)
     with ExitStack() as stack:
         try:
-            client = distributed.Client(_cluster(where, local, stack), timeout=CONNECT_SECONDS)
-        except OSError as error:
+            cluster = _cluster(where, local, stack)
+            with _said_later(f"waiting up to {CONNECT_SECONDS} s for the scheduler of --dask {where}", say):
+                client = distributed.Client(cluster, timeout=CONNECT_SECONDS)
+        except IntraBenchError:
+            raise
+        except Exception as error:  # it may also be a server of another kind
             raise IntraBenchError(
                 f"--dask {where}: no scheduler answers there ({in_words(error)}); start one with `dask scheduler`, or "
                 "correct the address"
             ) from error
         stack.callback(_close, client)
         yield client
+
+
+@contextmanager
+def _said_later(sentence: str, say: Callable[[str], None]) -> Iterator[None]:
+    """Say a sentence if the context lasts for a while."""
+    timer = Timer(SILENT_SECONDS, say, [sentence])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _cluster(where: str, local: int | None, stack: ExitStack) -> Any:

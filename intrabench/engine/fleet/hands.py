@@ -65,7 +65,7 @@ def fleet(options: Options, work: Work) -> Iterator[Hands]:
     """The hands of a cluster; those of workers that come later join."""
     local = check_where(options.dask)
     places = workers(str(local), work.job.runners, local) if local else []
-    with connected(options.dask) as client:
+    with connected(options.dask, work.reporter.say) as client:
         setup = Setup(
             work.store.run_id,
             _absolute(options),
