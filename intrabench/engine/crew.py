@@ -51,8 +51,8 @@ def _shared_by(job: Job, options: Options) -> str:
         return ""
     instead = "write the classes of your objects to files" if options.objects else "give --workers 1 or more"
     return (
-        f"{several(len(job.runners), 'model')} share this process with code that is not part of IntraBench, which could "
-        f"change what they compute; to keep models apart, {instead}"
+        f"{several(len(job.runners), 'model')} share this process with code that is not part of IntraBench, which "
+        f"could change what they compute; to keep models apart, {instead}"
     )
 
 

@@ -27,7 +27,7 @@ def patch(how):
         import scipy.ndimage
 
         scipy.ndimage.gaussian_filter = scipy.ndimage.label = scipy.ndimage.distance_transform_edt = nothing
-    if how in ("torch", "all"):
+    if how == "torch":
         import torch
 
         torch.as_tensor = torch.from_numpy = nothing
@@ -62,20 +62,24 @@ class Patching(BoxFill):
 
 @dataclass(eq=False)
 class Sound(BoxFill):
-    """Box fill, less the voxels that are dark after smoothing, by way of everything that others may have changed."""
+    """Box fill, less the voxels that are dark after smoothing, by way of what others may have changed."""
 
     name = "sound"
+    tensors: bool = False
 
     def segment_one(self, volume, request):
         import colorsys  # which nobody has imported yet
 
         import scipy.ndimage
-        import torch
 
         answer = super().segment_one(volume, request)
         z, y, x = (slice(low, high) for low, high in zip(answer.update.box[:3], answer.update.box[3:], strict=True))
         smooth = scipy.ndimage.gaussian_filter(volume.array[z, y, x].astype(np.float32), 1.0)
-        bright = (torch.as_tensor(smooth) > float(np.median(smooth))).numpy()
+        bright = smooth > float(np.median(smooth))
+        if self.tensors:
+            import torch
+
+            bright = (torch.as_tensor(smooth) > float(np.median(smooth))).numpy()
         assert np.count_nonzero(bright) == bright.sum()
         assert json.dumps([deep(200), *colorsys.rgb_to_hsv(0, 0, 1)[1:]]) == "[200, 1.0, 1]"
         return Answer(Mask(answer.update.start, bright))
