@@ -5,14 +5,18 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Timer
-from typing import Any
+from threading import Thread, Timer
+from typing import Any, TypeVar
 
 from intrabench.clusters.described import described, reason
 from intrabench.errors import IntraBenchError, in_words
+
+T = TypeVar("T")
 
 MOST_LOCAL = 1024
 CONNECT_SECONDS = 20
@@ -70,7 +74,8 @@ def connected(where: str, say: Callable[[str], None]) -> Iterator[Any]:
         try:
             cluster = _cluster(where, local, stack)
             with _said_later(f"waiting up to {CONNECT_SECONDS} s for the scheduler of --dask {where}", say):
-                client = distributed.Client(cluster, timeout=CONNECT_SECONDS)
+                begin = partial(distributed.Client, cluster, timeout=CONNECT_SECONDS)
+                client = within(CONNECT_SECONDS + 1, begin)  # its own limit ends no wait for one that never speaks
         except IntraBenchError:
             raise
         except Exception as error:  # it may also be a server of another kind
@@ -80,6 +85,24 @@ def connected(where: str, say: Callable[[str], None]) -> Iterator[Any]:
             ) from error
         stack.callback(_close, client)
         yield client
+
+
+def within(seconds: float, call: Callable[[], T]) -> T:
+    """What a call returns, which may never come.
+
+    Raises:
+        TimeoutError: it took longer; nobody waits for it any more.
+    """
+    answer = Future[T]()
+
+    def ask() -> None:
+        try:
+            answer.set_result(call())
+        except BaseException as error:
+            answer.set_exception(error)
+
+    Thread(target=ask, daemon=True).start()
+    return answer.result(seconds)
 
 
 @contextmanager
