@@ -31,7 +31,7 @@ SILENCE = 30.0
 """Seconds after which a silent holder counts as gone; a holder gives a sign of life three times as often."""
 
 ATTEMPTS = 3
-"""So many holders in a row may die over the same thing, before it counts as the reason."""
+"""So many holders in a row may die over the same thing, or be ended, before it counts as the reason."""
 
 POLL = 1.0
 """Seconds between two looks at a lease that somebody else holds; the first follow each other faster."""
@@ -40,7 +40,7 @@ PATIENCE = 3.0
 """Seconds of waiting after which a process says for whom."""
 
 TRIES = ".tries"
-"""The ending of the file beside a lease with the number of holders, up to this one, that did not give it back."""
+"""The ending of the file beside a lease with the number of holders, up to this one, that died or were ended."""
 
 _LOOK = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 """How a lease is opened to look at it; Windows has neither."""
@@ -58,12 +58,13 @@ class Busy(Exception):
 class Lease:
     """A lease that this process holds.
 
-    attempts: how many holders in a row, before this one, died or fell silent without giving it back.
+    attempts: how many holders in a row, before this one, died, fell silent or were `ended`.
     """
 
     attempts: int
     _claim: SoftFileLease
     _tries: Path
+    _counts: bool = False
 
     @property
     def lost(self) -> bool:
@@ -77,13 +78,17 @@ class Lease:
             self.attempts = 0
             self._note()
 
+    def ended(self) -> None:
+        """Somebody else ends this holder before it is done: it gives the lease back, but counts like one that died."""
+        self._counts = True
+
     def _note(self) -> None:
         with suppress(OSError):  # a full disk: a death more is one too few counted
             self._tries.write_text(str(self.attempts + 1), "ascii")
 
     def _give_back(self) -> None:
         with suppress(OSError):  # the folder may be gone
-            if not self.lost:
+            if not self.lost and not self._counts:
                 self._tries.unlink(missing_ok=True)
             self._claim.release()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
@@ -11,6 +12,9 @@ from types import CodeType, FunctionType
 from intrabench.definitions import Definition
 from intrabench.errors import RECORDED
 from intrabench.sources import hash_of, local_files, sources_of
+
+HASHED = re.compile(r"\.[0-9a-f]{8}(?=$|[+/])")
+"""In versions of what does not ship, or has parts that do not: the hash of their source (`version_of`)."""
 
 
 def version_of(component: object) -> str:
@@ -22,13 +26,14 @@ def version_of(component: object) -> str:
     after they were imported or reloaded. For a class of a notebook or script see `Definition`.
     """
     version = str(getattr(component, "version", "1"))
-    source = "" if ships(component) else _source_of(_class_of(component))
+    cls = _class_of(component)
+    source = "" if _home(cls) == "intrabench" else _source_of(cls)
     return f"{version}.{source}" if source else version
 
 
 def ships(component: object) -> bool:
-    """Whether the code of a component, an object or its class, comes with IntraBench."""
-    return _home(_class_of(component)) == "intrabench"
+    """Whether the code of a component, an object or its class, comes with IntraBench, and that of all its parts."""
+    return _home(_class_of(component)) == "intrabench" and HASHED.search(version_of(component)) is None
 
 
 def _class_of(component: object) -> type:

@@ -165,6 +165,17 @@ def test_holders_that_are_killed_are_counted_until_one_finishes_something_or_giv
         assert lease.attempts == 0
 
 
+def test_holders_that_are_ended_count_like_those_that_died() -> None:
+    for before in range(3):
+        with held(LEASE) as lease:
+            assert lease.attempts == before
+            lease.ended()
+        assert not is_held(LEASE)
+    with held(LEASE) as lease:
+        assert lease.attempts == 3
+    assert list(Path().iterdir()) == []
+
+
 def test_a_process_that_slept_too_long_loses_the_lease_and_does_not_disturb_its_successor(clock: Clock) -> None:
     with holder() as sleeper:
         sleeper.process.send_signal(signal.SIGSTOP)

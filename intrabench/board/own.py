@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -11,15 +10,13 @@ from intrabench import reach, registry, specs
 from intrabench.datasets.perturb.perturbed import parted
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights import registry as weights
-
-_HASHED = re.compile(r"\.[0-9a-f]{8}(?=$|[+/])")
-"""In versions of what does not ship: the hash of its source (`intrabench.versions.version_of`)."""
+from intrabench.versions import HASHED
 
 
 def marks(line: Mapping[str, Any]) -> Iterator[str]:
     """What of a line is the submitter's own, in words. line: the columns of a row."""
     for what in ("model", "prompter"):
-        if _HASHED.search(line[f"{what}_version"] or ""):
+        if HASHED.search(line[f"{what}_version"] or ""):
             yield f"own {what}: its code is not part of IntraBench"
     if line["weights"] == weights.BY_HAND:
         yield f"own weights: a file with sha256 {line['weights_sha256'][:12]}"
@@ -31,7 +28,7 @@ def is_published(dataset: str, version: str | None) -> bool:
     """Whether a data set ships with IntraBench, so that others can get it."""
     with suppress(IntraBenchError):
         known = registry.entries("datasets").get(specs.parse(parted(dataset)[0])[0])
-        return known is not None and known.origin == "intrabench" and not _HASHED.search(version or "")
+        return known is not None and known.origin == "intrabench" and not HASHED.search(version or "")
     return False
 
 

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from threading import Thread, Timer
+from typing import Any, TypeVar
 
 from intrabench.clusters.described import described, reason
 from intrabench.errors import IntraBenchError, in_words
 
+T = TypeVar("T")
+
 MOST_LOCAL = 1024
 CONNECT_SECONDS = 20
 """How long a scheduler may take to answer."""
+SILENT_SECONDS = 3.0
+"""After so long without an answer it is said for whom the command waits."""
 
 _DEFAULTS = {
     "distributed": {
@@ -48,8 +55,10 @@ def check_where(where: str) -> int | None:
 
 
 @contextmanager
-def connected(where: str) -> Iterator[Any]:
+def connected(where: str, say: Callable[[str], None]) -> Iterator[Any]:
     """A client of the cluster, `distributed.Client`; what was started for it ends with the context.
+
+    say: gets a sentence if the scheduler does not answer at once.
 
     Raises:
         IntraBenchError: the cluster cannot be reached or started.
@@ -63,14 +72,49 @@ def connected(where: str) -> Iterator[Any]:
     dask.config.update_defaults(_DEFAULTS)
     with ExitStack() as stack:
         try:
-            client = distributed.Client(_cluster(where, local, stack), timeout=CONNECT_SECONDS)
-        except OSError as error:
+            cluster = _cluster(where, local, stack)
+            with _said_later(f"waiting up to {CONNECT_SECONDS} s for the scheduler of --dask {where}", say):
+                begin = partial(distributed.Client, cluster, timeout=CONNECT_SECONDS)
+                client = within(CONNECT_SECONDS + 1, begin)  # its own limit ends no wait for one that never speaks
+        except IntraBenchError:
+            raise
+        except Exception as error:  # it may also be a server of another kind
             raise IntraBenchError(
                 f"--dask {where}: no scheduler answers there ({in_words(error)}); start one with `dask scheduler`, or "
                 "correct the address"
             ) from error
         stack.callback(_close, client)
         yield client
+
+
+def within(seconds: float, call: Callable[[], T]) -> T:
+    """What a call returns, which may never come.
+
+    Raises:
+        TimeoutError: it took longer; nobody waits for it any more.
+    """
+    answer = Future[T]()
+
+    def ask() -> None:
+        try:
+            answer.set_result(call())
+        except BaseException as error:
+            answer.set_exception(error)
+
+    Thread(target=ask, daemon=True).start()
+    return answer.result(seconds)
+
+
+@contextmanager
+def _said_later(sentence: str, say: Callable[[str], None]) -> Iterator[None]:
+    """Say a sentence if the context lasts for a while."""
+    timer = Timer(SILENT_SECONDS, say, [sentence])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _cluster(where: str, local: int | None, stack: ExitStack) -> Any:

@@ -22,10 +22,18 @@ choice, which nobody knows beforehand.
 """
 
 
-class Agenda:
-    """Groups and cases, each handed out once."""
+START_SECONDS = 1.0
+"""The same where another model takes a fresh process, but no network is loaded: about what that takes."""
 
-    def __init__(self, runners: Iterable[Runner], cases: Iterable[Selected]) -> None:
+
+class Agenda:
+    """Groups and cases, each handed out once.
+
+    apart: whether another model takes a fresh process, because code that does not ship is played.
+    """
+
+    def __init__(self, runners: Iterable[Runner], cases: Iterable[Selected], apart: bool = False) -> None:
+        self._least = START_SECONDS if apart else 0.0
         self._changed = Condition()
         self._groups: dict[Runner, deque[Group]] = {runner: deque() for runner in runners}
         self._held: deque[tuple[float, Group]] = deque()
@@ -55,7 +63,8 @@ class Agenda:
 
         None when all is done. Waits while cases are prepared, or other runs hold the rest.
         """
-        patient_until = time.monotonic() + (PATIENCE_SECONDS if runner and runner.model.encodes else 0.0)
+        longest = (PATIENCE_SECONDS if runner.model.encodes else self._least) if runner else 0.0
+        patient_until = time.monotonic() + longest
         with self._changed:
             while not self._stopped:
                 coming = bool(self._cases or self._preparing)

@@ -14,6 +14,7 @@ from intrabench.engine.work import Work
 from intrabench.engine.workers.places import Place, asked, default_memory_limit_mb, preparers, workers
 from intrabench.engine.workers.supervisor import Supervisor
 from intrabench.engine.workers.watched import Watched
+from intrabench.errors import several
 
 
 def plays_here(options: Options) -> bool:
@@ -26,6 +27,8 @@ def crew(options: Options, work: Work) -> Iterator[Hands]:
     """The hands for a work, which are closed at the end."""
     if plays_here(options):
         here = Here(work.job, work.reporter)
+        if line := _shared_by(work.job, options):
+            work.reporter.note(line)
         yield Hands([here], [here], here=True)
         return
     if options.dask:
@@ -40,6 +43,17 @@ def crew(options: Options, work: Work) -> Iterator[Hands]:
     with ExitStack() as stack:
         hand = partial(_hand, stack, options, work.job, work.reporter)
         yield Hands([hand(one, True, share) for one in places], [hand(one, False, rest) for one in preparing])
+
+
+def _shared_by(job: Job, options: Options) -> str:
+    """Which models share this process with code of others that may change what they compute; empty if none do."""
+    if len(job.runners) < 2 or job.ships:
+        return ""
+    instead = "write the classes of your objects to files" if options.objects else "give --workers 1 or more"
+    return (
+        f"{several(len(job.runners), 'model')} share this process with code that is not part of IntraBench, which "
+        f"could change what they compute; to keep models apart, {instead}"
+    )
 
 
 @contextmanager

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from intrabench.engine.hand import Hand
+from intrabench.engine import signals
+from intrabench.engine.hand import Hand, Stopped
 from intrabench.engine.job import Job
 from intrabench.engine.plan import Group
 from intrabench.engine.player import Take
@@ -27,10 +28,22 @@ def alone(hand: Hand, group: Group, units: Sequence[Unit], take: Take) -> None:
 
 
 class Desk:
-    """The results folder, as those see it who play. share: has a hand play units, perhaps with the help of others."""
+    """The results folder, as those see it who play.
 
-    def __init__(self, job: Job, writer: RowWriter, reporter: Reporter, share: Share = alone) -> None:
+    share: has a hand play units, perhaps with the help of others. ended: whether somebody has ended this process, which
+    may be code of the user's own that sends it a signal each time it is played.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        writer: RowWriter,
+        reporter: Reporter,
+        share: Share = alone,
+        ended: Callable[[], bool] = signals.asked,
+    ) -> None:
         self.job, self.writer, self.reporter, self.store, self._share = job, writer, reporter, writer.store, share
+        self._ended = ended
 
     def unfinished(self, group: Group) -> set[str]:
         """The sessions of a group to be played; those of a joint session are played together."""
@@ -60,14 +73,20 @@ class Desk:
             for damaged in filter(None, (self.store.bad_masks(key) for unit in units for key in unit.sessions)):
                 self.reporter.say(damaged)
             if lease.attempts >= ATTEMPTS:
-                problem = f"{several(lease.attempts, 'run')} in a row died while they played this image"
+                problem = f"{several(lease.attempts, 'run')} in a row died or were ended while they played this image"
                 self.writer.take(failed(units, Failure("error", problem)))
             elif units:
-                self._share(hand, group, units, partial(self._take, lease))
+                try:
+                    self._share(hand, group, units, partial(self._take, lease))
+                except (Stopped, KeyboardInterrupt):
+                    if self._ended():
+                        lease.ended()
+                    raise
 
     def _lacks_masks(self, session: str) -> bool:
         return self.job.save_masks and not self.store.has_masks(session)
 
     def _take(self, lease: Lease, part: Part) -> None:
         self.writer.take(part)
-        lease.progressed()
+        if part.rows:  # none of a wave that was cut off
+            lease.progressed()

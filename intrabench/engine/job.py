@@ -16,6 +16,7 @@ from intrabench.prompters.base import Prompter
 from intrabench.protocols import Protocol
 from intrabench.protocols.row import Row
 from intrabench.target import TargetInfo, by_person
+from intrabench.versions import ships
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +43,16 @@ class Job:
     def prompters_for(self, model: Model) -> list[Prompter]:
         """The prompters to run with a model."""
         return [p for p in self.prompters if p.spec not in self.rows or self.rows[p.spec].suits(model.abilities)]
+
+    def shipped(self, dataset: Dataset, runner: Runner) -> bool:
+        """Whether all code that takes part comes with IntraBench: model, prompters, data set and metrics."""
+        parts = (dataset, *self.prompters_for(runner.model), *self.metrics)
+        return runner.ships and all(map(ships, parts))
+
+    @property
+    def ships(self) -> bool:
+        """Whether all its code comes with IntraBench."""
+        return all(self.shipped(dataset, runner) for dataset in self.datasets for runner in self.runners)
 
     def selected(self, without: Container[Dataset] = ()) -> list[tuple[Dataset, str]]:
         """The cases of the job, ``(data set, case)``. without: data sets whose cases are unknown."""

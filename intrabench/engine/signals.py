@@ -15,6 +15,9 @@ if sys.platform != "win32":
     ASKING.append(signal.SIGHUP)
 
 
+_asked = False  # since `ending_softly` began
+
+
 class Asked(KeyboardInterrupt):
     """The run was asked to end by a signal; it ends as by Ctrl-C, but its exit code asks for more."""
 
@@ -23,6 +26,11 @@ def undisturbed() -> None:
     """This process is about to end, with the right exit code: whoever asks again asks in vain."""
     for one in (signal.SIGINT, *ASKING):
         signal.signal(one, signal.SIG_IGN)  # a handler would be taken away before the end of the interpreter
+
+
+def asked() -> bool:
+    """Whether a signal of others has asked this process to end."""
+    return _asked
 
 
 @contextmanager
@@ -34,9 +42,13 @@ def ending_softly() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    global _asked
+    _asked = False
     asking = [one for one in ASKING if signal.getsignal(one) == signal.SIG_DFL]
 
     def end(number: int, frame: FrameType | None) -> None:
+        global _asked
+        _asked = True
         for one in asking:
             signal.signal(one, signal.SIG_IGN)
         raise Asked(signal.Signals(number).name)

@@ -19,7 +19,7 @@ from intrabench.models.parts.batching import release_memory
 from intrabench.models.weights import registry as weights
 from intrabench.results.model_label import model_label
 from intrabench.target import WHOLE_CASE, TargetInfo, annotation_info
-from intrabench.versions import version_of
+from intrabench.versions import ships, version_of
 
 if TYPE_CHECKING:
     from intrabench.datasets.base import Dataset
@@ -134,6 +134,11 @@ class Runner:
     def weights(self) -> str:
         """The kind of its weights: registered, a file of the user's, random, or none."""
         return weights.kind(self.model, self.weights_sha256)
+
+    @cached_property
+    def ships(self) -> bool:
+        """Whether only code that comes with IntraBench answers; it does not for programs and repositories of others."""
+        return ships(self.model) and not self.model.runs_programs
 
     @cached_property
     def identity(self) -> tuple[str | int, ...]:

@@ -33,7 +33,7 @@ class Work:
     def __init__(self, plan: Plan, writer: RowWriter, reporter: Reporter) -> None:
         self.plan, self.job, self.writer, self.reporter = plan, plan.job, writer, reporter
         self.store, self.summary = writer.store, writer.summary
-        self.agenda = Agenda(self.job.runners, plan.waiting)
+        self.agenda = Agenda(self.job.runners, plan.waiting, apart=not self.job.ships)
         self.desk = Desk(self.job, writer, reporter, self._share)
         self._expected: dict[Group, int] = {}  # sessions that were missing when it was put on the agenda
         self._lock, self._begun = RLock(), False

@@ -53,8 +53,9 @@ class Slow(VolumeModel):
 
 
 def start(folder: Path, out: str, remote: bool = False) -> subprocess.Popen[bytes]:
-    """A run of 48 sessions in 4 groups, whose cases are converted meanwhile."""
-    words = "run -m slow -p box_slice -p box_interp:n=2 -d phantom:shape=16x32x32,instances=6,scans=4 --save-masks"
+    """A run of 96 sessions in 8 groups, whose cases are converted meanwhile; each model takes processes of its own."""
+    phantom = "phantom:shape=16x32x32,instances=6,scans=4"
+    words = f"run -m slow -m box_fill -p box_slice -p box_interp:n=2 -d {phantom} --save-masks"
     more = ["--plugin", "slow.py", "--workers", "2", "--out", out]
     more += ["--python", sys.executable] if remote else []
     data = folder / f"data of {out}"

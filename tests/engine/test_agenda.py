@@ -70,6 +70,17 @@ def test_it_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 0.2 <= time.monotonic() - began < 5
 
 
+def test_it_waits_a_little_where_another_model_takes_a_fresh_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agenda, "START_SECONDS", 0.2)
+    for apart, least in ((True, 0.2), (False, 0.0)):
+        made = Agenda([A, LIGHT], [(None, "1")], apart=apart)  # type: ignore[list-item]
+        made.case()
+        made.add(group(A, "1"))
+        began = time.monotonic()
+        assert names(made.next(LIGHT)) == [(A, "1")]
+        assert least <= time.monotonic() - began < least + 5
+
+
 def test_a_hand_that_has_loaded_nothing_takes_what_is_there() -> None:
     made = of_two_cases()
     began = time.monotonic()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ import polars as pl
 import pytest
 
 import intrabench
+from intrabench.clusters import connect
 from intrabench.clusters.described import Description, imported
 from intrabench.engine.fleet import setup
 from intrabench.engine.fleet.hands import Fleet
@@ -220,6 +222,31 @@ def test_objects_are_refused() -> None:
 
     with pytest.raises(IntraBenchError, match="--dask cannot hand box_fill to another process; write its class to a"):
         chosen({"model": BoxFill(), "dask": "local:2"})
+
+
+def test_what_a_model_changes_in_its_process_stays_there(cluster: Any) -> None:
+    plugin = PLUGIN.with_name("patching_plugin.py")
+    given = {"prompter": "box_slice", "dataset": "phantom:shape=12x32x32,instances=2", "plugin": plugin}
+    alone = run("alone", **given, model="box_fill", workers=0)
+    rows = run("out", **given, model=["patching:how=all", "box_fill"], dask=cluster.scheduler_address)
+    assert rows.filter(model="box_fill").equals(alone)
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n" * 9])
+def test_who_is_waited_for_is_said_soon(monkeypatch: pytest.MonkeyPatch, answer: bytes) -> None:
+    assert connect.SILENT_SECONDS < 5
+    monkeypatch.setattr(connect, "SILENT_SECONDS", 0.1)
+    monkeypatch.setattr(connect, "CONNECT_SECONDS", 1)
+    said: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as threads:
+        where = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        threads.submit(lambda: server.accept()[0].sendall(answer) if answer else None)
+        with (
+            pytest.raises(IntraBenchError, match="no scheduler answers there"),
+            connect.connected(where, said.append),
+        ):
+            pass
+    assert said[:1] == ([] if answer else [f"waiting up to 1 s for the scheduler of --dask {where}"])
 
 
 def test_a_scheduler_that_does_not_answer_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
-from threading import Thread
 from typing import Any, TypeVar
 
+from intrabench.clusters.connect import within
 from intrabench.engine.fleet.setup import Needs, lacking
 from intrabench.errors import IntraBenchError, Unfinished, in_words, several
 
@@ -24,24 +23,6 @@ RUNNING, PAUSED = "running", "paused"
 
 URGENT = 2
 """The priority of the question, above that of all tasks."""
-
-
-def within(seconds: float, call: Callable[[], T]) -> T:
-    """What a call returns, which may never come.
-
-    Raises:
-        TimeoutError: it took longer; nobody waits for it any more.
-    """
-    answer = Future[T]()
-
-    def ask() -> None:
-        try:
-            answer.set_result(call())
-        except BaseException as error:
-            answer.set_exception(error)
-
-    Thread(target=ask, daemon=True).start()
-    return answer.result(seconds)
 
 
 def answered(call: Callable[[], T]) -> T:

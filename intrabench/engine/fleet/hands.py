@@ -14,11 +14,11 @@ from pathlib import Path
 from threading import Event, RLock
 from typing import Any
 
-from intrabench.clusters.connect import check_where, connected
+from intrabench.clusters.connect import check_where, connected, within
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.fleet import post
-from intrabench.engine.fleet.arrivals import GONE, KEPT, Arrivals, answered, within
+from intrabench.engine.fleet.arrivals import GONE, KEPT, Arrivals, answered
 from intrabench.engine.fleet.setup import SEEN_SECONDS, Outcome, Setup, Task
 from intrabench.engine.hand import Hands, Stopped
 from intrabench.engine.options import Options
@@ -65,7 +65,7 @@ def fleet(options: Options, work: Work) -> Iterator[Hands]:
     """The hands of a cluster; those of workers that come later join."""
     local = check_where(options.dask)
     places = workers(str(local), work.job.runners, local) if local else []
-    with connected(options.dask) as client:
+    with connected(options.dask, work.reporter.say) as client:
         setup = Setup(
             work.store.run_id,
             _absolute(options),

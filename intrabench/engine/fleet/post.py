@@ -83,12 +83,13 @@ class Post:
         memory_mb = default_memory_limit_mb(len(setup.environments))
         preparing = Watched(name, setup.options, self.teller, {}, setup.options.timeout, False, memory_mb)
         self.hand, self.preparer = Supervisor(self.job, self.watched), Supervisor(self.job, preparing)
-        self.stopped = False
+        self.stopped = self.leaves = False  # because of the command, or of the worker
         self.summary, self.desk, self._kept = Summary(), None, ExitStack()
         if setup.results is not None:
             manifest = Manifest(setup.options, self.job)
             store = Store(setup.results, f"{setup.run}-w{os.urandom(3).hex()}", manifest.opening)
-            self.desk = Desk(self.job, RowWriter(store, self.teller), self.teller)
+            writer = RowWriter(store, self.teller)
+            self.desk = Desk(self.job, writer, self.teller, ended=lambda: self.leaves)
             self._kept.enter_context(manifest.kept(store, self.summary))
 
     def play(self, task: Task, name: str) -> Outcome:
@@ -252,6 +253,8 @@ def _leaving(run: str) -> Any:
         name = f"intrabench-{run}"
 
         def teardown(self, worker: Any) -> None:
+            if post := _posts.get(run):
+                post.leaves = not post.stopped
             close(run, finished=False)
 
     return Leaving()

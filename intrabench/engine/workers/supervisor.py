@@ -16,6 +16,7 @@ from intrabench.engine.rows import Part, failed
 from intrabench.engine.units import Runner, Unit
 from intrabench.engine.workers.watched import Death, Failed, Watched
 from intrabench.models.base import Failure
+from intrabench.versions import ships
 
 LEAST_SHARE = 0.1
 """The least part of ``--timeout`` that a part of a wave gets."""
@@ -26,11 +27,15 @@ class Supervisor:
 
     A process that dies costs only the sessions at fault: the wave that it was playing is played again in halves, until
     the session that kills it is alone. One that was alone from the beginning is played once more.
+
+    Code that does not ship may change what all code of its process shares, such as a function of numpy. So a process
+    that has played such code with a model plays no other model, and one that has converted with it no other data set.
     """
 
     def __init__(self, job: Job, worker: Watched) -> None:
         self.job, self.worker, self.name = job, worker, worker.name
         self.runner: Runner | None = None
+        self._only: Runner | Dataset | None = None  # all that the process may still be used for
 
     def play(self, group: Group, units: Sequence[Unit], take: Take) -> None:
         """Play the units of a group; `take` gets each of them once, finished or failed.
@@ -40,6 +45,7 @@ class Supervisor:
             IntraBenchError: the worker refuses the job.
         """
         self.runner = group.runner
+        self._use_for(group.runner, self.job.shipped(group.dataset, group.runner))
         trial = Trial(group, units, take)
         while trial.left:
             try:
@@ -58,6 +64,7 @@ class Supervisor:
             Stopped: it was stopped.
             IntraBenchError: the worker refuses the job.
         """
+        self._use_for(dataset, ships(dataset))
         try:
             try:
                 self._prepare(dataset, case)
@@ -71,6 +78,14 @@ class Supervisor:
             return death.failure
         found = cases.look(dataset, case)[0]
         return found or _changed("its files changed while it was converted")
+
+    def _use_for(self, what: Runner | Dataset, shipped: bool) -> None:
+        """Have a fresh process if this one has run code that does not ship for something else."""
+        if self._only not in (None, what):
+            self.worker.rest()
+            self._only = None
+        if not shipped:
+            self._only = what
 
     def _prepare(self, dataset: Dataset, case: str) -> None:
         try:
