@@ -17,6 +17,7 @@ from intrabench.errors import foreign
 from intrabench.models.parts.allocator import return_freed_memory
 from intrabench.models.parts.batching import release_memory
 from intrabench.models.weights import registry as weights
+from intrabench.reach import reaches
 from intrabench.results.model_label import model_label
 from intrabench.target import WHOLE_CASE, TargetInfo, annotation_info
 from intrabench.versions import ships, version_of
@@ -138,7 +139,7 @@ class Runner:
     @cached_property
     def ships(self) -> bool:
         """Whether only code that comes with IntraBench answers; it does not for programs and repositories of others."""
-        return ships(self.model) and not self.model.runs_programs
+        return ships(self.model) and all(one.kind != "program" for one in reaches("models", self.model.spec))
 
     @cached_property
     def identity(self) -> tuple[str | int, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -120,7 +119,9 @@ def test_all_that_ships_ships() -> None:
 
 
 def test_programs_and_repositories_of_others_do_not_ship() -> None:
-    assert not Runner(SimpleNamespace(version="1", runs_programs=True)).ships  # type: ignore[arg-type]
+    for spec in ("npz:command=true", "isegm:repo=R,checkpoint=C", "box_fill+npz:command=true"):
+        assert not Runner(registry.make("models", spec)).ships, spec
+    assert Runner(registry.make("models", "box_fill+random_walker")).ships
 
 
 @pytest.mark.parametrize(("workers", "how"), [(0, "itself"), pytest.param(1, "parent", marks=pytest.mark.slow)])
