@@ -139,7 +139,7 @@ class Runner:
     @cached_property
     def ships(self) -> bool:
         """Whether only code that comes with IntraBench answers; it does not for programs and repositories of others."""
-        return ships(self.model) and all(one.kind != "program" for one in reaches("models", self.model.spec))
+        return all(one.kind != "program" for one in reaches("models", self.model.spec)) and ships(self.model)
 
     @cached_property
     def identity(self) -> tuple[str | int, ...]:

@@ -196,8 +196,8 @@ def test_all_that_only_rows_name_is_listed(columns: dict[str, str], reached: str
     ("record", "columns"),
     [
         ({"batch": "1000000000"}, {}),
-        ({"dataset": ["phantom:shape=9999x9999x9999"]}, {"dataset": "phantom:shape=9999x9999x9999"}),
-        ({"dataset": ["phantom:scans=1000000000"]}, {"dataset": "phantom:scans=1000000000"}),
+        ({"dataset": ["phantom:shape=4000x4000x4000"]}, {"dataset": "phantom:shape=4000x4000x4000"}),
+        ({"dataset": ["phantom:scans=1000000"]}, {"dataset": "phantom:scans=1000000"}),
     ],
 )
 def test_sizes_that_somebody_wrote_are_no_work_order(record: dict[str, Any], columns: dict[str, str]) -> None:
