@@ -1,4 +1,4 @@
-"""The connections of our servers: how many there may be, and how long one may wait for a request or not read its answer.
+"""The connections of our servers: how many there may be, and how long one may come to nothing.
 
 uvicorn limits none of it. Its protocol on h11 is used, because that bounds the bytes of headers.
 """

@@ -80,7 +80,9 @@ def _line(painted: Bools) -> Ints:
     axis = 0 if 1 not in painted.shape else painted.shape.index(1)
     planes = [(at, plane) for at, plane in enumerate(np.moveaxis(painted, axis, 0)) if plane.any()]
     if (covered := np.count_nonzero(painted)) > PAINTED or painted.size > BOX:
-        raise Refused(f"a stroke of {covered} voxels in a box of {list(painted.shape)} is too large; draw a shorter one")
+        raise Refused(
+            f"a stroke of {covered} voxels in a box of {list(painted.shape)} is too large; draw a shorter one"
+        )
     if (holes := sum(_holes(plane) for _, plane in planes)) > HOLES:
         raise Refused(f"what was painted has {holes} holes, more than a line that a hand draws; draw it again")
     return np.vstack([np.insert(_middle(plane), axis, at, axis=1) for at, plane in planes])

@@ -5,9 +5,8 @@ from __future__ import annotations
 import resource
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -15,15 +14,17 @@ import numpy as np
 import pytest
 
 from intrabench.engine.progress.reporter import Quiet
+from intrabench.errors import IntraBenchError
 from intrabench.people.annotating import server as annotating
 from intrabench.people.annotating.annotation import Annotation
 from intrabench.people.recording import proxy
 from intrabench.play.door import Refused
-from intrabench.servers import app, body, connections
+from intrabench.servers import body, connections
+from intrabench.servers.arrays import pack
 from intrabench.servers.drawn import gesture
-from intrabench.servers.guard import LARGEST
+from intrabench.servers.serving import serve
 from tests.processes import Process, command
-from tests.servers.serving import HOSTS, client, running, served
+from tests.servers.serving import HOSTS, running, served
 
 PIECE = b"10000\r\n" + b"x" * 2**16 + b"\r\n"
 PATHS = {
@@ -66,7 +67,7 @@ def told(address: str, *parts: bytes, most: int = 200) -> tuple[int, int, bytes]
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """The address of each of our servers but that of ratings, which is made of the same guard; with tokens."""
+    """The address of each of our servers, with tokens; that of ratings is asked in `tests/people/rating`."""
     folder = tmp_path_factory.mktemp("guarded")
     given = {"model": ["box_fill"], "dataset": ["phantom:shape=8x16x16,instances=1"], "protocol": "basic@1"}
     with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
@@ -84,16 +85,31 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
         }
 
 
+@pytest.fixture(scope="module")
+def opened() -> Iterator[httpx2.Client]:
+    """Who has a lease and an image of 8 x 8 x 8 voxels."""
+    with served("box_fill") as address:
+        lease = {"X-Lease-Token": httpx2.post(f"{address}/claim").json()["lease_token"]}
+        with httpx2.Client(base_url=address, headers=lease) as found:
+            assert found.post("set_image", content=pack(np.zeros((1, 8, 8, 8), np.uint8))).status_code == 200
+            yield found
+
+
 @pytest.mark.parametrize("name", ["serve", "record", "annotate"])
 def test_bodies_are_cut_on_every_path_without_a_token(servers: dict[str, str], name: str) -> None:
     """13 MB are offered in pieces; what fits into the buffers of the system may be sent, and no more."""
-    for path in PATHS[name]:
+    check_bodies(servers[name], PATHS[name])
+
+
+def check_bodies(address: str, paths: Iterable[str]) -> None:
+    """No path takes a body with a method that has none, or without a token."""
+    for path in paths:
         for method in ("GET", "HEAD", "OPTIONS", "DELETE"):
-            status, sent, _ = told(servers[name], head(path, method, Transfer_Encoding="chunked"), PIECE)
+            status, sent, _ = told(address, head(path, method, Transfer_Encoding="chunked"), PIECE)
             assert (status, sent < 200) == (413, True), (path, method)
-        assert told(servers[name], head(path, Content_Length="5") + b"12345")[0] == 413
-        assert told(servers[name], head(path, Content_Length="0"))[0] in (200, 401, 404)
-        status, sent, _ = told(servers[name], head(path, "POST", Transfer_Encoding="chunked"), PIECE)
+        assert told(address, head(path, Content_Length="5") + b"12345")[0] == 413
+        assert told(address, head(path, Content_Length="0"))[0] in (200, 401, 404)
+        status, sent, _ = told(address, head(path, "POST", Transfer_Encoding="chunked"), PIECE)
         assert (status, sent < 200) == (401, True), path
 
 
@@ -114,13 +130,13 @@ def test_arrays_in_pieces_are_counted_too() -> None:
     """A body that is read while it comes: its app is told that the client is gone, the client why."""
     with served("box_fill", most=10_000) as address:
         lease = httpx2.post(f"{address}/claim").json()["lease_token"]
-        image = app.protocol.pack(np.zeros((1, 4, 8, 8), np.uint8))
+        image = pack(np.zeros((1, 4, 8, 8), np.uint8))
         found = httpx2.post(f"{address}/set_image", content=iter([image]), headers={"X-Lease-Token": lease})
         assert found.json() == {"original_image_shape": [1, 4, 8, 8]}
         headers = {"Transfer_Encoding": "chunked", "X_Lease_Token": lease}
         first = b"%x\r\n%s\r\n" % (len(image), image)
         status, sent, answer = told(address, head("set_image", "POST", **headers), first, PIECE)
-        assert (status, sent < 200, b"Connection: close" in answer.title()) == (413, True, False) or status == 413
+        assert (status, sent < 200, b"at most" in answer) == (413, True, True)
 
 
 @pytest.mark.parametrize(
@@ -176,31 +192,17 @@ NESTED = b"[" * 30_000
         b'{"bbox_coords": [[0, 1], [0], {}], "include_interaction": true}',
     ],
 )
-def test_json_that_is_none_is_refused(sent: bytes) -> None:
-    for address in (POSTS.address,):
-        for path in ("add_point_interaction", "add_bbox_interaction", "set_target_buffer"):
-            found = httpx2.post(f"{address}/{path}", content=sent, headers={"X-Lease-Token": POSTS.lease})
-            assert (found.status_code, "\n" in found.json()["detail"]) == (400, False), (path, found.text)
+def test_json_that_is_none_is_refused(opened: httpx2.Client, sent: bytes) -> None:
+    for path in ("add_point_interaction", "add_bbox_interaction", "set_target_buffer"):
+        found = opened.post(path, content=sent)
+        assert (found.status_code, "\n" in found.json()["detail"]) == (400, False), (path, found.text)
 
 
-class POSTS:
-    address, lease = "", ""
-
-
-@pytest.fixture(autouse=True, scope="module")
-def posts() -> Iterator[None]:
-    with served("box_fill") as address:
-        POSTS.address, POSTS.lease = address, httpx2.post(f"{address}/claim").json()["lease_token"]
-        image = app.protocol.pack(np.zeros((1, 8, 8, 8), np.uint8))
-        httpx2.post(f"{address}/set_image", content=image, headers={"X-Lease-Token": POSTS.lease})
-        yield
-
-
-def test_a_mask_may_be_no_larger_than_its_image() -> None:
+def test_a_mask_may_be_no_larger_than_its_image(opened: httpx2.Client) -> None:
     """It is refused by its header: a few bytes could become as much memory as an image may take."""
-    large = app.protocol.pack(np.zeros((100, 100, 100), np.uint8))
+    large = pack(np.zeros((100, 100, 100), np.uint8))
     for path in ("add_scribble_interaction", "add_lasso_interaction", "add_initial_seg_interaction"):
-        found = httpx2.post(f"{POSTS.address}/{path}", content=large, headers={"X-Lease-Token": POSTS.lease})
+        found = opened.post(path, content=large)
         assert (found.status_code, "1000000 bytes was sent" in found.json()["detail"]) == (413, True), found.text
 
 
@@ -287,3 +289,33 @@ def test_what_is_too_large_is_no_stroke_and_no_loop() -> None:
     comb[0, :, ::2] = comb[0, 0] = True
     with pytest.raises(Refused, match="the outline has more than 20000 points"):
         gesture("lasso", yes, comb, comb.shape)
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "sentence"),
+    [
+        ("127.0.0.1", 99999, "--port 99999 is no port; give a number from 1 to 65535"),
+        ("127.0.0.1", -1, "--port -1 is no port"),
+        ("", 0, "--host is empty"),
+        ("a" * 70 + ".b", 0, "cannot be used"),
+        ("192.0.2.1", 0, "cannot be used"),
+    ],
+)
+def test_what_is_no_address_is_refused(host: str, port: int, sentence: str) -> None:
+    """In one place, for all commands that serve."""
+
+    def never(_: Any) -> Any:
+        raise AssertionError("it was made")
+
+    with pytest.raises(IntraBenchError, match=sentence):
+        serve(never, host, port, never)
+
+
+def test_a_reserve_of_descriptors_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 256))
+    assert connections.LEAST < connections.room() < 256 - connections.BACKLOG - connections.RESERVE
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 64))
+    assert connections.room() == connections.LEAST
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY,) * 2)
+    assert connections.room() == connections.MOST
+    assert [connections.Configuration(None, most).each for most in (40, 1000)] == [20, connections.EACH]

@@ -122,7 +122,9 @@ class _Proxy:
             except (ValueError, TypeError, LookupError, AttributeError):
                 reason = "gave an answer that is not as the protocol of nnInteractive has it"
                 return protocol.refusal(502, f"the server at {self.upstream.url} {reason}, so nothing was recorded")
-        back = {name.decode(): value.decode("latin-1") for name, value in _only(answer.headers.raw, PASSED_BACK).items()}
+        back = {
+            name.decode(): value.decode("latin-1") for name, value in _only(answer.headers.raw, PASSED_BACK).items()
+        }
         return Response(answer.content, answer.status_code, headers=back)
 
     def _heard(self) -> Heard:
