@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Annotated
 
 import typer
@@ -36,22 +37,30 @@ def annotate(
 ) -> None:
     """Let people prompt a model in the browser; their sessions are rows as of any prompter. Ctrl-C ends it."""
     need_people("annotating")
+    from starlette.types import ASGIApp
+
     from intrabench.engine.progress.reporter import Quiet
     from intrabench.people.annotating.annotation import Annotation
-    from intrabench.people.annotating.server import make_app, tokens_of
+    from intrabench.people.annotating.server import check_raters, make_app, tokens_of
     from intrabench.servers.serving import announce, serve
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)
+    check_raters(rater)
     folder = results_folder(out)
-    tokens = tokens_of(folder, rater)
     given = {
         **{"model": model, "dataset": dataset, "cases": cases, "targets": targets, "rounds": rounds},
         **{"protocol": protocol, "metric": metric, "device": device, "dtype": dtype, "weights": weights},
         **{"strict": strict, "plugin": plugin, "effort": effort},
     }
-    with Annotation({name: value for name, value in given.items() if value != []}, folder, Quiet()) as annotation:
-        serve(
-            lambda hosts: make_app(annotation, tokens, hosts, title, outline),
-            *(host, port, lambda address: announce(address, tokens, host, echo)),
-        )
+    options = {name: value for name, value in given.items() if value != []}
+    with ExitStack() as stack:
+        tokens: dict[str, str] = {}
+
+        def make(hosts: frozenset[str]) -> ASGIApp:
+            """The app; tokens are written last, once nothing is refused any more."""
+            annotation = stack.enter_context(Annotation(options, folder, Quiet()))
+            tokens.update(tokens_of(folder, rater))
+            return make_app(annotation, tokens, hosts, title, outline)
+
+        serve(make, host, port, lambda address: announce(address, tokens, host, echo))

@@ -96,9 +96,7 @@ def trees(skeleton: Bools, least: int) -> Iterator[tuple[Ints, Tree]]:
         if len(component) >= least:
             ordered = sorted(component)
             tree = {pixel: links[pixel] for pixel in ordered}
-            while cycle := _cycle(tree, ordered[0]):
-                one, other = max(cycle, key=lambda edge: tree[edge[0]][edge[1]])
-                del tree[one][other], tree[other][one]
+            _cut_cycles(tree, ordered[0])
             yield pixels, tree
 
 
@@ -124,21 +122,31 @@ def _reached(links: Tree, start: int) -> dict[int, int]:
     return before
 
 
-def _cycle(links: Tree, start: int) -> Sequence[tuple[int, int]]:
-    """The edges of the first cycle that a search in depth closes, from where it is closed; none in a tree."""
-    place, path, rest = {start: 0}, [start], [iter(links[start])]
+def _cut_cycles(links: Tree, start: int) -> None:
+    """Remove the longest edge of each cycle that a search in depth closes; of equally long ones the first of the ring.
+
+    After a cut the search goes on from where it took the removed edge: one from the beginning would come there, too.
+    Pixels that it has left are in no cycle, and are not searched again.
+    """
+    place, path, rest, left = {start: 0}, [start], [iter([*links[start]])], set[int]()
     while path:
         for one in rest[-1]:
-            if len(path) > 1 and one == path[-2]:
+            if one in left or (len(path) > 1 and one == path[-2]) or one not in links[path[-1]]:
                 continue
-            if one in place:
-                ring = [*path[place[one] :], one]
-                return list(pairwise(ring))
-            place[one] = len(path)
-            path.append(one)
-            rest.append(iter(links[one]))
-            break
+            if one not in place:
+                place[one] = len(path)
+                path.append(one)
+                rest.append(iter([*links[one]]))
+                break
+            ring = list(pairwise([*path[place[one] :], one]))
+            before, after = max(ring, key=lambda edge: links[edge[0]][edge[1]])
+            del links[before][after], links[after][before]
+            if after != one:  # it was taken before
+                for pixel in path[place[after] :]:
+                    del place[pixel]
+                del path[place[before] + 1 :], rest[place[before] + 1 :]
+                break
         else:
-            path.pop()
+            left.add(path[-1])
+            del place[path.pop()]
             rest.pop()
-    return []

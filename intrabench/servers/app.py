@@ -27,11 +27,12 @@ from intrabench.mask import Mask
 from intrabench.models.base import Model
 from intrabench.play.door import Refused
 from intrabench.servers import protocol
-from intrabench.servers.arrays import TYPES, TooLarge, most_bytes, unpack
+from intrabench.servers.arrays import TYPES, TooLarge, largest_mask, most_bytes, unpack
 from intrabench.servers.drawn import flag, gesture
 from intrabench.servers.guard import Guard
 from intrabench.servers.hosted import Change, Hosted
 from intrabench.servers.leases import IDLE_SECONDS, SILENT_SECONDS, Full, Lease, Leases
+from intrabench.volume import Volume
 
 T = TypeVar("T")
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -190,7 +191,7 @@ class _Served:
         properties = protocol.meta_of(request.headers).get("image_properties") or {}
         if not isinstance(properties, dict):
             raise Refused("image_properties are no JSON object")
-        image = await self._array(request, images=True)
+        image = await self._array(request, self.settings.most, images=True)
         await self.modelled(lambda: client.hosted.set_image(image, properties))
         return JSONResponse({"original_image_shape": list(image.shape)})
 
@@ -201,7 +202,7 @@ class _Served:
             raise Refused("there is no image yet; send one first")
         if shape != list(volume.shape):
             raise Refused(f"a mask of the shape {str(shape)[:60]} cannot be, the image has {list(volume.shape)}")
-        if dtype not in TYPES:
+        if not isinstance(dtype, str) or dtype not in TYPES:
             raise Refused(f"a mask of {str(dtype)[:40]} cannot be, expected {', '.join(sorted(TYPES))}")
         client.dtype = dtype
         return JSONResponse({})
@@ -228,18 +229,20 @@ class _Served:
 
     async def draw(self, path: str, request: Request, client: Client) -> Response:
         kind, volume = protocol.DRAWN[path], client.hosted.volume
-        painted = await self._array(request) if kind in protocol.PAINTED else None
-        meta = protocol.meta_of(request.headers) if painted is not None else await self._json(request)
         if volume is None:
             raise Refused("there is no image yet; send one first")
+        painted = await self._mask(request, volume) if kind in protocol.PAINTED else None
+        meta = protocol.meta_of(request.headers) if painted is not None else await self._json(request)
         predict = flag(meta, "run_prediction", True)
         drawn = await run_in_threadpool(lambda: gesture(kind, meta, painted, volume.shape))
         return await self._changed(client, lambda: client.hosted.add(drawn, predict))
 
     async def begin_with(self, request: Request, client: Client) -> Response:
         predict = flag(protocol.meta_of(request.headers), "run_prediction", False)
-        array, volume = await self._array(request), client.hosted.volume
-        if volume is not None and array.shape != volume.shape:
+        if (volume := client.hosted.volume) is None:
+            raise Refused("there is no image yet; send one first")
+        array = await self._mask(request, volume)
+        if array.shape != volume.shape:
             raise Refused(f"a mask of the shape {array.shape} was sent, the image has {volume.shape}")
         mask = await run_in_threadpool(lambda: Mask.of(array))
         await self.modelled(lambda: client.hosted.begin_with(mask))
@@ -252,6 +255,9 @@ class _Served:
     async def _json(self, request: Request) -> Any:
         return protocol.parsed(await protocol.received(request, None), "what was sent")
 
-    async def _array(self, request: Request, images: bool = False) -> Any:
-        body = await protocol.received(request, self.settings.most)
-        return await run_in_threadpool(lambda: unpack(body, self.settings.most, images))
+    async def _array(self, request: Request, most: int, images: bool = False) -> Any:
+        body = await protocol.received(request, most)
+        return await run_in_threadpool(lambda: unpack(body, most, images))
+
+    async def _mask(self, request: Request, volume: Volume) -> Any:
+        return await self._array(request, min(self.settings.most, largest_mask(volume.shape)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,11 @@ NUMBERS = TYPES | {"float16", "float32", "float64"}
 def most_bytes() -> int:
     """What an array may take in memory: a quarter of the machine's."""
     return (memory_bytes() or 2**34) // 4
+
+
+def largest_mask(shape: Sequence[int]) -> int:
+    """What a mask of an image may take in memory, in the largest of its types."""
+    return math.prod(shape) * 8
 
 
 def unpack(packed: bytes, most: int, images: bool = False) -> NDArray[Any]:
@@ -65,7 +71,7 @@ def check_header(packed: bytes, most: int, types: frozenset[str]) -> tuple[tuple
         raise Refused(f"an array of the shape {shape} was sent, expected up to four axes of one voxel or more")
     size = math.prod(shape) * np.dtype(kind).itemsize
     if size > most:
-        raise TooLarge(f"an array of {size} bytes was sent, expected {most} at most; crop the image")
+        raise TooLarge(f"an array of {size} bytes was sent, expected {most} at most; crop it")
     return shape, kind
 
 

@@ -17,12 +17,16 @@ from numpy.typing import NDArray
 from intrabench.davis.skeleton import longest_path, trees
 from intrabench.mask import Index, Mask
 from intrabench.play.door import Refused
-from intrabench.play.gestures import Gesture
+from intrabench.play.gestures import LONGEST, Gesture
 from intrabench.values import is_a
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 Kind = Literal["point", "bbox", "scribble", "lasso"]
+PAINTED, HOLES, BOX = 100_000, 1000, 2**26
+"""The voxels that a stroke may cover, the holes that it may enclose, and the voxels of its tight box: more than a hand
+draws, as noise does, would take long to thin.
+"""
 _AROUND = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
 """The neighbours of a pixel, clockwise from the one above."""
 
@@ -68,10 +72,27 @@ def _box(ranges: Sequence[tuple[int, int]], label: int, shape: Index) -> Gesture
 
 
 def _line(painted: Bools) -> Ints:
-    """The middle line of a stroke in its tight box, rows ``z, y, x``: in its own plane, or else in each axial slice."""
+    """The middle line of a stroke in its tight box, rows ``z, y, x``: in its own plane, or else in each axial slice.
+
+    Raises:
+        Refused: it is no stroke of a hand.
+    """
     axis = 0 if 1 not in painted.shape else painted.shape.index(1)
-    planes = list(enumerate(np.moveaxis(painted, axis, 0)))
-    return np.vstack([np.insert(_middle(plane), axis, at, axis=1) for at, plane in planes if plane.any()])
+    planes = [(at, plane) for at, plane in enumerate(np.moveaxis(painted, axis, 0)) if plane.any()]
+    if (covered := np.count_nonzero(painted)) > PAINTED or painted.size > BOX:
+        raise Refused(
+            f"a stroke of {covered} voxels in a box of {list(painted.shape)} is too large; draw a shorter one"
+        )
+    if (holes := sum(_holes(plane) for _, plane in planes)) > HOLES:
+        raise Refused(f"what was painted has {holes} holes, more than a line that a hand draws; draw it again")
+    return np.vstack([np.insert(_middle(plane), axis, at, axis=1) for at, plane in planes])
+
+
+def _holes(plane: Bools) -> int:
+    """How many parts of the background a mask ``(y, x)`` encloses."""
+    from scipy import ndimage
+
+    return int(ndimage.label(~np.pad(plane, 1))[1]) - 1
 
 
 def _loop(painted: Bools) -> Ints:
@@ -98,23 +119,29 @@ def _middle(stroke: Bools) -> Ints:
 def thinned(mask: Bools) -> Bools:
     """A mask ``(y, x)`` thinned to lines of one pixel, by the algorithm of Zhang and Suen (1984)."""
     left = np.pad(mask, 1)
-    while True:
-        before = left.copy()
+    flat, around = left.reshape(-1), np.array([y * left.shape[1] + x for y, x in _AROUND])
+    at, before = np.flatnonzero(flat), -1
+    while len(at) != before:
+        before = len(at)
         for first, second in (((0, 2, 4), (2, 4, 6)), ((0, 2, 6), (0, 4, 6))):
-            ring = np.stack([np.roll(left, (-y, -x), (0, 1)) for y, x in _AROUND])
-            neighbours = ring.sum(axis=0)
-            turns = (~ring & np.roll(ring, -1, axis=0)).sum(axis=0)
-            free = ~ring[list(first)].all(axis=0) & ~ring[list(second)].all(axis=0)
-            left = left & ~((neighbours >= 2) & (neighbours <= 6) & (turns == 1) & free)
-        if np.array_equal(left, before):
-            break
+            ring = flat[at[:, None] + around]
+            neighbours = ring.sum(axis=1)
+            turns = (~ring & np.roll(ring, -1, axis=1)).sum(axis=1)
+            free = ~ring[:, list(first)].all(axis=1) & ~ring[:, list(second)].all(axis=1)
+            gone = (neighbours >= 2) & (neighbours <= 6) & (turns == 1) & free
+            flat[at[gone]] = False
+            at = at[~gone]
     if mask.any() and not left.any():  # the algorithm removes a square of four pixels
         left[tuple(np.argwhere(np.pad(mask, 1))[0])] = True
     return left[1:-1, 1:-1]
 
 
 def outline(mask: Bools) -> Ints:
-    """The outer outline of the part of a mask ``(y, x)`` that comes first, clockwise, by Moore's neighbours."""
+    """The outer outline of the part of a mask ``(y, x)`` that comes first, clockwise, by Moore's neighbours.
+
+    Raises:
+        Refused: it is longer than a stroke may be.
+    """
     padded = np.pad(mask, 1)
     y, x = np.argwhere(padded)[0].tolist()
     start, found, back = (y, x), [(y, x)], 6  # it was entered from the left, where nothing is
@@ -132,12 +159,14 @@ def outline(mask: Bools) -> Ints:
         first = first or (y, x, step)
         y, x = ny, nx
         found.append((y, x))
+        if len(found) > LONGEST + 1:
+            raise Refused(f"the outline has more than {LONGEST} points; draw a smaller one")
         back = (step + 6 - step % 2) % 8  # the empty neighbour that was looked at last, as seen from the new pixel
 
 
 def _numbers(values: Any, count: int, what: str) -> list[float]:
     given = values if isinstance(values, list) else []
-    if len(given) != count or not all((is_a(int, v) or is_a(float, v)) and math.isfinite(v) for v in given):
+    if len(given) != count or not all(is_a(int, v) or (is_a(float, v) and math.isfinite(v)) for v in given):
         raise Refused(f"{what} are {str(values)[:60]}, expected {count} numbers")
     if any(abs(value) > 2**31 for value in given):
         raise Refused(f"{what} are {str(values)[:60]}, which lie outside of any image")

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 from intrabench.models.about import about
 from intrabench.models.base import Model
 from intrabench.play.door import Refused
-from intrabench.servers.arrays import NUMBERS, TooLarge, check_header, pack
+from intrabench.servers.arrays import NUMBERS, check_header, pack
 from intrabench.servers.drawn import Kind
 from intrabench.servers.guard import Rates, Rules
 from intrabench.servers.hosted import Change, takes
@@ -41,8 +41,6 @@ SLACK = 2**20
 """Bytes of a body besides its array; what cannot be compressed grows a little."""
 LONGEST_HEADER = 300
 """Bytes: a type has a name of 255 letters at most, and an image four axes."""
-SMALL = 64_000
-"""Bytes of a body that is JSON."""
 
 
 def rules(token: str | None, hosts: frozenset[str], most: int, rates: Rates | None = None) -> Rules:
@@ -51,7 +49,7 @@ def rules(token: str | None, hosts: frozenset[str], most: int, rates: Rates | No
         None if token is None else {"client": token},
         hosts,
         frozenset({"/healthz"}),
-        most + SLACK,
+        dict.fromkeys(WITH_ARRAYS, most + SLACK),
         rates,
         "this server wants the token that it printed, as `Authorization: Bearer TOKEN`; give it as the API key",
         "detail",
@@ -88,10 +86,8 @@ async def received(request: Request, most: int | None) -> bytes:
     """The body of a request. most: bytes of the array that it is, whose header is looked at first; None: it is JSON.
 
     Raises:
-        Refused: it is too large, or no array.
+        Refused: it is no array, or one that is too large.
     """
-    if most is None and int(request.headers.get("content-length", 0)) > SMALL:
-        raise TooLarge(f"what is sent must have at most {SMALL} bytes")
     parts, checked = bytearray(), most is None
     async for part in request.stream():
         parts += part
@@ -118,6 +114,7 @@ def parsed(text: str | bytes, what: str) -> Mapping[str, Any]:
     """
     try:
         found = json.loads(text or "{}")
+        json.dumps(found, ensure_ascii=False).encode()  # halves of characters cannot be said again
     except (ValueError, RecursionError) as error:
         raise Refused(f"{what} is no JSON; see the protocol of nnInteractive") from error
     if not isinstance(found, dict):

@@ -16,37 +16,51 @@ LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
 def serve(make: Callable[[frozenset[str]], ASGIApp], host: str, port: int, ready: Callable[[str], None]) -> None:
-    """Run an app on `host`; `port` 0: any free one. ready: gets the address, once it can be opened.
+    """Run an app on `host`; `port` 0: any free one. ready: gets the address, just before it can be opened.
 
-    make: the app, from the names by which it may be called.
+    make: the app, from the names by which it may be called. It is made once the port is ours.
 
     Raises:
-        IntraBenchError: the extra is not installed, or the port is taken.
+        IntraBenchError: the extra is not installed, or the port cannot be used; whatever `make` raises.
     """
     try:
         import uvicorn
+
+        from intrabench.servers.connections import BACKLOG, Configuration
     except ImportError as error:
         raise IntraBenchError(
             "serving pages needs uvicorn and starlette; run: pip install 'intrabench[people]'"
         ) from error
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((host, port))
-        listening.listen(128)  # who opens a link at once waits
-    except OSError as error:
-        listening.close()
-        raise IntraBenchError(
-            f"--host {host} --port {port} cannot be used ({error.strerror or error}); give another --port"
-        ) from error
     everywhere = host in ("0.0.0.0", "::")
     names = frozenset({*LOCAL, host, *([socket.gethostname(), socket.getfqdn(), *_addresses()] if everywhere else [])})
     shown = socket.gethostname() if everywhere else host
-    ready(f"http://{f'[{shown}]' if ':' in shown else shown}:{listening.getsockname()[1]}/")
-    settings = uvicorn.Config(make(names), log_level="warning", access_log=False, server_header=False)
-    with listening, suppress(KeyboardInterrupt):  # the usual end, after open requests were answered
-        uvicorn.Server(settings).run(sockets=[listening])
+    with bound(host, port) as listening:
+        app = make(names)
+        listening.listen(BACKLOG)  # who opens a link at once waits
+        ready(f"http://{f'[{shown}]' if ':' in shown else shown}:{listening.getsockname()[1]}/")
+        with suppress(KeyboardInterrupt):  # the usual end, after open requests were answered
+            uvicorn.Server(Configuration(app)).run(sockets=[listening])
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket that has the port; `port` 0: any free one.
+
+    Raises:
+        IntraBenchError: it cannot be had.
+    """
+    if not 0 <= port <= 65535:
+        raise IntraBenchError(f"--port {port} is no port; give a number from 1 to 65535, or 0 for any free one")
+    if not host:
+        raise IntraBenchError("--host is empty; give the address to listen at, such as 127.0.0.1, or 0.0.0.0 for all")
+    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except (OSError, UnicodeError) as error:  # the second one of a name that cannot be
+        listening.close()
+        reason = getattr(error, "strerror", None) or error
+        raise IntraBenchError(f"--host {host} --port {port} cannot be used ({reason}); give another --port") from error
+    return listening
 
 
 def _addresses() -> list[str]:

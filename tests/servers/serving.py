@@ -17,6 +17,7 @@ import uvicorn
 from intrabench import registry
 from intrabench.models.base import Model
 from intrabench.servers.app import Settings, make_app
+from intrabench.servers.connections import Configuration
 
 HOSTS = frozenset({"127.0.0.1"})
 SHAPE = (12, 30, 32)
@@ -44,7 +45,7 @@ def running(app: Any, port: int = 0) -> Iterator[str]:
     listening = socket.socket()
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listening.bind(("127.0.0.1", port))
-    server = Prompt(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
+    server = Prompt(Configuration(app, timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     while not server.started:

@@ -55,17 +55,25 @@ class Given(Change):
     gestures: list[dict[str, Any]]
 
 
-def tokens_of(folder: Path, raters: list[str]) -> dict[str, str]:
-    """The token of each rater, the same as before in this results folder, so that their links stay.
+def check_raters(raters: list[str]) -> None:
+    """Refuse names of people.
 
     Raises:
-        IntraBenchError: a rater is no pseudonym, or the file cannot be read or written.
+        IntraBenchError: a rater is no pseudonym.
     """
     for rater in raters:
         try:
             Human(rater)
         except (ValueError, TypeError) as error:
             raise IntraBenchError(f"--rater {rater}: {error}") from error
+
+
+def tokens_of(folder: Path, raters: list[str]) -> dict[str, str]:
+    """The token of each rater, the same as before in this results folder, so that their links stay.
+
+    Raises:
+        IntraBenchError: the file cannot be read or written.
+    """
     path = folder / "people" / "raters.json"
     try:
         known: dict[str, str] = read_json(path, {})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,7 +24,7 @@ from intrabench.people.recording.likeness import profiles
 from intrabench.people.recording.tape import Tape, folder_of
 from intrabench.play.door import Refused
 from intrabench.servers import protocol
-from intrabench.servers.arrays import TooLarge, most_bytes, unpack
+from intrabench.servers.arrays import TooLarge, largest_mask, most_bytes, unpack
 from intrabench.servers.drawn import flag, gesture
 from intrabench.servers.guard import Guard
 
@@ -102,9 +102,9 @@ class _Proxy:
             return protocol.refusal(413, str(error))
         except Refused as error:
             return protocol.refusal(400, str(error))
-        headers = {name: request.headers[name] for name in PASSED_ON if name in request.headers}
+        headers = _only(request.headers.raw, PASSED_ON)
         if self.upstream.token:
-            headers["authorization"] = f"Bearer {self.upstream.token}"
+            headers[b"authorization"] = f"Bearer {self.upstream.token}".encode()
         try:
             answer = await self.http.request(request.method, path, content=body, headers=headers)
         except httpx2.HTTPError as error:
@@ -119,7 +119,12 @@ class _Proxy:
                 return protocol.refusal(500, f"this cannot be recorded: {error}")
             except (IntraBenchError, OSError) as error:
                 return protocol.refusal(500, f"this was not recorded: {error}")
-        back = {name: answer.headers[name] for name in PASSED_BACK if name in answer.headers}
+            except (ValueError, TypeError, LookupError, AttributeError):
+                reason = "gave an answer that is not as the protocol of nnInteractive has it"
+                return protocol.refusal(502, f"the server at {self.upstream.url} {reason}, so nothing was recorded")
+        back = {
+            name.decode(): value.decode("latin-1") for name, value in _only(answer.headers.raw, PASSED_BACK).items()
+        }
         return Response(answer.content, answer.status_code, headers=back)
 
     def _heard(self) -> Heard:
@@ -147,10 +152,11 @@ class _Proxy:
         heard.tape.next_target(profiles(image[0] if len(image) == 1 else image.transpose(1, 2, 3, 0)))
 
     def drawn(self, kind: Any, heard: Heard, at: float, request: Request, body: bytes, answer: httpx2.Response) -> None:
-        painted = unpack(body, self.upstream.most) if kind in protocol.PAINTED else None
-        meta = protocol.parsed(body, "what was sent") if painted is None else protocol.meta_of(request.headers)
         if heard.shape is None:
             raise Refused("no image of this client was seen; connect it again")
+        most = min(self.upstream.most, largest_mask(heard.shape))
+        painted = unpack(body, most) if kind in protocol.PAINTED else None
+        meta = protocol.parsed(body, "what was sent") if painted is None else protocol.meta_of(request.headers)
         given = gesture(kind, meta, painted, heard.shape)
         heard.tape.drawn(given, at)
         if flag(meta, "run_prediction", True):
@@ -168,6 +174,11 @@ class _Proxy:
         box = protocol.meta_of(_headers(answer)).get("bbox")
         content, seconds = answer.content, answer.elapsed.total_seconds()
         heard.tape.answered(lambda before: _changed(before, box, content, self.upstream.most), seconds)
+
+
+def _only(headers: Iterable[tuple[bytes, bytes]], names: Collection[str]) -> dict[bytes, bytes]:
+    """Some headers, in lower case, as they came: they may have bytes that are no text."""
+    return {name.lower(): value for name, value in headers if name.lower().decode("latin-1") in names}
 
 
 def _headers(answer: httpx2.Response) -> Any:

@@ -219,8 +219,11 @@ def test_only_whoever_has_a_link_may_ask(shared: Running) -> None:
         (("--rater", "Dr. Who"), "--rater Dr. Who"),
         (("--model", "box_fill"), "2 models were given; give one with --model"),
         (("--protocol", "superpixels@1"), "superpixels@1"),
+        (("--rounds", "-3"), "--rounds -3"),
+        (("--port", "99999"), "--port 99999 is no port"),
     ],
 )
 def test_what_is_wrong_is_said_at_once(say: Callable[..., Said], words: tuple[str, ...], sentence: str) -> None:
     said = say(*WORDS, *words)
     assert (said.code, sentence in said.err) == (2, True), said.err
+    assert not Path("out").exists()  # nor are there tokens in it

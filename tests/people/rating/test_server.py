@@ -16,6 +16,7 @@ from intrabench.people.rating.study import Study
 from intrabench.servers.guard import BURST, LARGEST, Rates
 from tests.people.rating.conftest import answer, rating
 from tests.people.served import Client, Running
+from tests.servers.test_guard import PATHS, check_bodies
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +69,10 @@ def test_every_request_needs_a_token_and_comes_from_the_page(shared: tuple[Runni
     assert client.ask("api/study", Origin="null")[0] == 403
     assert client.ask("api/study", Host="evil.example:80")[0] == 421
     assert client.ask("api/study", Host=f"localhost:{server.port}")[0] == 200
+
+
+def test_bodies_are_cut_on_every_path_without_a_token(shared: tuple[Running, Study]) -> None:
+    check_bodies(f"http://127.0.0.1:{shared[0].port}", PATHS["rate"])
 
 
 def test_answers_are_stored_once_and_taken_back_once(shared: tuple[Running, Study]) -> None:
