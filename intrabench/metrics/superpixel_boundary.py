@@ -23,6 +23,7 @@ class BoundaryRecall(PartitionMetric):
 
     name = "rec"
     title = "Rec"
+    bounds = (0.0, 1.0)
 
     diagonal: float = 0.0025
     tolerance_mm: float = switch(0.0)
@@ -42,6 +43,7 @@ class BoundaryPrecision(PartitionMetric):
 
     name = "pre"
     title = "Pre"
+    bounds = (0.0, 1.0)
 
     diagonal: float = 0.0025
     tolerance_mm: float = switch(0.0)
@@ -68,6 +70,7 @@ class MeanDistanceToEdge(PartitionMetric):
     unit = "mm"
     best = "low"
     worst = math.inf
+    bounds = (0.0, math.inf)
 
     def compare(self, pair: PartitionPair) -> float | None:
         """Millimetres, in pictures pixels; None if one of the two has no boundary."""
@@ -83,6 +86,7 @@ class MeanDistanceToEdgeAsPrinted(PartitionMetric):
     unit = "mm"
     best = "low"
     worst = math.inf
+    bounds = (0.0, math.inf)
 
     def compare(self, pair: PartitionPair) -> float | None:
         """Millimetres, in pictures pixels; None if one of the two has no boundary."""
@@ -98,6 +102,7 @@ class MeanChamferDistanceToEdge(PartitionMetric):
     unit = "px"
     best = "low"
     worst = math.inf
+    bounds = (0.0, math.inf)
 
     def compare(self, pair: PartitionPair) -> float | None:
         """Pixels; None for volumes, and if one of the two has no boundary."""
@@ -116,6 +121,7 @@ class ContourDensity(PartitionMetric):
     title = "CD"
     best = "low"
     worst = 1.0
+    bounds = (0.0, 1.0)
 
     def compare(self, pair: PartitionPair) -> float:
         """0 to 1."""
