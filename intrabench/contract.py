@@ -143,6 +143,7 @@ def _problems(cls: Any, room: Room) -> Iterator[str]:
         if not cls.__module__.startswith("intrabench."):
             yield from _taken_names(cls)
         yield from _perfect_failures(cls)
+        yield from _wrong_bounds(cls)
 
 
 def _misses_dataclass(cls: type[Any], arguments: str) -> Iterator[str]:
@@ -304,6 +305,13 @@ def _perfect_failures(cls: type[Any]) -> Iterator[str]:
         yield f"has worst = {_short(cls.worst)}, expected a number; write the value that failed sessions count as"
     elif cls.best != "high" and cls.worst == 0:
         yield "counts failed sessions as 0, its best value; write for example worst = math.inf"
+
+
+def _wrong_bounds(cls: type[Any]) -> Iterator[str]:
+    given = cls.bounds
+    numbers = isinstance(given, tuple) and all(isinstance(one, (int, float)) for one in given)
+    if not numbers or len(given) != 2 or not given[0] < given[1]:
+        yield f"has bounds = {_short(given)}, expected the least and the greatest value; write bounds = (0.0, 1.0)"
 
 
 _ATTRIBUTES: dict[str, Callable[[Any], Iterator[str]]] = {

@@ -6,7 +6,7 @@ is neither opened, contacted nor run, unless the person says so: whoever makes o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any, Literal, overload
 
@@ -61,10 +61,16 @@ def reaches(room: Room, spec: str) -> list[Reached]:
             found.append(Reached("read", part))
             continue
         name, given = specs.parse(part)
-        cls = registry.find(room, name).load()
-        defaults = {one.name: one.default for one in fields(cls)}
-        for parameter, reach in specs.reach_of(cls).items():
-            found += _of_parameter(cls, parameter, reach, given.get(parameter), defaults[parameter])
+        found += of_class(registry.find(room, name).load(), given)
+    return found
+
+
+def of_class(cls: type[Any], given: Mapping[str, str]) -> list[Reached]:
+    """What an object of a class reaches; given: its parameters in a spec."""
+    defaults = {one.name: one.default for one in fields(cls)}
+    found: list[Reached] = []
+    for parameter, reach in specs.reach_of(cls).items():
+        found += _of_parameter(cls, parameter, reach, given.get(parameter), defaults[parameter])
     return found
 
 

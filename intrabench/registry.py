@@ -187,18 +187,16 @@ def recorded_sessions(folder: str) -> list[dict[str, Any]]:
     """The sessions in a results folder in which people prompted and got answers, each with its stored `turns`."""
     import polars as pl
 
-    from intrabench.results.parts import read_rows, read_turns
-
+    results = _results("parts")
     columns = ("session", "prompter", "dataset", "case", "target", "target_voxels", "model", "status")
-    rows = read_rows(Path(folder), columns, metrics=False).filter(pl.col("prompter").str.starts_with("human:"))
+    rows = results.read_rows(Path(folder), columns, metrics=False).filter(pl.col("prompter").str.starts_with("human:"))
     answered = rows.filter(pl.col("status").is_in(("ok", "empty", "stopped"))).unique("session").sort("session")
-    turns = read_turns(Path(folder), answered["session"].to_list()).sort("session", "turn")
-    found = [
+    turns = results.read_turns(Path(folder), answered["session"].to_list()).sort("session", "turn")
+    return [
         {**row, "rater": specs.parse(row["prompter"])[1].get("rater", ""), "turns": given}
         for row in answered.iter_rows(named=True)
         if (given := turns.filter(session=row["session"]).to_dicts())
     ]
-    return found
 
 
 def recordings(folder: str) -> list[Recording]:
@@ -217,9 +215,12 @@ def placing_in(recording: Recording, volume: Volume) -> Placing | None:
 
 def recorded_masks(folder: str, session: str) -> list[Mask]:
     """The answers to the turns of such a session, one per round; none if they were not stored."""
-    from intrabench.results.masks import read_masks
+    return _results("masks").read_masks(Path(folder), session)  # type: ignore[no-any-return]
 
-    return read_masks(Path(folder), session)
+
+def _results(module: str) -> Any:
+    """A module of results, by its name: reading rows asks here which metrics their columns are of."""
+    return importlib.import_module(f"intrabench.results.{module}")
 
 
 def _folder(spec: str) -> Dataset:

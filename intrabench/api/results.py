@@ -322,10 +322,14 @@ def verify(
 
 def _warn(folders: Iterable[Path], notices: Iterable[str] = ()) -> None:
     """Warn of what results lack: runs that did not finish, damaged parts, and the given sentences."""
-    from intrabench.results.parts import damaged_parts
+    from intrabench.results.parts import damaged_parts, left_out_columns
     from intrabench.statistics.soundness import is_partial
 
-    lacking = [notice for folder in folders for notice in (is_partial(folder), *damaged_parts(folder))]
+    lacking = [
+        notice
+        for folder in folders
+        for notice in (is_partial(folder), *damaged_parts(folder), *left_out_columns(folder))
+    ]
     if told := "\n".join(filter(None, [*notices, *lacking])):
         warnings.warn(told, PartialResults, stacklevel=5)
 

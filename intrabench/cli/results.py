@@ -107,6 +107,7 @@ def merge(
         ("contradiction", merged.conflicts),
         ("rounding", merged.rounding),
         ("package versions differ", merged.versions),
+        ("columns", merged.columns),
         ("damaged", merged.damaged),
     ):
         for line in lines[:LISTED]:
@@ -194,9 +195,13 @@ def verify(
 
 
 def tell_damage(*folders: Path, unread: Sequence[str] = ()) -> None:
-    """Print the damaged parts of results folders, and what else was not read; if there is any, exit with code 1."""
-    from intrabench.results.parts import damaged_parts
+    """Print the damaged parts of results folders, and what else was not read; if there is any, exit with code 1.
 
+    Columns that are left out are named, too, and change no exit code.
+    """
+    from intrabench.results.parts import damaged_parts, left_out_columns
+
+    echo(*(f"{folder}: {said}" for folder in folders for said in left_out_columns(folder)), err=True)
     lines = [*unread, *(part for folder in folders for part in damaged_parts(folder))]
     for line in lines:
         echo(line, err=True)

@@ -15,6 +15,9 @@ from intrabench.versions import version_of
 Need = Literal["mask", "surface", "spacing", "image"]
 Best = Literal["high", "low", "zero"]
 
+SLACK = 1e-6
+"""By so much values may lie outside of the bounds of their metric, because sums of floats are rounded."""
+
 
 @dataclass(frozen=True)
 class Metric(ABC):
@@ -22,7 +25,8 @@ class Metric(ABC):
 
     version: changes whenever the same masks give a different number. title, unit: for the headings of tables; "" means
     no unit. best: whether high, low or near-zero values are best. worst: the value of failed sessions, usually that of
-    an empty answer. bounds: the least and the greatest value there can be. needs: the inputs that it uses; the image is
+    an empty answer. bounds: the least and the greatest value there can be; stored rows with others count as damaged.
+    needs: the inputs that it uses; the image is
     provided only if a metric needs it. default_column: its column with default parameters, if that is not its name.
     """
 

@@ -9,7 +9,7 @@ from numbers import Real
 
 from intrabench.errors import foreign, in_words
 from intrabench.mask import Mask
-from intrabench.metrics.base import Metric
+from intrabench.metrics.base import SLACK, Metric
 from intrabench.metrics.mask_pair import MaskPair
 from intrabench.target import Target
 from intrabench.versions import ships
@@ -82,7 +82,7 @@ class Scoring:
             return
         for metric in self._left:
             try:
-                self._values[metric.column] = checked_value(metric.measure(self._pair))
+                self._values[metric.column] = checked_value(metric, metric.measure(self._pair))
             except Exception as error:  # out of memory, which its frames would keep
                 self._failures[metric.column] = error.with_traceback(None)
         self._pair = None
@@ -96,13 +96,17 @@ class Scoring:
     def _measure_foreign(self, metric: Metric, pair: MaskPair) -> None:
         try:
             with foreign():
-                self._values[metric.column] = checked_value(metric.measure(pair))
+                self._values[metric.column] = checked_value(metric, metric.measure(pair))
         except Exception as error:  # the metric's own code may raise anything
             self._failures[metric.column] = in_words(error)
 
 
-def checked_value(value: object) -> float | None:
-    """A value in the type of the rows."""
+def checked_value(metric: Metric, value: object) -> float | None:
+    """A value of a metric in the type of the rows.
+
+    Raises:
+        TypeError, ValueError: it is no number, or none that the metric can have.
+    """
     if value is None:
         return None
     if not isinstance(value, Real):
@@ -110,4 +114,7 @@ def checked_value(value: object) -> float | None:
     number = float(value)
     if math.isnan(number):
         raise ValueError("measure returned NaN; return None if there is no value")
+    low, high = metric.bounds
+    if not low - SLACK <= number <= high + SLACK:
+        raise ValueError(f"measure returned {number:g}, outside of its bounds {low:g} to {high:g}; correct one of them")
     return number

@@ -24,6 +24,7 @@ class BoundaryRecall(PartitionMetric):
 
     name = "rec"
     title = "Rec"
+    bounds = (0.0, 1.0)
 
     diagonal: Share = 0.0025
     tolerance_mm: Millimetres = switch(0.0)
@@ -40,6 +41,7 @@ class BoundaryPrecision(PartitionMetric):
 
     name = "pre"
     title = "Pre"
+    bounds = (0.0, 1.0)
 
     diagonal: Share = 0.0025
     tolerance_mm: Millimetres = switch(0.0)
@@ -63,6 +65,7 @@ class MeanDistanceToEdge(PartitionMetric):
     unit = "mm"
     best = "low"
     worst = math.inf
+    bounds = (0.0, math.inf)
 
     def compare(self, pair: PartitionPair) -> float | None:
         """Millimetres, in pictures pixels; None if one of the two has no boundary."""
@@ -78,6 +81,7 @@ class MeanDistanceToEdgeAsPrinted(PartitionMetric):
     unit = "mm"
     best = "low"
     worst = math.inf
+    bounds = (0.0, math.inf)
 
     def compare(self, pair: PartitionPair) -> float | None:
         """Millimetres, in pictures pixels; None if one of the two has no boundary."""
@@ -93,6 +97,7 @@ class MeanChamferDistanceToEdge(PartitionMetric):
     unit = "px"
     best = "low"
     worst = math.inf
+    bounds = (0.0, math.inf)
 
     def compare(self, pair: PartitionPair) -> float | None:
         """Pixels; None for volumes, and if one of the two has no boundary."""
@@ -111,6 +116,7 @@ class ContourDensity(PartitionMetric):
     title = "CD"
     best = "low"
     worst = 1.0
+    bounds = (0.0, 1.0)
 
     def compare(self, pair: PartitionPair) -> float:
         """0 to 1."""

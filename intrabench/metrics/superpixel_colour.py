@@ -17,6 +17,7 @@ class ExplainedVariation(PartitionMetric):
 
     name = "ev"
     title = "EV"
+    bounds = (0.0, 1.0)
 
     def compare(self, pair: PartitionPair) -> float | None:
         """0 to 1; None for a constant image."""
@@ -35,6 +36,7 @@ class IntraClusterVariation(PartitionMetric):
     title = "ICV"
     best = "low"
     worst = math.inf
+    bounds = (0.0, math.inf)
 
     def compare(self, pair: PartitionPair) -> float:
         """In units of intensity."""
@@ -49,6 +51,7 @@ class IntraClusterVariationAsPrinted(PartitionMetric):
     title = "ICV (eq. 8)"
     best = "low"
     worst = math.inf
+    bounds = (0.0, math.inf)
 
     def compare(self, pair: PartitionPair) -> float:
         """In units of intensity by the root of voxels."""
@@ -63,6 +66,7 @@ class SquaredErrorOfColour(PartitionMetric):
     title = "SSE (colour)"
     best = "low"
     worst = math.inf
+    bounds = (0.0, math.inf)
 
     def compare(self, pair: PartitionPair) -> float:
         """In squared units of intensity."""
@@ -78,6 +82,7 @@ class SquaredErrorOfPlace(PartitionMetric):
     unit = "mm²"
     best = "low"
     worst = math.inf
+    bounds = (0.0, math.inf)
 
     def compare(self, pair: PartitionPair) -> float:
         """In square millimetres, in pictures pixels."""

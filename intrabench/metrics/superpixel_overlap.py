@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,7 @@ class UndersegmentationError(PartitionMetric):
     title = "UE"
     best = "low"
     worst = 1.0
+    bounds = (0.0, 1.0)
 
     def compare(self, pair: PartitionPair) -> float:
         """From 0."""
@@ -40,6 +42,7 @@ class UndersegmentationErrorBergh(PartitionMetric):
     title = "UE (Bergh)"
     best = "low"
     worst = 1.0
+    bounds = (0.0, 1.0)
 
     def compare(self, pair: PartitionPair) -> float:
         """0 to 1."""
@@ -57,7 +60,8 @@ class UndersegmentationErrorLevin(PartitionMetric):
     name = "ue_levin"
     title = "UE (Levin)"
     best = "low"
-    worst = float("inf")
+    worst = math.inf
+    bounds = (0.0, math.inf)
 
     def compare(self, pair: PartitionPair) -> float:
         """From 0."""
@@ -72,6 +76,7 @@ class AchievableSegmentationAccuracy(PartitionMetric):
 
     name = "asa"
     title = "ASA"
+    bounds = (0.0, 1.0)
 
     def compare(self, pair: PartitionPair) -> float:
         """0 to 1."""
@@ -86,6 +91,7 @@ class OversegmentationError(PartitionMetric):
     title = "OE"
     best = "low"
     worst = 1.0
+    bounds = (0.0, 1.0)
 
     def compare(self, pair: PartitionPair) -> float:
         """0 to 1."""

@@ -23,6 +23,7 @@ class Compactness(PartitionMetric):
 
     name = "co"
     title = "CO"
+    bounds = (0.0, 1.0)
 
     def compare(self, pair: PartitionPair) -> float:
         """0 to 1."""
@@ -41,6 +42,7 @@ class CompactnessAsPrinted(PartitionMetric):
 
     name = "co_paper"
     title = "CO (eq. 6)"
+    bounds = (0.0, math.inf)
 
     def compare(self, pair: PartitionPair) -> float | None:
         """In pixels; None for volumes."""
@@ -56,6 +58,7 @@ class NumberOfSuperpixels(PartitionMetric):
 
     name = "sp"
     title = "K"
+    bounds = (0.0, math.inf)
 
     def compare(self, pair: PartitionPair) -> float:
         """From 1."""
@@ -70,6 +73,7 @@ class ExtraComponents(PartitionMetric):
     title = "split off"
     best = "low"
     worst = math.inf
+    bounds = (0.0, math.inf)
 
     def compare(self, pair: PartitionPair) -> float:
         """From 0."""
@@ -83,6 +87,7 @@ class MeanSize(PartitionMetric):
     name = "sp_size_mean"
     title = "mean size"
     unit = "voxels"
+    bounds = (0.0, math.inf)
 
     def compare(self, pair: PartitionPair) -> float:
         """Voxels."""
@@ -98,6 +103,7 @@ class SpreadOfSizes(PartitionMetric):
     unit = "voxels"
     best = "low"
     worst = math.inf
+    bounds = (0.0, math.inf)
 
     def compare(self, pair: PartitionPair) -> float:
         """Voxels."""
@@ -111,6 +117,7 @@ class SmallestSize(PartitionMetric):
     name = "sp_size_min"
     title = "smallest"
     unit = "voxels"
+    bounds = (0.0, math.inf)
 
     def compare(self, pair: PartitionPair) -> float:
         """Voxels."""
@@ -126,6 +133,7 @@ class LargestSize(PartitionMetric):
     unit = "voxels"
     best = "low"
     worst = math.inf
+    bounds = (0.0, math.inf)
 
     def compare(self, pair: PartitionPair) -> float:
         """Voxels."""
@@ -141,6 +149,7 @@ class ComputingTime(PartitionMetric):
     unit = "s"
     best = "low"
     worst = math.inf
+    bounds = (0.0, math.inf)
 
     def compare(self, pair: PartitionPair) -> float:
         """Seconds."""

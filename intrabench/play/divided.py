@@ -85,7 +85,7 @@ class Divided:
             try:
                 with nullcontext() if self.ours else foreign():
                     value = metric.compare(pair) if isinstance(metric, PartitionMetric) else None
-                    self._values[metric.column] = checked_value(value)
+                    self._values[metric.column] = checked_value(metric, value)
             except Exception as error:  # the metric's own code may raise anything
                 self._values[metric.column] = None
                 self.problems.add((metric.column, in_words(error)))

@@ -6,6 +6,10 @@ from pathlib import Path
 
 import polars as pl
 
+from intrabench.metrics.base import SLACK
+from intrabench.names import one_line
+from intrabench.results.columns import bounds_of
+from intrabench.results.schema import metric_columns
 from intrabench.results.statuses import STATUSES
 
 NEEDED = (
@@ -21,11 +25,12 @@ _LARGEST = 1e18
 _RANGES = {
     "round": (0, MOST_ROUNDS),
     "written_at": (0, 2**63 - 1),
-    "dice": (0, 1),
-    "iou": (0, 1),
+    **dict.fromkeys(("dice", "iou"), (0, 1)),
     **dict.fromkeys(("interactions", "dof", "seconds_human", "target_voxels", "target_ml"), (0, _LARGEST)),
+    **dict.fromkeys(("fp_voxels", "fn_voxels", "pred_voxels", "batch"), (0, _LARGEST)),
+    **dict.fromkeys(("encode_s", "segment_s", "prompt_s", "peak_memory_mb", "peak_gpu_mb"), (0, _LARGEST)),
 }
-"""The smallest and largest values; NaN is in no range."""
+"""The smallest and largest values of columns that are no metrics, or that all rows have; NaN is in no range."""
 
 
 def is_sound(frame: pl.DataFrame) -> bool:
@@ -34,11 +39,27 @@ def is_sound(frame: pl.DataFrame) -> bool:
         return False
     if "status" in frame.columns and not frame["status"].is_in(STATUSES).all():
         return False
-    return all(frame[name].is_between(*_RANGES[name]).all() for name in _RANGES if name in frame.columns)
+    return not out_of_range(frame)
 
 
-def left_out(path: Path) -> str:
-    """The sentence about a part, or a file of masks, that is not sound."""
+def out_of_range(frame: pl.DataFrame) -> str:
+    """The first value outside of the range of its column, in words; empty if there is none."""
+    ranges = {name: _RANGES[name] for name in _RANGES if name in frame.columns}
+    if "session" in frame.columns and "status" in frame.columns:
+        ranges |= bounds_of(metric_columns(frame))
+    for name, (low, high) in ranges.items():
+        slack = 0 if name in _RANGES else SLACK
+        if not (right := frame[name].is_between(low - slack, high + slack)).all():
+            value = frame[name].filter(~right)[0]
+            return f"it has {one_line(name)[:_SHOWN]} = {value:g}, expected {low:g} to {high:g}"
+    return ""
+
+
+_SHOWN = 60
+
+
+def left_out(path: Path, why: str = "") -> str:
+    """The sentence about a part, or a file of masks, that is not sound; why: what is wrong with what was read."""
     beside = " and its namesake in rows" if path.parent.name == "turns" else ""
     sessions = "plays its session" if path.parent.name == "masks" else "computes its sessions"
-    return f"{path} cannot be read and is left out; delete it{beside}, and the command of its run {sessions} again"
+    return f"{path} cannot be read and is left out{f' ({why})' if why else ''}; delete it{beside}, and the command of its run {sessions} again"

@@ -12,15 +12,16 @@ import polars as pl
 
 from intrabench.bounded import most
 from intrabench.errors import IntraBenchError
-from intrabench.results.damage import is_sound
+from intrabench.results.columns import add_readable
+from intrabench.results.damage import is_sound, out_of_range
 from intrabench.results.schema import UNWRITTEN, metric_columns
 from intrabench.results.upgrade import STATUS, UPGRADED, upgraded
 
 State = tuple[int, ...]
 """Which file it is, its bytes, and when it changed last."""
 
-_sound: dict[tuple[str, ...], set[State]] = {}
-"""The files that this process has found sound, by the columns that it looked at."""
+_sound: dict[tuple[str, ...], dict[State, tuple[str, ...]]] = {}
+"""The files that this process has found sound, by the columns that it looked at; with all their other columns."""
 
 _AT_ONCE = 4 << 20
 """Bytes of files that are read together."""
@@ -49,18 +50,35 @@ def read_parts(
     """
     kept = list(schema if columns is None else columns)
     wanted = pl.lit(True) if sessions is None else pl.col("session").is_in(list(sessions))
-    frames = [pl.DataFrame(schema=dict(schema)).select(kept)]
+    frames, others = [pl.DataFrame(schema=dict(schema)).select(kept)], list[str]()
     for some in several_at_once(paths):
         for frame in _readable(some, schema, columns):
-            frames.append(frame.filter(wanted).select(*kept, *(metric_columns(frame) if metrics else ())))
+            found = metric_columns(frame) if metrics else []
+            add_readable(others, found)
+            frames.append(frame.filter(wanted).select(*kept, *(name for name in found if name in others)))
     return pl.concat(frames, how="diagonal")
+
+
+def left_columns(paths: Sequence[Path], schema: Mapping[str, Any]) -> list[str]:
+    """The columns of metrics that `read_parts` leaves out; of parts that were read before."""
+    known, read = _sound.get(tuple(schema), {}), list[str]()
+    names = dict.fromkeys(known[state] for path in paths if (state := _state(path)) in known)
+    for some in names:
+        add_readable(read, some)
+    return list(dict.fromkeys(name for some in names for name in some if name not in read))
 
 
 def damaged(paths: Sequence[Path], schema: Mapping[str, Any]) -> list[Path]:
     """The parts that cannot be read."""
-    known = _sound.get(tuple(schema), set())
+    known = _sound.get(tuple(schema), {})
     unknown = [path for path in paths if _state(path) not in known]
     return [path for some in several_at_once(unknown) for path in _unsound(some, schema)]
+
+
+def why(path: Path, schema: Mapping[str, Any]) -> str:
+    """Which value of a damaged part is outside of the range of its column; empty if it is damaged in another way."""
+    found = _collected([path], [_state(path)], schema, lambda stored: _fitted(stored, schema))
+    return "" if found is None else out_of_range(found)
 
 
 def several_at_once(paths: Sequence[Path]) -> Iterator[Sequence[Path]]:
@@ -90,15 +108,23 @@ def together(
     needed: of parts that were found sound before, only these columns and those of metrics are read.
     """
     states = [_state(path) for path in paths]
-    known = _sound.setdefault(tuple(schema), set())
-    checked = known.issuperset(states)
+    known = _sound.setdefault(tuple(schema), {})
+    checked = known.keys() >= {*states}
     kept = needed if checked else None
-    found = _collected(paths, states, schema, lambda stored: _fitted(stored, schema, kept))
+    others: tuple[str, ...] = ()
+
+    def view(stored: pl.LazyFrame) -> pl.LazyFrame:
+        nonlocal others
+        others = _others(stored, schema)
+        return _fitted(stored, schema, kept, others)
+
+    found = _collected(paths, states, schema, view)
     if found is not None and (checked or is_sound(found)):
-        known.update(filter(None, states))
+        if not checked:
+            known.update(dict.fromkeys(filter(None, states), others))
         return found
     if len(paths) == 1:
-        known.difference_update(states)
+        known.pop(states[0], None)  # type: ignore[arg-type]
     return None
 
 
@@ -160,14 +186,18 @@ def _collected(
     return found.rechunk() if len(paths) > 1 else found  # each part is a chunk, and thousands of them are slow
 
 
-def _fitted(frame: pl.LazyFrame, schema: Mapping[str, Any], needed: Sequence[str] | None = None) -> pl.LazyFrame:
-    """The columns of `schema`, or those `needed`, and all other columns of floats: metrics, known here or not.
+def _fitted(
+    frame: pl.LazyFrame,
+    schema: Mapping[str, Any],
+    needed: Sequence[str] | None = None,
+    others: Sequence[str] | None = None,
+) -> pl.LazyFrame:
+    """The columns of `schema`, or those `needed`, and those of metrics, known here or not, that can be read.
 
     Columns that older versions did not write are null, or `UNWRITTEN`; all versions wrote `session`.
     """
-    given = frame.collect_schema()
-    known = {*given.names(), "session"}
-    metrics = [name for name, kind in given.items() if name not in schema and kind == pl.Float64]
+    known, metrics = {*frame.collect_schema().names(), "session"}, list[str]()
+    add_readable(metrics, _others(frame, schema) if others is None else others)
     if "contract" in schema and "contract" not in known:
         frame, known = upgraded(frame), known | UPGRADED.keys()
     if {"status", "target"} <= known:
@@ -176,3 +206,8 @@ def _fitted(frame: pl.LazyFrame, schema: Mapping[str, Any], needed: Sequence[str
     columns = {name: pl.col(name).cast(kind) if name in known else pl.lit(None, kind) for name, kind in kinds.items()}
     columns |= {name: columns[name].fill_null(value) for name, value in UNWRITTEN.items() if name in columns}
     return frame.select(*(column.alias(name) for name, column in columns.items()), *metrics)
+
+
+def _others(frame: pl.LazyFrame, schema: Mapping[str, Any]) -> tuple[str, ...]:
+    """All other columns of floats: those of metrics."""
+    return tuple(name for name, kind in frame.collect_schema().items() if name not in schema and kind == pl.Float64)

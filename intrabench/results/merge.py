@@ -17,7 +17,7 @@ from intrabench.results.compact import tidy
 from intrabench.results.differences import describe, differences
 from intrabench.results.masks import cut_masks, damaged_masks
 from intrabench.results.packs import contents, listed
-from intrabench.results.parts import damaged_files, damaged_parts, read_rows
+from intrabench.results.parts import damaged_files, damaged_parts, left_out_columns, read_rows
 from intrabench.results.placing import put_in_place
 from intrabench.results.runs import read_record, read_records
 from intrabench.results.statuses import UNDONE
@@ -37,7 +37,7 @@ class Merged:
 
     conflicts: results that contradict each other; nothing was copied then, except with `newest`. rounding: differences
     machines may do to networks, and masks that differ. damaged: parts that were left out. versions: packages of which
-    the runs had several. packed: a sentence if there were so many small parts that they were put together.
+    the runs had several. columns: those of metrics that readers leave out. packed: a sentence if there were so many small parts that they were put together.
     """
 
     copied: int = 0
@@ -46,6 +46,7 @@ class Merged:
     rounding: list[str] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
     versions: list[str] = field(default_factory=list)
+    columns: list[str] = field(default_factory=list)
     packed: str = ""
 
 
@@ -67,6 +68,7 @@ def merge(sources: Sequence[Path], out: Path, *, newest: bool = False) -> Merged
             raise IntraBenchError(f"{source} cannot be merged into itself; give another folder with --out")
     clean(out)
     merged = Merged(damaged=[text for root in (out, *sources) for text in (*damaged_parts(root), *damaged_masks(root))])
+    merged.columns = [f"{root}: {said}" for root in sources for said in left_out_columns(root)]
     files = _wanted(sources, out, merged)
     _compare([out, *sources], merged)
     merged.versions = _versions([out, *sources])

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import polars as pl
 
+from intrabench.results.columns import note_of
 from intrabench.results.damage import left_out
-from intrabench.results.files import damaged, read_parts, together
+from intrabench.results.files import damaged, left_columns, read_parts, together, why
 from intrabench.results.many import different, only
 from intrabench.results.packs import number_of, reading
 from intrabench.results.schema import SCHEMA, TURNS, metric_columns
@@ -63,7 +64,13 @@ def read_turns(root: Path, sessions: Sequence[str] | None = None) -> pl.DataFram
 
 def damaged_parts(root: Path) -> list[str]:
     """A sentence for each part that cannot be read. It is ignored, and the next run computes it again."""
-    return [left_out(path) for path in damaged_files(root)]
+    return [left_out(path, why(path, SCHEMA) if path.parent.name == "rows" else "") for path in damaged_files(root)]
+
+
+def left_out_columns(root: Path) -> list[str]:
+    """One sentence that names columns of metrics which `read_rows` leaves out, if there are any."""
+    damaged_files(root)  # reads what was not read yet
+    return note_of(reading(root / "rows", lambda paths: left_columns(paths, SCHEMA)))
 
 
 def damaged_files(root: Path) -> list[Path]:

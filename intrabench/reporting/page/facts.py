@@ -17,7 +17,7 @@ from intrabench.protocols import PROTOCOLS
 from intrabench.reporting.page.grid import digits_of
 from intrabench.reporting.table import seen_in_training
 from intrabench.results import labels
-from intrabench.results.parts import damaged_parts
+from intrabench.results.parts import damaged_parts, left_out_columns
 from intrabench.results.runs import without_home
 from intrabench.results.statuses import FAILED, NO_DATA
 from intrabench.statistics.aggregate import Aggregation
@@ -59,7 +59,7 @@ def summary(rows: pl.DataFrame, scored: pl.DataFrame) -> Facts:
 
 def warnings(results: Path, rows: pl.DataFrame, scored: pl.DataFrame) -> list[str]:
     """Warnings to read before the numbers."""
-    notes = [is_partial(results), *damaged_parts(results)]
+    notes = [is_partial(results), *damaged_parts(results), *left_out_columns(results)]
     failed = int(scored["failed"].sum())
     if failed:
         notes.append(f"{_count(failed)} of {_count(scored.height)} sessions failed; they are listed under Failures.")
