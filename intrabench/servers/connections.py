@@ -70,7 +70,8 @@ class Connection(H11Protocol):
         super().connection_made(transport)
         self._moved = self._could_begin = self.loop.time()
         self._unsent = 0
-        there = [getattr(one, "client", None) for one in self.connections if not one.transport.is_closing()]
+        mine = [one for one in self.connections if isinstance(one, Connection)]  # there are no others
+        there = [one.client for one in mine if not one.transport.is_closing()]
         of_address = sum(client is not None and client[:1] == (self.client or ())[:1] for client in there)
         if len(there) > self.config.most or of_address > self.config.each:
             transport.write(_REFUSAL)
