@@ -22,7 +22,7 @@ MOST_ROUNDS = 10**6
 """No session has more; tables count up to the last round of all."""
 
 _LARGEST = 1e18
-_RANGES = {
+_RANGES: dict[str, tuple[float, float]] = {
     "round": (0, MOST_ROUNDS),
     "written_at": (0, 2**63 - 1),
     **dict.fromkeys(("dice", "iou"), (0, 1)),
@@ -44,7 +44,7 @@ def is_sound(frame: pl.DataFrame) -> bool:
 
 def out_of_range(frame: pl.DataFrame) -> str:
     """The first value outside of the range of its column, in words; empty if there is none."""
-    ranges = {name: _RANGES[name] for name in _RANGES if name in frame.columns}
+    ranges: dict[str, tuple[float, float]] = {name: _RANGES[name] for name in _RANGES if name in frame.columns}
     if "session" in frame.columns and "status" in frame.columns:
         ranges |= bounds_of(metric_columns(frame))
     for name, (low, high) in ranges.items():
@@ -62,4 +62,5 @@ def left_out(path: Path, why: str = "") -> str:
     """The sentence about a part, or a file of masks, that is not sound; why: what is wrong with what was read."""
     beside = " and its namesake in rows" if path.parent.name == "turns" else ""
     sessions = "plays its session" if path.parent.name == "masks" else "computes its sessions"
-    return f"{path} cannot be read and is left out{f' ({why})' if why else ''}; delete it{beside}, and the command of its run {sessions} again"
+    what = f"{path} cannot be read and is left out{f' ({why})' if why else ''}"
+    return f"{what}; delete it{beside}, and the command of its run {sessions} again"
