@@ -12,6 +12,9 @@ from intrabench.errors import IntraBenchError
 LONGEST = 200
 """Bytes of a `file_name`; file systems allow 255, of which suffixes and unfinished files need some."""
 
+MOST_SHOWN = 500
+"""Characters of a name in tables."""
+
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d) *(\.|$)", re.IGNORECASE)
 
 
@@ -41,6 +44,11 @@ def one_line(text: str) -> str:
     That is control characters, line ends, bytes that are not UTF-8, and marks that turn the direction of the rest.
     """
     return text if text.isprintable() else "".join(map(_visible, text))
+
+
+def brief(text: str) -> str:
+    """The text as a table shows it: `one_line`, and cut at `MOST_SHOWN` characters. Anybody may have written it."""
+    return one_line(text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 1]}…")
 
 
 def check_utf8(text: str, what: str) -> str:

@@ -12,8 +12,9 @@ from typing import Any
 import polars as pl
 
 from intrabench.errors import IntraBenchError
-from intrabench.names import one_line
+from intrabench.names import brief, one_line
 from intrabench.reporting.footnotes import NONE, Footnotes
+from intrabench.results.spreadsheet import write_csv
 from intrabench.specs import nearest
 
 _TEX = {
@@ -39,7 +40,7 @@ def escaped(text: str, format: str) -> str:
 def formatted(frame: pl.DataFrame, format: str, notes: Footnotes = NONE) -> str:
     """The frame as `format`, one of `FORMATS`; numbers as `texts` writes them, with footnotes below.
 
-    CSV and JSON keep all digits and have no footnotes.
+    CSV and JSON keep all digits and whole texts, and have no footnotes.
     """
     check_format(format)
     return FORMATS[format](frame, notes)
@@ -60,7 +61,7 @@ def texts(values: list[Any]) -> list[str]:
     def text(value: Any) -> str:
         if value is None:
             return "-"
-        return f"{value:.{decimals}f}" if isinstance(value, float) else one_line(str(value))
+        return f"{value:.{decimals}f}" if isinstance(value, float) else brief(str(value))
 
     return [text(value) for value in values]
 
@@ -82,7 +83,7 @@ def with_intervals(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _csv(frame: pl.DataFrame, _notes: Footnotes) -> str:
-    return frame.write_csv()
+    return write_csv(frame)
 
 
 def _json(frame: pl.DataFrame, _notes: Footnotes) -> str:
@@ -153,7 +154,7 @@ def _numeric(frame: pl.DataFrame) -> list[bool]:
 
 
 def _heads(frame: pl.DataFrame) -> list[str]:
-    return [one_line(name) for name in frame.columns]
+    return [brief(name) for name in frame.columns]
 
 
 def _lines(frame: pl.DataFrame, notes: Footnotes) -> list[list[tuple[str, str]]]:

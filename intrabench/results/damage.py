@@ -33,11 +33,14 @@ _RANGES: dict[str, tuple[float, float]] = {
 """The smallest and largest values of columns that are no metrics, or that all rows have; NaN is in no range."""
 
 
+_CHOICES = {"status": STATUSES, "seen_in_training": ("yes", "no", "unknown")}
+
+
 def is_sound(frame: pl.DataFrame) -> bool:
     """Whether rows have what all that reads them relies on."""
     if any(frame[name].has_nulls() for name in NEEDED if name in frame.columns):
         return False
-    if "status" in frame.columns and not frame["status"].is_in(STATUSES).all():
+    if not all(frame[name].is_in(known).all() for name, known in _CHOICES.items() if name in frame.columns):
         return False
     return not out_of_range(frame)
 

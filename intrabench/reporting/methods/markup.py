@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from intrabench.names import one_line
+from intrabench.names import brief, one_line
 from intrabench.reporting.formats import escaped
 
 Format = Literal["text", "markdown", "latex"]
@@ -19,7 +19,7 @@ _PARTS = re.compile(r"`([^`]*)`| ?\[\[([^\]]*)\]\]")
 
 def name(text: object) -> str:
     """A spec, a hash or another name, to stand in a sentence."""
-    return f"`{plain(text)}`"
+    return f"`{plain(brief(str(text)))}`"
 
 
 def plain(text: object) -> str:
@@ -47,7 +47,7 @@ def sentence(text: str) -> str:
 
 def write(sentence: str, format: Format, numbers: Mapping[str, int]) -> str:
     """The sentence as `format`; numbers: of the citations, for plain text."""
-    written, end = "", 0
+    written, end, sentence = "", 0, one_line(sentence)  # a line end in a name would begin a paragraph, or a list
     for found in _PARTS.finditer(sentence):
         written += escaped(sentence[end : found.start()], format)
         written += _name(found[1], format) if found[2] is None else _citation(found[2].split(","), format, numbers)

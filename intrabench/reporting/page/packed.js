@@ -15,10 +15,13 @@ function fixed(value, digits) {
 }
 
 const CSV_QUOTED = /[",\r\n]/;
+const CSV_FORMULA = /^[=+\-@\t\r]/;
 
-// Saves rows of texts and numbers as NAME.csv; null is an empty field.
+// Saves rows of texts and numbers as NAME.csv; null is an empty field. A text that a spreadsheet would take for a formula
+// gets an apostrophe in front.
 function saveCsv(name, rows) {
-  const field = (value) => (CSV_QUOTED.test((value ??= "")) ? `"${value.replaceAll('"', '""')}"` : value);
+  const plain = (value) => (typeof value === "string" && CSV_FORMULA.test(value) && isNaN(value) ? `'${value}` : value ?? "");
+  const field = (value) => (CSV_QUOTED.test((value = plain(value))) ? `"${value.replaceAll('"', '""')}"` : value);
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([rows.map((row) => row.map(field).join(",") + "\n").join("")], { type: "text/csv" }));
   link.download = `${name}.csv`;
