@@ -112,4 +112,7 @@ def _check(gesture: Gesture) -> None:
 
 
 def _rows(rows: Sequence[Any], width: int) -> Any:
-    return np.array(rows) if rows else np.zeros((0, width), dtype=np.int64)
+    found = np.array(rows) if rows else np.zeros((0, width), dtype=np.int64)
+    if rows and not found.size:
+        raise ValueError("it has no numbers")
+    return found

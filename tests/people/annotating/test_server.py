@@ -186,6 +186,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Any:
         ({"gestures": [{"kind": "click"}]}, "a gesture has no place"),
         ({"gestures": [{"kind": "click", "place": ["a", 1, 2]}]}, "a gesture has a place that is none"),
         ({"gestures": [{"kind": "click", "place": [1, 2]}]}, "a gesture has a place that is none"),
+        ({"gestures": [{"kind": "box2d", "place": [[[]]]}]}, "a gesture has a place that is none"),
         ({"gestures": 3}, "gestures is not as expected"),
         ({"code": "nothing"}, "there is no such task"),
         ({"id": "x"}, "id is not as expected"),
