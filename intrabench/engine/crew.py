@@ -26,9 +26,7 @@ def plays_here(options: Options) -> bool:
 def crew(options: Options, work: Work) -> Iterator[Hands]:
     """The hands for a work, which are closed at the end."""
     if plays_here(options):
-        here = Here(work.job, work.reporter)
-        if line := _shared_by(work.job, options):
-            work.reporter.note(line)
+        here = Here(work.job, work.reporter, _shared_by(work.job, options))
         yield Hands([here], [here], here=True)
         return
     if options.dask:

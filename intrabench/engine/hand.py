@@ -80,18 +80,21 @@ class Hands:
 
 
 class Here:
-    """Does the work in this process."""
+    """Does the work in this process. note: a sentence to say before the first group is played."""
 
     name = ""
 
-    def __init__(self, job: Job, reporter: Reporter) -> None:
-        self.job, self.reporter = job, reporter
+    def __init__(self, job: Job, reporter: Reporter, note: str = "") -> None:
+        self.job, self.reporter, self._note = job, reporter, note
         self.runner: Runner | None = None
         self._take: Take | None = None
         self._player = Player(job, lambda part: self._take(part) if self._take else None, reporter.say)
 
     def play(self, group: Group, units: Sequence[Unit], take: Take) -> None:
         """Play the units of a group."""
+        if self._note:
+            self.reporter.note(self._note)
+            self._note = ""
         self.runner, self._take = group.runner, take
         with listen(self._tell):
             self._player.play(group, units)
