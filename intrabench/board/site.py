@@ -7,15 +7,17 @@ import hashlib
 import json
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from intrabench.atomic import put, unique, writing
 from intrabench.board.content import index_content, model_contents, submission_content, table_content
+from intrabench.board.record import Record, read_records
 from intrabench.board.submission import Submission, read_submission
 from intrabench.board.tables import Table, tables
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, several
 from intrabench.reporting.page.render import asset, render
 
 MARKER = "board.json"
@@ -34,8 +36,11 @@ def submissions_in(folder: Path) -> list[Path]:
     return found
 
 
-def build(folder: Path, site: Path, title: str) -> tuple[list[Submission], list[Table]]:
+def build(folder: Path, site: Path, title: str, checks: Path | None = None) -> tuple[list[Submission], list[Table]]:
     """Build the site of all submissions in a folder, in place of an earlier one. Those with problems are left out.
+
+    checks: a folder with records of checks. Lines say what was verified; a submission that gave other rows when it was
+    played again is left out.
 
     Returns:
         The submissions with problems, and the tables.
@@ -45,11 +50,13 @@ def build(folder: Path, site: Path, title: str) -> tuple[list[Submission], list[
     """
     if site.exists() and not ((site / MARKER).is_file() or (site.is_dir() and not any(site.iterdir()))):
         raise IntraBenchError(f"{site} exists and is no site of a board; give another folder")
-    read = [read_submission(path) for path in submissions_in(folder)]
+    paths = submissions_in(folder)
+    records = read_records(checks, paths)
+    read = [_judged(read_submission(path), records.get(path.resolve().name)) for path in paths]
     sound, refused = [one for one in read if not one.problems], [one for one in read if one.problems]
     if not sound:
         return refused, []
-    made = list(tables(sound))
+    made = list(tables(sound, records))
     part = site.with_name(f".{site.name}.{unique()}")
     with writing(site):
         try:
@@ -60,6 +67,14 @@ def build(folder: Path, site: Path, title: str) -> tuple[list[Submission], list[
         finally:
             shutil.rmtree(part, ignore_errors=True)
     return refused, made
+
+
+def _judged(submission: Submission, record: Record | None) -> Submission:
+    """The submission, refused if it gave other rows when it was played again."""
+    if record is None or not record.differs:
+        return submission
+    differs = f"{several(record.differs, 'session')} gave other results when played again; see `intrabench board check`"
+    return replace(submission, problems=[*submission.problems, differs])
 
 
 def _write(site: Path, title: str, submissions: Sequence[Submission], made: Sequence[Table]) -> None:

@@ -11,13 +11,16 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from intrabench.board.copies import shared
 from intrabench.board.lines import EFFORT, LINE, TABLE, Column, columns_of, counts, rows_with, tables_of
 from intrabench.board.own import is_published, marks, trained_on
+from intrabench.board.record import Record
 from intrabench.board.submission import Submission
 from intrabench.metrics.base import merit
 from intrabench.reporting.page.curve_data import curve_data
@@ -39,8 +42,9 @@ UNITS = {
 }
 """Kinds of effort of a person, as `Steps` calls them, and their names; seconds of different machines do not compare."""
 
-RANKED, WITHHELD, INCOMPLETE = "ranked", "withheld", "incomplete"
-"""The status of a line: it has a rank; its model was trained on the data; it lacks targets that others have."""
+RANKED, WITHHELD, INCOMPLETE, COPY = "ranked", "withheld", "incomplete", "copy"
+"""The status of a line: it has a rank; its model was trained on the data; it lacks targets that others have; another
+submission, made earlier, has its sessions."""
 
 
 @dataclass
@@ -48,8 +52,9 @@ class Line:
     """A line: one model and prompter of one submission.
 
     model, prompter: as tables print them; spec: the prompter in full. of: the address of the model's page. training:
-    yes, no or unknown. means: by column, the value after the last round, its interval, or None. budgets: by column and
-    unit, a value per budget.
+    yes, no or unknown. verified: what came of the check of its submission. copies: other submissions that have its
+    sessions. means: by column, the value after the last round, its interval, or None. budgets: by column and unit, a
+    value per budget.
     """
 
     number: int
@@ -61,6 +66,8 @@ class Line:
     spec: str
     training: str
     marks: tuple[str, ...]
+    verified: str = ""
+    copies: tuple[str, ...] = ()
     status: str = RANKED
     why: str = ""
     counts: dict[str, int] = field(default_factory=dict)
@@ -112,13 +119,16 @@ def _digest(*of: object) -> str:
     return hashlib.sha256(json.dumps(of).encode()).hexdigest()[:8]
 
 
-def tables(submissions: Sequence[Submission]) -> Iterator[Table]:
-    """The tables of sound submissions, by data set, its version, and protocol."""
+def tables(submissions: Sequence[Submission], records: Mapping[str, Record] = MappingProxyType({})) -> Iterator[Table]:
+    """The tables of sound submissions, by data set, its version, and protocol. records: of checks, by submission."""
     frames = [one.rows.with_columns(submission=pl.lit(one.name)) for one in submissions if one.rows is not None]
     if frames:
         rows = pl.concat(frames, how="diagonal")
         del frames
-        made = map(_table, tables_of(rows))
+        made = [_table(part) for part in tables_of(rows)]
+        created = {one.name: one.statement.created for one in submissions if one.statement is not None}
+        for table in made:
+            _verified(table, records, created)
         yield from sorted(made, key=lambda one: (one.dataset, str(one.key["dataset_version"]), one.protocol))
 
 
@@ -151,7 +161,22 @@ def _table(rows: pl.DataFrame) -> Table:
     if table.curves is None and drawn and best(drawn) == "high":  # the first column is a summary of it
         table.curves = _curves(table, [steps(part, drawn) for part in by_submission], lines)
     _statuses(table)
+    for number, other in shared(rows, ["line"]).select("line", "other").unique().sort("line", "other").iter_rows():
+        table.lines[number].copies = (*table.lines[number].copies, other)
     return table
+
+
+def _verified(table: Table, records: Mapping[str, Record], created: Mapping[str, str]) -> None:
+    """Say of each line what was verified, and whether another submission has its sessions; the earliest keeps its rank.
+
+    When a submission was made is what it says, so both are marked.
+    """
+    for line in table.lines:
+        record = records.get(line.submission)
+        line.verified = record.words if record else "not checked"
+        earliest = min((line.submission, *line.copies), key=lambda name: (created.get(name, ""), name))
+        if earliest != line.submission and line.status == RANKED:
+            line.status, line.why = COPY, f"submission {earliest}, made earlier, has its sessions"
 
 
 _PLAYED = (pl.col("target") != WHOLE_CASE) & (pl.col("status") != "not_applicable")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,11 +24,14 @@ def board_build(
     submissions: Annotated[Path, typer.Argument(help="Folder of submissions, each made by `intrabench submit`.")],
     site: Annotated[Path, typer.Argument(help="Folder for the site; an earlier site there is replaced.")],
     title: Annotated[str, typer.Option("--title", help="Name of the board.")] = "IntraBench board",
+    checks: Annotated[
+        Path | None, typer.Option("--checks", help="Folder of `board check --record`: lines show what was verified.")
+    ] = None,
 ) -> None:
     """Make the site of all submissions in a folder. Exit code 1: some were refused, and are not on it."""
     from intrabench.board.site import build
 
-    refused, tables = build(submissions, site, title)
+    refused, tables = build(submissions, site, title, checks)
     for one in refused:
         echo(*(f"{one.folder.name} is refused: {problem}" for problem in one.problems), err=True)
     if not tables:
@@ -45,6 +49,9 @@ def board_check(
         int | None, typer.Option("--seed", help="Chooses them. Default: nobody knows before, but it is printed.")
     ] = None,
     plugin: Plugins = [],  # noqa: B006
+    record: Annotated[
+        Path | None, typer.Option("--record", help="Folder for what came of the check, for `board build --checks`.")
+    ] = None,
     trust: Trusts = False,
     timeout: CheckTimeout = 3600.0,
     json: Json = False,
@@ -55,6 +62,8 @@ def board_check(
     such sessions are said to be unverified.
     """
     from intrabench.board.check import check
+    from intrabench.board.copies import copies
+    from intrabench.board.record import record_of, write_record
     from intrabench.engine.verify import Trust
 
     if replay < 0:
@@ -62,11 +71,16 @@ def board_check(
     add_plugins(plugin)
     chosen = secrets.randbelow(2**32) if seed is None else seed
     found = [check(folder, replay, chosen, Trust(plugin, None, trust), timeout) for folder in submissions]
+    twice = list(copies([one.submission for one in found]))
+    for one in found:
+        if record is not None and not one.submission.problems:
+            write_record(record, one.submission.name, record_of(one.submission.folder, one.verdicts))
     if json:
-        show([_plain(one) for one in found], json)
+        show([_plain(one, twice) for one in found], json)
     else:
         for one in found:
             _tell(one)
+        echo(*(f"note: {sentence}" for sentence in twice))
         if replay:
             echo(f"--seed {chosen} chooses the same sessions again")
     if any(one.problems for one in found):
@@ -88,11 +102,11 @@ def _tell(checked: Checked) -> None:
     echo(f"{name}: {said}" + (f"; {played}{unknown}" if checked.verdicts else ""))
 
 
-def _plain(checked: Checked) -> dict[str, object]:
+def _plain(checked: Checked, twice: Sequence[str]) -> dict[str, object]:
     return {
         "submission": checked.submission.name,
         "ok": not checked.problems,
         "problems": checked.problems,
-        "notes": list(checked.notes),
+        "notes": [*checked.notes, *(one for one in twice if checked.submission.name in one.split())],
         "replayed": [vars(one) for one in checked.verdicts],
     }

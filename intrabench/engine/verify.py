@@ -316,7 +316,7 @@ def _is_reproducible(row: Mapping[str, Any]) -> bool:
 
     Which package versions a submission says that it used cannot excuse it.
     """
-    return row["device"] == "cpu" and row["weights"] is None and _ships(row["model"])
+    return row["device"] == "cpu" and not row["weights_sha256"] and _ships(row["model"])
 
 
 def _others(then: Mapping[str, str]) -> str:

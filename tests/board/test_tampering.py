@@ -231,13 +231,13 @@ def test_a_statement_of_anybody(lab_a: Path, changes: dict[str, object], sentenc
         ({"weights": None}, "some rows have no weights, which every run writes; run these sessions again"),
         ({"metrics": "mine@1"}, "rows under basic@1 have no metric that this version of intrabench knows; update it"),
         ({"dice": 7.0}, f"rows/{PART} cannot be read and is left out"),
-        (
-            {"nsd_2mm": float("nan")},
-            "box_fill, box_slice, on phantom:shape=16x32x32,scans=2 (version 1) under basic@1: the",
-        ),
+        ({"nsd_2mm": float("nan")}, "cannot be read and is left out (it has nsd_2mm = nan, expected 0 to 1)"),
+        ({"nsd_2mm": 7.0}, "cannot be read and is left out (it has nsd_2mm = 7, expected 0 to 1)"),
+        ({"hd95_mm": -3.0}, "cannot be read and is left out (it has hd95_mm = -3, expected 0 to inf)"),
         ({"model": "<b>" * 1000}, "the column model has a text of more than 2000 characters; shorten it"),
         ({"run_id": "../../x"}, "runs/../../x.json, the record of a run, is missing or damaged"),
-        ({"pred_voxels": -5}, "it has more false positives than voxels of the answer"),
+        ({"pred_voxels": -5}, "cannot be read and is left out (it has pred_voxels = -5, expected 0 to"),
+        ({"pred_voxels": 0, "fp_voxels": 5}, "it has more false positives than voxels of the answer"),
     ],
     ids=str,
 )

@@ -59,7 +59,7 @@
   function counted() {
     const shown = rows.filter((row) => !row.hidden).map((row) => lines.get(row.id).status);
     const count = (status) => shown.filter((one) => one === status).length;
-    return `${shown.length} of ${rows.length} lines: ${count("ranked")} ranked, below them ${count("withheld")} withheld and ${count("incomplete")} incomplete.`;
+    return `${shown.length} of ${rows.length} lines: ${count("ranked")} ranked, below them ${count("withheld")} withheld and ${count("incomplete")} incomplete${count("copy") ? `, ${count("copy")} of copies` : ""}.`;
   }
 
   function write(cell, value, text, interval = "") {
