@@ -12,6 +12,9 @@ from intrabench.errors import IntraBenchError
 LONGEST = 200
 """Bytes of a `file_name`; file systems allow 255, of which suffixes and unfinished files need some."""
 
+LONGEST_CELL = 500
+"""Characters of a text in a table; a row of somebody else may hold any."""
+
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d) *(\.|$)", re.IGNORECASE)
 
 
@@ -41,6 +44,11 @@ def one_line(text: str) -> str:
     That is control characters, line ends, bytes that are not UTF-8, and marks that turn the direction of the rest.
     """
     return text if text.isprintable() else "".join(map(_visible, text))
+
+
+def cell(text: str) -> str:
+    """The text as one line of at most `LONGEST_CELL` characters, for tables that people read."""
+    return one_line(text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…")
 
 
 def check_utf8(text: str, what: str) -> str:

@@ -31,6 +31,7 @@ def gap(
     from intrabench.cli.console import print_frame
     from intrabench.cli.results import tell_damage
     from intrabench.people.gap.gap import gap as compare
+    from intrabench.spreadsheet import write_csv
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)
@@ -41,7 +42,7 @@ def gap(
     echo(*found.notes, err=True)
     if csv is not None:
         with writing(csv), atomically(csv) as part_file:
-            found.frame.write_csv(part_file)
+            write_csv(found.frame, part_file)
         note(f"wrote {csv}")
     tell_damage(*folders)
 

@@ -12,9 +12,10 @@ from typing import Any
 import polars as pl
 
 from intrabench.errors import IntraBenchError
-from intrabench.names import one_line
+from intrabench.names import cell, one_line
 from intrabench.reporting.footnotes import NONE, Footnotes
 from intrabench.specs import nearest
+from intrabench.spreadsheet import write_csv
 
 _TEX = {
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
@@ -60,7 +61,7 @@ def texts(values: list[Any]) -> list[str]:
     def text(value: Any) -> str:
         if value is None:
             return "-"
-        return f"{value:.{decimals}f}" if isinstance(value, float) else one_line(str(value))
+        return f"{value:.{decimals}f}" if isinstance(value, float) else cell(str(value))
 
     return [text(value) for value in values]
 
@@ -82,7 +83,7 @@ def with_intervals(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _csv(frame: pl.DataFrame, _notes: Footnotes) -> str:
-    return frame.write_csv()
+    return write_csv(frame)
 
 
 def _json(frame: pl.DataFrame, _notes: Footnotes) -> str:
@@ -153,7 +154,7 @@ def _numeric(frame: pl.DataFrame) -> list[bool]:
 
 
 def _heads(frame: pl.DataFrame) -> list[str]:
-    return [one_line(name) for name in frame.columns]
+    return [cell(name) for name in frame.columns]
 
 
 def _lines(frame: pl.DataFrame, notes: Footnotes) -> list[list[tuple[str, str]]]:

@@ -62,4 +62,7 @@ def left_out(path: Path, why: str = "") -> str:
     """The sentence about a part, or a file of masks, that is not sound; why: what is wrong with what was read."""
     beside = " and its namesake in rows" if path.parent.name == "turns" else ""
     sessions = "plays its session" if path.parent.name == "masks" else "computes its sessions"
-    return f"{path} cannot be read and is left out{f' ({why})' if why else ''}; delete it{beside}, and the command of its run {sessions} again"
+    wrong = f" ({why})" if why else ""
+    return (
+        f"{path} cannot be read and is left out{wrong}; delete it{beside}, and the command of its run {sessions} again"
+    )

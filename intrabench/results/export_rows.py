@@ -14,9 +14,10 @@ from intrabench.protocols import PROTOCOLS
 from intrabench.results.current import counting
 from intrabench.results.parts import read_rows, read_turns
 from intrabench.results.store import write_parquet
+from intrabench.spreadsheet import write_csv
 
 _WRITERS: dict[str, Callable[[pl.DataFrame, Path], Any]] = {
-    ".csv": pl.DataFrame.write_csv,
+    ".csv": write_csv,
     ".parquet": write_parquet,
     ".jsonl": pl.DataFrame.write_ndjson,
 }

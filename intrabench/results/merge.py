@@ -37,7 +37,8 @@ class Merged:
 
     conflicts: results that contradict each other; nothing was copied then, except with `newest`. rounding: differences
     machines may do to networks, and masks that differ. damaged: parts that were left out. versions: packages of which
-    the runs had several. columns: those of metrics that readers leave out. packed: a sentence if there were so many small parts that they were put together.
+    the runs had several. columns: those of metrics that readers leave out. packed: a sentence if there were so many
+    small parts that they were put together.
     """
 
     copied: int = 0

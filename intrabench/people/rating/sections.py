@@ -10,6 +10,7 @@ import polars as pl
 from intrabench.atomic import atomically, writing
 from intrabench.errors import IntraBenchError
 from intrabench.people.rating.analysis import Analysis
+from intrabench.spreadsheet import write_csv
 
 Section = tuple[str, pl.DataFrame]
 _SUFFIXES = (".csv", ".parquet")
@@ -48,4 +49,4 @@ def export_answers(answers: pl.DataFrame, file: Path) -> None:
         raise IntraBenchError(f"{file} must end in {' or '.join(_SUFFIXES)}")
     joined = answers.with_columns(pl.col("errors").list.join(" "))
     with writing(file), atomically(file) as part:
-        joined.write_csv(part) if file.suffix == ".csv" else joined.write_parquet(part)
+        write_csv(joined, part) if file.suffix == ".csv" else joined.write_parquet(part)

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from intrabench.errors import IntraBenchError
-from intrabench.names import one_line
+from intrabench.names import cell, one_line
 
 _BREAKS = re.compile(r"([:,+/_](?=\w)|=(?=\w{6}))")
 """Where specs may break into the next line; not within ``n=3``."""
@@ -46,7 +46,7 @@ def _environment(package: str) -> Any:
     loader = ChoiceLoader([PackageLoader(one, "page") for one in dict.fromkeys((package, REPORT))])
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
     environment.filters["one_line"] = one_line
-    environment.filters["breakable"] = lambda text: Markup(_BREAKS.sub(r"\1<wbr>", str(escape(one_line(str(text))))))
+    environment.filters["breakable"] = lambda text: Markup(_BREAKS.sub(r"\1<wbr>", str(escape(cell(str(text))))))
     environment.filters["one_line_kept"] = lambda words: re.sub(r"[\x00-\x1f\x7f]+", " ", words)
     environment.filters["markup"] = Markup
     return environment
