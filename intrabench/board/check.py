@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from intrabench.board.checks import Result, content_of
 from intrabench.board.own import marks, trained_on
 from intrabench.board.submission import Submission, read_submission
 from intrabench.engine.verify import TIMEOUT_S, Trust, Verdict, check_timeout, verify
+from intrabench.results.parts import left_out_columns
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,16 @@ class Checked:
     def differing(self) -> list[Verdict]:
         """The sessions that gave other rows."""
         return [one for one in self.verdicts if one.found == "differs"]
+
+    @property
+    def result(self) -> Result:
+        """What a file says of it; only of a submission that can be read."""
+        kinds = {"equal": "verified", "rounding": "verified", "unknown": "unverified", "differs": "differing"}
+        told: dict[str, tuple[str, ...]] = {
+            name: tuple(one.session for one in self.verdicts if kinds[one.found] == name)
+            for name in dict.fromkeys(kinds.values())
+        }
+        return Result(self.submission.name, content_of(self.submission.folder), **told)
 
     def count(self) -> dict[str, int]:
         """How many sessions came out how."""
@@ -62,4 +74,4 @@ def _notes(submission: Submission) -> list[str]:
             notes[f"{line['model']} with {line['prompter']} on {line['dataset']}: {mark}"] = None
         if trained_on(line) == "yes":
             notes[f"{line['model']} on {line['dataset']}: trained on this data; the board shows it as withheld"] = None
-    return list(notes)
+    return [*left_out_columns(submission.folder), *notes]

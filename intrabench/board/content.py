@@ -107,7 +107,13 @@ def _data(table: Table) -> dict[str, Any]:
         "lines": [
             {
                 **{"id": line.id, "model": line.model, "prompter": line.prompter, "submission": line.submission},
-                **{"status": line.status, "why": line.why, "training": line.training, "marks": line.marks},
+                **{
+                    "status": line.status,
+                    "why": line.why,
+                    "checked": line.checked,
+                    "training": line.training,
+                    "marks": line.marks,
+                },
                 **{"counts": line.counts, "effort": {name: _short(value) for name, value in line.effort.items()}},
                 "means": {id: [*map(_short, ends)] for id, ends in line.means.items()},
                 "budgets": line.budgets,

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from intrabench.atomic import put, unique, writing
+from intrabench.board.checks import content_of, read_results, refuse_inside
 from intrabench.board.content import index_content, model_contents, submission_content, table_content
 from intrabench.board.submission import Submission, read_submission
 from intrabench.board.tables import Table, tables
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, several
 from intrabench.reporting.page.render import asset, render
 
 MARKER = "board.json"
@@ -34,8 +35,10 @@ def submissions_in(folder: Path) -> list[Path]:
     return found
 
 
-def build(folder: Path, site: Path, title: str) -> tuple[list[Submission], list[Table]]:
+def build(folder: Path, site: Path, title: str, checks: Path | None = None) -> tuple[list[Submission], list[Table]]:
     """Build the site of all submissions in a folder, in place of an earlier one. Those with problems are left out.
+
+    checks: results of `board check --out`; each counts for the very content that was checked.
 
     Returns:
         The submissions with problems, and the tables.
@@ -45,11 +48,18 @@ def build(folder: Path, site: Path, title: str) -> tuple[list[Submission], list[
     """
     if site.exists() and not ((site / MARKER).is_file() or (site.is_dir() and not any(site.iterdir()))):
         raise IntraBenchError(f"{site} exists and is no site of a board; give another folder")
+    if checks is not None:
+        refuse_inside(checks, [folder])
+    results = {} if checks is None else read_results(checks)
     read = [read_submission(path) for path in submissions_in(folder)]
+    checked = {one.name: results[of] for one in read if not one.problems and (of := content_of(one.folder)) in results}
+    for one in read:
+        if one.name in checked and (differing := checked[one.name].differing):
+            one.problems.append(f"its check found {several(len(differing), 'session')} with other results")
     sound, refused = [one for one in read if not one.problems], [one for one in read if one.problems]
     if not sound:
         return refused, []
-    made = list(tables(sound))
+    made = list(tables(sound, checked))
     part = site.with_name(f".{site.name}.{unique()}")
     with writing(site):
         try:

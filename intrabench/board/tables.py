@@ -9,13 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from intrabench.board.checks import Result
 from intrabench.board.lines import EFFORT, LINE, TABLE, Column, columns_of, counts, rows_with, tables_of
 from intrabench.board.own import is_published, marks, trained_on
 from intrabench.board.submission import Submission
@@ -48,8 +50,8 @@ class Line:
     """A line: one model and prompter of one submission.
 
     model, prompter: as tables print them; spec: the prompter in full. of: the address of the model's page. training:
-    yes, no or unknown. means: by column, the value after the last round, its interval, or None. budgets: by column and
-    unit, a value per budget.
+    yes, no or unknown. checked: how many of its sessions were verified. means: by column, the value after the last
+    round, its interval, or None. budgets: by column and unit, a value per budget.
     """
 
     number: int
@@ -63,6 +65,7 @@ class Line:
     marks: tuple[str, ...]
     status: str = RANKED
     why: str = ""
+    checked: str = "not checked"
     counts: dict[str, int] = field(default_factory=dict)
     effort: dict[str, float | None] = field(default_factory=dict)
     means: dict[str, tuple[float | None, float | None, float | None]] = field(default_factory=dict)
@@ -112,17 +115,17 @@ def _digest(*of: object) -> str:
     return hashlib.sha256(json.dumps(of).encode()).hexdigest()[:8]
 
 
-def tables(submissions: Sequence[Submission]) -> Iterator[Table]:
-    """The tables of sound submissions, by data set, its version, and protocol."""
+def tables(submissions: Sequence[Submission], checks: Mapping[str, Result] = MappingProxyType({})) -> Iterator[Table]:
+    """The tables of sound submissions, by data set, its version, and protocol; checks: by name, of those checked."""
     frames = [one.rows.with_columns(submission=pl.lit(one.name)) for one in submissions if one.rows is not None]
     if frames:
         rows = pl.concat(frames, how="diagonal")
         del frames
-        made = map(_table, tables_of(rows))
+        made = (_table(part, checks) for part in tables_of(rows))
         yield from sorted(made, key=lambda one: (one.dataset, str(one.key["dataset_version"]), one.protocol))
 
 
-def _table(rows: pl.DataFrame) -> Table:
+def _table(rows: pl.DataFrame, checks: Mapping[str, Result]) -> Table:
     keys = ["submission", *LINE]
     seen = pl.col("seen_in_training").max().over(keys)  # "yes" comes after "unknown" and "no": one row is enough
     lines = rows.with_columns(seen).unique(keys).sort(keys, nulls_last=True).with_row_index("line")
@@ -151,7 +154,16 @@ def _table(rows: pl.DataFrame) -> Table:
     if table.curves is None and drawn and best(drawn) == "high":  # the first column is a summary of it
         table.curves = _curves(table, [steps(part, drawn) for part in by_submission], lines)
     _statuses(table)
+    for (number,), part in rows.select("line", "session").partition_by("line", as_dict=True).items():
+        line = table.lines[number]
+        if (check := checks.get(line.submission)) is not None:
+            line.checked = _checked(check, {*part["session"]})
     return table
+
+
+def _checked(check: Result, sessions: Collection[str]) -> str:
+    verified, replayed = (len({*some} & {*sessions}) for some in (check.verified, check.replayed))
+    return f"{verified} of {replayed} replays verified" if replayed else "no session of it was played again"
 
 
 _PLAYED = (pl.col("target") != WHOLE_CASE) & (pl.col("status") != "not_applicable")

@@ -22,12 +22,15 @@ board_app = typer.Typer(help="A leaderboard as a static site, made from submissi
 def board_build(
     submissions: Annotated[Path, typer.Argument(help="Folder of submissions, each made by `intrabench submit`.")],
     site: Annotated[Path, typer.Argument(help="Folder for the site; an earlier site there is replaced.")],
+    checks: Annotated[
+        Path | None, typer.Option("--checks", help="Folder of results of `board check --out`, shown on each line.")
+    ] = None,
     title: Annotated[str, typer.Option("--title", help="Name of the board.")] = "IntraBench board",
 ) -> None:
     """Make the site of all submissions in a folder. Exit code 1: some were refused, and are not on it."""
     from intrabench.board.site import build
 
-    refused, tables = build(submissions, site, title)
+    refused, tables = build(submissions, site, title, checks)
     for one in refused:
         echo(*(f"{one.folder.name} is refused: {problem}" for problem in one.problems), err=True)
     if not tables:
@@ -47,6 +50,9 @@ def board_check(
     plugin: Plugins = [],  # noqa: B006
     trust: Trusts = False,
     timeout: CheckTimeout = 3600.0,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the results of the check, which `board build` shows.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Check submissions: files, rows, means, and some sessions again. Exit code 1: some are refused.
@@ -55,13 +61,19 @@ def board_check(
     such sessions are said to be unverified.
     """
     from intrabench.board.check import check
+    from intrabench.board.checks import refuse_inside, write_result
     from intrabench.engine.verify import Trust
 
     if replay < 0:
         raise IntraBenchError(f"--replay {replay} is not a number of sessions; give 0 for none, or more")
+    if out is not None:
+        refuse_inside(out, submissions)
     add_plugins(plugin)
     chosen = secrets.randbelow(2**32) if seed is None else seed
     found = [check(folder, replay, chosen, Trust(plugin, None, trust), timeout) for folder in submissions]
+    for one in found:
+        if out is not None and not one.submission.problems:
+            write_result(one.result, out)
     if json:
         show([_plain(one) for one in found], json)
     else:
