@@ -215,7 +215,7 @@ def placing_in(recording: Recording, volume: Volume) -> Placing | None:
 
 def recorded_masks(folder: str, session: str) -> list[Mask]:
     """The answers to the turns of such a session, one per round; none if they were not stored."""
-    return _results("masks").read_masks(Path(folder), session)  # type: ignore[no-any-return]
+    return _results("masks").read_masks(Path(folder), session)
 
 
 def _results(module: str) -> Any:

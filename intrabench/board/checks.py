@@ -70,7 +70,7 @@ def _read(path: Path) -> Result:
     if found.keys() != _TYPES.keys() or found["schema"] != SCHEMA:
         raise Unreadable(f"{path} is no result of a check; `intrabench board check --out` writes it")
     given: dict[str, Any] = {name: found[name] for name in ("submission", "content")}
-    return Result(**given, **{name: tuple(found[name]) for name in _LISTS})
+    return Result(**given | {name: tuple(found[name]) for name in _LISTS})
 
 
 _LISTS = ("verified", "unverified", "differing")

@@ -18,9 +18,11 @@ import numpy as np
 import polars as pl
 
 from intrabench.board.checks import Result
+from intrabench.board.copies import common
 from intrabench.board.lines import EFFORT, LINE, TABLE, Column, columns_of, counts, rows_with, tables_of
 from intrabench.board.own import is_published, marks, trained_on
 from intrabench.board.submission import Submission
+from intrabench.errors import several
 from intrabench.metrics.base import merit
 from intrabench.reporting.page.curve_data import curve_data
 from intrabench.results import labels
@@ -41,8 +43,9 @@ UNITS = {
 }
 """Kinds of effort of a person, as `Steps` calls them, and their names; seconds of different machines do not compare."""
 
-RANKED, WITHHELD, INCOMPLETE = "ranked", "withheld", "incomplete"
-"""The status of a line: it has a rank; its model was trained on the data; it lacks targets that others have."""
+RANKED, WITHHELD, INCOMPLETE, COPY = "ranked", "withheld", "incomplete", "copy"
+"""The status of a line: it has a rank; its model was trained on the data; it lacks targets that others have; another
+submission with the same sessions has the rank."""
 
 
 @dataclass
@@ -121,11 +124,12 @@ def tables(submissions: Sequence[Submission], checks: Mapping[str, Result] = Map
     if frames:
         rows = pl.concat(frames, how="diagonal")
         del frames
-        made = (_table(part, checks) for part in tables_of(rows))
+        order = {one.name: (one.statement.created if one.statement else "", one.name) for one in submissions}
+        made = (_table(part, checks, order) for part in tables_of(rows))
         yield from sorted(made, key=lambda one: (one.dataset, str(one.key["dataset_version"]), one.protocol))
 
 
-def _table(rows: pl.DataFrame, checks: Mapping[str, Result]) -> Table:
+def _table(rows: pl.DataFrame, checks: Mapping[str, Result], order: Mapping[str, Any]) -> Table:
     keys = ["submission", *LINE]
     seen = pl.col("seen_in_training").max().over(keys)  # "yes" comes after "unknown" and "no": one row is enough
     lines = rows.with_columns(seen).unique(keys).sort(keys, nulls_last=True).with_row_index("line")
@@ -154,11 +158,26 @@ def _table(rows: pl.DataFrame, checks: Mapping[str, Result]) -> Table:
     if table.curves is None and drawn and best(drawn) == "high":  # the first column is a summary of it
         table.curves = _curves(table, [steps(part, drawn) for part in by_submission], lines)
     _statuses(table)
+    _copies(table, rows, order)
     for (number,), part in rows.select("line", "session").partition_by("line", as_dict=True).items():
         line = table.lines[number]
         if (check := checks.get(line.submission)) is not None:
             line.checked = _checked(check, {*part["session"]})
     return table
+
+
+def _copies(table: Table, rows: pl.DataFrame, order: Mapping[str, Any]) -> None:
+    """Mark lines with sessions of another submission; of these only the one that says to be older keeps its rank."""
+    parts = {number: part for (number,), part in rows.partition_by("line", as_dict=True).items()}
+    lines = sorted(table.lines, key=lambda line: order[line.submission])
+    for at, line in enumerate(lines):
+        for older in lines[:at]:
+            if older.submission == line.submission or not (count := common(parts[line.number], parts[older.number])):
+                continue
+            for one, other in ((line, older), (older, line)):
+                one.marks = (*one.marks, f"{several(count, 'session')} also in {other.submission}")
+            if line.status == older.status == RANKED:
+                line.status, line.why = COPY, f"{several(count, 'session')} of it are ranked as {older.submission}"
 
 
 def _checked(check: Result, sessions: Collection[str]) -> str:

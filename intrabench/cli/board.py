@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -74,15 +76,29 @@ def board_check(
     for one in found:
         if out is not None and not one.submission.problems:
             write_result(one.result, out)
+    copied = _copied(found)
     if json:
         show([_plain(one) for one in found], json)
     else:
         for one in found:
             _tell(one)
+        echo(*copied)
         if replay:
             echo(f"--seed {chosen} chooses the same sessions again")
     if any(one.problems for one in found):
         raise typer.Exit(1)
+
+
+def _copied(found: Sequence[Checked]) -> list[str]:
+    """A sentence for each two submissions that have sessions in common."""
+    from intrabench.board.copies import common
+
+    read = [(one.submission.name, rows) for one in found if (rows := one.submission.rows) is not None]
+    return [
+        f"{name}: note: {several(count, 'session')} also in {other}, with equal runs or times; one is a copy"
+        for (name, rows), (other, others) in combinations(read, 2)
+        if (count := common(rows, others))
+    ]
 
 
 def _tell(checked: Checked) -> None:

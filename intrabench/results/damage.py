@@ -22,7 +22,7 @@ MOST_ROUNDS = 10**6
 """No session has more; tables count up to the last round of all."""
 
 _LARGEST = 1e18
-_RANGES = {
+_RANGES: dict[str, tuple[float, float]] = {
     "round": (0, MOST_ROUNDS),
     "written_at": (0, 2**63 - 1),
     **dict.fromkeys(("dice", "iou"), (0, 1)),

@@ -58,7 +58,9 @@ def another(played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ma
 
 
 def remade(results: Path, into: Path, name: str, by: By = BY, **columns: Any) -> Submission:
-    """A submission from results with other values, or expressions, in some columns."""
+    """A submission from results with other values, or expressions, in some columns; as of another run."""
+    other = sum(name.encode())
+    columns = {"written_at": pl.col("written_at") + other, "segment_s": pl.col("segment_s") * other, **columns}
     source = shutil.copytree(results, into / f"results of {name}")
     for part in (source / "rows").iterdir():
         frame = pl.read_parquet(part)

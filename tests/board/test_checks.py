@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 
-from tests.board.conftest import edit_rows, edit_statement
+from intrabench.board.copies import common
+from tests.board.conftest import Make, edit_rows, edit_statement
 from tests.conftest import Said
+from tests.results.made import rows
 
 Say = Callable[..., Said]
 
@@ -44,3 +48,27 @@ def test_results_never_lie_in_a_submission(say: Say, lab_a: Path, where: str) ->
     said = say("board", "check", str(lab_a), "--out", str(inside))
     assert said.code == 2
     assert "give a folder outside of it" in said.err
+
+
+def test_copies_are_said_and_ranked_once(say: Say, another: Make, tmp_path: Path) -> None:
+    boards = tmp_path / "boards"
+    boards.mkdir()
+    same = {name: pl.col(name) for name in ("written_at", "segment_s")}
+    first, copy = (another(name, into=boards, **same) for name in ("lab-x", "lab-y"))
+    told = say("board", "check", str(first), str(copy), "--replay", "0").out
+    assert "lab-x: note: 24 sessions also in lab-y" in told
+    for folder in boards.glob("results of *"):
+        shutil.rmtree(folder)
+    assert say("board", "build", str(boards), str(tmp_path / "site")).code == 0
+    (path,) = (tmp_path / "site" / "tables").glob("*.json")
+    found = json.loads(path.read_text())["lines"]
+    assert {(line["submission"], line["status"]) for line in found} == {("lab-x", "ranked"), ("lab-y", "copy")}
+    assert all("sessions also in" in line["marks"][-1] for line in found)
+
+
+def test_equal_times_betray_a_copy_with_another_run() -> None:
+    one = rows({"dice": 0.5, "case": "1"}, {"dice": 0.5, "case": "2"}, {"dice": 0.5, "case": "3"})
+    assert common(one, one) == 3
+    forged = one.with_columns(run_id=pl.lit("other"), written_at=pl.lit(5, pl.Int64))
+    assert common(one, forged) == 3
+    assert common(one, forged.with_columns(segment_s=pl.col("segment_s") * 1.01)) == 0
