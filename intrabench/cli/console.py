@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from intrabench.cli.verbosity import quiet
-from intrabench.names import one_line
+from intrabench.names import brief, one_line
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,7 +60,7 @@ def print_columns(rows: Sequence[Mapping[str, Any]], *, heading: bool = True, sp
     """
     from rich.cells import cell_len
 
-    lines = [[one_line(str(value)) for value in row.values()] for row in rows]
+    lines = [[brief(str(value)) for value in row.values()] for row in rows]
     names = list(rows[0]) if rows else []
     if heading and rows:
         lines.insert(0, names)
@@ -109,7 +109,7 @@ def print_frame(
         marks = notes.marks.get(name, []) if notes else []
         numeric = name in right or frame[name].dtype.is_numeric()
         shown = _marked(texts(frame[name].to_list()), marks)
-        columns.append(Column(name, one_line(name), shown, _kind(name, keys), right=numeric))
+        columns.append(Column(name, brief(name), shown, _kind(name, keys), right=numeric))
     width = screen_width()
     found = fitted(columns, width)
     if title:

@@ -1,0 +1,64 @@
+"""Columns and values that nobody measures: left out and named, or damage."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from intrabench.results.columns import LONGEST, MOST
+from intrabench.results.parts import damaged_parts, left_out_columns, read_rows
+from tests.results.made import rows
+
+OUT = Path("out")
+
+
+def stored(**columns: float) -> None:
+    (OUT / "rows").mkdir(parents=True)
+    made = rows({"dice": 0.5}, {"case": "2", "dice": 0.5})
+    made.with_columns(**{name: pl.lit(value) for name, value in columns.items()}).write_parquet(
+        OUT / "rows" / "a-0001.parquet"
+    )
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "told"),
+    [
+        ("nsd_2mm", 7.0, "nsd_2mm = 7, expected 0 to 1"),
+        ("nsd:tolerance_mm=1", 7.0, "nsd:tolerance_mm=1 = 7, expected 0 to 1"),
+        ("hd95_mm", -3.0, "hd95_mm = -3, expected 0 to inf"),
+        ("hd95_mm", math.nan, "hd95_mm = nan"),
+        ("segment_s", -1.0, "segment_s = -1"),
+        ("somebodys", math.nan, "somebodys = nan"),
+    ],
+)
+def test_a_value_out_of_range_is_damage(column: str, value: float, told: str) -> None:
+    stored(**{column: value})
+    assert read_rows(OUT).is_empty()
+    (said,) = damaged_parts(OUT)
+    assert told in said
+
+
+def test_what_may_be_stays() -> None:
+    stored(hd95_mm=math.inf, nsd_2mm=1 + 1e-9, somebodys=-1e9, relative_volume_difference=-1.0)
+    assert len(read_rows(OUT)) == 2
+    assert damaged_parts(OUT) == left_out_columns(OUT) == []
+
+
+@pytest.mark.parametrize("name", ["nsd:tolerance_mm=1e999", "nsd:nothing=1", "x" * (LONGEST + 1)])
+def test_columns_that_no_metric_writes_are_left_out_and_named(name: str) -> None:
+    stored(**{name: 0.5})
+    assert name not in read_rows(OUT).columns
+    assert len(read_rows(OUT)) == 2
+    (said,) = left_out_columns(OUT)
+    assert name[:60] in said
+    assert damaged_parts(OUT) == []
+
+
+def test_of_too_many_columns_some_are_read() -> None:
+    stored(**{f"x{number}": 0.5 for number in range(2 * MOST)})
+    assert sum(name.startswith("x") for name in read_rows(OUT).columns) == MOST - 2
+    (said,) = left_out_columns(OUT)
+    assert said.startswith(f"{MOST + 2} columns of metrics are left out, x198, x199, x200 and {MOST - 1} more")
