@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import stat
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from intrabench.atomic import atomically
 from intrabench.errors import IntraBenchError
 from intrabench.values import is_a
 
@@ -22,14 +23,14 @@ class Unreadable(IntraBenchError):
     """A file cannot be read, is no JSON or TOML, or holds something else than expected; the message names it."""
 
 
-def read_json(path: Path, types: Mapping[str, Any]) -> dict[str, Any]:
-    """The table of a JSON file; types: those of keys, as far as they are there.
+def read_json(path: Path, types: Mapping[str, Any], needs: Collection[str] = ()) -> dict[str, Any]:
+    """The table of a JSON file; types: those of keys, as far as they are there. needs: keys that must be there.
 
     Raises:
         FileNotFoundError: there is no such file.
         Unreadable: the file is not what it should be.
     """
-    return _checked(path, _parsed(path, "JSON", _loads), types)
+    return check_table(path, _parsed(path, "JSON", _loads), types, needs)
 
 
 def read_json_list(path: Path, types: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -37,12 +38,37 @@ def read_json_list(path: Path, types: Mapping[str, Any]) -> list[dict[str, Any]]
     listed = _parsed(path, "JSON", _loads)
     if not isinstance(listed, list):
         raise Unreadable(f"{path} has no list of tables; repair it")
-    return [_checked(path, table, types) for table in listed]
+    return [check_table(path, table, types) for table in listed]
 
 
 def read_toml(path: Path, types: Mapping[str, Any]) -> dict[str, Any]:
     """The table of a TOML file; types and errors as for `read_json`."""
-    return _checked(path, _parsed(path, "TOML", _loads_toml), types)
+    return check_table(path, _parsed(path, "TOML", _loads_toml), types)
+
+
+def write_json(path: Path, content: Mapping[str, Any], private: bool = False) -> None:
+    """Write a table whole or not at all; private: only its owner may read it, from the first byte on.
+
+    Raises:
+        OSError: it cannot be written; inside of `writing` that becomes one sentence.
+    """
+    text = json.dumps(content, indent=1, allow_nan=False) + "\n"
+    with atomically(path) as part:
+        part.touch(0o600 if private else 0o666)
+        part.write_text(text, encoding="utf-8")
+
+
+def check_table(path: Path, found: Any, types: Mapping[str, Any], needs: Collection[str] = ()) -> dict[str, Any]:
+    """What a file has, or one of the tables in it, if it is a table; types, needs and errors as for `read_json`."""
+    if not isinstance(found, dict):
+        raise Unreadable(f"{path} has no table of names and values; repair it")
+    for key in needs:
+        if key not in found:
+            raise Unreadable(f"{path} has no {key}; repair it")
+    for key, value in found.items():
+        if key in types and not is_a(types[key], value):
+            raise Unreadable(f"{path} has {_short(key)[1:-1]} = {_short(value)}, which is of the wrong kind; repair it")
+    return found
 
 
 def regular(path: Path) -> Path:
@@ -115,15 +141,6 @@ def _is_deep(content: Any) -> bool:
         if not level:
             return False
     return True
-
-
-def _checked(path: Path, found: Any, types: Mapping[str, Any]) -> dict[str, Any]:
-    if not isinstance(found, dict):
-        raise Unreadable(f"{path} has no table of names and values; repair it")
-    for key, value in found.items():
-        if key in types and not is_a(types[key], value):
-            raise Unreadable(f"{path} has {key} = {_short(value)}, which is of the wrong kind; repair it")
-    return found
 
 
 def _short(value: Any) -> str:

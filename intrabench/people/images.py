@@ -61,7 +61,8 @@ class Slabs:
 
 
 def packed(mask: Mask) -> dict[str, Any]:
-    """The box of a mask and its bits, compressed."""
+    """The tight box of a mask and its bits, compressed; they depend on its voxels alone, not on where it is from."""
+    mask = Mask.of(mask.array, mask.start)
     return {"box": list(mask.box), "bits": base64.b64encode(zlib.compress(mask.pack().tobytes())).decode()}
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,13 +16,14 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from intrabench.atomic import atomically, writing
-from intrabench.documents import read_json
+from intrabench.atomic import writing
+from intrabench.documents import write_json
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.people.annotating.annotation import Annotation, View
 from intrabench.people.images import Slabs, packed
 from intrabench.people.pages import page
+from intrabench.people.tokens import new_token, read_tokens
 from intrabench.play.door import Refused
 from intrabench.play.gestures import Gesture
 from intrabench.prompters.human import Human
@@ -76,14 +75,13 @@ def tokens_of(folder: Path, raters: list[str]) -> dict[str, str]:
     """
     path = folder / "people" / "raters.json"
     try:
-        known: dict[str, str] = read_json(path, {})
+        known = read_tokens(path)
     except FileNotFoundError:
         known = {}
-    missing = {rater: secrets.token_urlsafe(24) for rater in raters if rater not in known}
+    missing = {rater: new_token() for rater in raters if rater not in known}
     if missing:
-        with writing(path), atomically(path) as part:
-            part.touch(0o600)
-            part.write_text(json.dumps({**known, **missing}, indent=1) + "\n", encoding="utf-8")
+        with writing(path):
+            write_json(path, {**known, **missing}, private=True)
     return {rater: {**known, **missing}[rater] for rater in raters}
 
 

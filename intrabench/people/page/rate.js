@@ -261,9 +261,9 @@
     $("undo").disabled = !outbox.last(study.done) || Boolean(step?.training);
   }
 
-  function save() {
-    const answers = outbox.answers();
-    const href = URL.createObjectURL(new Blob([JSON.stringify({ study: study.id, rater: study.rater, answers }, null, 1)], { type: "application/json" }));
+  async function save() {
+    const answers = outbox.answers(), text = JSON.stringify(answers), signature = await signed(study.secret, text);
+    const href = URL.createObjectURL(new Blob([JSON.stringify({ study: study.id, rater: study.rater, answers: text, signature }, null, 1)], { type: "application/json" }));
     make("a", { href, download: `answers-${study.rater.replace(/[^\p{L}\p{N}._-]+/gu, "-")}.json` }).click();
     setTimeout(() => URL.revokeObjectURL(href), 60000);
     outbox.change((kept) => (kept.saved = answers.map(({ id }) => id)));
@@ -309,7 +309,7 @@
     releaseFocus();
     form.addEventListener("submit", (event) => (event.preventDefault(), send()));
     $("tools").addEventListener("submit", (event) => event.preventDefault());
-    for (const [id, does] of [["undo", undo], ["pause", pause], ["save", save], ["unseen", () => now && nextUnseen()], ["help", () => showDialog("helping")], ["skip", () => showDialog("skipping")]]) $(id).addEventListener("click", does);
+    for (const [id, does] of [["undo", undo], ["pause", pause], ["save", () => save().catch(fail)], ["unseen", () => now && nextUnseen()], ["help", () => showDialog("helping")], ["skip", () => showDialog("skipping")]]) $(id).addEventListener("click", does);
     for (const dialog of document.querySelectorAll("dialog")) dialog.addEventListener("close", () => (tick(), view.render()));
     $("skipping").addEventListener("close", ({ target }) => target.returnValue && send(target.returnValue));
     document.addEventListener("visibilitychange", () => (tick(), keep(), view.render()));

@@ -40,26 +40,42 @@ _LONG: dict[str, Any] = {
 
 
 def long(study: Study) -> pl.DataFrame:
-    """All answers that count with the key of their jobs, one line each; `again` marks a rater's second look.
+    """All answers that count with the key of their masks, one line each; `again` marks a rater's second look.
+
+    `job` is the mask, which is the same for all raters and looks.
 
     Raises:
-        IntraBenchError: there is no answer yet.
+        IntraBenchError: there is no answer yet, or answers do not fit the study.
     """
     answers: list[dict[str, Any]] = []
     if study.answers_file.exists():
         stored = Answers(study.answers_file)
-        answers = stored.all()
-        stored.close()
+        try:
+            answers = stored.all()
+        finally:
+            stored.close()
     if not answers:
         raise IntraBenchError(
             f"nobody has rated anything in {study.folder} yet; `intrabench rate serve` shows the links"
         )
+    orders = {rater: study.order(rater) for rater in study.raters}
+    masks = {rater: study.masks(rater) for rater in study.raters}
     lines = []
     for answer in answers:
-        key = study.key[answer["job"]]
-        first = study.order(answer["rater"]).index(answer["job"])
-        lines.append({**key, "name_b": key.get("b", {}).get("name"), **answer, "again": answer["place"] > first})
-    return pl.DataFrame([{name: line.get(name) for name in _LONG} for line in lines], schema=_LONG)
+        rater, place, job = answer["rater"], answer["place"], answer["job"]
+        if not isinstance(place, int) or orders.get(rater, [])[place : place + 1] != [job]:
+            raise IntraBenchError(
+                f"{study.answers_file} has an answer of {rater} at place {place}, which is not in this study"
+            )
+        key, mask = study.key[job], masks[rater][place]
+        about = {"job": mask, "again": mask in masks[rater][:place], "name_b": key.get("b", {}).get("name")}
+        lines.append({**key, **answer, **about})
+    try:
+        return pl.DataFrame([{name: line.get(name) for name in _LONG} for line in lines], schema=_LONG)
+    except (TypeError, OverflowError, pl.exceptions.PolarsError) as error:
+        raise IntraBenchError(
+            f"{study.folder} has answers or a key with values of the wrong kind ({error}); repair them"
+        ) from error
 
 
 @dataclass(frozen=True)

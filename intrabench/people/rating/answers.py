@@ -53,7 +53,7 @@ class Answers:
     """The database of a study. Several threads may use it, and several processes may have it open."""
 
     def __init__(self, path: Path) -> None:
-        self._lock = threading.Lock()
+        self._path, self._lock = path, threading.Lock()
         try:
             self._base = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
             self._base.execute("PRAGMA journal_mode=WAL")
@@ -146,12 +146,19 @@ class Answers:
             return self._one("SELECT 1 FROM trained WHERE rater = ?", rater) is not None
 
     def all(self) -> list[dict[str, Any]]:
-        """All answers that count, in the order in which they came."""
-        with self._lock, closing(self._base.cursor()) as cursor:
-            cursor.execute("SELECT * FROM answers WHERE undone IS NULL ORDER BY number")
-            names = [column[0] for column in cursor.description]
-            rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-        return [{**row, "errors": json.loads(row["errors"])} for row in rows]
+        """All answers that count, in the order in which they came.
+
+        Raises:
+            IntraBenchError: the file is damaged.
+        """
+        try:
+            with self._lock, closing(self._base.cursor()) as cursor:
+                cursor.execute("SELECT * FROM answers WHERE undone IS NULL ORDER BY number")
+                names = [column[0] for column in cursor.description]
+                rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+            return [{**row, "errors": json.loads(row["errors"])} for row in rows]
+        except (sqlite3.Error, ValueError, TypeError) as error:
+            raise IntraBenchError(f"{self._path} is damaged ({error}); repair it or move it away") from error
 
     def _one(self, statement: str, *values: Any) -> tuple[Any, ...] | None:
         found: tuple[Any, ...] | None = self._base.execute(statement, values).fetchone()

@@ -3,40 +3,50 @@
 from __future__ import annotations
 
 import base64
+import hmac
 import json
+import os
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from intrabench.atomic import new_folder
 from intrabench.documents import read_json
 from intrabench.errors import IntraBenchError, several
 from intrabench.people.pages import page
 from intrabench.people.rating.answers import Answers, Taken
+from intrabench.people.rating.secret import signature
 from intrabench.people.rating.server import Posted, Refused, checked
-from intrabench.people.rating.study import Study
+from intrabench.people.rating.study import OPEN, Study
 
 
 def write_bundle(study: Study, rater: str, folder: Path) -> None:
     """Write ``index.html`` and its data for one rater; nothing in it says what a mask is.
 
+    It has a secret of this rater, with which the page signs the answers.
+
     Raises:
-        IntraBenchError: there is no such rater, or the folder exists.
+        IntraBenchError: there is no such rater, raters could tell masks apart in this study, or the folder exists.
     """
+    study.refuse_open()
     if rater not in study.raters:
         raise IntraBenchError(f"--rater {rater} is not in this study; it has {', '.join(study.raters)}")
     with new_folder(folder) as part:
         (part / "data").mkdir()
         (part / "index.html").write_text(page("rate", bundle=True), encoding="utf-8")
-        _put(part, "study", {**study.about(rater), "done": [], "trained": False})
-        for job in {*study.order(rater), *study.content["training"]}:
-            shown = json.loads((study.folder / "jobs" / f"{job}.json").read_text(encoding="utf-8"))
+        begun = {"done": [], "trained": False, "secret": study.secret.of_answers(rater)}
+        _put(part, "study", {**study.about(rater), **begun})
+        for job in (*study.training(rater), *study.order(rater)):
+            shown = study.job(job)
             _put(part, f"job-{job}", shown)
             case = shown["case"]
             for slab in sorted(study.image_folder(case).glob("*.gz")):
                 if not (part / "data" / f"image-{case}-{slab.stem}.js").exists():
                     _put(part, f"image-{case}-{slab.stem}", base64.b64encode(slab.read_bytes()).decode())
+        written = (part / "index.html").stat().st_mtime
+        for path in (*part.rglob("*"), part):  # so that no time says anything
+            os.utime(path, (written, written))
 
 
 def _put(part: Path, name: str, content: Any) -> None:
@@ -49,21 +59,14 @@ def import_answers(study: Study, file: Path) -> tuple[int, list[str]]:
     """Store the answers of a rater's file; the same file again changes nothing. Returns how many it has, and problems.
 
     Raises:
-        IntraBenchError: the file is no such file, or of another study.
+        IntraBenchError: the file is no such file, of another study, or not signed by the bundle of its rater.
     """
-    try:
-        content = read_json(file, {"study": str, "rater": str, "answers": list[Any]})
-    except FileNotFoundError as error:
-        raise IntraBenchError(f"there is no file {file}; the page's button Save answers makes it") from error
-    if not {"study", "rater", "answers"} <= content.keys() or content["study"] != study.id:
-        raise IntraBenchError(f"{file} has no answers of the study {study.content['title']!r}; give the file it saved")
-    if content["rater"] not in study.raters:
-        raise IntraBenchError(f"{file} is of {content['rater']!r}, who is not in this study")
+    rater, given = _signed(study, file)
     answers, problems, stored = Answers(study.answers_file), [], 0
     try:
-        for number, given in enumerate(content["answers"], start=1):
+        for number, one in enumerate(given, start=1):
             try:
-                answers.add(checked(study, content["rater"], Posted.model_validate(given)))
+                answers.add(checked(study, rater, Posted.model_validate(one)))
                 stored += 1
             except ValidationError as error:
                 field = ".".join(map(str, error.errors()[0]["loc"]))
@@ -75,3 +78,29 @@ def import_answers(study: Study, file: Path) -> tuple[int, list[str]]:
     finally:
         answers.close()
     return stored, problems
+
+
+def _signed(study: Study, file: Path) -> tuple[str, list[Any]]:
+    """The rater of a file and what they answered. The answers stand in it as the text that was signed."""
+    text = list[Any] if study.format == OPEN else str
+    types = {"study": str, "rater": str, "answers": text, "signature": str}
+    try:
+        content = read_json(file, types)
+    except FileNotFoundError as error:
+        raise IntraBenchError(f"there is no file {file}; the page's button Save answers makes it") from error
+    if not {"study", "rater", "answers"} <= content.keys() or content["study"] != study.id:
+        raise IntraBenchError(f"{file} has no answers of the study {study.content['title']!r}; give the file it saved")
+    rater, answers = content["rater"], content["answers"]
+    if rater not in study.raters:
+        raise IntraBenchError(f"{file} is of {rater!r}, who is not in this study")
+    if study.format == OPEN:  # bundles of that time had no secret
+        return rater, answers
+    own = signature(study.secret.of_answers(rater), answers)
+    if not hmac.compare_digest(own.encode(), content.get("signature", "").encode()):
+        raise IntraBenchError(
+            f"{file} was not saved by the bundle of {rater!r}, or changed since; ask {rater!r} to save it again"
+        )
+    try:
+        return rater, TypeAdapter(list[Any]).validate_json(answers)
+    except ValidationError as error:
+        raise IntraBenchError(f"{file} has no list of answers; save them again") from error

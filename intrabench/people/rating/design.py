@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import combinations, groupby
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +20,7 @@ from intrabench.people.rating import guideline
 from intrabench.people.rating.damage import KINDS, SEVERITIES, damaged
 from intrabench.people.rating.inputs import Input, chosen, inputs_of
 from intrabench.people.rating.orders import arranged, shared_out
-from intrabench.people.rating.study import Study, new_study
+from intrabench.people.rating.study import NewStudy, Study, new_study
 from intrabench.play.door import Refused, check_prompts
 from intrabench.randomness import stream
 from intrabench.reporting.page.views import marks
@@ -30,6 +32,8 @@ from intrabench.turns import turns_by_round
 from intrabench.volume import Volume
 
 Question = Literal["score", "clinical", "pair"]
+MARGIN = 3
+"""Slices beyond all masks that are to be looked at: from one to so many, or to an eighth of those of the masks."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,8 @@ class Plan:
 
     inputs: how many are rated. raters: their codes. each: how many raters rate an input; 0: all. anchors: the share of
     inputs whose truth and a damaged mask are rated, too. repeats: the share of a rater's masks that come twice.
-    training: masks with feedback before the study. round: the state that is rated; None: the last. seed: of all chance.
+    training: masks with feedback before the study. round: the state that is rated; None: the last. seed: of the chance
+    that raters may know, which is which inputs are rated, and by whom.
     """
 
     title: str = "Rating of masks"
@@ -66,103 +71,141 @@ class Plan:
             raise IntraBenchError(f"--each {self.each} is not between 1 and the number of raters, {len(self.raters)}")
 
 
-@dataclass
-class _Job:
-    """A job of a study: what raters get, `shown`, and what they do not, `key`."""
+@dataclass(frozen=True)
+class _Rated:
+    """A mask of a study, or a pair: what raters get, `shown`, and what they do not, `key`."""
 
+    name: str
     case: str
     shown: dict[str, Any]
     key: dict[str, Any]
-    id: str = ""
 
 
 @dataclass
 class _Made:
-    """Jobs by input, anchors by input, and training jobs."""
+    """What is rated, by input, models' masks before anchors; and what raters begin with."""
 
-    answers: dict[int, list[_Job]] = field(default_factory=dict)
-    anchors: dict[int, list[_Job]] = field(default_factory=dict)
-    training: list[_Job] = field(default_factory=list)
-
-    def all(self) -> list[_Job]:
-        return [job for group in (*self.answers.values(), *self.anchors.values(), self.training) for job in group]
+    rated: dict[int, list[_Rated]] = field(default_factory=dict)
+    training: list[_Rated] = field(default_factory=list)
 
 
 def design(results: Path, folder: Path, plan: Plan) -> tuple[Study, list[str]]:
     """Make the folder of a study from a results folder with masks; returns it, and sentences on what is left out.
 
+    Which inputs are rated, and by whom, comes of the plan's seed. All that would tell a rater what a mask is comes of
+    the study's secret: anchors, how they are damaged, which mask of a pair is A, orders, second looks and ids.
+
     Raises:
-        IntraBenchError: there are no masks, a case cannot be opened, or the folder exists.
+        IntraBenchError: there are no masks, a case cannot be opened, or the folder exists or cannot be written.
     """
     found, notes = inputs_of(results, plan.round)
     rng = stream("rating inputs", plan.seed)
     inputs = chosen(found, plan.inputs, rng)
-    taken = {id(one) for one in inputs}
-    # the truth of what is rated should not be shown before, if there is anything else
-    training = chosen([one for one in found if id(one) not in taken] or inputs, plan.training, rng)
+    training = chosen(_unrated(found, inputs), plan.training, rng)
     if len(inputs) < plan.inputs:
         notes.append(f"there are only {several(len(inputs), 'input')}, not {plan.inputs}")
     if "pair" in plan.questions and len(inputs[0].rows) < 2:
         raise IntraBenchError("pairs need the masks of two models or more; run another model on the same targets")
     with new_study(folder) as study:
-        made = _jobs(results, study, inputs, training, plan)
-        every = made.all()
-        ids = stream("rating ids", plan.seed).choice(2**40, size=len(every), replace=False)
-        for job, number in zip(every, ids.tolist(), strict=True):
-            job.id = f"j{number:010x}"
-            study.write_job(job.id, {"id": job.id, **job.shown}, job.key)
+        pairs = "pair" in plan.questions
+        if pairs:
+            training, anchored = [], set[int]()
+        else:
+            anchored = _anchored(inputs, training, plan.anchors, study.secret.chance("anchors"))
+            if len(anchored) < round(plan.anchors * len(inputs)):
+                notes.append(
+                    f"only {several(len(anchored), 'input')} with anchors: a reference that raters see in the training "
+                    "or under other prompts would be recognised"
+                )
+        made = _made(results, study, inputs, training, anchored, pairs)
         study.write(
             {
                 "title": plan.title,
                 "guideline": guideline.VERSION,
                 "questions": list(plan.questions),
                 "seed": plan.seed,
-                "training": [job.id for job in made.training],
-                "orders": _orders(made, inputs, plan),
+                "training": {rater: _write(study, rater, made.training) for rater in plan.raters},
+                "orders": _orders(study, made, plan),
             }
         )
     return Study.open(folder), notes
 
 
-def _orders(made: _Made, inputs: Sequence[Input], plan: Plan) -> dict[str, list[str]]:
-    shares = shared_out(len(inputs), len(plan.raters), plan.each or len(plan.raters), stream("rating", plan.seed))
+def _unrated(found: Sequence[Input], inputs: Sequence[Input]) -> Sequence[Input]:
+    """The inputs for the training: those whose reference is not rated before all others."""
+    rated, taken = {_target(one) for one in inputs}, {id(one) for one in inputs}
+    others = [one for one in found if id(one) not in taken]
+    return [one for one in others if _target(one) not in rated] or others or inputs
+
+
+def _anchored(inputs: Sequence[Input], training: Sequence[Input], share: float, rng: np.random.Generator) -> set[int]:
+    """The places of the inputs with anchors. No reference is shown twice, since the same voxels would betray it."""
+    shown, found = {_target(one) for one in training}, set[int]()
+    for place in rng.permutation(len(inputs)).tolist():
+        if len(found) < round(share * len(inputs)) and _target(inputs[place]) not in shown:
+            shown.add(_target(inputs[place]))
+            found.add(place)
+    return found
+
+
+def _orders(study: NewStudy, made: _Made, plan: Plan) -> dict[str, list[str]]:
+    each = plan.each or len(plan.raters)
+    shares = shared_out(len(made.rated), len(plan.raters), each, stream("rating", plan.seed))
     orders = {}
     for number, rater in enumerate(plan.raters):
-        mine = [place for place, who in enumerate(shares) if number in who]
-        rng = stream("rating order", plan.seed, rater)
-        jobs = {job.id: job.case for place in mine for job in (*made.answers[place], *made.anchors.get(place, ()))}
-        rated = {job.id for place in mine for job in made.answers[place]}
-        orders[rater] = arranged(jobs, rated, round(plan.repeats * len(rated)), rng)
+        mine = [one for place, who in enumerate(shares) if number in who for one in made.rated[place]]
+        repeats = round(plan.repeats * sum(one.key["kind"] not in ("truth", "damaged") for one in mine))
+        named = {one.name: one for one in mine}
+        order = arranged({one.name: one.case for one in mine}, repeats, study.secret.chance("order", rater))
+        orders[rater] = _write(study, rater, [named[name] for name in order])
     return orders
 
 
-def _jobs(results: Path, study: Study, inputs: Sequence[Input], training: Sequence[Input], plan: Plan) -> _Made:
-    """The jobs of all inputs, case by case, and the images of the cases."""
-    rng = stream("rating anchors", plan.seed)
-    pairs = "pair" in plan.questions
-    anchored = set(rng.choice(len(inputs), size=round(plan.anchors * len(inputs)), replace=False).tolist())
-    wanted = [(one, place) for place, one in enumerate(inputs)]
-    wanted += [] if pairs else [(one, -1) for one in training]
+def _write(study: NewStudy, rater: str, order: Sequence[_Rated]) -> list[str]:
+    """Write the jobs of a rater and return their ids."""
+    looks, ids = Counter[str](), []
+    for one in order:
+        ids.append(study.write_job(rater, one.name, looks[one.name], one.shown, one.key))
+        looks[one.name] += 1
+    return ids
+
+
+def _made(
+    results: Path,
+    study: NewStudy,
+    inputs: Sequence[Input],
+    training: Sequence[Input],
+    anchored: set[int],
+    pairs: bool,
+) -> _Made:
+    """What is rated of all inputs, case by case, and the images of the cases, which are written."""
+    wanted = [(one, place, False) for place, one in enumerate(inputs)]
+    wanted += [(one, place, True) for place, one in enumerate(training)]
     wanted.sort(key=lambda each: _case(each[0]))
-    made = _Made()
+    made, chance = _Made(), study.secret.chance
     for number, (_, group) in enumerate(groupby(wanted, key=lambda each: _case(each[0])), start=1):
         here, code = list(group), f"c{number}"
         stored = cases.open_case(dataset_of(results, here[0][0].first), here[0][0].first["case"])
         study.write_case(code, Slabs(stored.volume))
-        for one, place in here:
+        for one, place, trains in here:
             target = stored.targets([one.first["target"]])[0]
-            shown = _Shown(code, target, _marks(results, one, stored.volume))
-            if place < 0:
-                made.training.append(shown.training(one, len(made.training), rng))
+            shown = _Shown(code, target, _marks(results, one, stored.volume), _about(one))
+            if trains:
+                made.training.append(shown.training(f"t{place}", len(made.training), chance("training", place)))
                 continue
-            made.answers[place] = list(_answers(results, one, shown, pairs))
-            if place in anchored and not pairs:
-                made.anchors[place] = [shown.truth(one), shown.damaged(one, rng)]
+            drawn = _answers(results, one, pairs, chance("pair", place))
+            if place in anchored:
+                drawn += [shown.truth(), shown.damaged(chance("damage", place))]
+            made.rated[place] = shown.rated(f"m{place}", drawn, chance("see", place))
     return made
 
 
 def _case(one: Input) -> tuple[str, str]:
     return one.first["dataset"], one.first["case"]
+
+
+def _target(one: Input) -> tuple[str, str, str]:
+    return *_case(one), one.first["target"]
 
 
 def _marks(results: Path, one: Input, volume: Volume) -> dict[str, Any]:
@@ -182,25 +225,23 @@ def _marks(results: Path, one: Input, volume: Volume) -> dict[str, Any]:
     return found
 
 
-def _answers(results: Path, one: Input, shown: _Shown, pairs: bool) -> Iterable[_Job]:
+_Drawn = tuple[Sequence[Mask], dict[str, Any]]
+"""A mask, or the two of a pair, and its key."""
+
+
+def _answers(results: Path, one: Input, pairs: bool, rng: np.random.Generator) -> list[_Drawn]:
     masks = []
     for row in one.rows:
         kept = read_masks(results, row["session"])
         masks.append(kept[min(row["round"], len(kept) - 1)] if kept else Mask.empty())
     keys = [{name: _finite(row[name]) for name in _KEPT if name in row} | {"kind": "answer"} for row in one.rows]
     if not pairs:
-        yield from (shown.job([mask], key) for mask, key in zip(masks, keys, strict=True))
-        return
-    for first in range(len(masks)):
-        for second in range(first + 1, len(masks)):
-            # which one is A is by chance, of the input and not of the rater
-            pair = (
-                [first, second]
-                if stream("rating pair", keys[first]["session"], second).random() < 0.5
-                else [second, first]
-            )
-            a, b = (keys[place] for place in pair)
-            yield shown.job([masks[place] for place in pair], {**a, "kind": "pair", "b": b})
+        return [([mask], key) for mask, key in zip(masks, keys, strict=True)]
+    found = list[_Drawn]()
+    for pair in combinations(range(len(masks)), 2):
+        a, b = rng.permutation(pair).tolist()  # which one is A is by chance, of the input and not of the rater
+        found.append(([masks[a], masks[b]], {**keys[a], "kind": "pair", "b": keys[b]}))
+    return found
 
 
 _KEPT = (
@@ -229,39 +270,59 @@ class _Shown:
     case: str
     target: Target
     marks: dict[str, Any]
+    about: dict[str, Any]
 
-    def job(self, masks: Sequence[Mask], key: dict[str, Any], **more: Any) -> _Job:
+    def rated(self, name: str, drawn: Sequence[_Drawn], rng: np.random.Generator, **more: Any) -> list[_Rated]:
+        """What raters get of the masks of an input: but for their voxels all the same, of the same size, too."""
+        see = self._see([mask for masks, _ in drawn for mask in masks], rng)
+        every = [
+            {
+                "case": self.case,
+                "label": self.target.label,
+                "see": see,
+                "masks": [*map(packed, masks)],
+                "marks": self.marks,
+                **more,
+            }
+            for masks, _ in drawn
+        ]
+        sizes = [len(json.dumps(shown)) for shown in every]
+        return [
+            _Rated(f"{name}-{n}", self.case, {**shown, "pad": " " * (max(sizes) - size)}, {**key, "code": self.case})
+            for n, (shown, size, (_, key)) in enumerate(zip(every, sizes, drawn, strict=True))
+        ]
+
+    def _see(self, masks: Sequence[Mask], rng: np.random.Generator) -> list[int]:
+        """The slices to look at: all of the reference and of every mask of the input, and some beyond them.
+
+        If they ended with the masks, one could see whether the reference, which is among them with anchors only, is
+        larger than all that is shown.
+        """
         extents = [(mask.box[0], mask.box[3]) for mask in (self.target.mask, *masks) if mask.any()]
-        see = [min(first for first, _ in extents), max(last for _, last in extents)]
-        shown = {
-            "case": self.case,
-            "label": self.target.label,
-            "see": see,
-            "masks": [*map(packed, masks)],
-            "marks": self.marks,
-            **more,
-        }
-        return _Job(self.case, shown, {**key, "code": self.case})
+        first, last = min(first for first, _ in extents), max(last for _, last in extents)
+        most = max(MARGIN, (last - first) // 8)
+        before, after = rng.integers(1, most, size=2, endpoint=True).tolist()
+        return [max(0, first - before), min(self.target.shape[0], last + after)]
 
-    def truth(self, one: Input) -> _Job:
-        return self.job([self.target.mask], {**_about(one), "kind": "truth", "name": "truth", "dice": 1.0})
+    def truth(self) -> _Drawn:
+        return [self.target.mask], {**self.about, "kind": "truth", "name": "truth", "dice": 1.0}
 
-    def damaged(self, one: Input, rng: np.random.Generator, dice: float | None = None) -> _Job:
+    def damaged(self, rng: np.random.Generator, dice: float | None = None) -> _Drawn:
         kind, severity = str(rng.choice(KINDS)), dice or float(rng.choice(SEVERITIES))
         mask = damaged(self.target, kind, severity, rng)
-        key = {**_about(one), "kind": "damaged", "name": f"damaged to {severity}", "damage": kind, "severity": severity}
-        return self.job([mask], {**key, "dice": _dice(self.target.mask, mask)})
+        key = {**self.about, "kind": "damaged", "name": f"damaged to {severity}", "damage": kind, "severity": severity}
+        return [mask], {**key, "dice": _dice(self.target.mask, mask)}
 
-    def training(self, one: Input, number: int, rng: np.random.Generator) -> _Job:
+    def training(self, name: str, number: int, rng: np.random.Generator) -> _Rated:
         """In turn the truth and each severity, with what they are."""
         severity = (1.0, *SEVERITIES)[number % 4]
-        job = self.truth(one) if severity == 1 else self.damaged(one, rng, severity)
-        low, high = guideline.band(job.key["dice"])
-        what = "the reference itself" if severity == 1 else f"the reference, {_SAID[job.key['damage']]}"
-        text = f"This mask is {what}; its Dice with the reference is {job.key['dice']:.2f}."
-        job.shown["feedback"] = {"text": text, "from": low, "to": high}
-        job.key["kind"] = "training"
-        return job
+        masks, key = self.truth() if severity == 1 else self.damaged(rng, severity)
+        low, high = guideline.band(key["dice"])
+        what = "the reference itself" if severity == 1 else f"the reference, {_SAID[key['damage']]}"
+        text = f"This mask is {what}; its Dice with the reference is {key['dice']:.2f}."
+        feedback = {"text": text, "from": low, "to": high}
+        (found,) = self.rated(name, [(masks, {**key, "kind": "training"})], rng, feedback=feedback)
+        return found
 
 
 _SAID = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from itertools import combinations, islice
 from math import comb
 
@@ -44,29 +44,28 @@ def shared_out(inputs: int, raters: int, each: int, rng: np.random.Generator) ->
     return found
 
 
-def arranged(jobs: Mapping[str, str], repeatable: Collection[str], repeats: int, rng: np.random.Generator) -> list[str]:
-    """An order of jobs by chance in which a case never follows itself, as far as that is possible.
+def arranged(masks: Mapping[str, str], repeats: int, rng: np.random.Generator) -> list[str]:
+    """An order of masks by chance in which a case never follows itself, as far as that is possible.
 
-    jobs: their cases by id. Of the `repeatable` ones, `repeats` come a second time: those seen in the first half come
-    again in the second, and never at once.
+    masks: their cases by name. `repeats` of them come a second time, whatever they are, since who recognises one should
+    not learn what it is: those seen in the first half come again in the second, and never at once.
     """
-    order = _apart(jobs, rng)
+    order = _apart(masks, rng)
     half = -(-len(order) // 2)
-    early = [job for job in order[:half] if job in repeatable]
-    for job in rng.permutation(early)[:repeats].tolist():
-        places = list(range(max(half, order.index(job) + 2), len(order) + 1)) or [len(order)]
-        free = [place for place in places if all(jobs[near] != jobs[job] for near in order[place - 1 : place + 1])]
-        order.insert(int(rng.choice(free or places)), job)
+    for mask in rng.permutation(order[:half])[:repeats].tolist():
+        places = list(range(max(half, order.index(mask) + 2), len(order) + 1)) or [len(order)]
+        free = [place for place in places if all(masks[near] != masks[mask] for near in order[place - 1 : place + 1])]
+        order.insert(int(rng.choice(free or places)), mask)
     return order
 
 
-def _apart(jobs: Mapping[str, str], rng: np.random.Generator) -> list[str]:
+def _apart(masks: Mapping[str, str], rng: np.random.Generator) -> list[str]:
     left: dict[str, list[str]] = {}
-    for job in rng.permutation(sorted(jobs)).tolist():
-        left.setdefault(jobs[job], []).append(job)
+    for mask in rng.permutation(sorted(masks)).tolist():
+        left.setdefault(masks[mask], []).append(mask)
     order: list[str] = []
     while left:
-        last = jobs[order[-1]] if order else None
+        last = masks[order[-1]] if order else None
         free = [case for case in left if case != last] or list(left)
         counts = np.array([len(left[case]) for case in free])
         rest = sum(map(len, left.values()))

@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from intrabench.errors import IntraBenchError
 from intrabench.people.pages import page
 from intrabench.people.rating import guideline
 from intrabench.people.rating.answers import Answer, Answers, Taken
@@ -93,7 +94,12 @@ def _complete(study: Study, posted: Posted) -> None:
 
 
 def make_app(study: Study, hosts: frozenset[str], rates: Rates | None = None) -> ASGIApp:
-    """The app of a study; hosts: names by which it may be called."""
+    """The app of a study; hosts: names by which it may be called.
+
+    Raises:
+        IntraBenchError: raters could tell masks apart in this study, or its answers cannot be opened.
+    """
+    study.refuse_open()
     answers = Answers(study.answers_file)
     html = page("rate")
 
@@ -111,7 +117,7 @@ def make_app(study: Study, hosts: frozenset[str], rates: Rates | None = None) ->
         return JSONResponse({**study.about(who), "done": done, "trained": trained})
 
     async def job(request: Request) -> Response:
-        path = study.job_file(request.path_params["id"])
+        path = study.job_file(request.state.who, request.path_params["id"])
         if path is None:
             return _error(404, "there is no such mask")
         return Response(await run_in_threadpool(path.read_bytes), media_type="application/json")
@@ -165,6 +171,8 @@ async def _posted(
         return _error(422, str(error))
     except Taken as error:
         return _error(409, str(error))
+    except IntraBenchError as error:  # a file of the study was damaged meanwhile
+        return _error(503, str(error))
     except OSError as error:
         return _error(507, f"{error}; your answer is kept in this browser and sent again")
     return JSONResponse({"done": await run_in_threadpool(done)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 import intrabench
 from intrabench.people.rating.design import Plan, design
+from intrabench.people.rating.secret import signature
 from intrabench.people.rating.study import Study
 from tests.people.served import Running, running
 
@@ -57,6 +59,13 @@ def study(designed: Path, tmp_path: Path) -> Study:
 def rating(folder: Path, port: int = 0) -> AbstractContextManager[Running]:
     """`intrabench rate serve` while the context lasts."""
     return running(["rate", "serve", str(folder)], Study.open(folder).raters, port)
+
+
+def kept(study: Study, rater: str, answers: list[Any]) -> dict[str, Any]:
+    """The file that the page of a rater's bundle saves."""
+    text = json.dumps(answers)
+    own = signature(study.secret.of_answers(rater), text)
+    return {"study": study.id, "rater": rater, "answers": text, "signature": own}
 
 
 def answer(study: Study, rater: str, at: int, **more: Any) -> dict[str, Any]:

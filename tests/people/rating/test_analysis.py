@@ -30,9 +30,10 @@ def rate(study: Study) -> None:
     for rater in study.raters:
         seen: set[str] = set()
         for place, job in enumerate(study.order(rater)):
-            given = score(study.key[job], rater, job in seen)
+            mask = study.key[job]["mask"]
+            given = score(study.key[job], rater, mask in seen)
             base.add(Answer(f"{rater}-{place}", rater, place, job, given, seconds=float(place), errors=("edges",)))
-            seen.add(job)
+            seen.add(mask)
     base.close()
 
 

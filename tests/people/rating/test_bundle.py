@@ -13,7 +13,7 @@ import pytest
 from intrabench.people.rating.answers import Answers
 from intrabench.people.rating.study import Study
 from tests.conftest import Said
-from tests.people.rating.conftest import answer
+from tests.people.rating.conftest import answer, kept
 
 
 def content(path: Path) -> tuple[str, Any]:
@@ -30,14 +30,15 @@ def test_a_bundle_has_all_that_its_rater_needs(say: Callable[..., Said], study: 
     files = dict(map(content, (tmp_path / "bundle" / "data").glob("*.js")))
     about = files["study"]
     assert (about["rater"], about["order"]) == ("r2", study.order("r2"))
-    for job in {*about["order"], *about["training"]}:
+    for job in (*about["order"], *about["training"]):
         page = files[f"job-{job}"]
         assert page == json.loads((study.folder / "jobs" / f"{job}.json").read_text())
         slab = base64.b64decode(files[f"image-{page['case']}-0"])
         assert slab == (study.folder / "images" / page["case"] / "0.gz").read_bytes()
     text = "".join(path.read_text() for path in (tmp_path / "bundle").rglob("*.*"))
+    assert files["study"]["secret"] == study.secret.of_answers("r2") != study.secret.of_answers("r1")
     assert "window.BUNDLE = true" in text
-    assert not any(secret in text for secret in ("random_walker", "box_fill", study.tokens["r2"]))
+    assert not any(secret in text for secret in ("random_walker", "box_fill", study.tokens["r2"], study.secret.text))
     again = say("rate", "bundle", str(study.folder), str(tmp_path / "bundle"), "--rater", "r2")
     assert (again.code, "exists already" in again.err) == (2, True)
     nobody = say("rate", "bundle", str(study.folder), "b", "--rater", "r3")
@@ -47,7 +48,7 @@ def test_a_bundle_has_all_that_its_rater_needs(say: Callable[..., Said], study: 
 def test_answers_come_back_once(say: Callable[..., Said], study: Study, tmp_path: Path) -> None:
     given = [answer(study, "r1", place) for place in range(3)]
     file = tmp_path / "answers-r1.json"
-    file.write_text(json.dumps({"study": study.id, "rater": "r1", "answers": given}))
+    file.write_text(json.dumps(kept(study, "r1", given)))
     for _ in range(2):
         said = say("rate", "import", str(study.folder), str(file))
         assert (said.code, "3 answers of" in said.out) == (0, True), said.err
@@ -55,7 +56,7 @@ def test_answers_come_back_once(say: Callable[..., Said], study: Study, tmp_path
     assert stored.done("r1") == [0, 1, 2]
     assert len(stored.all()) == 3
     bad = [{**given[0], "score": 99}, {**given[1], "id": "another-one"}, {**answer(study, "r1", 4), "seen": []}, 7]
-    file.write_text(json.dumps({"study": study.id, "rater": "r1", "answers": [*bad, answer(study, "r1", 3)]}))
+    file.write_text(json.dumps(kept(study, "r1", [*bad, answer(study, "r1", 3)])))
     said = say("rate", "import", str(study.folder), str(file))
     assert said.code == 1
     assert "1 answer of" in said.out
@@ -74,8 +75,10 @@ def test_answers_come_back_once(say: Callable[..., Said], study: Study, tmp_path
     [
         ("{", "is not valid JSON"),
         ("{}", "has no answers of the study 'A study'"),
-        ('{"study": "another", "rater": "r1", "answers": []}', "has no answers of the study 'A study'"),
-        ('{"study": "ID", "rater": "r9", "answers": []}', "is of 'r9', who is not in this study"),
+        ('{"study": "another", "rater": "r1", "answers": "[]"}', "has no answers of the study 'A study'"),
+        ('{"study": "ID", "rater": "r1", "answers": "[]"}', "was not saved by the bundle of 'r1'"),
+        ('{"study": "ID", "rater": "r1", "answers": []}', "which is of the wrong kind"),
+        ('{"study": "ID", "rater": "r9", "answers": "[]"}', "is of 'r9', who is not in this study"),
     ],
 )
 def test_files_that_are_none(say: Callable[..., Said], study: Study, tmp_path: Path, text: str, sentence: str) -> None:

@@ -34,7 +34,7 @@ def test_pairs_of_raters_share_inputs_evenly() -> None:
 @given(sizes=st.lists(st.integers(1, 7), min_size=1, max_size=6), seed=st.integers(0, 99))
 def test_no_case_follows_itself_if_that_can_be(sizes: list[int], seed: int) -> None:
     jobs = {f"{case}.{number}": str(case) for case, size in enumerate(sizes) for number in range(size)}
-    order = arranged(jobs, [], 0, np.random.default_rng(seed))
+    order = arranged(jobs, 0, np.random.default_rng(seed))
     assert sorted(order) == sorted(jobs)
     in_a_row = sum(jobs[a] == jobs[b] for a, b in pairwise(order))
     most = max(sizes)
@@ -44,10 +44,9 @@ def test_no_case_follows_itself_if_that_can_be(sizes: list[int], seed: int) -> N
 @given(seed=st.integers(0, 200))
 def test_second_looks_come_late_and_apart(seed: int) -> None:
     jobs = {f"{case}.{number}": str(case) for case in range(4) for number in range(5)}
-    order = arranged(jobs, [job for job in jobs if job[-1] != "0"], 3, np.random.default_rng(seed))
+    order = arranged(jobs, 3, np.random.default_rng(seed))
     twice = [job for job in jobs if order.count(job) == 2]
     assert (len(order), len(twice)) == (23, 3)
-    assert not any(job.endswith("0") for job in twice)
     for job in twice:
         first, second = (place for place, one in enumerate(order) if one == job)
         assert first < 10 <= second
@@ -57,5 +56,5 @@ def test_second_looks_come_late_and_apart(seed: int) -> None:
 
 def test_orders_depend_on_the_seed_alone() -> None:
     jobs = {str(number): str(number % 5) for number in range(30)}
-    one, other, third = (arranged(jobs, list(jobs), 3, np.random.default_rng(seed)) for seed in (1, 1, 2))
+    one, other, third = (arranged(jobs, 3, np.random.default_rng(seed)) for seed in (1, 1, 2))
     assert one == other != third

@@ -90,7 +90,7 @@ def test_two_raters_rate_a_whole_study(browsers: Browsers, short: Study, axe: An
 
 def _train(rater: Rater, study: Study) -> None:
     """Score each, read the feedback, go on."""
-    for place in range(len(study.content["training"])):
+    for place in range(len(study.training("r1"))):
         rater.until(
             f"window.rating.state().training && window.rating.state().place === {place} && window.rating.state().loaded"
         )
