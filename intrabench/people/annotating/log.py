@@ -138,22 +138,22 @@ class Log:
 
     def session_of(self, id: str) -> str | None:
         """The session of the event with this id; None if there is none."""
-        with self._lock:
-            found = self._base.execute("SELECT session FROM events WHERE id = ?", (id,)).fetchone()
-        return None if found is None else str(found[0])
+        (found,) = self._read(("SELECT session FROM events WHERE id = ?", (id,)))
+        return str(found[0][0]) if found else None
 
     def events(self, session: str) -> list[Event]:
         """The events of a session, in their order."""
-        with self._lock:
-            found = self._base.execute(
+        found, rows = self._read(
+            (
                 "SELECT number, id, session, kind, given, model_s FROM events WHERE session = ? ORDER BY number",
                 (session,),
-            ).fetchall()
-            rows = self._base.execute(
+            ),
+            (
                 "SELECT event, actions.kind, label, seconds, at FROM actions JOIN events ON event = number"
                 " WHERE session = ? ORDER BY event, action",
                 (session,),
-            ).fetchall()
+            ),
+        )
         actions: dict[int, list[Timed]] = {}
         for number, *action in rows:
             actions.setdefault(number, []).append(Timed(*action))
@@ -172,15 +172,22 @@ class Log:
     def states(self) -> dict[str, tuple[int, bool]]:
         """For each session the number of turns that were not taken back, and whether it is finished."""
         count = "SUM(kind = 'turn') - SUM(kind = 'undo'), MAX(kind = 'finish')"
-        with self._lock:
-            found = self._base.execute(f"SELECT session, {count} FROM events GROUP BY session").fetchall()
+        (found,) = self._read((f"SELECT session, {count} FROM events GROUP BY session", ()))
         return {session: (turns, bool(finished)) for session, turns, finished in found}
 
     def unstored(self) -> list[tuple[str, str, str]]:
         """Session, rater and code of what is finished, but may not be in the results folder."""
         wanted = "stored = 0 AND session IN (SELECT session FROM events WHERE kind = 'finish')"
+        (found,) = self._read((f"SELECT session, rater, code FROM sessions WHERE {wanted}", ()))
+        return found
+
+    def _read(self, *statements: tuple[str, tuple[str, ...]]) -> list[list[Any]]:
+        """What statements find, each its rows."""
         with self._lock:
-            return self._base.execute(f"SELECT session, rater, code FROM sessions WHERE {wanted}").fetchall()
+            try:
+                return [self._base.execute(statement, values).fetchall() for statement, values in statements]
+            except sqlite3.Error as error:
+                raise self._broken(error) from error
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:

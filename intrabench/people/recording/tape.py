@@ -182,7 +182,7 @@ def _read(path: Path) -> Recording | None:
             return None
         facts = about["rater"], about["upstream"], about["image"]
         return Recording(path.stem, *facts, turns, digest, bool(about["with_mask"]))
-    except (ValueError, LookupError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, zlib.error) as error:
         raise IntraBenchError(
             f"{path} is no recording of intrabench record ({type(error).__name__}); move it away"
         ) from error
