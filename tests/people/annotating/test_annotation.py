@@ -316,10 +316,11 @@ def test_a_run_beside_does_no_harm() -> None:
             annotating()
         people.give(code, "ab", new_id(), [click(0, 0, 0, 0)])
         people.finish(code, "ab", new_id())
-    rows = intrabench.run("random_walker", "human:rater=ab", DATA, out=OUT, rounds=1000)
-    assert rows["status"].to_list() == ["ok", "ok", "not_applicable"]
-    assert "on the page of intrabench annotate" in rows["error"][2]
-    with annotating() as people:  # which is no reason not to do it
+    before = read_rows(OUT)
+    with pytest.raises(IntraBenchError, match="use `intrabench annotate`"):
+        intrabench.run("random_walker", "human:rater=ab", DATA, out=OUT, rounds=1000)
+    assert read_rows(OUT).equals(before)
+    with annotating() as people:
         assert [task.state for task in people.tasks("ab")] == ["finished", "new"]
         code, second = middle(people, 1)
         people.give(code, "ab", new_id(), [second])
