@@ -50,12 +50,12 @@ def test_info(say: Callable[..., Said], name: str) -> None:
     said = say("info", name)
     assert said.code == 0
     words = {
-        "box_interp": "  n: a whole number; default 3\n",
+        "box_interp": "  n: a whole number from 1 to 1000000; default 3\n",
         "box_fill": "accepts: box2d, box3d",
         "sam2": "  policy: official or radioactive; default official\n",
         "litemedsam": "pip install 'intrabench[litemedsam]'",
         "spine_ct": "licence: ",
-        "phantom": "  spacing: three numbers, for example 3x2x1; default 2.0x1.0x1.0\n",
+        "phantom": "  spacing: three numbers above 0 and up to 1000, for example 3x2x1; default 2.0x1.0x1.0\n",
         "basic@1": "aggregation: ",
     }
     assert words[name] in said.out

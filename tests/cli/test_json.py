@@ -36,7 +36,7 @@ def test_what_is_known_of_a_name(say: Callable[..., Said]) -> None:
     assert (dice["kind"], dice["best"], dice["worst"], dice["column"]) == ("metric", "high", 0.0, "dice")
     assert printed(say("info", "hd95", "--json"))["worst"] is None
     interp = printed(say("info", "box_interp", "--json"))
-    assert interp["parameters"]["n"] == {"takes": "a whole number", "default": "default 3"}
+    assert interp["parameters"]["n"] == {"takes": "a whole number from 1 to 1000000", "default": "default 3"}
     names = ("hf", "sammed3d", "rclicks")
     default = {name: printed(say("info", name, "--json"))["parameters"] for name in names}
     assert default["hf"]["intensity"]["default_means"] == "volume"

@@ -140,5 +140,5 @@ def test_a_target_of_one_voxel_in_the_corner(model: str) -> None:
 def test_a_time_limit_is_a_row() -> None:
     image, labels = scene()
     save("case", image, labels)
-    rows = intrabench.run("random_walker:time_limit_s=0", "box_volume", "folder", plugin=[Path("folder.py")])
+    rows = intrabench.run("random_walker:time_limit_s=1e-9", "box_volume", "folder", plugin=[Path("folder.py")])
     assert rows.select("status", "dice").rows() == [("timeout", 0.0)]

@@ -177,7 +177,8 @@ def test_each_model_is_loaded_once_whatever_the_number_of_cases_and_data_sets(
     )
     assert (len(rows), set(rows["status"])) == (3 * scans * 2, {"ok"})
     noted = Path("loads.txt").read_text().splitlines()
-    assert noted == ["load a", "drop a", "load b", "drop b", "load c"]
+    loads = ["load a", "load b", "load c"]  # a worker that has played such a model is replaced before another one
+    assert noted == (loads if workers else ["load a", "drop a", "load b", "drop b", "load c"])
 
 
 @pytest.mark.slow  # that it fails alone is in test_conversions.py

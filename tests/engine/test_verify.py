@@ -19,6 +19,7 @@ from intrabench import registry
 from intrabench.cli.results import add_results
 from intrabench.datasets.cases import store as cases
 from intrabench.engine import environment
+from intrabench.engine import verify as verifying
 from intrabench.engine.verify import Trust, Verdict, verify
 from intrabench.errors import IntraBenchError
 from intrabench.results.parts import read_rows
@@ -215,8 +216,13 @@ def test_a_scan_that_is_not_here_is_not_fetched(monkeypatch: pytest.MonkeyPatch)
     assert only().found == "unknown"
 
 
-def test_other_package_versions_are_no_proof_of_tampering(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_package_versions_are_no_proof_of_tampering_with_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
     run(targets="blob.1")
+    reproducible = verifying._is_reproducible
+    assert reproducible(read_rows(OUT).row(0, named=True))  # box_fill: nothing of a package excuses a difference
+    for other in ({"device": "cuda"}, {"weights_sha256": "0" * 64}):
+        assert not reproducible({**read_rows(OUT).row(0, named=True), **other})
+    monkeypatch.setattr(verifying, "_is_reproducible", lambda row: False)
     then = environment.versions()
     now = {**then, "numpy": "9.9"}
     monkeypatch.setattr("intrabench.engine.verify.versions", lambda: now)

@@ -70,7 +70,7 @@ def test_a_failed_session_does_not_improve_a_volume() -> None:
 
 @pytest.mark.parametrize("spec", ["dmm:iou=1.5", "dmm:connectivity=8", "fpv:connectivity=4", "fnv:connectivity=7"])
 def test_wrong_parameters_are_told(spec: str) -> None:
-    with pytest.raises(IntraBenchError, match=r"give 0 to 1|give 6, 18 or 26"):
+    with pytest.raises(IntraBenchError, match=r"from 0 to 1|give 6, 18 or 26"):
         metric(spec)
 
 

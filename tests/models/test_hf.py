@@ -111,7 +111,7 @@ def test_answers_are_those_of_the_library(folder: Path, clicks: Any, box: Any, p
     asked = item(clicks, box, mask, embedding=embedding, shape=PICTURE.shape[1:3])
     (result,) = model.decode([asked])
     np.testing.assert_allclose(result.logits, low, atol=1e-5)
-    assert np.array_equal(result.mask, expected)
+    assert (result.mask != expected).sum() <= 2  # which pixels are undecided depends on the processor
     assert 0.2 < expected.mean() < 0.8
 
 

@@ -121,7 +121,7 @@ def test_an_environment_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
         ("zoom=big", "zoom=big is no size; give 400"),
         ("zoom=0", "zoom=0 is no size"),
         ("acf=true", "give cf_n=4 or so"),
-        ("thresh=1", "thresh between 0 and 1"),
+        ("thresh=1", "thresh takes a number above 0 and below 1"),
         ("flip=yes", "flip"),
         ("mode=foo", "mode"),
     ],

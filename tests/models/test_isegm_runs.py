@@ -69,7 +69,7 @@ def test_results_of_two_checkpoints_and_of_changed_code_are_not_mixed(say: Calla
 def test_a_results_folder_alone_runs_no_code(say: Callable[..., Said]) -> None:
     assert say("run", "--model", MODEL.format("a"), *WORDS, "--out", "out").code == 0
     said = say("verify", "out")
-    assert "is a program that only out names; --trust the folder" in said.out
+    assert "it would run repo, run a.pth, which only out names; --trust allows that for this call" in said.out
     assert said.code == 1
     assert "1 ok" in say("verify", "out", "--trust").out
 

@@ -425,7 +425,7 @@ def test_every_checkpoint_is_registered(checkpoint: str) -> None:
     [
         ("medsam2:workflow=line", "workflow=line"),
         ("medsam2:checkpoint=best", "checkpoint=best"),
-        ("medsam2:width=0", "width=0 is no width of a window; give HU above 0"),
+        ("medsam2:width=0", "width takes a number above 0"),
     ],
 )
 def test_wrong_parameters_are_told(spec: str, told: str) -> None:

@@ -322,7 +322,7 @@ def test_info_describes_a_model_for_programs(say: Callable[..., Said]) -> None:
     assert about["spec"].startswith("random_walker:beta=50,")
     assert (about["version"], about["dims"], about["weights"], about["problem"]) == ("1", 3, None, None)
     assert about["accepts"] == ["box2d", "box3d", "point", "scribble"]
-    assert about["parameters"]["beta"] == {"takes": "a number", "default": "200", "value": "50"}
+    assert about["parameters"]["beta"] == {"takes": "a number from 0 on", "default": "200", "value": "50"}
     assert about["units"]["spacing"] == "mm"
     weights = json.loads(say("info", "litemedsam", "--json").out)["weights"]
     assert (weights["id"], bool(weights["sha256"])) == ("lite_medsam", True)

@@ -140,7 +140,7 @@ def test_batches_of_one_size_give_the_same_bits_in_any_company_and_others_the_sa
         assert np.array_equal(one.mask, two.mask)
     for one, (alone,) in zip(eight, (model.decode([one]) for one in items[:8]), strict=True):
         np.testing.assert_allclose(one.logits, alone.logits, atol=1e-5)
-        assert np.array_equal(one.mask, alone.mask)
+        assert (one.mask != alone.mask).sum() <= 2  # which pixels are undecided depends on the processor
 
 
 def test_embeddings_in_half_precision_change_answers_so_that_they_are_kept_in_full(

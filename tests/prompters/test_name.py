@@ -100,7 +100,7 @@ def test_synonyms_are_chosen_by_number() -> None:
     assert first(one, "name:synonym=1").actions == (TypeText(3),)
     with pytest.raises(NotApplicable, match="'vertebra L3' has 1 synonym, and number 2 is wanted"):
         first(one, "name:synonym=2")
-    with pytest.raises(IntraBenchError, match="synonym=-1, expected 0"):
+    with pytest.raises(IntraBenchError, match="synonym takes a whole number from 0"):
         make_prompter("name:synonym=-1")
     assert (make_prompter("name").spec, make_prompter("name:synonym=1").spec) == ("name", "name:synonym=1")
 

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import intrabench
-from intrabench.engine.verify import verify
+from intrabench.engine.verify import Trust, verify
 from intrabench.errors import FailedSessions, IntraBenchError
 from intrabench.results.parts import read_rows, read_turns
 from intrabench.statistics.robustness import user_noise
@@ -79,7 +79,7 @@ def test_each_seed_is_one_click() -> None:
         "clicks.csv has no first clicks on this target": 4,
         "clicks.csv has no first click on this target with the number that is the seed": 1 + 3 + 2,
     }
-    assert {verdict.found for verdict in verify(Path("out"))} == {"equal"}
+    assert {verdict.found for verdict in verify(Path("out"), trust=Trust(folder=True))} == {"equal"}
 
 
 def test_corrections_follow_and_a_device_is_chosen() -> None:

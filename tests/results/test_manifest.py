@@ -22,6 +22,7 @@ import pytest
 import intrabench
 from intrabench.datasets.cases import store as cases
 from intrabench.engine import hardware
+from intrabench.fetch.checksum import checksum_of, note
 from intrabench.models.weights import registry as weights
 from intrabench.results.runs import at_home, read_record, read_records, without_home
 from tests.conftest import Said
@@ -125,7 +126,7 @@ def test_it_says_where_registered_weights_came_from(data: Path, monkeypatch: pyt
     path.parent.mkdir(parents=True)
     by_hand(path)
     assert record_of_run(**options)["weights"][0]["source"] == "put there by hand"
-    weights.record(path, "https://mirror.org/sam.pth")
+    note(path, checksum_of(path), "https://mirror.org/sam.pth")
     assert record_of_run(**options)["weights"][0]["source"] == "https://mirror.org/sam.pth"
 
 

@@ -153,7 +153,7 @@ def test_contradictions_are_named_with_both_values_and_nothing_is_copied() -> No
 
 @pytest.mark.parametrize("column", ["prompts_hash", "adapted", "seen_in_training", "interactions", "status", "label"])
 def test_other_things_than_scores_contradict_each_other_too(column: str) -> None:
-    other = {"interactions": 9.0, "status": "not_applicable"}.get(column, "other")
+    other = {"interactions": 9.0, "status": "not_applicable", "seen_in_training": "yes"}.get(column, "other")
     before = {"prompts_hash": "1", "adapted": "", **NETWORK}
     stored(A, "run-a", rows({**before, "session": "s", "dice": 0.5}))
     stored(B, "run-b", rows({**before, "session": "s", "dice": 0.5, "target": "x.1", column: other}))

@@ -159,9 +159,9 @@ def test_metrics_that_were_not_measured_or_have_no_end() -> None:
     assert group_table(endless, "hd95").select("sample", "dgr").row(0) == (None, None)
     assert "number over targets" in describe_groups("nof")
     for spec in ("noc:threshold=nan", "noc:limit=0", "noc:threshold=2"):
-        with pytest.raises(IntraBenchError, match="give a threshold above 0 and up to 1, and a limit above 0"):
+        with pytest.raises(IntraBenchError, match=r"a limit above 0|does not fit"):
             group_table(rows, spec)
-    with pytest.raises(IntraBenchError, match="finite budget"):
+    with pytest.raises(IntraBenchError, match="finite budget|budget=inf does not fit"):
         group_table(rows, "auc:budget=inf")
 
 
