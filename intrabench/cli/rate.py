@@ -38,9 +38,7 @@ def rate_design(
     pairs: Annotated[bool, flag("--pairs", help="Ask which of two masks is better, instead of scores.")] = False,
     clinical: Annotated[bool, flag("--clinical", help="Also ask: accept, minor edit, major edit or reject?")] = False,
     round: Annotated[int | None, typer.Option("--round", help="State after this round. Default: the last.")] = None,
-    seed: Annotated[
-        int, typer.Option("--seed", help="Chooses which inputs are rated, and by whom; all else is secret.")
-    ] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Chooses which inputs are rated, and by whom.")] = 0,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Make a study from a run with --save-masks: who rates which masks, in which order."""

@@ -25,13 +25,6 @@ from tests.people.rating.conftest import PLAN
 Change = Callable[[Any], Any]
 
 
-def read_whole(study: Path, bundle: Path) -> None:
-    """Read all files of a study."""
-    again = Study.open(study)
-    assert again.tokens
-    write_bundle(again, "r1", bundle)
-
-
 def put(*path: Any) -> Change:
     """Sets what the last but one names to the last; a number is the place in the entries of a table."""
     *places, last, value = path
@@ -108,6 +101,13 @@ def damaged(study: Study, name: str, change: Change | str) -> None:
     path.write_text(json.dumps(content))
 
 
+def use(folder: Path, bundle: Path) -> None:
+    """Whatever reads the files of a study."""
+    study = Study.open(folder)
+    assert study.tokens
+    write_bundle(study, "r1", bundle)
+
+
 TEXTS = ["", "{", "[]", "7", "null", '"text"', "[" * 5000, '{"a": NaN}', '{"format": 2, "format": 2}', "\0" * 99]
 
 
@@ -120,7 +120,7 @@ def test_a_damaged_file_is_one_sentence(study: Study, tmp_path: Path, name: str)
     for number, change in enumerate(changes):
         damaged(study, file, change)
         with pytest.raises(IntraBenchError) as error:
-            read_whole(study.folder, tmp_path / "bundle")
+            use(study.folder, tmp_path / "bundle")
         said = str(error.value)
         assert study.folder.name in said, (number, said)
         assert "\n" not in said
@@ -128,7 +128,7 @@ def test_a_damaged_file_is_one_sentence(study: Study, tmp_path: Path, name: str)
         (study.folder / file).write_bytes(whole)
     (study.folder / file).unlink()
     with pytest.raises(IntraBenchError, match=f"it has no {file}"):
-        read_whole(study.folder, tmp_path / "bundle")
+        use(study.folder, tmp_path / "bundle")
     assert not list(tmp_path.glob("*bundle*"))
 
 
