@@ -42,6 +42,16 @@ def make(room: Room, spec: str, owner: str) -> Any:
     return registry.make(room, spec)
 
 
+def ships(model: str) -> bool:
+    """Whether all parts of a model are IntraBench's own: then they read weights without running code from them.
+
+    Raises:
+        IntraBenchError: a name is unknown.
+    """
+    names = [specs.parse(part)[0] for part in _parts("models", model)]
+    return all(registry.find("models", name).origin == "intrabench" for name in names)
+
+
 def refusal(found: Iterable[Reached], owner: str, remedy: str = "type it yourself to allow it") -> str:
     """The sentence about what only `owner` names."""
     return f"it would {', '.join(dict.fromkeys(map(str, found)))}, which only {owner} names; {remedy}"

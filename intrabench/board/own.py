@@ -45,8 +45,7 @@ def trained_on(line: Mapping[str, Any]) -> str:
     ):
         return told
     with suppress(IntraBenchError):
-        names = [specs.parse(part)[0] for part in specs.in_sequence(line["model"])]
-        if all(registry.find("models", name).origin == "intrabench" for name in names):
+        if reach.ships(line["model"]):
             card = reach.make("datasets", line["dataset"], "the row").card
             model = reach.make("models", line["model"], "the row")
             found = weights.seen(model, card.part_of, card.modality.startswith("natural"))

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from intrabench.atomic import put, unique, writing
+from intrabench.board.check_result import CheckResult, read_results
 from intrabench.board.content import index_content, model_contents, submission_content, table_content
-from intrabench.board.record import Record, read_records
 from intrabench.board.submission import Submission, read_submission
 from intrabench.board.tables import Table, tables
 from intrabench.errors import IntraBenchError, several
@@ -39,7 +39,7 @@ def submissions_in(folder: Path) -> list[Path]:
 def build(folder: Path, site: Path, title: str, checks: Path | None = None) -> tuple[list[Submission], list[Table]]:
     """Build the site of all submissions in a folder, in place of an earlier one. Those with problems are left out.
 
-    checks: a folder with records of checks. Lines say what was verified; a submission that gave other rows when it was
+    checks: a folder with results of checks. Lines say what was verified; a submission that gave other rows when it was
     played again is left out.
 
     Returns:
@@ -51,12 +51,12 @@ def build(folder: Path, site: Path, title: str, checks: Path | None = None) -> t
     if site.exists() and not ((site / MARKER).is_file() or (site.is_dir() and not any(site.iterdir()))):
         raise IntraBenchError(f"{site} exists and is no site of a board; give another folder")
     paths = submissions_in(folder)
-    records = read_records(checks, paths)
-    read = [_judged(read_submission(path), records.get(path.resolve().name)) for path in paths]
+    results = read_results(checks, paths)
+    read = [_judged(read_submission(path), results.get(path.resolve().name)) for path in paths]
     sound, refused = [one for one in read if not one.problems], [one for one in read if one.problems]
     if not sound:
         return refused, []
-    made = list(tables(sound, records))
+    made = list(tables(sound, results))
     part = site.with_name(f".{site.name}.{unique()}")
     with writing(site):
         try:
@@ -69,11 +69,11 @@ def build(folder: Path, site: Path, title: str, checks: Path | None = None) -> t
     return refused, made
 
 
-def _judged(submission: Submission, record: Record | None) -> Submission:
+def _judged(submission: Submission, result: CheckResult | None) -> Submission:
     """The submission, refused if it gave other rows when it was played again."""
-    if record is None or not record.differs:
+    if result is None or not result.differs:
         return submission
-    differs = f"{several(record.differs, 'session')} gave other results when played again; see `intrabench board check`"
+    differs = f"{several(result.differs, 'session')} gave other results when played again; see `intrabench board check`"
     return replace(submission, problems=[*submission.problems, differs])
 
 

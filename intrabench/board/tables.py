@@ -11,16 +11,15 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from intrabench.board.check_result import CheckResult
 from intrabench.board.copies import shared
 from intrabench.board.lines import EFFORT, LINE, TABLE, Column, columns_of, counts, rows_with, tables_of
 from intrabench.board.own import is_published, marks, trained_on
-from intrabench.board.record import Record
 from intrabench.board.submission import Submission
 from intrabench.metrics.base import merit
 from intrabench.reporting.page.curve_data import curve_data
@@ -119,8 +118,8 @@ def _digest(*of: object) -> str:
     return hashlib.sha256(json.dumps(of).encode()).hexdigest()[:8]
 
 
-def tables(submissions: Sequence[Submission], records: Mapping[str, Record] = MappingProxyType({})) -> Iterator[Table]:
-    """The tables of sound submissions, by data set, its version, and protocol. records: of checks, by submission."""
+def tables(submissions: Sequence[Submission], results: Mapping[str, CheckResult] | None = None) -> Iterator[Table]:
+    """The tables of sound submissions, by data set, its version, and protocol. results: of checks, by submission."""
     frames = [one.rows.with_columns(submission=pl.lit(one.name)) for one in submissions if one.rows is not None]
     if frames:
         rows = pl.concat(frames, how="diagonal")
@@ -128,7 +127,7 @@ def tables(submissions: Sequence[Submission], records: Mapping[str, Record] = Ma
         made = [_table(part) for part in tables_of(rows)]
         created = {one.name: one.statement.created for one in submissions if one.statement is not None}
         for table in made:
-            _verified(table, records, created)
+            _verified(table, results or {}, created)
         yield from sorted(made, key=lambda one: (one.dataset, str(one.key["dataset_version"]), one.protocol))
 
 
@@ -161,19 +160,19 @@ def _table(rows: pl.DataFrame) -> Table:
     if table.curves is None and drawn and best(drawn) == "high":  # the first column is a summary of it
         table.curves = _curves(table, [steps(part, drawn) for part in by_submission], lines)
     _statuses(table)
-    for number, other in shared(rows, ["line"]).select("line", "other").unique().sort("line", "other").iter_rows():
+    for number, other in shared(rows, "line").select("line", "other").unique().sort("line", "other").iter_rows():
         table.lines[number].copies = (*table.lines[number].copies, other)
     return table
 
 
-def _verified(table: Table, records: Mapping[str, Record], created: Mapping[str, str]) -> None:
+def _verified(table: Table, results: Mapping[str, CheckResult], created: Mapping[str, str]) -> None:
     """Say of each line what was verified, and whether another submission has its sessions; the earliest keeps its rank.
 
     When a submission was made is what it says, so both are marked.
     """
     for line in table.lines:
-        record = records.get(line.submission)
-        line.verified = record.words if record else "not checked"
+        result = results.get(line.submission)
+        line.verified = result.words if result else "not checked"
         earliest = min((line.submission, *line.copies), key=lambda name: (created.get(name, ""), name))
         if earliest != line.submission and line.status == RANKED:
             line.status, line.why = COPY, f"submission {earliest}, made earlier, has its sessions"

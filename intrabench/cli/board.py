@@ -15,6 +15,7 @@ from intrabench.errors import IntraBenchError, several
 
 if TYPE_CHECKING:
     from intrabench.board.check import Checked
+    from intrabench.board.copies import Common
 
 board_app = typer.Typer(help="A leaderboard as a static site, made from submissions.", no_args_is_help=True)
 
@@ -25,7 +26,7 @@ def board_build(
     site: Annotated[Path, typer.Argument(help="Folder for the site; an earlier site there is replaced.")],
     title: Annotated[str, typer.Option("--title", help="Name of the board.")] = "IntraBench board",
     checks: Annotated[
-        Path | None, typer.Option("--checks", help="Folder of `board check --record`: lines show what was verified.")
+        Path | None, typer.Option("--checks", help="Folder of `board check --checks`: lines show what was verified.")
     ] = None,
 ) -> None:
     """Make the site of all submissions in a folder. Exit code 1: some were refused, and are not on it."""
@@ -49,8 +50,8 @@ def board_check(
         int | None, typer.Option("--seed", help="Chooses them. Default: nobody knows before, but it is printed.")
     ] = None,
     plugin: Plugins = [],  # noqa: B006
-    record: Annotated[
-        Path | None, typer.Option("--record", help="Folder for what came of the check, for `board build --checks`.")
+    checks: Annotated[
+        Path | None, typer.Option("--checks", help="Folder for the results of checks, for `board build --checks`.")
     ] = None,
     trust: Trusts = False,
     timeout: CheckTimeout = 3600.0,
@@ -62,8 +63,8 @@ def board_check(
     such sessions are said to be unverified.
     """
     from intrabench.board.check import check
-    from intrabench.board.copies import copies
-    from intrabench.board.record import record_of, write_record
+    from intrabench.board.check_result import result_of, write_result
+    from intrabench.board.copies import common
     from intrabench.engine.verify import Trust
 
     if replay < 0:
@@ -71,16 +72,16 @@ def board_check(
     add_plugins(plugin)
     chosen = secrets.randbelow(2**32) if seed is None else seed
     found = [check(folder, replay, chosen, Trust(plugin, None, trust), timeout) for folder in submissions]
-    twice = list(copies([one.submission for one in found]))
+    twice = list(common([one.submission for one in found]))
     for one in found:
-        if record is not None and not one.submission.problems:
-            write_record(record, one.submission.name, record_of(one.submission.folder, one.verdicts))
+        if checks is not None and not one.submission.problems:
+            write_result(checks, one.submission.name, result_of(one.submission.folder, one.verdicts))
     if json:
         show([_plain(one, twice) for one in found], json)
     else:
         for one in found:
             _tell(one)
-        echo(*(f"note: {sentence}" for sentence in twice))
+        echo(*(f"note: {one.words}" for one in twice))
         if replay:
             echo(f"--seed {chosen} chooses the same sessions again")
     if any(one.problems for one in found):
@@ -102,11 +103,11 @@ def _tell(checked: Checked) -> None:
     echo(f"{name}: {said}" + (f"; {played}{unknown}" if checked.verdicts else ""))
 
 
-def _plain(checked: Checked, twice: Sequence[str]) -> dict[str, object]:
+def _plain(checked: Checked, twice: Sequence[Common]) -> dict[str, object]:
     return {
         "submission": checked.submission.name,
         "ok": not checked.problems,
         "problems": checked.problems,
-        "notes": [*checked.notes, *(one for one in twice if checked.submission.name in one.split())],
+        "notes": [*checked.notes, *(one.words for one in twice if checked.submission.name in (one.one, one.other))],
         "replayed": [vars(one) for one in checked.verdicts],
     }

@@ -7,13 +7,14 @@ import os
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import polars as pl
 
-from intrabench import registry, specs
+from intrabench import registry
 from intrabench.calibration import Calibration
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases import store as cases
@@ -28,9 +29,10 @@ from intrabench.errors import IntraBenchError, several
 from intrabench.models.nninteractive_server import without_token
 from intrabench.models.weights.registry import BY_HAND, RANDOM
 from intrabench.prompters.base import Prompter
+from intrabench.prompters.combined import make_prompter
 from intrabench.prompters.human import Human
 from intrabench.protocols import protocol
-from intrabench.reach import reaches, refusal
+from intrabench.reach import reaches, refusal, ships
 from intrabench.results.differences import describe, differences, who
 from intrabench.results.origin import NotOpened, dataset_of
 from intrabench.results.parts import read_rows, read_turns
@@ -39,12 +41,13 @@ from intrabench.results.statuses import UNDONE
 from intrabench.specs import Reached
 from intrabench.temporary import temporary_folder
 from intrabench.turns import turns_by_round
+from intrabench.versions import HASHED
 
 TIMEOUT_S = 3600.0
 """For all replays of a check together."""
 
-MOST_VOXELS, MOST_INSTANCES, MOST_REQUESTS = 2**28, 10_000, 64
-"""Of a phantom, and of a batch: larger ones are not computed only because somebody's rows or records say so."""
+MOST_VOXELS, MOST_SCANS, MOST_REQUESTS = 2**28, 10_000, 64
+"""Of phantoms, and of a batch: larger ones are not computed only because somebody's rows or records say so."""
 
 ALLOW = "--trust allows that for this call"
 
@@ -80,8 +83,8 @@ def verify(
 ) -> Iterator[Verdict]:
     """Play random finished sessions again, with the code of normal runs, into a temporary folder.
 
-    Nothing is downloaded. A session that differs but was computed with other package versions is `unknown`, unless its
-    model ships, has no weights and computed on the CPU. So is one that needs what only the folder names, and those that
+    Nothing is downloaded. A session that differs but was computed with other package versions is `unknown`, unless
+    nothing but our own code on the CPU decided it. So is one that needs what only the folder names, and those that
     are not played within `timeout_s` seconds.
 
     Raises:
@@ -152,11 +155,15 @@ def _options(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequen
     plugins = [*trust.plugin, *(path for path in named if path.is_file())]
     registry.add_plugins(plugins)
     python = Path(at_home(given["python"])) if given.get("python") else None
-    dataset = _dataset(results, row, trust)
-    if not trust.folder and (found := list(_reached(results, row, given, trust))):
+    found: list[Reached] = []
+    try:
+        dataset = dataset_of(results, row, trust.folder)
+    except NotOpened as error:
+        found.append(Reached("read", error.path))
+    found += () if trust.folder else _reached(row, given, trust)
+    if found:
         own = ", or give an interpreter by --python" if given.get("python") and trust.python is None else ""
         raise IntraBenchError(refusal(found, str(results), f"{ALLOW}{own}"))
-    assert isinstance(dataset, Dataset)
     if not trust.folder:
         _check_work(dataset, given)
     if cases.look(dataset, row["case"])[0] is None and cases.to_download(dataset, [row["case"]]):
@@ -187,26 +194,15 @@ def _options(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequen
     )
 
 
-def _dataset(results: Path, row: Mapping[str, Any], trust: Trust) -> Dataset | Reached:
-    """The data set of a row, or the path of one that is not opened without trust."""
-    try:
-        return dataset_of(results, row, trust.folder)
-    except NotOpened as error:
-        return Reached("read", error.path)
-
-
-def _reached(results: Path, row: Mapping[str, Any], given: Mapping[str, Any], trust: Trust) -> Iterator[Reached]:
-    """What playing a session would open, contact or run that only the folder names."""
-    dataset = _dataset(results, row, trust)
-    if isinstance(dataset, Reached):
-        yield dataset
+def _reached(row: Mapping[str, Any], given: Mapping[str, Any], trust: Trust) -> Iterator[Reached]:
+    """What playing a session would open, contact or run that only the folder names, besides its data set."""
     yield from reaches("models", row["model"])
     if not row["prompter"].startswith("human:"):
         yield from reaches("prompters", row["prompter"])
     for spec in (id.rpartition("@")[0] for id in (row["metrics"] or "").split()):
         yield from reaches("metrics", spec) if ":" in spec else ()  # others are names of columns
     if row["weights"] == BY_HAND:
-        code = "" if _ships(row["model"]) else "the code that may be in "
+        code = "" if ships(row["model"]) else "the code that may be in "
         yield Reached("program" if code else "read", f"{code}{given.get('weights')}")
     if given.get("python") and trust.python is None:
         yield Reached("program", str(given["python"]))
@@ -219,12 +215,10 @@ def _check_work(dataset: Dataset, given: Mapping[str, Any]) -> None:
         IntraBenchError: a phantom or a batch is larger than any that people need.
     """
     made, batch = dataset.stored_as, str(given.get("batch", "fixed"))
-    if isinstance(made, Phantom) and (
-        math.prod(made.shape) > MOST_VOXELS or max(made.instances, made.scans) > MOST_INSTANCES
-    ):
+    if isinstance(made, Phantom) and (math.prod(made.shape) > MOST_VOXELS or made.scans > MOST_SCANS):
         raise IntraBenchError(
-            f"{dataset.short_spec} has more than {MOST_VOXELS:,} voxels, or {MOST_INSTANCES:,} scans or instances, so "
-            f"it is not made; {ALLOW}"
+            f"{dataset.short_spec} has more than {MOST_VOXELS:,} voxels or {MOST_SCANS:,} scans, so it is not made; "
+            f"{ALLOW}"
         )
     if batch.isdecimal() and int(batch) > MOST_REQUESTS:
         raise IntraBenchError(f"its record wants batches of {batch}, which are more than {MOST_REQUESTS}; {ALLOW}")
@@ -264,12 +258,6 @@ def _prompter(results: Path, row: Mapping[str, Any]) -> Prompter | str:
     person = registry.make("prompters", row["prompter"])
     assert isinstance(person, Human)
     return person.replaying([turn for number in sorted(rounds) for turn in rounds[number]])
-
-
-def _ships(model: str) -> bool:
-    """Whether a model is IntraBench's own; these read weights without running code from them."""
-    names = [specs.parse(part)[0] for part in specs.in_sequence(model)]
-    return all(registry.find("models", name).origin == "intrabench" for name in names)
 
 
 def _not_loaded(results: Path, row: Mapping[str, Any], trust: Trust) -> str:
@@ -312,11 +300,17 @@ def _compared(stored: pl.DataFrame, again: pl.DataFrame, versions_then: Mapping[
 
 
 def _is_reproducible(row: Mapping[str, Any]) -> bool:
-    """Whether the answers depend on no weights and no GPU, and on no code but ours: then a difference is one.
+    """Whether the answers depend on no network, no GPU, and on no code and files but ours: a difference then is one.
 
     Which package versions a submission says that it used cannot excuse it.
     """
-    return row["device"] == "cpu" and not row["weights_sha256"] and _ships(row["model"])
+    with suppress(IntraBenchError):
+        plain = not HASHED.search(f"{row['prompter_version']} {row['dataset_version']}")
+        if plain and row["device"] == "cpu" and not row["weights_sha256"] and ships(row["model"]):
+            prompter = row["prompter"]
+            reached = [*reaches("models", row["model"]), *reaches("prompters", prompter)]
+            return not reached and not make_prompter(prompter).computes
+    return False
 
 
 def _others(then: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""A board says what was verified, and ranks no copy: records of checks, forged hashes, sessions in two submissions."""
+"""A board says what was verified, and ranks no copy: results of checks, forged hashes, sessions in two submissions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from intrabench.board.check_result import read_results
 from intrabench.board.files import write_checksums
-from intrabench.board.record import read_records
 from intrabench.board.site import build
 from intrabench.board.submission import read_submission
 from intrabench.board.tables import Line, tables
@@ -22,13 +22,13 @@ Say = Callable[..., Said]
 
 
 def lines_of(*folders: Path, checks: Path | None = None) -> list[Line]:
-    found = tables([read_submission(one) for one in folders], read_records(checks, folders))
+    found = tables([read_submission(one) for one in folders], read_results(checks, folders))
     return [line for table in found for line in table.lines]
 
 
 def test_lines_say_what_was_verified(say: Say, lab_a: Path, another: Make) -> None:
     good = another("lab-b")
-    said = say("board", "check", str(lab_a), str(good), "--replay", "3", "--record", "checks")
+    said = say("board", "check", str(lab_a), str(good), "--replay", "3", "--checks", "checks")
     assert said.code == 0
     assert sorted(path.name for path in Path("checks").iterdir()) == ["lab-a.json", "lab-b.json"]
     assert not (lab_a / "checks").exists()
@@ -42,20 +42,20 @@ def test_lines_say_what_was_verified(say: Say, lab_a: Path, another: Make) -> No
     assert page.read_text().count("3 of 3 replays verified") >= 4
 
 
-def test_a_record_is_of_one_content(say: Say, lab_a: Path) -> None:
-    say("board", "check", str(lab_a), "--replay", "1", "--record", "checks")
+def test_a_result_is_of_one_content(say: Say, lab_a: Path) -> None:
+    say("board", "check", str(lab_a), "--replay", "1", "--checks", "checks")
     (lab_a / "submission.json").write_text((lab_a / "submission.json").read_text() + "\n")
     write_checksums(lab_a)
     assert all(line.verified == "not checked" for line in lines_of(lab_a, checks=Path("checks")))
 
 
-def test_a_record_inside_of_a_submission_does_not_belong_there(lab_a: Path) -> None:
+def test_a_result_inside_of_a_submission_does_not_belong_there(lab_a: Path) -> None:
     (lab_a / "lab-a.json").write_text("{}")
     assert "lab-a.json does not belong into a submission" in read_submission(lab_a).problems[0]
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"schema": 2}', '{"schema": 1, "content": "x", "played": "many"}'])
-def test_a_damaged_record_is_one_sentence(say: Say, lab_a: Path, content: str) -> None:
+def test_a_damaged_result_is_one_sentence(say: Say, lab_a: Path, content: str) -> None:
     Path("checks").mkdir()
     Path("checks/lab-a.json").write_text(content)
     shutil.copytree(lab_a, "all/lab-a")
@@ -73,7 +73,7 @@ def test_invented_scores_are_found_whatever_package_hash_they_name(
     better: dict[str, Any] = {"package_versions_hash": "0123456789abcdef", "nsd_2mm": 1.0}
     forged = remade(played / "results", tmp_path, "forged", **better).folder
     assert read_submission(forged).problems == []
-    said = say("board", "check", str(forged), "--replay", "6", "--record", "checks")
+    said = say("board", "check", str(forged), "--replay", "6", "--checks", "checks")
     assert said.code == 1
     assert "played again: " in said.out
     assert "unverified" not in said.out

@@ -220,8 +220,11 @@ def test_other_package_versions_are_no_proof_of_tampering_with_a_network(monkeyp
     run(targets="blob.1")
     reproducible = verifying._is_reproducible
     assert reproducible(read_rows(OUT).row(0, named=True))  # box_fill: nothing of a package excuses a difference
-    for other in ({"device": "cuda"}, {"weights_sha256": "0" * 64}):
-        assert not reproducible({**read_rows(OUT).row(0, named=True), **other})
+    others = [{"device": "cuda"}, {"weights_sha256": "0" * 64}, {"prompter_version": "1.0123abcd"}]
+    others += [{"model": one} for one in ("npz:command=true", "box_fill+masks:folder=F", "no_such_model")]
+    others += [{"prompter": "box_slice+clickability:model=rclicks"}, {"dataset_version": "1.0123abcd"}]
+    for other in others:
+        assert not reproducible({**read_rows(OUT).row(0, named=True), **other}), other
     monkeypatch.setattr(verifying, "_is_reproducible", lambda row: False)
     then = environment.versions()
     now = {**then, "numpy": "9.9"}

@@ -171,7 +171,7 @@ async def _posted(
         return _error(422, str(error))
     except Taken as error:
         return _error(409, str(error))
-    except IntraBenchError:  # a file of the study was damaged meanwhile; its path is nobody's business
+    except IntraBenchError:  # a file of the study was damaged meanwhile; raters are told no paths
         return _error(503, "a file of this study cannot be read; tell whoever runs it")
     except OSError as error:
         return _error(507, f"{error}; your answer is kept in this browser and sent again")

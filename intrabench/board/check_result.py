@@ -1,4 +1,4 @@
-"""The record of a check, which whoever runs a board keeps: what was played again of a submission, and what came of it.
+"""The result of a check, which whoever runs a board keeps: what was played again of a submission, and what came of it.
 
 It lies outside of the submission, and names the checksum of its content. So no submitter can supply one, and none
 outlives a change of the submission.
@@ -23,7 +23,7 @@ _TYPES = {"schema": int, "content": str, "played": int, "equal": int, "differs":
 
 
 @dataclass(frozen=True)
-class Record:
+class CheckResult:
     """How many sessions were played again, and how many of them were equal or differed; the others are unverified.
 
     content: the checksum of the submission's content.
@@ -45,14 +45,14 @@ def content_of(submission: Path) -> str:
     return checksum_of(submission / CHECKSUMS)
 
 
-def record_of(submission: Path, verdicts: Sequence[Verdict]) -> Record:
-    """The record of a check."""
+def result_of(submission: Path, verdicts: Sequence[Verdict]) -> CheckResult:
+    """The result of a check."""
     equal = sum(one.found in ("equal", "rounding") for one in verdicts)
-    return Record(content_of(submission), len(verdicts), equal, sum(one.found == "differs" for one in verdicts))
+    return CheckResult(content_of(submission), len(verdicts), equal, sum(one.found == "differs" for one in verdicts))
 
 
-def write_record(folder: Path, name: str, record: Record) -> Path:
-    """Write the record of a check of the submission called `name` into a folder; a later one replaces it.
+def write_result(folder: Path, name: str, result: CheckResult) -> Path:
+    """Write the result of a check of the submission called `name` into a folder; a later one replaces it.
 
     Raises:
         CannotWrite: it cannot be written.
@@ -61,20 +61,20 @@ def write_record(folder: Path, name: str, record: Record) -> Path:
     with writing(file):
         make_folder(folder)
         with atomically(file) as part:
-            part.write_text(json.dumps({"schema": SCHEMA, **asdict(record)}, indent=1) + "\n", encoding="utf-8")
+            part.write_text(json.dumps({"schema": SCHEMA, **asdict(result)}, indent=1) + "\n", encoding="utf-8")
     return file
 
 
-def read_records(folder: Path | None, submissions: Sequence[Path]) -> Mapping[str, Record]:
-    """The records of these submissions, as far as they are of their present content, by the names of the submissions.
+def read_results(folder: Path | None, submissions: Sequence[Path]) -> Mapping[str, CheckResult]:
+    """The results of checks of these submissions, by their names, as far as they are of their present content.
 
     Raises:
-        IntraBenchError: there is no such folder, or a file is no record.
+        IntraBenchError: there is no such folder, or a file is no such result.
     """
     if folder is None:
         return {}
     if not folder.is_dir():
-        raise IntraBenchError(f"--checks {folder} is no folder; give the one of `intrabench board check --record`")
+        raise IntraBenchError(f"--checks {folder} is no folder; give the one of `intrabench board check --checks`")
     found = {}
     for path in submissions:
         file = folder / f"{path.resolve().name}.json"
@@ -82,7 +82,7 @@ def read_records(folder: Path | None, submissions: Sequence[Path]) -> Mapping[st
             continue
         known = read_json(file, _TYPES)
         if known.pop("schema", None) != SCHEMA or known.keys() != _TYPES.keys() - {"schema"}:
-            raise Unreadable(f"{file} is no record of a check; `intrabench board check --record {folder}` writes one")
+            raise Unreadable(f"{file} is no result of a check; `intrabench board check --checks {folder}` writes one")
         if known["content"] == content_of(path):
-            found[path.resolve().name] = Record(**known)
+            found[path.resolve().name] = CheckResult(**known)
     return found
