@@ -305,11 +305,10 @@ def _is_reproducible(row: Mapping[str, Any]) -> bool:
     Which package versions a submission says that it used cannot excuse it.
     """
     with suppress(IntraBenchError):
-        plain = not HASHED.search(f"{row['prompter_version']} {row['dataset_version']}")
-        if plain and row["device"] == "cpu" and not row["weights_sha256"] and ships(row["model"]):
-            prompter = row["prompter"]
-            reached = [*reaches("models", row["model"]), *reaches("prompters", prompter)]
-            return not reached and not make_prompter(prompter).computes
+        own = any(HASHED.search(row[name] or "") for name in ("prompter_version", "dataset_version"))
+        if not own and row["device"] == "cpu" and not row["weights_sha256"] and ships(row["model"]):
+            reached = [*reaches("models", row["model"]), *reaches("prompters", row["prompter"])]
+            return not reached and not make_prompter(row["prompter"]).computes
     return False
 
 
