@@ -70,8 +70,8 @@ def test_invented_scores_are_found_whatever_package_hash_they_name(
     say: Say, played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("INTRABENCH_DATA", str(played / "data"))
-    better: dict[str, Any] = {"package_versions_hash": "0123456789abcdef", "nsd_2mm": 1.0}
-    forged = remade(played / "results", tmp_path, "forged", **better).folder
+    invented: dict[str, Any] = {"package_versions_hash": "0123456789abcdef", "nsd_2mm": 0.123}
+    forged = remade(played / "results", tmp_path, "forged", **invented).folder
     assert read_submission(forged).problems == []
     said = say("board", "check", str(forged), "--replay", "6", "--checks", "checks")
     assert said.code == 1
