@@ -52,9 +52,9 @@ class Rules:
     """What a server asks of those who call it.
 
     tokens: of each person; None: nobody needs one. hosts: names by which the server may be called; another one may be
-    an attack by DNS. open_to_all: paths that need no token. larger: bytes of a post by its path, where
-    it may have more than `LARGEST`. rates: None, if posts may come as
-    fast as they can. unknown: what somebody without a token is told. key: under which reasons stand in answers.
+    an attack by DNS. open_to_all: paths that need no token. larger: bytes of a post by its path, where it may have more
+    than `LARGEST`. rates: None, if posts may come as fast as they can. unknown: what somebody without a token is told.
+    key: under which reasons stand in answers.
     """
 
     tokens: Mapping[str, str] | None
