@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow check format docs tutorials bench release clean
+.PHONY: demo test test-slow check format docs tutorials bench structure release clean
 
 demo: .venv/.demo
 	$(BIN)/intrabench run --model litemedsam --model random_walker --model box_fill \
@@ -42,6 +42,9 @@ tutorials: .venv/.dev
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks
+
+structure: .venv/.dev
+	$(BIN)/python scripts/structure.py
 
 release: .venv/.dev
 	$(BIN)/python scripts/release.py $(VERSION) $(if $(DRY),--dry-run)
