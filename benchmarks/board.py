@@ -83,9 +83,9 @@ def made_up(number: int) -> pl.DataFrame:
 
 def make(folder: Path, number: int) -> None:
     """A results folder and the submission from it."""
-    from intrabench.board.sample import chosen
-    from intrabench.board.statement import By
-    from intrabench.board.submit import SAMPLE, submit
+    from intrabench.publishing.board.sample import chosen
+    from intrabench.publishing.board.statement import By
+    from intrabench.publishing.board.submit import SAMPLE, submit
 
     rows, results = made_up(number), folder / "results"
     for name in ("rows", "turns", "runs"):

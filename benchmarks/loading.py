@@ -37,7 +37,7 @@ import sys
 from pathlib import Path
 from intrabench.engine import environment
 import pydicom, highdicom, nibabel, scipy.ndimage
-import intrabench.datasets.cases.store as store, intrabench.registry as registry
+import intrabench.datasets.cases.store as store, intrabench.registry.registry as registry
 import intrabench.datasets.convert.dicom_series, intrabench.datasets.convert.rtstruct
 dataset = registry.make("datasets", sys.argv[1])
 before = environment.peak_memory_mb()

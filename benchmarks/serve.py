@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from intrabench import registry
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Predictor, Request
 from intrabench.prompts import box3d
+from intrabench.registry import registry
 from intrabench.turns import Click, Turn
 from intrabench.volume import Volume
 

@@ -17,17 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from intrabench import registry
 from intrabench.mask import Mask
 from intrabench.metrics.partition_metric import PartitionMetric
 from intrabench.models.base import Request
 from intrabench.models.supervoxels import Partitioned
-from intrabench.partitions.bound import Candidates
-from intrabench.partitions.pair import PartitionPair
-from intrabench.partitions.partition import Partition
-from intrabench.partitions.relabel import relabelled
 from intrabench.prompts import points
+from intrabench.registry import registry
 from intrabench.superpixels.floor import grid_cells
+from intrabench.superpixels.partitions.bound import Candidates
+from intrabench.superpixels.partitions.pair import PartitionPair
+from intrabench.superpixels.partitions.partition import Partition
+from intrabench.superpixels.partitions.relabel import relabelled
 from intrabench.turns import Turn
 
 Labels = NDArray[np.int32]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from make_models import weights_of
 
-from intrabench import registry
 from intrabench.models.weights import registry as weights
 from intrabench.models.weights.registry import Weights
+from intrabench.registry import registry
 
 FOLDER = Path(__file__).parent
 HEAD = """# Credits

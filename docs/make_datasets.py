@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from intrabench import registry
 from intrabench.cli.describe import data_size
 from intrabench.datasets.base import Dataset, NotFetched
 from intrabench.models.weights import registry as weights
+from intrabench.registry import registry
 
 FOLDER = Path(__file__).parent
 HEAD = """# Data sets

@@ -9,11 +9,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-from intrabench import registry
 from intrabench.models.installing import caution, install_command
 from intrabench.models.parts.recipe import Recipe
 from intrabench.models.weights import registry as weights
 from intrabench.models.weights.registry import Weights
+from intrabench.registry import registry
 
 FOLDER = Path(__file__).parent
 HEAD = """# Models

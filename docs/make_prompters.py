@@ -14,7 +14,6 @@ import numpy as np
 from scipy import ndimage
 from small_pictures import shrink
 
-from intrabench import registry
 from intrabench.cli.describe import parameters_of
 from intrabench.datasets.base import Files
 from intrabench.effort import effort_of_round
@@ -22,14 +21,15 @@ from intrabench.engine.preview import played
 from intrabench.mask import Mask, Region
 from intrabench.models.base import Answer, Request, VolumeModel
 from intrabench.models.box_fill import BoxFill
-from intrabench.pictures import Picture
 from intrabench.play.session import Session
 from intrabench.prompters.base import Prompter, Refinement
 from intrabench.prompters.combined import make_prompter
 from intrabench.prompters.hand import Hand
 from intrabench.protocols import PROTOCOLS, protocol
+from intrabench.registry import registry
+from intrabench.reporting.pictures import Picture
 from intrabench.results.statuses import FAILED
-from intrabench.specs import split
+from intrabench.specs.specs import split
 from intrabench.target import Target
 from intrabench.turns import Action, Turn, turns_by_round
 from intrabench.volume import Volume

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from intrabench.pictures import ANSWER, DERIVED, DRAWN, NEGATIVE, TARGET
+from intrabench.reporting.pictures import ANSWER, DERIVED, DRAWN, NEGATIVE, TARGET
 
 
 def shrink(path: Path) -> None:

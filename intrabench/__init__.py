@@ -70,8 +70,8 @@ if TYPE_CHECKING:
     from intrabench.prompts import box3d as box3d
     from intrabench.prompts import boxes as boxes
     from intrabench.prompts import points as points
-    from intrabench.specs import Reach as Reach
-    from intrabench.specs import switch as switch
+    from intrabench.specs.specs import Reach as Reach
+    from intrabench.specs.specs import switch as switch
     from intrabench.superpixels.base import Picture as Picture
     from intrabench.superpixels.base import SliceSuperpixels as SliceSuperpixels
     from intrabench.superpixels.base import Superpixels as Superpixels

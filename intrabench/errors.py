@@ -1,16 +1,18 @@
-"""The exceptions and the warnings whose messages users read."""
+"""The exceptions and warnings whose messages users read, and the guard around code of others that raises them."""
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 import traceback
 from collections.abc import Callable, Mapping
-from contextlib import ContextDecorator
+from contextlib import ContextDecorator, suppress
+from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, TypeVar
-
-from intrabench.surroundings import put_back, settings
 
 T = TypeVar("T")
 
@@ -49,7 +51,7 @@ class foreign(ContextDecorator):
 
     What such code raises to end the whole program, as `sys.exit` does, becomes `Quit`, which is an exception like any
     other, so that only its session or command fails. Ctrl-C is the user's own. Never yield inside of it: a generator
-    that is closed looks the same as code that raises GeneratorExit. What it changed of the `surroundings` is set back.
+    that is closed looks the same as code that raises GeneratorExit. What it changed of the `global_state` is set back.
 
     Raises:
         Changed: it changed them; what else it raised is more important.
@@ -59,10 +61,10 @@ class foreign(ContextDecorator):
         self._before: list[Mapping[str, Any]] = []  # a decorated function may call itself
 
     def __enter__(self) -> None:
-        self._before.append(settings())
+        self._before.append(global_state())
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        changed = put_back(self._before.pop())
+        changed = restore(self._before.pop())
         if changed and (error is None or isinstance(error, StopIteration)):
             raise Changed(f"it changed {changed}")
         if error is not None and not isinstance(error, Exception | KeyboardInterrupt):
@@ -206,4 +208,86 @@ def broken(path: Path | str, error: Exception) -> IntraBenchError:
     reason = str(error).strip().splitlines() or [type(error).__name__]
     return IntraBenchError(
         f"{path} cannot be read: it is truncated or damaged ({reason[-1]}); fetch or export it again"
+    )
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """usual: the value before anybody changed it. instead: how code changes it only for itself."""
+
+    what: str
+    usual: Any
+    get: Callable[[], Any]
+    put: Callable[[Any], Any]
+    instead: str
+
+
+def global_state() -> Mapping[str, Any]:
+    """The values that are set now."""
+    found: dict[str, Any] = {}
+    for setting in _settings():
+        with suppress(Exception):  # a folder that was deleted; settings of torch that exclude each other
+            found[setting.what] = setting.get()
+    return found
+
+
+def restore(before: Mapping[str, Any]) -> str:
+    """Set all values as `global_state` found them; what had changed, and what to write instead, or nothing."""
+    changed = ""
+    for setting in _settings():
+        was = before.get(setting.what, setting.usual)
+        with suppress(Exception):
+            if was is not None and setting.get() != was:
+                setting.put(was)
+                changed = changed or f"{setting.what}, which everything in this run shares; {setting.instead}"
+    return changed
+
+
+def _settings() -> tuple[_Setting, ...]:
+    torch = sys.modules.get("torch")
+    return _known_settings(torch is not None and hasattr(torch, "backends"))  # else it is only being imported
+
+
+@cache
+def _known_settings(with_torch: bool) -> tuple[_Setting, ...]:
+    folder = _Setting("the current folder", None, os.getcwd, os.chdir, "give whole paths, or use contextlib.chdir")
+    if not with_torch:
+        return (folder,)
+    import torch
+
+    cudnn: Any = torch.backends.cudnn
+    fast = os.environ.get("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE") == "1"  # as in containers of NVIDIA
+    return (
+        folder,
+        _Setting(
+            "the default type of torch",
+            torch.float32,
+            torch.get_default_dtype,
+            torch.set_default_dtype,
+            "give tensors their type, dtype=torch.float64",
+        ),
+        _Setting(
+            "the precision of products in torch (set_float32_matmul_precision, allow_tf32)",
+            "high" if fast else "highest",
+            torch.get_float32_matmul_precision,
+            torch.set_float32_matmul_precision,
+            "set it in the method that needs it, and back",
+        ),
+        _Setting(
+            "torch.backends.cudnn.allow_tf32",
+            True,
+            lambda: cudnn.allow_tf32,
+            lambda value: setattr(cudnn, "allow_tf32", value),
+            "use torch.backends.cudnn.flags",
+        ),
+        *(
+            _Setting(
+                f"autocast of torch on {device}",
+                False,
+                partial(torch.is_autocast_enabled, device),
+                partial(torch.set_autocast_enabled, device),
+                "write: with torch.autocast(...)",
+            )
+            for device in ("cpu", "cuda")
+        ),
     )

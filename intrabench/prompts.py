@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.errors import kind
-from intrabench.frozen import frozen, plain
-from intrabench.mask import Box
+from intrabench.mask import Box, frozen, plain
 
 PromptKind = Literal["point", "box2d", "box3d", "scribble", "lasso", "text"]
 Derived = Literal["none", "all"]

@@ -8,10 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from intrabench.atomic import writing
-from intrabench.documents import read_toml
 from intrabench.errors import IntraBenchError
-from intrabench.specs import nearest
+from intrabench.files.atomic import writing
+from intrabench.files.documents import read_toml
+from intrabench.specs.specs import nearest
 
 FILE = "intrabench.toml"
 

@@ -32,7 +32,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "intrabench"
-DOORS = {"intrabench", "intrabench.registry", "intrabench.contract"}
+DOORS = {"intrabench", "intrabench.registry.registry", "intrabench.registry.contract"}
 WORDS = 5
 Arrows = Mapping[str, Set[str]]
 

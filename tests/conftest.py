@@ -22,9 +22,9 @@ import pytest
 import typer.main
 from hypothesis import settings
 
-from intrabench import registry
 from intrabench.cli.main import main
 from intrabench.mask import Mask
+from intrabench.registry import registry
 from intrabench.target import Target
 from tests.server import Server, serving
 from tests.tabs import Tabs

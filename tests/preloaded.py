@@ -14,9 +14,9 @@ import uvicorn.protocols.http.auto  # noqa: F401
 import intrabench.engine.make_job
 import intrabench.people.annotating.server
 import intrabench.people.rating.server
-import intrabench.servers.serving  # noqa: F401
-from intrabench import registry
+import intrabench.people.servers.serving  # noqa: F401
 from intrabench.cli.main import app
+from intrabench.registry import registry
 
 typer.main.get_command = cache(typer.main.get_command)
 typer.main.get_command(app)

@@ -17,7 +17,7 @@ import intrabench
 from tests.conftest import IMPORTED
 
 PACKAGE = Path(intrabench.__file__).parent
-DOORS = {"intrabench", "intrabench.registry", "intrabench.contract"}
+DOORS = {"intrabench", "intrabench.registry.registry", "intrabench.registry.contract"}
 """They name classes of every room, which are imported on first use: the package's own names, and classes by name."""
 
 

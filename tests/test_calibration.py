@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from intrabench.calibration import Calibration, given_effort, given_hand, kinds
-from intrabench.effort import SECONDS, cost, effort_of_round, table
+from intrabench.effort import SECONDS, Calibration, cost, effort_of_round, given_effort, given_hand, kinds, table
 from intrabench.errors import IntraBenchError
 from intrabench.turns import Click, DrawBox2D, DrawLasso, DrawScribble, TypeText
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from intrabench.errors import IntraBenchError, in_words
-from intrabench.loading import import_file
+from intrabench.identity.loading import import_file
 
 MINE = """
 import json

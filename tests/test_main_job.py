@@ -13,7 +13,7 @@ from intrabench import Dataset, Files, Target, Volume, targets_of
 from intrabench.datasets.cases import store
 from intrabench.datasets.spine_mr import SpineMR
 from intrabench.fetch.download import DownloadError
-from intrabench.modality import in_hounsfield, states_ct
+from intrabench.volume import in_hounsfield, states_ct
 
 EXPECTED = {
     "spine_ct": {"vertebra.21": 0.57, "vertebra.22": 0.55, "vertebra.23": 0.58},

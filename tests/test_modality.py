@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from intrabench.datasets.phantom import Phantom
-from intrabench.modality import in_hounsfield, states_ct
-from intrabench.volume import Volume
+from intrabench.volume import Volume, in_hounsfield, states_ct
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from intrabench import registry, specs
 from intrabench.cli.describe import parameters_of
 from intrabench.errors import IntraBenchError
 from intrabench.models.random_walker import RandomWalker
-from intrabench.objects import make_metric, make_model, make_prompter
 from intrabench.protocols import PROTOCOLS, stopping
-from intrabench.values import expected
+from intrabench.registry import registry
+from intrabench.registry.objects import make_metric, make_model, make_prompter
+from intrabench.specs import specs
+from intrabench.specs.values import expected
 
 FREE = {"seed", "threshold", "level", "degrees", "share", "x", "y"}
 """Parameters that may have any sign."""

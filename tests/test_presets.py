@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 import intrabench
-from intrabench import registry
 from intrabench.datasets.cases import store
 from intrabench.engine.make_job import make_job, make_run
 from intrabench.engine.options import Options
 from intrabench.errors import IntraBenchError
 from intrabench.models.box_fill import BoxFill
 from intrabench.models.weights import registry as weights
-from intrabench.objects import made_spec
 from intrabench.protocols import PROTOCOLS
 from intrabench.protocols.presets import PRESETS
+from intrabench.registry import registry
+from intrabench.registry.objects import made_spec
 from intrabench.reporting.reference import reference
 from tests.conftest import Said
 

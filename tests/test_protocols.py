@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 import intrabench
-from intrabench import registry
 from intrabench.cli.main import main
 from intrabench.datasets.cases import store
 from intrabench.effort import cost
@@ -24,6 +23,7 @@ from intrabench.prompters.combined import make_prompter
 from intrabench.prompters.user import User
 from intrabench.prompts import Abilities
 from intrabench.protocols import PROTOCOLS, chosen_rows, protocol, row_names, stopping
+from intrabench.registry import registry
 from intrabench.target import Target
 from intrabench.turns import Turn
 

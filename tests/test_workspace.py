@@ -19,9 +19,10 @@ import polars as pl
 import pytest
 
 import intrabench
-from intrabench import registry, workspace
+from intrabench import workspace
 from intrabench.cli.options import completes
 from intrabench.errors import IntraBenchError
+from intrabench.registry import registry
 from tests.conftest import Said
 
 ROOT = Path(__file__).parents[1]

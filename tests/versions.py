@@ -19,26 +19,26 @@ from typing import Any
 
 import numpy as np
 
-from intrabench import registry
 from intrabench.clickability.base import Clickability
+from intrabench.identity.versions import version_of
 from intrabench.mask import Mask
 from intrabench.metrics.base import Metric
 from intrabench.metrics.mask_pair import MaskPair
 from intrabench.metrics.partition_metric import PartitionMetric
 from intrabench.models.base import Answer, Model, Request
-from intrabench.partitions.pair import PartitionPair
-from intrabench.partitions.partition import Partition
-from intrabench.partitions.relabel import relabelled
 from intrabench.prompters.base import Prompter, Refinement
 from intrabench.prompters.hand import Hand
 from intrabench.prompters.oracle import Oracle
 from intrabench.prompters.user import Clock, User
 from intrabench.prompts import box3d, boxes, points
+from intrabench.registry import registry
 from intrabench.superpixels.base import Picture, Superpixels
 from intrabench.superpixels.floor import grid_cells
+from intrabench.superpixels.partitions.pair import PartitionPair
+from intrabench.superpixels.partitions.partition import Partition
+from intrabench.superpixels.partitions.relabel import relabelled
 from intrabench.target import Target
 from intrabench.turns import Click, DrawBox2D, Turn
-from intrabench.versions import version_of
 from intrabench.volume import Volume
 
 FILE = Path(__file__).parent / "golden" / "versions.json"

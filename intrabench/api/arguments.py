@@ -10,8 +10,8 @@ from types import SimpleNamespace
 from typing import Any, ParamSpec, TypeVar, get_type_hints
 
 from intrabench.errors import IntraBenchError, Quit, about_path, foreign, in_words
-from intrabench.specs import nearest
-from intrabench.values import expected, holds, is_a, unfit
+from intrabench.specs.specs import nearest
+from intrabench.specs.values import expected, holds, is_a, unfit
 
 P = ParamSpec("P")
 R = TypeVar("R")

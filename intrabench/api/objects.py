@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from intrabench.datasets.base import Dataset
     from intrabench.metrics.base import Metric
     from intrabench.models.base import Model
-    from intrabench.objects import DatasetLike, MetricLike, ModelLike, PrompterLike
     from intrabench.prompters.base import Prompter
+    from intrabench.registry.objects import DatasetLike, MetricLike, ModelLike, PrompterLike
 
 
 def model(spec: ModelLike) -> Model:
@@ -18,7 +18,7 @@ def model(spec: ModelLike) -> Model:
     Raises:
         IntraBenchError: the name or a parameter is unknown.
     """
-    from intrabench.objects import make_model
+    from intrabench.registry.objects import make_model
 
     return make_model(spec)
 
@@ -31,7 +31,7 @@ def prompter(spec: PrompterLike, *more: PrompterLike) -> Prompter:
     Raises:
         IntraBenchError: a name or a parameter is unknown, or the parts do not fit together.
     """
-    from intrabench.objects import make_prompter
+    from intrabench.registry.objects import make_prompter
 
     return make_prompter(spec, *more)
 
@@ -44,7 +44,7 @@ def dataset(spec: DatasetLike, *changes: str) -> Dataset:
     Raises:
         IntraBenchError: the name or a parameter is unknown, or the folder is not laid out as expected.
     """
-    from intrabench.objects import make_dataset
+    from intrabench.registry.objects import make_dataset
 
     return make_dataset(spec, *changes)
 
@@ -55,6 +55,6 @@ def metric(spec: MetricLike) -> Metric:
     Raises:
         IntraBenchError: the name or a parameter is unknown.
     """
-    from intrabench.objects import make_metric
+    from intrabench.registry.objects import make_metric
 
     return make_metric(spec)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from intrabench.api.arguments import typed
 from intrabench.errors import PartialResults
-from intrabench.objects import MetricLike, ModelLike, PrompterLike, made_spec
+from intrabench.registry.objects import MetricLike, ModelLike, PrompterLike, made_spec
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from intrabench.board.submission import Submission
     from intrabench.engine.verify import Verdict
-    from intrabench.reporting.methods.methods import Methods
+    from intrabench.publishing.board.submission import Submission
+    from intrabench.publishing.methods.methods import Methods
     from intrabench.reporting.reference.claims import PublishedClaims
     from intrabench.results.compact import Compacted
     from intrabench.results.merge import Merged
@@ -219,7 +219,7 @@ def methods(
     Raises:
         IntraBenchError: there are no results, or a name is unknown. What the results lack is a warning.
     """
-    from intrabench.reporting.methods.methods import make_methods
+    from intrabench.publishing.methods.methods import make_methods
 
     _add(plugin)
     given = {"metric": made_spec(metric), "aggregation": aggregation, "failed": failed, "empty": empty}
@@ -252,8 +252,8 @@ def submit(
         IntraBenchError: the results cannot be ranked, or the folder exists; then nothing is written. What is left out,
             and what to know before it is published, is a warning.
     """
-    from intrabench.board.statement import By
-    from intrabench.board.submit import submit as make
+    from intrabench.publishing.board.statement import By
+    from intrabench.publishing.board.submit import submit as make
 
     _add(plugin)
     made, notices = make(_folder(out), Path(folder), By(name, contact, licence, notes), sample)
@@ -335,7 +335,7 @@ def _warn(folders: Iterable[Path], notices: Iterable[str] = ()) -> None:
 
 
 def _add(plugin: Plugins) -> None:
-    from intrabench import registry
+    from intrabench.registry import registry
 
     registry.add_plugins(_paths(plugin))
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from intrabench.engine.check import Finding
-    from intrabench.objects import DatasetLike, MetricLike, ModelLike, PrompterLike, RefinementLike
+    from intrabench.registry.objects import DatasetLike, MetricLike, ModelLike, PrompterLike, RefinementLike
 
 T = TypeVar("T")
 Several: TypeAlias = T | Iterable[T]

@@ -14,8 +14,8 @@ from intrabench.cli.shared import CheckTimeout, Json, Plugins, Trusts, add_plugi
 from intrabench.errors import IntraBenchError, several
 
 if TYPE_CHECKING:
-    from intrabench.board.check import Checked
-    from intrabench.board.copies import Common
+    from intrabench.publishing.board.check import Checked
+    from intrabench.publishing.board.copies import Common
 
 board_app = typer.Typer(help="A leaderboard as a static site, made from submissions.", no_args_is_help=True)
 
@@ -30,7 +30,7 @@ def board_build(
     ] = None,
 ) -> None:
     """Make the site of all submissions in a folder. Exit code 1: some were refused, and are not on it."""
-    from intrabench.board.site import build
+    from intrabench.publishing.board.site import build
 
     refused, tables = build(submissions, site, title, checks)
     for one in refused:
@@ -62,10 +62,10 @@ def board_check(
     Nothing is downloaded, and what only a submission names is neither contacted, opened nor run, unless you --trust it:
     such sessions are said to be unverified.
     """
-    from intrabench.board.check import check
-    from intrabench.board.check_result import result_of, write_result
-    from intrabench.board.copies import common
     from intrabench.engine.verify import Trust
+    from intrabench.publishing.board.check import check
+    from intrabench.publishing.board.check_result import result_of, write_result
+    from intrabench.publishing.board.copies import common
 
     if replay < 0:
         raise IntraBenchError(f"--replay {replay} is not a number of sessions; give 0 for none, or more")

@@ -88,7 +88,7 @@ def clickability_train(
     from intrabench.clickability.clicked_images import Examples, divided
     from intrabench.clickability.training import Settings, train
     from intrabench.engine.requirements import pick_device
-    from intrabench.specs import quoted
+    from intrabench.specs.specs import quoted
 
     add_plugins(plugin)
     device = pick_device(device, ("cpu", "cuda"))
@@ -111,9 +111,9 @@ def clickability_train(
 
 def _scenes(clicks: Path, specs: list[str], masks: Path | None) -> tuple[ClickedImages, list[RealClicks]]:
     """The source of clicked images, and the entries of the file that have an image."""
-    from intrabench import registry
     from intrabench.clickability.clicked_images import ClickedImages
     from intrabench.clickability.clicks_csv import not_clicked, read_clicks
+    from intrabench.registry import registry
 
     if masks is not None and not masks.is_dir():
         raise IntraBenchError(f"--masks {masks} is not a folder; give the folder that holds STEM.png")

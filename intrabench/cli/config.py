@@ -12,8 +12,8 @@ import typer
 from intrabench.errors import IntraBenchError
 
 if TYPE_CHECKING:
-    from intrabench.contract import Room
-    from intrabench.specs import Reached
+    from intrabench.registry.contract import Room
+    from intrabench.specs.specs import Reached
 
 
 def _take(context: typer.Context, file: Path | None) -> Path | None:
@@ -46,10 +46,10 @@ def read_run_file(file: Path) -> dict[str, Any]:
     Raises:
         IntraBenchError: it cannot be read, or has something that is no option of a run.
     """
-    from intrabench.documents import read_toml
     from intrabench.engine.options import Options
+    from intrabench.files.documents import read_toml
     from intrabench.results.runs import at_home, read_record
-    from intrabench.specs import nearest
+    from intrabench.specs.specs import nearest
 
     try:
         if file.suffix == ".json":
@@ -81,8 +81,8 @@ def check_config(context: typer.Context, file: Path | None) -> None:
     """
     if file is None or file.suffix != ".json":
         return
-    from intrabench import registry
-    from intrabench.reach import refusal
+    from intrabench.registry import registry
+    from intrabench.registry.reach import refusal
 
     sources = {name: context.get_parameter_source(name) for name in context.params}
     names = [name for name, source in sources.items() if source is not None and source.name == "DEFAULT_MAP"]
@@ -101,7 +101,7 @@ def _texts(value: Any) -> list[str]:
 def _named_directly(name: str, values: list[str]) -> Iterator[Reached]:
     """What an option itself names."""
     from intrabench.models.weights.registry import RANDOM
-    from intrabench.specs import Kind, Reached
+    from intrabench.specs.specs import Kind, Reached
 
     kinds: dict[str, Kind] = {"plugin": "program", "python": "program", "weights": "read", "dask": "network"}
     yield from (Reached(kinds[name], text) for text in values if name in kinds and text != RANDOM)
@@ -110,7 +110,7 @@ def _named_directly(name: str, values: list[str]) -> Iterator[Reached]:
 def _named_in_specs(name: str, values: list[str]) -> Iterator[Reached]:
     """What the specs of an option reach."""
     from intrabench.datasets.cases.given import is_given
-    from intrabench.reach import reaches
+    from intrabench.registry.reach import reaches
 
     rooms: dict[str, Room] = {"model": "models", "dataset": "datasets", "metric": "metrics"}
     rooms |= {"prompter": "prompters", "refine": "prompters"}

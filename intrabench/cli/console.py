@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from intrabench.cli.verbosity import quiet
-from intrabench.names import brief, one_line
+from intrabench.files.names import brief, one_line
 
 if TYPE_CHECKING:
     import polars as pl

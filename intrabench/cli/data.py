@@ -81,8 +81,8 @@ def data_list(
 @data_app.command("urls")
 def data_urls(names: Names, cases: Cases = [], plugin: Plugins = []) -> None:  # noqa: B006
     """Print the addresses of the files of data sets, one per line."""
-    from intrabench import registry
     from intrabench.datasets.cases.selection import select_cases
+    from intrabench.registry import registry
 
     add_plugins(plugin)
     for name in names:
@@ -99,9 +99,9 @@ def data_check(names: Names, cases: Cases = [], json: Json = False, root: Root =
     """Show what data sets or folders contain, with warnings; stores nothing. Exit code 1: unusable cases."""
     from dataclasses import asdict
 
-    from intrabench import registry
     from intrabench.datasets.cases.data_check import closing, lines_of, look_at, opening
     from intrabench.datasets.cases.selection import select_cases
+    from intrabench.registry import registry
 
     _use(root)
     add_plugins(plugin)
@@ -127,8 +127,8 @@ def data_check(names: Names, cases: Cases = [], json: Json = False, root: Root =
 @data_app.command("verify")
 def data_verify(names: Names, root: Root = None, plugin: Plugins = []) -> None:  # noqa: B006
     """Check the stored files of data sets against their checksums."""
-    from intrabench import registry
     from intrabench.datasets.cases import store
+    from intrabench.registry import registry
 
     _use(root)
     add_plugins(plugin)
@@ -143,8 +143,8 @@ def data_verify(names: Names, root: Root = None, plugin: Plugins = []) -> None: 
 @data_app.command("remove")
 def data_remove(names: Names, root: Root = None, plugin: Plugins = []) -> None:  # noqa: B006
     """Delete the downloads and converted cases of data sets; downloads shared with other data sets are kept."""
-    from intrabench import registry
     from intrabench.datasets.cases import store
+    from intrabench.registry import registry
 
     _use(root)
     add_plugins(plugin)

@@ -10,14 +10,15 @@ from dataclasses import MISSING, Field, asdict, fields
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from intrabench import registry, specs
-from intrabench.contract import Room
 from intrabench.errors import IntraBenchError, foreign, several
 from intrabench.protocols import PROTOCOLS, ROUNDS, Protocol, Stop
 from intrabench.protocols.presets import PRESETS
 from intrabench.protocols.row import Row
-from intrabench.specs import nearest
-from intrabench.values import expected
+from intrabench.registry import registry
+from intrabench.registry.contract import Room
+from intrabench.specs import specs
+from intrabench.specs.specs import nearest
+from intrabench.specs.values import expected
 
 if TYPE_CHECKING:
     from intrabench.datasets.base import Dataset

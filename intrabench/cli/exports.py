@@ -43,7 +43,7 @@ def eee(
     """Every Eval Ever: a JSON file per model, protocol and data set, with intervals, and a line for each session."""
     from typing import get_args
 
-    from intrabench.exports.eee import Evaluator, Relationship, export_eee
+    from intrabench.publishing.exports.eee import Evaluator, Relationship, export_eee
     from intrabench.workspace import results_folder
 
     if relationship not in get_args(Relationship):
@@ -75,7 +75,7 @@ def hugging_face(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Hugging Face: .eval_results/*.yaml for the repository of each model."""
-    from intrabench.exports.hugging_face import Source, export_hugging_face
+    from intrabench.publishing.exports.hugging_face import Source, export_hugging_face
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)
@@ -95,8 +95,8 @@ def croissant(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Croissant with RAI fields: the card of each data set, and the prompts of the results as a data set."""
-    from intrabench import registry
-    from intrabench.exports.croissant import export_croissant
+    from intrabench.publishing.exports.croissant import export_croissant
+    from intrabench.registry import registry
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)
@@ -108,7 +108,7 @@ def croissant(
 
 def ro_crate(folder: Folder, out: Out = None, licence: Licence = "", plugin: Plugins = []) -> None:  # noqa: B006
     """RO-Crate: rows, prompts and records of the runs, with data sets, models and software described."""
-    from intrabench.exports.ro_crate import export_ro_crate
+    from intrabench.publishing.exports.ro_crate import export_ro_crate
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)

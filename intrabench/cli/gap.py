@@ -27,9 +27,9 @@ def gap(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Compare simulated users with people on the same targets and models: scores at equal effort, and their clicks."""
-    from intrabench.atomic import atomically, writing
     from intrabench.cli.console import print_frame
     from intrabench.cli.results import tell_damage
+    from intrabench.files.atomic import atomically, writing
     from intrabench.people.gap.gap import gap as compare
     from intrabench.results.spreadsheet import write_csv
     from intrabench.workspace import results_folder

@@ -49,7 +49,7 @@ def job(
     --dask FILE.yaml` instead: one run, whose Dask workers are the members.
     """
     given = dict(locals())
-    from intrabench.clusters.script import CLUSTER_FILE, SCRIPTS, Request, cluster_file, job_script
+    from intrabench.engine.clusters.script import CLUSTER_FILE, SCRIPTS, Request, cluster_file, job_script
 
     chosen = [name for name in SCRIPTS if given[name]]
     if len(chosen) != 1:

@@ -36,7 +36,7 @@ from intrabench.cli.submit import add_submit
 from intrabench.cli.superpixels import superpixels_app
 from intrabench.cli.weights import weights_app
 from intrabench.errors import IntraBenchError, about_path, foreign, in_words, is_foreign, traced
-from intrabench.names import check_utf8
+from intrabench.files.names import check_utf8
 
 
 class Commands(TyperGroup):

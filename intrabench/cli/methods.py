@@ -33,8 +33,8 @@ def methods(
     """
     if markdown and latex:
         raise IntraBenchError("--markdown and --latex are different outputs; give one of them")
-    from intrabench.atomic import atomically, writing
-    from intrabench.reporting.methods.methods import make_methods
+    from intrabench.files.atomic import atomically, writing
+    from intrabench.publishing.methods.methods import make_methods
     from intrabench.statistics.soundness import is_partial
     from intrabench.workspace import results_folder
 

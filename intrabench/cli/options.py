@@ -10,14 +10,14 @@ import typer
 from intrabench.errors import IntraBenchError
 
 if TYPE_CHECKING:
-    from intrabench.contract import Room
+    from intrabench.registry.contract import Room
 
 
 def completes(room: Room) -> Callable[[str], list[tuple[str, str]]]:
     """A completer of the names in a room; nothing of them is imported."""
 
     def names(incomplete: str) -> list[tuple[str, str]]:
-        from intrabench import registry
+        from intrabench.registry import registry
 
         first, plus, last = incomplete.rpartition("+")  # PROMPTER+REFINEMENT
         presets = published(incomplete) if room == "models" else []
@@ -41,14 +41,14 @@ def published(beginning: str) -> list[tuple[str, str]]:
 
 def anything(incomplete: str) -> list[tuple[str, str]]:
     """Completes every name that `intrabench info` describes."""
-    from intrabench.contract import BASES
+    from intrabench.registry.contract import BASES
 
     return [*_protocols(incomplete), *(found for room in BASES for found in completes(room)(incomplete))]
 
 
 def lists(incomplete: str) -> list[str]:
     """Completes what `intrabench list` lists."""
-    from intrabench.contract import BASES
+    from intrabench.registry.contract import BASES
 
     return [name for name in (*BASES, "protocols") if name.startswith(incomplete)]
 

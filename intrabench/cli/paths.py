@@ -9,7 +9,7 @@ from typing import get_type_hints
 import typer
 
 from intrabench.errors import IntraBenchError
-from intrabench.values import holds
+from intrabench.specs.values import holds
 
 METAVARS = ("PATH", "FILE", "FOLDER")
 """What stands for a path in the help of options that are text because they may also be something else."""

@@ -35,8 +35,8 @@ def serve(
     need_servers()
     from intrabench.engine.options import chosen
     from intrabench.engine.runners import make_runner
-    from intrabench.servers.app import Settings, make_app
-    from intrabench.servers.serving import serve as serving
+    from intrabench.people.servers.app import Settings, make_app
+    from intrabench.people.servers.serving import serve as serving
 
     add_plugins(plugin)
     if sessions < 1:
@@ -65,8 +65,8 @@ def record(
     need_servers()
     from intrabench.models.nninteractive_server import NnInteractiveServer, token_of
     from intrabench.people.recording.proxy import Upstream, make_app
+    from intrabench.people.servers.serving import serve as serving
     from intrabench.prompters.human import Human
-    from intrabench.servers.serving import serve as serving
     from intrabench.workspace import results_folder
 
     if not upstream.startswith(("http://", "https://")):
@@ -86,7 +86,7 @@ def record(
 
 def token_for(host: str) -> str | None:
     """A new token for a server that other machines can reach; this one alone needs none."""
-    from intrabench.servers.serving import LOCAL
+    from intrabench.people.servers.serving import LOCAL
 
     return None if host in LOCAL else secrets.token_urlsafe(24)
 

@@ -65,8 +65,8 @@ def continued(reporter: Reporter, what: str) -> Iterator[None]:
 
 def listing(what: str, plugins: list[Path]) -> list[dict[str, str]]:
     """Name, kind, summary and origin of all that a room has, or of the protocols."""
-    from intrabench import registry
-    from intrabench.specs import nearest
+    from intrabench.registry import registry
+    from intrabench.specs.specs import nearest
 
     add_plugins(plugins)
     if what == "protocols":
@@ -95,7 +95,7 @@ def listing(what: str, plugins: list[Path]) -> list[dict[str, str]]:
 
 def problems(what: str) -> list[str]:
     """What is wrong with the user's files of a room; there are no such files for protocols."""
-    from intrabench import registry
+    from intrabench.registry import registry
 
     return [problem for room in registry.ROOMS if room == what for problem in registry.problems(room)]
 
@@ -103,7 +103,7 @@ def problems(what: str) -> list[str]:
 def add_plugins(plugins: list[Path]) -> None:
     """Register the classes of plug-in files."""
     if plugins:
-        from intrabench import registry
+        from intrabench.registry import registry
 
         registry.add_plugins(plugins)
 

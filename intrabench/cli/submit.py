@@ -23,7 +23,7 @@ class NoJobs(TyperCommand):
         Raises:
             IntraBenchError: they ask for a job script.
         """
-        from intrabench.clusters.script import SCRIPTS
+        from intrabench.engine.clusters.script import SCRIPTS
 
         if ["--", "run"] in [args[n : n + 2] for n in range(len(args))] or {f"--{name}" for name in SCRIPTS} & {*args}:
             raise IntraBenchError("job scripts are `intrabench job` now; write `intrabench job ... -- run ...`")
@@ -48,8 +48,8 @@ def submit(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Make a folder of results that a public board takes, and check it as the board does."""
-    from intrabench.board.statement import By
-    from intrabench.board.submit import submit as make
+    from intrabench.publishing.board.statement import By
+    from intrabench.publishing.board.submit import submit as make
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)

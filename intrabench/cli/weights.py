@@ -52,8 +52,8 @@ def weights_id(name: str) -> str:
     Raises:
         IntraBenchError: there is nothing of this name, or the model has no weights.
     """
-    from intrabench import registry
     from intrabench.models.weights.registry import entries, get
+    from intrabench.registry import registry
 
     if name in entries() or not (":" in name or name in registry.entries("models")):
         return get(name).id

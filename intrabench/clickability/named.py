@@ -6,8 +6,9 @@ import os
 from functools import lru_cache
 from typing import Any
 
-from intrabench import registry, specs
 from intrabench.clickability.base import Clickability
+from intrabench.registry import registry
+from intrabench.specs import specs
 
 
 def click_model(spec: str) -> Clickability:

@@ -12,10 +12,10 @@ from annotated_types import Interval
 from numpy.typing import NDArray
 
 from intrabench.clickability.base import Bools, Clickability, Floats, Image, Spacing
-from intrabench.documents import Unreadable, read_json
 from intrabench.errors import IntraBenchError
+from intrabench.files.documents import Unreadable, read_json
 from intrabench.models.weights import registry as weights
-from intrabench.specs import Reach, switch
+from intrabench.specs.specs import Reach, switch
 
 
 @dataclass(eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.clickability.base import Bools, Clickability, Floats, Image, Spacing
-from intrabench.specs import switch
+from intrabench.specs.specs import switch
 
 _EXPANSION = 1.4  # factor on each side of the error's box
 _GREY = 128

@@ -19,12 +19,12 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from intrabench.atomic import atomically, writing
 from intrabench.clickability.click_map import SIGMA, SoftMask
 from intrabench.clickability.examples import Example
 from intrabench.clickability.letterbox import SIZE
 from intrabench.clickability.prepared import Prepared, kld, similarity
 from intrabench.errors import IntraBenchError
+from intrabench.files.atomic import atomically, writing
 from intrabench.models.networks.segnext import SegNeXtClickability
 from intrabench.randomness import stream
 

@@ -10,14 +10,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
-from intrabench import specs
 from intrabench.datasets.fitted import fitted
 from intrabench.errors import IntraBenchError, WrongType, kind, told
 from intrabench.fetch.archive import member_names, open_members
 from intrabench.fetch.remote import RemoteFile
 from intrabench.fetch.source import Source
 from intrabench.fetch.transfer import DownloadError, Progress
-from intrabench.names import check_utf8
+from intrabench.files.names import check_utf8
+from intrabench.specs import specs
 from intrabench.target import Target, TargetInfo
 from intrabench.volume import Volume
 from intrabench.workspace import data_root

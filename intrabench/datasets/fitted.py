@@ -11,11 +11,11 @@ import numpy as np
 
 from intrabench.datasets.convert.upright import check_upright
 from intrabench.errors import IntraBenchError, WrongType, kind
+from intrabench.files.names import check_utf8
 from intrabench.mask import Box, Mask, intersection
-from intrabench.names import check_utf8
 from intrabench.prompts import Scribble
+from intrabench.specs.values import is_a
 from intrabench.target import Target
-from intrabench.values import is_a
 from intrabench.volume import Volume
 
 

@@ -14,9 +14,9 @@ from intrabench.datasets.base import Dataset, DatasetCard, Files
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Index, Mask
 from intrabench.randomness import stream
-from intrabench.specs import Reach
+from intrabench.specs.specs import Reach
+from intrabench.specs.values import Count, NotNegative
 from intrabench.target import Target
-from intrabench.values import Count, NotNegative
 from intrabench.volume import Grid, Volume
 
 AIR, BODY = -1000, 40  # Hounsfield units

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from intrabench.davis.jf import VOID
 from intrabench.errors import IntraBenchError
-from intrabench.scribble_file import Scribbles, read_scribbles
+from intrabench.files.scribble_file import Scribbles, read_scribbles
 
 SUBSETS = {"train": ("train",), "val": ("val",), "trainval": ("train", "val")}
 VARIABLE = "DATASET_DAVIS"

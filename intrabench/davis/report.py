@@ -13,8 +13,8 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.atomic import atomically
 from intrabench.errors import IntraBenchError
+from intrabench.files.atomic import atomically
 
 PUBLISHED: dict[str, Any] = {
     "session_id": pl.String,

@@ -16,8 +16,8 @@ from intrabench.davis.robot import MENDED, ScribbleRobot, scribbles
 from intrabench.davis.scribbles import copied, fuse_scribbles, shares
 from intrabench.effort import effort_of_round
 from intrabench.errors import IntraBenchError
+from intrabench.files.scribble_file import Scribbles, joined, lines_of
 from intrabench.randomness import stream
-from intrabench.scribble_file import Scribbles, joined, lines_of
 from intrabench.turns import DrawScribble
 
 PUBLISHED = ScribbleRobot()

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from intrabench.davis.robot import MOST_POINTS, bezier
 from intrabench.errors import IntraBenchError
-from intrabench.scribble_file import Scribbles, check_scribbles, joined, lines_of, pixels_of
+from intrabench.files.scribble_file import Scribbles, check_scribbles, joined, lines_of, pixels_of
 
 Ints = NDArray[np.int64]
 NONE = -1

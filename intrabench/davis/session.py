@@ -33,7 +33,7 @@ from intrabench.davis.report import COLUMNS, PUBLISHED, Report, read_report
 from intrabench.davis.sample import Sample
 from intrabench.davis.summary import METRICS, THRESHOLD_S, Quality, curve, summary
 from intrabench.errors import IntraBenchError
-from intrabench.scribble_file import Scribbles
+from intrabench.files.scribble_file import Scribbles
 
 MOST_INTERACTIONS, MOST_SECONDS = 16, 600.0
 """The limits of the published package, and the first one ours where only the time is given."""

@@ -15,7 +15,7 @@ from intrabench.engine.rows import Part, failed
 from intrabench.engine.units import Unit
 from intrabench.engine.writer import RowWriter
 from intrabench.errors import several
-from intrabench.leases import ATTEMPTS, Lease, held
+from intrabench.files.leases import ATTEMPTS, Lease, held
 from intrabench.models.base import Failure
 
 Share = Callable[[Hand, Group, Sequence[Unit], Take], None]

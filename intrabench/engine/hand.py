@@ -9,13 +9,13 @@ from typing import Any, Protocol
 
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases.stored_case import CaseIndex
-from intrabench.doing import joined, listen
 from intrabench.engine.job import Job
 from intrabench.engine.plan import Group, lost, prepare
 from intrabench.engine.player import Player, Take
 from intrabench.engine.progress.reporter import Reporter
 from intrabench.engine.units import Runner, Unit
 from intrabench.models.base import Failure
+from intrabench.progress import joined, listen
 
 
 class Stopped(Exception):

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from intrabench.machine import memory_bytes
+from intrabench.files.machine import memory_bytes
 
 
 @cache

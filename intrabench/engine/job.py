@@ -10,13 +10,13 @@ from intrabench.datasets.cases.selection import select_cases, select_targets
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.units import Runner, Unit, how_it_is_asked, keys, sessions_of, what_is_asked
 from intrabench.errors import IntraBenchError
+from intrabench.identity.versions import ships
 from intrabench.metrics.base import Metric
 from intrabench.models.base import Model
 from intrabench.prompters.base import Prompter
 from intrabench.protocols import Protocol
 from intrabench.protocols.row import Row
 from intrabench.target import TargetInfo, by_person
-from intrabench.versions import ships
 
 
 @dataclass(frozen=True, eq=False)

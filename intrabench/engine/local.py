@@ -22,7 +22,7 @@ from intrabench.engine.signals import ending_softly
 from intrabench.engine.summary import Summary
 from intrabench.engine.work import Work
 from intrabench.engine.writer import RowWriter
-from intrabench.mounts import warnings_about
+from intrabench.files.mounts import warnings_about
 from intrabench.results.compact import others_at_work, tidy
 from intrabench.results.many import only
 from intrabench.results.parts import read_rows

@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from intrabench import registry
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.perturb.perturbed import with_changes
 from intrabench.datasets.views.whole import of_whole_labels
@@ -21,13 +20,22 @@ from intrabench.metrics.base import Metric
 from intrabench.metrics.known import of_protocol
 from intrabench.metrics.partition_metric import PartitionMetric
 from intrabench.models.base import Model
-from intrabench.objects import ModelLike, PrompterLike, make_dataset, make_metric, make_model, make_prompter, once
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.combined import Combined
 from intrabench.protocols import ROUNDS, Protocol, chosen_rows, jointly, own_models, protocol, stopping
 from intrabench.protocols.row import Row
+from intrabench.registry import registry
+from intrabench.registry.objects import (
+    ModelLike,
+    PrompterLike,
+    make_dataset,
+    make_metric,
+    make_model,
+    make_prompter,
+    once,
+)
 from intrabench.results.statuses import ALWAYS
-from intrabench.specs import split
+from intrabench.specs.specs import split
 
 
 def make_run(options: Options, here: bool = True) -> Job:

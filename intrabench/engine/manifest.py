@@ -21,10 +21,10 @@ from intrabench.engine.hardware import commit, hardware
 from intrabench.engine.options import DEFAULTS, Options
 from intrabench.errors import IntraBenchError, foreign
 from intrabench.fetch.checksum import noted
-from intrabench.leases import held
+from intrabench.files.leases import held
+from intrabench.identity.versions import version_of
 from intrabench.models.weights import registry as weights
 from intrabench.results.runs import FINISHED, LOCK, unfinished, without_home, work_of
-from intrabench.versions import version_of
 
 if TYPE_CHECKING:
     from intrabench.datasets.base import Dataset

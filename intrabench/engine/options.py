@@ -14,14 +14,14 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from intrabench.calibration import Calibration, given_effort, given_hand
+from intrabench.effort import Calibration, given_effort, given_hand
 from intrabench.engine.seeds import given_seeds
 from intrabench.engine.workers.places import asked
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights.registry import RANDOM
-from intrabench.objects import DatasetLike, MetricLike, ModelLike, PrompterLike, RefinementLike, spec_of
-from intrabench.specs import split
-from intrabench.values import expected, unfit
+from intrabench.registry.objects import DatasetLike, MetricLike, ModelLike, PrompterLike, RefinementLike, spec_of
+from intrabench.specs.specs import split
+from intrabench.specs.values import expected, unfit
 
 
 def given_weights(text: str | Path) -> Path:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from intrabench import doing
-from intrabench.atomic import CannotWrite
+from intrabench import progress
 from intrabench.datasets.base import Dataset, NotFetched
 from intrabench.datasets.cases import store as cases
 from intrabench.datasets.cases.get import fetch_shared
@@ -20,6 +19,7 @@ from intrabench.engine.progress.reporter import Reporter
 from intrabench.engine.units import Runner, Unit
 from intrabench.errors import IntraBenchError, foreign, several
 from intrabench.fetch.transfer import DownloadError
+from intrabench.files.atomic import CannotWrite
 from intrabench.models.base import Failure, failure_of
 
 DEATHS = 3
@@ -218,7 +218,7 @@ def _fetch_lists(job: Job, reporter: Reporter) -> dict[Dataset, str]:
 
 def prepare(dataset: Dataset, case: str, reporter: Reporter) -> CaseIndex:
     """Download and convert a case. Whatever goes wrong is raised."""
-    with doing.step("preparing", "converting", f"{dataset.short_spec}, case {case}"), foreign():
+    with progress.step("preparing", "converting", f"{dataset.short_spec}, case {case}"), foreign():
         return cases.prepare(dataset, case, watch=reporter.watch)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain
 
-from intrabench import doing
+from intrabench import progress
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases import store as cases
 from intrabench.datasets.cases.stored_case import StoredCase
@@ -20,14 +20,14 @@ from intrabench.engine.seal import REMEDY, Seal, Witness
 from intrabench.engine.units import Runner, Unit
 from intrabench.errors import IntraBenchError, NotApplicable, foreign, in_words, several
 from intrabench.models.base import Failure, Predictor, failure_of
-from intrabench.partitions.annotation import annotation_of
-from intrabench.partitions.partition import Partition
 from intrabench.play.adapt import refuse
 from intrabench.play.divided import Divided
 from intrabench.play.joint import Joint
 from intrabench.play.lockstep import LARGEST_WAVE, LAST_WAVE, play, waves
 from intrabench.play.scorer import Scorer
 from intrabench.play.session import Session
+from intrabench.superpixels.partitions.annotation import annotation_of
+from intrabench.superpixels.partitions.partition import Partition
 from intrabench.target import Target
 from intrabench.volume import Volume
 
@@ -77,7 +77,7 @@ class Player:
         try:
             started = time.perf_counter()
             try:
-                with doing.step("opening", "opening the image", group.title), foreign():
+                with progress.step("opening", "opening the image", group.title), foreign():
                     stored = self._opened(group)
                     volume = stored.volume  # read here, once
                     if volume.array.ndim > 3 and group.runner.model.grey_only:
@@ -137,7 +137,7 @@ class Player:
     def _close(self, group: Group, stack: ExitStack) -> None:
         """Close the image."""
         try:
-            with doing.step("opening", "closing the image", group.title), foreign():
+            with progress.step("opening", "closing the image", group.title), foreign():
                 stack.close()
         except Exception as error:  # the model's own code may raise anything
             self.say(f"{group.title}: closing the image failed ({in_words(error)})")
@@ -176,7 +176,7 @@ class Player:
                 again = [*again, *wave]
             else:
                 self.begins([unit.key for unit in (*held.unscored, *wave)])
-                with doing.step("playing", f"playing {several(len(wave), 'session')}", group.title):
+                with progress.step("playing", f"playing {several(len(wave), 'session')}", group.title):
                     again = self._play_wave(group, wave, alone, targets, image, volume, held, apart)
                 self.begins([])
             if again:
@@ -188,7 +188,7 @@ class Player:
         if held.empty:
             return []
         self.begins([unit.key for unit in held.unscored])
-        with doing.step("playing", "scoring and storing the last sessions", group.title):
+        with progress.step("playing", "scoring and storing the last sessions", group.title):
             again = held.settle()
         self.begins([])
         return again

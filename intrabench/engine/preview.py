@@ -15,14 +15,14 @@ from intrabench.engine.make_job import make_job
 from intrabench.engine.options import Options
 from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.models.base import Model, open_image
-from intrabench.pictures import Picture
 from intrabench.play.lockstep import play
 from intrabench.play.session import Session
 from intrabench.prompters.base import Prompter, dialogue
 from intrabench.prompters.user import User
 from intrabench.prompts import Prompts
 from intrabench.protocols import Protocol
-from intrabench.specs import nearest
+from intrabench.reporting.pictures import Picture
+from intrabench.specs.specs import nearest
 from intrabench.target import Target
 from intrabench.turns import turns_by_round
 from intrabench.volume import Volume

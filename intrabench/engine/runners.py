@@ -7,17 +7,17 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 
-from intrabench import registry
 from intrabench.engine.options import DEFAULTS, Options
 from intrabench.engine.requirements import check_requirements, pick_device
 from intrabench.engine.units import Runner
 from intrabench.errors import IntraBenchError
+from intrabench.identity.versions import ships
 from intrabench.models.base import Model, Runtime
 from intrabench.models.parts import embedding_cache
 from intrabench.models.parts.network_model import NetworkModel
 from intrabench.models.weights import registry as weights
-from intrabench.objects import ModelLike, make_model
-from intrabench.versions import ships
+from intrabench.registry import registry
+from intrabench.registry.objects import ModelLike, make_model
 
 _RUNTIME = ("device", "dtype", "batch", "memory", "weights", "compile", "cache_embeddings", "cache_gb")
 """Options that define the runtime of a model; an object may have its own runtime."""

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from intrabench.effort import SECONDS
 from intrabench.engine.environment import memory_mb
 from intrabench.errors import foreign
+from intrabench.identity.versions import ships, version_of
 from intrabench.models.parts.allocator import return_freed_memory
 from intrabench.models.parts.batching import release_memory
 from intrabench.models.weights import registry as weights
-from intrabench.reach import reaches
+from intrabench.registry.reach import reaches
 from intrabench.results.model_label import model_label
 from intrabench.target import WHOLE_CASE, TargetInfo, annotation_info
-from intrabench.versions import ships, version_of
 
 if TYPE_CHECKING:
     from intrabench.datasets.base import Dataset

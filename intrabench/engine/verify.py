@@ -14,34 +14,33 @@ from typing import Any, Literal
 
 import polars as pl
 
-from intrabench import registry
-from intrabench.calibration import Calibration
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases import store as cases
 from intrabench.datasets.phantom import Phantom
-from intrabench.effort import SECONDS
+from intrabench.effort import SECONDS, Calibration
 from intrabench.engine.environment import versions, versions_hash
 from intrabench.engine.local import execute
 from intrabench.engine.options import Options
 from intrabench.engine.progress.reporter import Silent
 from intrabench.engine.units import CONTRACT
 from intrabench.errors import IntraBenchError, several
+from intrabench.files.temporary import temporary_folder
+from intrabench.identity.versions import HASHED
 from intrabench.models.nninteractive_server import without_token
 from intrabench.models.weights.registry import BY_HAND, RANDOM
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.combined import make_prompter
 from intrabench.prompters.human import Human
 from intrabench.protocols import protocol
-from intrabench.reach import reaches, refusal, ships
+from intrabench.registry import registry
+from intrabench.registry.reach import reaches, refusal, ships
 from intrabench.results.differences import describe, differences, who
 from intrabench.results.origin import NotOpened, dataset_of
 from intrabench.results.parts import read_rows, read_turns
 from intrabench.results.runs import at_home, read_record
 from intrabench.results.statuses import UNDONE
-from intrabench.specs import Reached
-from intrabench.temporary import temporary_folder
+from intrabench.specs.specs import Reached
 from intrabench.turns import turns_by_round
-from intrabench.versions import HASHED
 
 TIMEOUT_S = 3600.0
 """For all replays of a check together."""

@@ -20,7 +20,7 @@ from intrabench.engine.together import together
 from intrabench.engine.units import Unit
 from intrabench.engine.workers.places import MOST
 from intrabench.engine.writer import RowWriter
-from intrabench.leases import Busy
+from intrabench.files.leases import Busy
 from intrabench.models.base import Failure
 
 TOLD = 3

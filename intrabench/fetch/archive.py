@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from intrabench.atomic import atomically, writing
 from intrabench.fetch.download import DownloadError, by_hand
+from intrabench.files.atomic import atomically, writing
 
 DAMAGED = (zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, NotImplementedError)
 CHUNK = 1 << 20

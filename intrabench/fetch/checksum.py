@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import get_type_hints
 
-from intrabench.atomic import atomically
-from intrabench.documents import Unreadable, read_json
 from intrabench.errors import IntraBenchError
+from intrabench.files.atomic import atomically
+from intrabench.files.documents import Unreadable, read_json
 
 
 def checksum_of(path: Path, algorithm: str = "sha256") -> str:

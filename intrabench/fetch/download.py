@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from intrabench.atomic import put, writing
 from intrabench.fetch.checksum import checksum_of
 from intrabench.fetch.transfer import LARGEST, DownloadError, Progress, Refused, Transfer, bytes_in
+from intrabench.files.atomic import put, writing
 
 if TYPE_CHECKING:
     import httpx2

@@ -19,15 +19,15 @@ from threading import Lock
 from typing import TYPE_CHECKING, get_type_hints
 from urllib.parse import urlencode
 
-from intrabench.atomic import put, writing
-from intrabench.documents import Unreadable, read_json_list
 from intrabench.fetch import places
 from intrabench.fetch.checksum import checksum_of
 from intrabench.fetch.download import DownloadError, ask_for_space, at_most, download, user_agent
 from intrabench.fetch.mirrors import Nowhere, first_that_works
 from intrabench.fetch.source import Source
 from intrabench.fetch.transfer import Progress, Refused, Transfer
-from intrabench.leases import held
+from intrabench.files.atomic import put, writing
+from intrabench.files.documents import Unreadable, read_json_list
+from intrabench.files.leases import held
 from intrabench.workspace import DATA
 
 if TYPE_CHECKING:

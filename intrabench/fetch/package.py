@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from intrabench.atomic import writing
 from intrabench.fetch.checksum import checksum_of
 from intrabench.fetch.download import DownloadError, Progress, by_hand, download, user_agent
 from intrabench.fetch.pip_config import PipSettings, pip_settings
 from intrabench.fetch.source import Source
 from intrabench.fetch.transfer import why
-from intrabench.leases import held
+from intrabench.files.atomic import writing
+from intrabench.files.leases import held
 from intrabench.workspace import DATA
 
 if TYPE_CHECKING:

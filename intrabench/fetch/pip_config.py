@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from intrabench.errors import IntraBenchError
-from intrabench.values import is_a
+from intrabench.specs.values import is_a
 
 # pip's own parser, not `pip config list`: that prints no defaults and, in newer pips, sorts the files by name.
 ASK_PIP = """

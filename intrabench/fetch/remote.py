@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from intrabench.atomic import writing
 from intrabench.fetch.checksum import checksum_of, if_wanted, note, noted, settle
 from intrabench.fetch.download import DownloadError, at_most, by_hand, download
 from intrabench.fetch.mirrors import Nowhere, first_that_works
 from intrabench.fetch.places import url_of
 from intrabench.fetch.source import Source
 from intrabench.fetch.transfer import Progress
-from intrabench.leases import held
+from intrabench.files.atomic import writing
+from intrabench.files.leases import held
 from intrabench.workspace import DATA
 
 BY_HAND = "put there by hand"

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
+from intrabench.identity.versions import version_of
 from intrabench.metrics.mask_pair import MaskPair
-from intrabench.specs import short_spec_of, spec_of
-from intrabench.versions import version_of
+from intrabench.specs.specs import short_spec_of, spec_of
 
 Need = Literal["mask", "surface", "spacing", "image"]
 Best = Literal["high", "low", "zero"]

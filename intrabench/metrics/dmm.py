@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from intrabench.metrics.base import Metric
 from intrabench.metrics.mask_pair import MaskPair
 from intrabench.metrics.parts.lesions import check_matching
-from intrabench.values import Share
+from intrabench.specs.values import Share
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from intrabench import registry
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import Metric
-from intrabench.specs import nearest
+from intrabench.registry import registry
+from intrabench.specs.specs import nearest
 
 
 def metric(text: str, others: Sequence[str] = ()) -> Metric:

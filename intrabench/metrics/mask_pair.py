@@ -11,8 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.frozen import frozen
-from intrabench.mask import Box, Mask, box_slices, joint_box
+from intrabench.mask import Box, Mask, box_slices, frozen, joint_box
 from intrabench.metrics.parts.lesions import Lesions
 from intrabench.metrics.parts.overlap import Overlap
 from intrabench.target import Target

@@ -7,8 +7,8 @@ from typing import Literal
 
 from intrabench.metrics.base import Metric
 from intrabench.metrics.mask_pair import MaskPair
-from intrabench.specs import switch
-from intrabench.values import Millimetres
+from intrabench.specs.specs import switch
+from intrabench.specs.values import Millimetres
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from intrabench.metrics.base import Metric
 from intrabench.metrics.mask_pair import MaskPair
 
 if TYPE_CHECKING:
-    from intrabench.partitions.pair import PartitionPair
+    from intrabench.superpixels.partitions.pair import PartitionPair
 
 
 @dataclass(frozen=True)

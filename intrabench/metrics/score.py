@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from numbers import Real
 
 from intrabench.errors import foreign, in_words
+from intrabench.identity.versions import ships
 from intrabench.mask import Mask
 from intrabench.metrics.base import SLACK, Metric
 from intrabench.metrics.mask_pair import MaskPair
 from intrabench.target import Target
-from intrabench.versions import ships
 from intrabench.volume import Volume
 
 

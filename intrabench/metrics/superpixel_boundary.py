@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from intrabench.metrics.partition_metric import PartitionMetric
-from intrabench.partitions.boundary import chamfer_distances
-from intrabench.partitions.pair import PartitionPair
-from intrabench.specs import switch
-from intrabench.values import Millimetres, Share
+from intrabench.specs.specs import switch
+from intrabench.specs.values import Millimetres, Share
+from intrabench.superpixels.partitions.boundary import chamfer_distances
+from intrabench.superpixels.partitions.pair import PartitionPair
 
 
 @dataclass(frozen=True)

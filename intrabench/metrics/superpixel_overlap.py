@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from intrabench.metrics.partition_metric import PartitionMetric
-from intrabench.partitions.pair import PartitionPair
+from intrabench.superpixels.partitions.pair import PartitionPair
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.metrics.partition_metric import PartitionMetric
-from intrabench.partitions.pair import PartitionPair
-from intrabench.partitions.partition import Partition
+from intrabench.superpixels.partitions.pair import PartitionPair
+from intrabench.superpixels.partitions.partition import Partition
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ import inspect
 from dataclasses import MISSING, asdict, fields
 from typing import Any
 
-from intrabench import specs
 from intrabench.errors import IntraBenchError, foreign, in_words
+from intrabench.identity.versions import version_of
 from intrabench.models.base import Model
 from intrabench.models.weights import registry as weights
-from intrabench.values import expected
-from intrabench.versions import version_of
+from intrabench.specs import specs
+from intrabench.specs.values import expected
 
 UNITS = {
     "axes": "z, y, x; indices grow towards Superior, Anterior, Right",

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from intrabench.errors import WrongType, foreign, in_words, kind, passes, traced
 from intrabench.mask import Box, Index, Mask, Region
-from intrabench.partitions.partition import Partition
 from intrabench.prompts import Abilities, Derived, PromptKind
-from intrabench.specs import short_spec_of, spec_of
+from intrabench.specs.specs import short_spec_of, spec_of
+from intrabench.superpixels.partitions.partition import Partition
 from intrabench.turns import Turn, counting
 from intrabench.volume import Volume
 

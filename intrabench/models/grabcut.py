@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from intrabench.models.parts.intensity import Intensity, assumed, slice_images
 from intrabench.models.parts.slice_model import Floats, SliceItem, SliceModel, SliceResult
-from intrabench.values import Iterations, Pixels
+from intrabench.specs.values import Iterations, Pixels
 from intrabench.volume import Volume
 
 

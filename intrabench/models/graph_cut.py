@@ -10,7 +10,7 @@ import numpy as np
 from intrabench.models.parts.neighbourhood import FACES, Array, Bools, Frame, Labels, Spacing
 from intrabench.models.parts.seeded_model import BACKGROUND, TARGET, UNKNOWN, SeededModel
 from intrabench.models.parts.tissue import log_ratio, normalised
-from intrabench.values import NotNegative, Positive
+from intrabench.specs.values import NotNegative, Positive
 
 FINENESS = 2**16
 """Capacities are whole numbers in scipy: an edge of weight 1 has this capacity, or less where that would overflow."""

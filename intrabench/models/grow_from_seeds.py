@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from intrabench.doing import loading
 from intrabench.models.base import Predictor
 from intrabench.models.parts.neighbourhood import Array, Bools, Frame, Labels
 from intrabench.models.parts.seeded_model import BACKGROUND, TARGET, SeededModel
-from intrabench.values import NotNegative
+from intrabench.progress import loading
+from intrabench.specs.values import NotNegative
 from intrabench.volume import Volume
 
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from intrabench.models.parts.crop_model import Floats
 from intrabench.models.parts.hub_model import HubModel
 from intrabench.models.parts.video_model import VideoModel
-from intrabench.specs import switch
-from intrabench.values import Natural
+from intrabench.specs.specs import switch
+from intrabench.specs.values import Natural
 
 
 @dataclass(eq=False)

@@ -16,7 +16,6 @@ import numpy as np
 from annotated_types import Interval
 from numpy.typing import NDArray
 
-from intrabench.doing import loading
 from intrabench.errors import IntraBenchError, foreign
 from intrabench.mask import Mask, Region
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, failure_of
@@ -25,8 +24,9 @@ from intrabench.models.outside.isegm_package import Package, code_of, root_of
 from intrabench.models.parts.intensity import Intensity, assumed, slice_images
 from intrabench.models.parts.replay import memory_of
 from intrabench.models.parts.slice_scores import SliceScores
-from intrabench.specs import Reach, switch
-from intrabench.values import Natural, Pixels
+from intrabench.progress import loading
+from intrabench.specs.specs import Reach, switch
+from intrabench.specs.values import Natural, Pixels
 from intrabench.volume import Volume
 
 States = dict[int, Any]

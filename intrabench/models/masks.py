@@ -17,14 +17,14 @@ import numpy as np
 
 from intrabench.datasets.convert.instances import Instances
 from intrabench.datasets.folder.nnunet import FILE, regions_of
-from intrabench.documents import read_json
 from intrabench.errors import IntraBenchError, in_words
+from intrabench.files.documents import read_json
+from intrabench.files.names import file_name
 from intrabench.mask import Box, Mask
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, failure_of
 from intrabench.models.outside.answers import IMAGES, image_on, segs_of
-from intrabench.names import file_name
 from intrabench.prompts import Prompts
-from intrabench.specs import Reach, switch
+from intrabench.specs.specs import Reach, switch
 from intrabench.volume import Grid, Volume, whole_numbers
 
 Values = Mapping[str, tuple[int, ...]]

@@ -14,8 +14,8 @@ from intrabench.models.parts.intensity import SOFT_TISSUE, assumed, slice_images
 from intrabench.models.parts.recist import Line, without_strokes
 from intrabench.models.sam2_video import SAM2Frames
 from intrabench.prompts import Prompts
-from intrabench.specs import switch
-from intrabench.values import Positive
+from intrabench.specs.specs import switch
+from intrabench.specs.values import Positive
 from intrabench.volume import Volume
 
 Workflow = Literal["box", "mask", "recist"]

@@ -17,15 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from intrabench.doing import loading
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Model, Predictor
 from intrabench.models.parts.allocator import keep_freed_memory
 from intrabench.models.parts.nninteractive_image import OneImage, check_image
 from intrabench.models.parts.nnunet_folder import check_plans, weights_only
 from intrabench.models.weights import registry as weights
+from intrabench.progress import loading
 from intrabench.prompts import Derived
-from intrabench.specs import switch
+from intrabench.specs.specs import switch
 from intrabench.volume import Volume
 
 

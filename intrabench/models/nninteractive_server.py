@@ -14,13 +14,13 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from intrabench.doing import step
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.models.base import Model, Predictor, Request
 from intrabench.models.parts.nninteractive_image import OneImage, check_image
+from intrabench.progress import step
 from intrabench.prompts import Abilities, Derived, PromptKind
-from intrabench.specs import Reach, switch
+from intrabench.specs.specs import Reach, switch
 from intrabench.volume import Volume
 
 KEY = "NN_INTERACTIVE_API_KEY"

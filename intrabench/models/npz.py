@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from intrabench.files.names import file_name
 from intrabench.mask import Mask, occupied
 from intrabench.models.base import Answer, JointAnswer, JointRequest
 from intrabench.models.outside.answers import in_range, read_segs
@@ -20,8 +21,7 @@ from intrabench.models.outside.npz_files import Axes, RoundFiles, Steps, known_s
 from intrabench.models.outside.program_model import MOST_BYTES, Asked, ProgramImage, ProgramModel, requests_of
 from intrabench.models.outside.programs import Program
 from intrabench.models.parts.intensity import assumed, slice_images
-from intrabench.names import file_name
-from intrabench.specs import switch
+from intrabench.specs.specs import switch
 from intrabench.volume import Array, Volume
 
 

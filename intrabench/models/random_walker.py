@@ -21,8 +21,8 @@ from intrabench.models.base import Answer, Request, VolumeModel
 from intrabench.models.parts.neighbourhood import FACES, Array, Bools, Frame, Hints, Labels, SeedRadius
 from intrabench.models.parts.tissue import log_ratio, normalised
 from intrabench.prompts import Derived
-from intrabench.specs import switch
-from intrabench.values import Millimetres, NotNegative, Positive, Voxels
+from intrabench.specs.specs import switch
+from intrabench.specs.values import Millimetres, NotNegative, Positive, Voxels
 from intrabench.volume import Volume
 
 _WALL = 0.3  # conductance across the edges of boxes; low, because tight boxes touch the target

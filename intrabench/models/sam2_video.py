@@ -13,7 +13,7 @@ from intrabench.models.parts import resize
 from intrabench.models.parts.crop_model import Floats
 from intrabench.models.parts.video_model import VideoModel
 from intrabench.models.sam2 import Sam2Choice
-from intrabench.specs import switch
+from intrabench.specs.specs import switch
 
 
 @dataclass(eq=False)

@@ -14,7 +14,7 @@ from intrabench.models.parts.crop_model import CropModel, Floats, OpenCrops
 from intrabench.models.parts.intensity import percentiles
 from intrabench.models.parts.recipe import Policy
 from intrabench.prompts import Derived
-from intrabench.specs import switch
+from intrabench.specs.specs import switch
 from intrabench.volume import Volume
 
 if TYPE_CHECKING:

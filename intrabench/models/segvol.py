@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from intrabench.doing import loading
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Box
 from intrabench.models.base import Answer, Request
@@ -16,8 +15,9 @@ from intrabench.models.parts.clip_tokens import tokenizer, tokens_of
 from intrabench.models.parts.crop_model import CropModel, Floats, OpenCrops
 from intrabench.models.parts.recipe import Policy
 from intrabench.models.weights import registry as weights
+from intrabench.progress import loading
 from intrabench.prompts import Derived
-from intrabench.specs import switch
+from intrabench.specs.specs import switch
 from intrabench.volume import Volume
 
 if TYPE_CHECKING:

@@ -13,17 +13,17 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench import registry
+from intrabench.identity.versions import version_of
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, failure_of
 from intrabench.models.parts.embedding_cache import cache_for
 from intrabench.models.parts.intensity import Intensity, assumed, slice_images
-from intrabench.partitions.partition import Partition
 from intrabench.prompts import Derived, Ints, Prompts
-from intrabench.specs import Reach, build, parse, switch
+from intrabench.registry import registry
+from intrabench.specs.specs import Reach, build, parse, switch
+from intrabench.specs.values import Voxels
 from intrabench.superpixels.base import Picture, Superpixels, partition
-from intrabench.values import Voxels
-from intrabench.versions import version_of
+from intrabench.superpixels.partitions.partition import Partition
 from intrabench.volume import Volume
 
 EXACT = 2**24

@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.doing import encoding
 from intrabench.mask import Mask
-from intrabench.modality import states_ct
 from intrabench.models.base import Answer, Predictor, Request
 from intrabench.models.parts.crop_model import CropModel, Floats, OpenCrops
 from intrabench.models.parts.embeddings import opened
 from intrabench.models.parts.vista3d_classes import class_of, name_of, supported
 from intrabench.models.parts.vista3d_scan import Scan
+from intrabench.progress import encoding
 from intrabench.prompts import Derived
-from intrabench.specs import switch
-from intrabench.volume import Volume
+from intrabench.specs.specs import switch
+from intrabench.volume import Volume, states_ct
 
 if TYPE_CHECKING:
     from torch import Tensor

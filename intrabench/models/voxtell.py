@@ -17,13 +17,13 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from intrabench.doing import encoding, loading
 from intrabench.errors import IntraBenchError, foreign
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, failure_of
 from intrabench.models.parts.nnunet_folder import check_plans, weights_only
 from intrabench.models.weights import registry as weights
-from intrabench.specs import Reach, switch
+from intrabench.progress import encoding, loading
+from intrabench.specs.specs import Reach, switch
 from intrabench.volume import Volume
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
-from intrabench.documents import Unreadable, check_table, read_json
+from intrabench.files.documents import Unreadable, check_table, read_json
 
 SHORTEST = 16
 """Characters of a token; fewer could be guessed."""

@@ -9,15 +9,15 @@ from functools import cached_property
 from typing import Any
 
 from intrabench.errors import foreign, in_words, legible
+from intrabench.identity.versions import ships
 from intrabench.mask import Mask
 from intrabench.metrics.base import Metric
 from intrabench.metrics.partition_metric import PartitionMetric
 from intrabench.metrics.score import checked_value
 from intrabench.models.base import Answer, Failure, Request
-from intrabench.partitions.pair import PartitionPair
-from intrabench.partitions.partition import Partition
 from intrabench.play.state import Timings
-from intrabench.versions import ships
+from intrabench.superpixels.partitions.pair import PartitionPair
+from intrabench.superpixels.partitions.partition import Partition
 
 
 class Divided:

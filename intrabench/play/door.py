@@ -15,8 +15,8 @@ from intrabench.errors import IntraBenchError, kind
 from intrabench.mask import THRESHOLD, Index, Mask
 from intrabench.models.base import Answer, Failure, FailureStatus
 from intrabench.prompts import Ints, Prompts
+from intrabench.specs.values import is_a
 from intrabench.turns import Action
-from intrabench.values import is_a
 
 
 class Refused(IntraBenchError):

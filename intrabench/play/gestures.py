@@ -12,8 +12,8 @@ import numpy as np
 from intrabench.errors import kind as type_of
 from intrabench.play.door import Refused
 from intrabench.prompts import Lasso, PromptKind, Prompts, Scribble
+from intrabench.specs.values import is_a
 from intrabench.turns import Action, Click, DrawBox2D, DrawBox3D, DrawLasso, DrawScribble, Turn
-from intrabench.values import is_a
 
 GestureKind = Literal["click", "box2d", "box3d", "scribble", "lasso"]
 

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
-from intrabench import doing
+from intrabench import progress
 from intrabench.errors import WrongType, foreign, kind, several
 from intrabench.models.base import Answer, Failure, JointRequest, Predictor, Request, checked, failure_of
 from intrabench.play.divided import Divided
@@ -44,7 +44,7 @@ def play(sessions: Sequence[Session | Joint | Divided], image: Predictor, scorer
             assert scorer is not None
             other.busy = [scorer.aside(other.begin)]
         while crews:
-            doing.proceed(_progress([session for crew in crews for session in crew.sessions]))
+            progress.proceed(_progress([session for crew in crews for session in crew.sessions]))
             crews = [crew for crew in crews if crew.asks(image, scorer, aside=len(crews) > 1)]
     finally:
         for crew in crews:

@@ -11,6 +11,7 @@ from typing import Any
 
 from intrabench.effort import Effort
 from intrabench.errors import NotApplicable, WrongType, foreign, in_words, legible, passes, traced
+from intrabench.identity.versions import ships
 from intrabench.mask import Mask
 from intrabench.metrics.base import Metric
 from intrabench.metrics.known import of_protocol
@@ -29,7 +30,6 @@ from intrabench.prompts import Abilities, Prompts
 from intrabench.protocols import Protocol
 from intrabench.target import Target
 from intrabench.turns import Turn, counting
-from intrabench.versions import ships
 from intrabench.volume import Volume
 
 

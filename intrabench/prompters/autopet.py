@@ -15,7 +15,7 @@ from intrabench.prompters.part_in_slice import Memory, Ties, largest_part
 from intrabench.prompters.strokes import PUBLISHED_SEED, Ints, Style, Thin, drawn, stroke_on
 from intrabench.prompters.user import User
 from intrabench.prompts import Prompts, Scribble
-from intrabench.specs import switch
+from intrabench.specs.specs import switch
 from intrabench.turns import Turn
 
 

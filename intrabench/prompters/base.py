@@ -15,7 +15,7 @@ from intrabench.errors import IntraBenchError, WrongType, kind
 from intrabench.mask import Mask
 from intrabench.prompters.user import JointTurn, JointTurns, Turns, User, Users
 from intrabench.prompts import Prompts
-from intrabench.specs import spec_of, switch
+from intrabench.specs.specs import spec_of, switch
 from intrabench.target import Target
 from intrabench.turns import Action, Turn
 

@@ -10,9 +10,9 @@ from intrabench.prompters.base import Prompter
 from intrabench.prompters.slices import Ints, boxes_per_slice, interpolate, seed_slices
 from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Prompts
-from intrabench.specs import switch
+from intrabench.specs.specs import switch
+from intrabench.specs.values import Count, Pixels
 from intrabench.turns import DrawBox2D, Turn
-from intrabench.values import Count, Pixels
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from intrabench.mask import Box
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Prompts, box3d
+from intrabench.specs.values import Pixels
 from intrabench.turns import DrawBox3D, Turn
-from intrabench.values import Pixels
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from intrabench.prompters.base import Prompter
 from intrabench.prompters.hand import Hand
 from intrabench.prompters.user import Turns, User
 from intrabench.prompts import box3d
-from intrabench.specs import switch
+from intrabench.specs.specs import switch
+from intrabench.specs.values import Millimetres
 from intrabench.turns import DrawBox3D, Turn
-from intrabench.values import Millimetres
 
 
 @dataclass(frozen=True)

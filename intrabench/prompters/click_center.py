@@ -12,7 +12,7 @@ from intrabench.prompters.base import Refinement
 from intrabench.prompters.click_slice import clicks
 from intrabench.prompters.errors import Errors, deepest, largest_component
 from intrabench.prompters.user import User
-from intrabench.specs import switch
+from intrabench.specs.specs import switch
 from intrabench.turns import Turn
 
 

@@ -15,7 +15,7 @@ from intrabench.prompters.base import Refinement
 from intrabench.prompters.errors import Errors, depth_steps, depths
 from intrabench.prompters.user import User
 from intrabench.prompts import Prompts
-from intrabench.specs import switch
+from intrabench.specs.specs import switch
 from intrabench.turns import Click, Turn
 
 T = TypeVar("T", bound=np.generic)

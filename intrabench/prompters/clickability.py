@@ -15,13 +15,13 @@ from intrabench.clickability.base import Clickability
 from intrabench.clickability.named import click_model
 from intrabench.clickability.sampling import Mass, draw, group_of
 from intrabench.errors import WrongType
+from intrabench.identity.versions import version_of
 from intrabench.mask import Box, Mask, grow
 from intrabench.prompters.base import Refinement
 from intrabench.prompters.click_deepest import Space, Worse, click, is_planar, unclicked, worse_errors
 from intrabench.prompters.user import User
-from intrabench.specs import Reach, switch
+from intrabench.specs.specs import Reach, switch
 from intrabench.turns import Turn
-from intrabench.versions import version_of
 
 _PAPER_SIGMA = 0.01  # of the image's diagonal
 _PUBLISHED_SEED, _PUBLISHED_CLICKS = 42, 20  # seed of each image, and clicks per target

@@ -6,15 +6,15 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from intrabench import registry
 from intrabench.errors import IntraBenchError
+from intrabench.identity.versions import version_of
 from intrabench.mask import Mask
 from intrabench.prompters.base import Modifier, Prompter, Refinement, checked_turn, dialogue
 from intrabench.prompters.joint import each_alone
 from intrabench.prompters.user import JointTurns, Turns, User, Users
-from intrabench.specs import split
+from intrabench.registry import registry
+from intrabench.specs.specs import split
 from intrabench.turns import Turn
-from intrabench.versions import version_of
 
 Part: TypeAlias = Prompter | Refinement | Modifier
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from intrabench.prompters.base import Modifier
 from intrabench.prompters.user import User
 from intrabench.prompts import Prompts, Scribble
-from intrabench.specs import switch
+from intrabench.specs.specs import switch
+from intrabench.specs.values import Millimetres, Share
 from intrabench.turns import Turn
-from intrabench.values import Millimetres, Share
 
 Floats = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 from intrabench.errors import NotApplicable
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.user import Turns, User
-from intrabench.specs import Reach
+from intrabench.specs.specs import Reach
 from intrabench.turns import Turn
 
 _PSEUDONYM = re.compile(r"[A-Za-z0-9_-]{1,40}")

@@ -13,9 +13,9 @@ from intrabench.prompters.base import Prompter
 from intrabench.prompters.errors import deepest
 from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Prompts
+from intrabench.specs.values import Count
 from intrabench.target import Target
 from intrabench.turns import Click, Turn
-from intrabench.values import Count
 from intrabench.volume import Volume
 
 BRIGHT = 99.75

@@ -9,10 +9,10 @@ from intrabench.errors import NotApplicable, several
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Prompts
-from intrabench.specs import switch
+from intrabench.specs.specs import switch
+from intrabench.specs.values import Natural
 from intrabench.target import ANNOTATION, Target
 from intrabench.turns import Turn, TypeText
-from intrabench.values import Natural
 
 _SAYS_NOTHING = re.compile(
     rf"({ANNOTATION}|class|component|foreground|instance|label|mask|object|roi|segment|segmentation|structure|target)?"

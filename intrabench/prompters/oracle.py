@@ -15,15 +15,15 @@ from intrabench.metrics.mask_pair import MaskPair
 from intrabench.metrics.nsd import NormalisedSurfaceDice
 from intrabench.models.parts.intensity import Intensity
 from intrabench.models.supervoxels import Supervoxels
-from intrabench.partitions.bound import Candidates
-from intrabench.partitions.partition import Partition
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.user import Turns, User
 from intrabench.prompts import points
-from intrabench.specs import Reach, switch
+from intrabench.specs.specs import Reach, switch
+from intrabench.specs.values import Natural, Voxels
+from intrabench.superpixels.partitions.bound import Candidates
+from intrabench.superpixels.partitions.partition import Partition
 from intrabench.target import Target
 from intrabench.turns import Click, Turn
-from intrabench.values import Natural, Voxels
 
 THRESHOLDS = tuple(share / 20 for share in range(1, 20))
 """Of the share of a supervoxel that is target: the unions among which the best surface is searched."""

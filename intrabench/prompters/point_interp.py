@@ -10,8 +10,8 @@ from intrabench.prompters.base import Prompter
 from intrabench.prompters.slices import component_centre, interpolate, seed_slices
 from intrabench.prompters.user import Turns, User
 from intrabench.prompts import points
+from intrabench.specs.values import Count
 from intrabench.turns import Click, Turn
-from intrabench.values import Count
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from intrabench.mask import Mask, grow
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Prompts
-from intrabench.specs import switch
+from intrabench.specs.specs import switch
+from intrabench.specs.values import Count
 from intrabench.turns import Click, Turn
-from intrabench.values import Count
 
 Bools = NDArray[np.bool_]
 _NEAR, _WIDTH = 2, 3  # the ring of background points: beyond 2 pixels from the target, up to 3 pixels wide

@@ -11,8 +11,8 @@ from intrabench.prompters.base import Prompter
 from intrabench.prompters.slices import component_centre, median_slice, tight_box
 from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Prompts, boxes, points
+from intrabench.specs.values import Count
 from intrabench.turns import Click, DrawBox2D, MarkExtent, Turn
-from intrabench.values import Count
 
 
 class Propagation(Prompter):

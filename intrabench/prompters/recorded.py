@@ -20,8 +20,8 @@ from intrabench.prompters.errors import Errors
 from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Prompts
 from intrabench.randomness import stream
-from intrabench.registry import placing_in, recorded_masks, recorded_sessions, recordings
-from intrabench.specs import Reach, switch
+from intrabench.registry.registry import placing_in, recorded_masks, recorded_sessions, recordings
+from intrabench.specs.specs import Reach, switch
 from intrabench.target import Target
 from intrabench.turns import Turn, turns_by_round
 

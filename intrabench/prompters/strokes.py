@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
+from intrabench.files.scribble_file import joined
 from intrabench.mask import Index, Mask, grow
 from intrabench.prompts import Prompts, Scribble
-from intrabench.scribble_file import joined
 from intrabench.turns import Action, Click, DrawScribble, Turn
 
 Bools = NDArray[np.bool_]

@@ -22,8 +22,8 @@ from intrabench.protocols import (
 from intrabench.protocols.joint import JointRules, joint_rules
 from intrabench.protocols.rclicks_paper import Users
 from intrabench.protocols.row import Row
-from intrabench.specs import arguments_of, build, nearest, parse, switch
-from intrabench.values import INFINITE
+from intrabench.specs.specs import arguments_of, build, nearest, parse, switch
+from intrabench.specs.values import INFINITE
 
 if TYPE_CHECKING:
     from intrabench.effort import Effort, EffortTable

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from intrabench.errors import IntraBenchError
-from intrabench.specs import build, parse, spec_of
+from intrabench.specs.specs import build, parse, spec_of
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from intrabench.errors import IntraBenchError
 from intrabench.protocols.intrabench_paper import MODELS
-from intrabench.specs import nearest, parse
+from intrabench.specs.specs import nearest, parse
 
 PAPER = "paper"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from intrabench.clickability import GROUPS
 from intrabench.protocols.row import Row
-from intrabench.specs import quoted
+from intrabench.specs.specs import quoted
 
 _PERFECT = (
     "A perfect answer ends a session, which keeps its score; the published code goes on with background at (0, 0). "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from intrabench.specs import parse, split
+from intrabench.specs.specs import parse, split
 
 if TYPE_CHECKING:
     from intrabench.prompts import Abilities, PromptKind

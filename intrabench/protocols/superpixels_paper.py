@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from intrabench.errors import IntraBenchError
 from intrabench.protocols.row import Row
-from intrabench.specs import quoted
+from intrabench.specs.specs import quoted
 
 SEGMENTS = tuple(range(200, 5201, 200))
 """Numbers of superpixels to ask for: the paper averages between 200 and 5200, and calls for at least 20 of them."""

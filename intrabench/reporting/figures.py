@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 import polars as pl
 
-from intrabench.atomic import atomically, writing
 from intrabench.errors import IntraBenchError
-from intrabench.names import one_line
+from intrabench.files.atomic import atomically, writing
+from intrabench.files.names import one_line
 from intrabench.protocols import PROTOCOLS
 from intrabench.reporting.footnotes import sentence
 from intrabench.reporting.numbers import chosen
@@ -26,7 +26,7 @@ from intrabench.reporting.page.tables import EFFORT
 from intrabench.results.current import current
 from intrabench.results.origin import datasets_of
 from intrabench.results.parts import read_rows
-from intrabench.specs import nearest, parse
+from intrabench.specs.specs import nearest, parse
 from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate
 from intrabench.statistics.cut_short import cut_short

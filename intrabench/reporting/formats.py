@@ -12,10 +12,10 @@ from typing import Any
 import polars as pl
 
 from intrabench.errors import IntraBenchError
-from intrabench.names import brief, one_line
+from intrabench.files.names import brief, one_line
 from intrabench.reporting.footnotes import NONE, Footnotes
 from intrabench.results.spreadsheet import write_csv
-from intrabench.specs import nearest
+from intrabench.specs.specs import nearest
 
 _TEX = {
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},

@@ -9,13 +9,13 @@ from typing import Any
 import polars as pl
 
 from intrabench.errors import IntraBenchError
+from intrabench.files.names import one_line
 from intrabench.metrics import known
-from intrabench.names import one_line
 from intrabench.protocols.superpixels_paper import AVERAGED
 from intrabench.reporting.figures import logarithmic, look, rank_figure, style, sweep_figures
 from intrabench.results.current import current
 from intrabench.results.parts import read_rows
-from intrabench.specs import nearest
+from intrabench.specs.specs import nearest
 from intrabench.statistics.resample import AVERAGE
 from intrabench.statistics.superpixels import Measured, measured
 from intrabench.statistics.sweeps import sweeps

@@ -18,7 +18,7 @@ from intrabench.results import labels
 from intrabench.results.current import IDENTITY, MODEL, PROTOCOL, VERSIONS, current
 from intrabench.results.many import only
 from intrabench.results.schema import SCHEMA
-from intrabench.specs import nearest
+from intrabench.specs.specs import nearest
 from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import AGGREGATIONS, COUNTS, Aggregation, aggregate, aggregation
 from intrabench.statistics.cut_short import cut_short

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 
-from intrabench import reach, registry, specs
 from intrabench.errors import IntraBenchError, several
+from intrabench.files.names import one_line
 from intrabench.metrics.base import Metric
-from intrabench.names import one_line
+from intrabench.registry import reach, registry
+from intrabench.specs import specs
 
 MOST, LONGEST = 200, 300
 """Columns of metrics that are read from a folder, and characters of the name of one."""

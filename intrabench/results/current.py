@@ -9,7 +9,7 @@ import polars as pl
 from intrabench.results.many import different
 from intrabench.results.schema import metric_columns
 from intrabench.results.statuses import ALWAYS
-from intrabench.specs import split
+from intrabench.specs.specs import split
 
 VERSIONS = {"model": "model_version", "prompter": "prompter_version", "dataset": "dataset_version"}
 """Columns of names, with their columns of versions."""

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import polars as pl
 
+from intrabench.files.names import one_line
 from intrabench.metrics.base import SLACK
-from intrabench.names import one_line
 from intrabench.results.columns import bounds_of
 from intrabench.results.schema import metric_columns
 from intrabench.results.statuses import STATUSES

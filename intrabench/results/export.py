@@ -6,16 +6,16 @@ from pathlib import Path
 
 import polars as pl
 
-from intrabench.atomic import writing
 from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
-from intrabench.names import file_name
+from intrabench.files.atomic import writing
+from intrabench.files.names import file_name
 from intrabench.results.current import counting
 from intrabench.results.labels import MODEL, called, names
 from intrabench.results.masks import read_masks
 from intrabench.results.origin import dataset_of
 from intrabench.results.parts import read_rows
-from intrabench.specs import nearest
+from intrabench.specs.specs import nearest
 from intrabench.volume import Volume, write_nifti
 
 

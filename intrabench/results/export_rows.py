@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.atomic import atomically, writing
 from intrabench.errors import IntraBenchError
+from intrabench.files.atomic import atomically, writing
 from intrabench.protocols import PROTOCOLS
 from intrabench.results.current import counting
 from intrabench.results.parts import read_rows, read_turns

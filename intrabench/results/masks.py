@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from intrabench.bounded import Arrays
-from intrabench.documents import Unreadable, regular
 from intrabench.errors import IntraBenchError
+from intrabench.files.bounded import Arrays
+from intrabench.files.documents import Unreadable, regular
+from intrabench.files.names import file_name
 from intrabench.mask import Mask
-from intrabench.names import file_name
 from intrabench.results.damage import left_out
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import polars as pl
 
-from intrabench import reach, registry
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases.given import is_given
 from intrabench.datasets.perturb.perturbed import parted, with_changes
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights import registry as weights
 from intrabench.models.weights.registry import Weights
+from intrabench.registry import reach, registry
 from intrabench.results.runs import at_home, read_record
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from intrabench.atomic import make_folder, sync, sync_all, unique, writing
+from intrabench.files.atomic import make_folder, sync, sync_all, unique, writing
 
 
 def put_in_place(files: Mapping[Path, Path], out: Path) -> None:

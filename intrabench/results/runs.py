@@ -9,9 +9,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from intrabench.documents import Unreadable, read_json
-from intrabench.names import file_name
-from intrabench.values import is_a
+from intrabench.files.documents import Unreadable, read_json
+from intrabench.files.names import file_name
+from intrabench.specs.values import is_a
 
 FINISHED, RUNNING = "finished", "running"
 """States of runs; others are interrupted, or failed with the type of the error. One that was killed stays running."""

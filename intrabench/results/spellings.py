@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from intrabench.results.parts import read_rows
-from intrabench.specs import located
+from intrabench.specs.specs import located
 
 
 def two_spellings(models: Iterable[str]) -> list[str]:

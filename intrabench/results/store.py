@@ -21,11 +21,11 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.atomic import all_atomically, make_folder
 from intrabench.errors import IntraBenchError
-from intrabench.leftovers import LEASES, remove_leftovers
+from intrabench.files.atomic import all_atomically, make_folder
+from intrabench.files.leftovers import LEASES, remove_leftovers
+from intrabench.files.names import check_utf8
 from intrabench.mask import Mask
-from intrabench.names import check_utf8
 from intrabench.results.arrivals import Arrivals
 from intrabench.results.damage import is_sound
 from intrabench.results.files import read_parts

@@ -9,7 +9,7 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.results.many import only
-from intrabench.specs import nearest
+from intrabench.specs.specs import nearest
 from intrabench.target import WHOLE_CASE
 
 COUNTS = ("patients", "cases", "targets", "failed")

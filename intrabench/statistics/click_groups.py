@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import row_names
 from intrabench.results.current import IDENTITY
-from intrabench.specs import parse, quoted, split
+from intrabench.specs.specs import parse, quoted, split
 from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.measures import described, measured, scored_by
 from intrabench.statistics.resample import AVERAGE, intervals

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from intrabench.errors import IntraBenchError
-from intrabench.specs import parse, split
+from intrabench.specs.specs import parse, split
 from intrabench.statistics.adapted import adapted
 from intrabench.statistics.click_groups import LINE, ends
 from intrabench.statistics.measures import described, measured

@@ -14,7 +14,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.results import labels
 from intrabench.results.current import IDENTITY, MODEL, current
 from intrabench.results.spellings import two_spellings
-from intrabench.specs import nearest
+from intrabench.specs.specs import nearest
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
 from intrabench.statistics.soundness import check_mixable, some_rows
 

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from intrabench.metrics.base import Best
-from intrabench.specs import build, parse, switch
+from intrabench.specs.specs import build, parse, switch
 from intrabench.statistics import curves, cvpr25, davis_curves
 from intrabench.statistics.scores import FailurePolicy, metric, scores
 from intrabench.statistics.steps import Steps, steps

@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
-from intrabench.specs import nearest
+from intrabench.specs.specs import nearest
 from intrabench.statistics.bca import Array
 from intrabench.statistics.scores import MACHINE, FailurePolicy, Scale, metric, scores, valued
 

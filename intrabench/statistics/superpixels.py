@@ -12,15 +12,15 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import Metric
-from intrabench.partitions.averages import ENOUGH, LEAST, MOST, average_loss
 from intrabench.protocols import PROTOCOLS
 from intrabench.protocols.superpixels_paper import AVERAGED
 from intrabench.results.schema import metric_columns
-from intrabench.specs import parse, written
+from intrabench.specs.specs import parse, written
 from intrabench.statistics.aggregate import AGGREGATIONS, COUNTS
 from intrabench.statistics.ranking import Ranking, ranking
 from intrabench.statistics.resample import intervals
 from intrabench.statistics.scores import FailurePolicy, measured_metrics, scores
+from intrabench.superpixels.partitions.averages import ENOUGH, LEAST, MOST, average_loss
 
 DIVIDING = [one.id for one in PROTOCOLS.values() if one.partition]
 """Protocols in which models divide images."""

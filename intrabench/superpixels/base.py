@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.errors import WrongType, foreign, kind
-from intrabench.partitions.partition import Partition
-from intrabench.partitions.relabel import connected, merged, relabelled
-from intrabench.specs import short_spec_of, spec_of
+from intrabench.specs.specs import short_spec_of, spec_of
+from intrabench.superpixels.partitions.partition import Partition
+from intrabench.superpixels.partitions.relabel import connected, merged, relabelled
 from intrabench.volume import Volume
 
 Floats = NDArray[np.float32]

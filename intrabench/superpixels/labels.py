@@ -10,8 +10,8 @@ from typing import Annotated, Any
 from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
-from intrabench.label_files import READERS, read_label_file
-from intrabench.specs import Reach
+from intrabench.files.label_files import READERS, read_label_file
+from intrabench.specs.specs import Reach
 from intrabench.superpixels.base import Picture, Superpixels
 from intrabench.volume import read_labels
 

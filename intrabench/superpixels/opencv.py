@@ -12,8 +12,8 @@ from annotated_types import Interval
 from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
+from intrabench.specs.values import Iterations, Positive
 from intrabench.superpixels.base import Floats, SliceSuperpixels
-from intrabench.values import Iterations, Positive
 
 MSLIC = 102
 """OpenCV's number for it."""

@@ -9,8 +9,8 @@ import numpy as np
 from annotated_types import Interval
 from numpy.typing import NDArray
 
+from intrabench.specs.values import NotNegative, Share, Smoothing, Voxels
 from intrabench.superpixels.base import Floats, Picture, SliceSuperpixels, steered
-from intrabench.values import NotNegative, Share, Smoothing, Voxels
 
 
 @dataclass(frozen=True)

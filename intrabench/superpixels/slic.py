@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.specs.values import Iterations, Positive, Smoothing
 from intrabench.superpixels.base import Picture, Superpixels
-from intrabench.values import Iterations, Positive, Smoothing
 
 GREY = 0.03
 """By which compactness is multiplied for grey images: scikit-image scales them to 1, while white has the lightness 100.

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.specs.values import Positive, Smoothing
 from intrabench.superpixels.base import Picture, Superpixels
 from intrabench.superpixels.floor import grid_points
-from intrabench.values import Positive, Smoothing
 
 
 @dataclass(frozen=True)

@@ -174,7 +174,7 @@ def test_results_of_objects_are_looked_at_and_played_again_by_name() -> None:
     run(model=Shrunk(by=1), prompter=BoxThenClick(), dataset=Cube(), out="r")
     assert [verdict.found for verdict in intrabench.verify("r")] == ["equal"]
     assert intrabench.run("shrunk:by=1", "box_then_click", "cube", out="r")["dice"].to_list() == [2 * 8 / (64 + 8)]
-    intrabench.registry._plugins["models"].clear()  # as in another process
+    intrabench.registry.registry._plugins["models"].clear()  # as in another process
     (verdict,) = intrabench.verify("r")
     assert (verdict.found, "there is no model 'shrunk'" in verdict.message) == ("unknown", True)
 

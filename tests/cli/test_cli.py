@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 
 import intrabench
-from intrabench import registry
 from intrabench.datasets.cases import store
+from intrabench.registry import registry
 from tests.conftest import Said
 
 PHANTOM = "phantom:shape=16x32x32,instances=2,orientation=LPI"

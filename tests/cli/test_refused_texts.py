@@ -10,7 +10,7 @@ import pytest
 import intrabench
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights.hub import Repository
-from intrabench.values import fits, read
+from intrabench.specs.values import fits, read
 from tests.conftest import Said
 
 pytestmark = pytest.mark.usefixtures("data")

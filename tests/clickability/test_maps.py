@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from intrabench import registry
 from intrabench.clickability.distance import Distance
 from intrabench.clickability.uniform import Uniform
+from intrabench.registry import registry
 from tests.conftest import GOLDEN
 
 MAPS = np.load(GOLDEN / "rclicks" / "ud_dt_maps.npz")

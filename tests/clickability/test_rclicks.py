@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from intrabench import specs
 from intrabench.clickability.rclicks import RClicks
 from intrabench.errors import IntraBenchError
+from intrabench.specs import specs
 from tests.models.networks.clickability import filled, golden, one_core
 
 IMAGE, MASK = np.zeros((8, 8, 3), np.uint8), np.ones((8, 8), bool)

@@ -146,7 +146,7 @@ def test_sessions_are_verified_without_the_record_of_their_run(say: Callable[...
 
 RIGHT = """
 from dataclasses import dataclass
-from intrabench import registry
+from intrabench.registry import registry
 from intrabench.datasets.cases import store
 from intrabench.models.base import Answer, VolumeModel
 

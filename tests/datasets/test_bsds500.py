@@ -13,11 +13,11 @@ from PIL import Image
 from scipy.io import savemat
 
 import intrabench
-from intrabench import registry
 from intrabench.datasets.base import NotFetched
 from intrabench.datasets.bsds500 import ARCHIVE
 from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
+from intrabench.registry import registry
 
 ONE, TWO = np.zeros((20, 30), np.uint16), np.ones((20, 30), np.uint16)
 ONE[:, 12:], TWO[:8], TWO[12:, 20:] = 1, 2, 5

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from intrabench import registry
 from intrabench.datasets.base import Dataset, NotFetched
 from intrabench.datasets.families.photo_set import PhotoSet
 from intrabench.models.weights import registry as weights
+from intrabench.registry import registry
 
 SHIPPED = [entry.load()() for entry in registry.entries("datasets").values() if entry.origin == "intrabench"]
 TEN = {

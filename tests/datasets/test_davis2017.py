@@ -14,7 +14,6 @@ import pytest
 from PIL import Image
 
 import intrabench
-from intrabench import registry
 from intrabench.datasets.base import NotFetched
 from intrabench.datasets.cases import store
 from intrabench.datasets.davis2017 import SCRIBBLES, VIDEOS
@@ -22,6 +21,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.prompters.davis import DavisRobot
 from intrabench.prompters.joint import joint_dialogue
 from intrabench.prompters.user import User, Users
+from intrabench.registry import registry
 from intrabench.target import Target
 from intrabench.turns import DrawScribble
 from tests.datasets.folder.made import NO_FILES

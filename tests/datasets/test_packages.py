@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from intrabench import registry
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.brain_mni import place
 from intrabench.datasets.cases import store
 from intrabench.datasets.cases.stored_case import StoredCase
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.download import DownloadError
+from intrabench.registry import registry
 from intrabench.volume import Array, Grid
 
 NAMES = ("spine_ct", "spine_mr", "brain_mni", "lung_tumour", "brain_tumour", "nsclc_gtv")

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from intrabench import registry
 from intrabench.datasets.base import Files
 from intrabench.datasets.phantom import AIR, BODY, Phantom
 from intrabench.errors import IntraBenchError
+from intrabench.registry import registry
 from intrabench.target import Target
 from intrabench.volume import Array, Volume
 

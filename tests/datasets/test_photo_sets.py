@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from intrabench import registry
 from intrabench.datasets.cases import store
 from intrabench.datasets.cases.stored_case import StoredCase
 from intrabench.datasets.families.photo_set import PhotoSet
 from intrabench.errors import IntraBenchError
+from intrabench.registry import registry
 from intrabench.volume import Array
 
 RNG = np.random.default_rng(0)

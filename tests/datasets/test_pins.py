@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from intrabench import registry
 from intrabench.cli.describe import describe
+from intrabench.registry import registry
 
 SHIPPED = [name for name, entry in registry.entries("datasets").items() if entry.origin == "intrabench"]
 

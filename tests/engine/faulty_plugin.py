@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from intrabench import Metric, Prompter, Turn, doing
+from intrabench import Metric, Prompter, Turn, progress
 from intrabench.models.box_fill import BoxFill
 from intrabench.prompts import box3d
 from intrabench.turns import DrawBox3D
@@ -21,7 +21,7 @@ def fail(where: str, target: str = "any") -> None:
     """Fail, if the file says so for this place, target and case, of which steps tell."""
     lines = Path("fault").read_text().splitlines() if Path("fault").exists() else []
     for how, there, which, case in ((*line.split(), "any", "any")[:4] for line in lines):
-        here = case == "any" or f"case {case}," in doing._now[2]
+        here = case == "any" or f"case {case}," in progress._now[2]
         if where == there and here and (which == "any" or which == target):
             misbehave(how)
 

@@ -16,10 +16,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from intrabench.doing import encoding, loading
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Model, Predictor, Request, VolumeModel
 from intrabench.models.box_fill import BoxFill
+from intrabench.progress import encoding, loading
 from intrabench.volume import Volume
 
 

@@ -6,8 +6,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from intrabench import leases
 from intrabench.engine import agenda
+from intrabench.files import leases
 from intrabench.models.box_fill import BoxFill
 
 REQUESTS = itertools.count(1)

@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 
 import intrabench
-from intrabench import registry
 from intrabench.engine.make_job import make_run
 from intrabench.engine.options import chosen
 from intrabench.engine.units import Runner
 from intrabench.engine.workers.supervisor import Supervisor
+from intrabench.identity.versions import ships
+from intrabench.registry import registry
 from intrabench.results.parts import read_rows
-from intrabench.versions import ships
 from tests.conftest import Said
 from tests.engine.test_workers import lasting
 from tests.processes import Process, command

@@ -95,7 +95,7 @@ def test_export_names_a_damaged_case_once_and_goes_on(say: Say, data: Path) -> N
 
 def test_all_files_of_a_case_are_on_the_disk_before_it_counts(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[str] = []
-    monkeypatch.setattr("intrabench.atomic.sync", lambda path: steps.append(path.name))
+    monkeypatch.setattr("intrabench.files.atomic.sync", lambda path: steps.append(path.name))
     monkeypatch.setattr(store, "sync", lambda path: steps.append(f"then {path.name}"))
     store.prepare(Phantom((16, 32, 32), instances=1), "case-1")
     (folder,) = data.glob("cases/*")

@@ -19,8 +19,8 @@ import polars as pl
 import pytest
 
 import intrabench
-from intrabench.clusters import connect
-from intrabench.clusters.described import Description, imported
+from intrabench.engine.clusters import connect
+from intrabench.engine.clusters.described import Description, imported
 from intrabench.engine.fleet import setup
 from intrabench.engine.fleet.hands import Fleet
 from intrabench.engine.fleet.post import Teller, forget_settings
@@ -250,7 +250,7 @@ def test_who_is_waited_for_is_said_soon(monkeypatch: pytest.MonkeyPatch, answer:
 
 
 def test_a_scheduler_that_does_not_answer_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("intrabench.clusters.connect.CONNECT_SECONDS", 0.1)
+    monkeypatch.setattr("intrabench.engine.clusters.connect.CONNECT_SECONDS", 0.1)
     with pytest.raises(IntraBenchError, match=r"--dask tcp://127.0.0.1:9: no scheduler answers there .*dask scheduler"):
         run("out", dask="tcp://127.0.0.1:9")
 
@@ -308,7 +308,7 @@ def test_a_queued_cluster_gets_one_thread_and_ends_before_its_wall_time() -> Non
 
 
 def test_classes_of_clusters_leave_the_meaning_of_an_interruption_alone() -> None:
-    code = "import signal; from intrabench.clusters.described import imported; imported('dask_jobqueue'); "
+    code = "import signal; from intrabench.engine.clusters.described import imported; imported('dask_jobqueue'); "
     code += "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"

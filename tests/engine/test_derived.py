@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import intrabench
-from intrabench import registry
 from intrabench.engine.units import Runner
+from intrabench.registry import registry
 
 MODELS = """
 from dataclasses import dataclass

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from intrabench import registry
+from intrabench.registry import registry
 from tests.conftest import Said
 
 pytestmark = pytest.mark.usefixtures("data")

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from intrabench import registry
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine import crew
@@ -19,6 +18,7 @@ from intrabench.engine.make_job import make_preparation
 from intrabench.engine.options import Options
 from intrabench.engine.progress.reporter import Silent
 from intrabench.engine.workers import watchdog
+from intrabench.registry import registry
 from tests.conftest import Said
 from tests.engine.conftest import Started
 from tests.processes import Process, command

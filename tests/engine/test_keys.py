@@ -13,8 +13,8 @@ from intrabench.engine.job import Job
 from intrabench.engine.make_job import make_run
 from intrabench.engine.options import chosen
 from intrabench.engine.units import CONTRACT, Unit
+from intrabench.identity.versions import version_of
 from intrabench.target import WHOLE_CASE, TargetInfo
-from intrabench.versions import version_of
 
 INFO = TargetInfo('lésion "x"', 2, (0, 0, 0, 1, 1, 1), 1, 1, "0123abcd")
 

@@ -11,13 +11,13 @@ import polars as pl
 import pytest
 
 import intrabench
-from intrabench import registry
 from intrabench.engine.verify import verify
 from intrabench.errors import IntraBenchError
+from intrabench.identity.versions import version_of
 from intrabench.metrics.known import metric
+from intrabench.registry import registry
 from intrabench.results.parts import read_rows
 from intrabench.results.schema import metric_columns
-from intrabench.versions import version_of
 from tests.conftest import Said
 
 SMALL = "phantom:shape=16x32x32,instances=2"

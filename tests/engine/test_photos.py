@@ -10,7 +10,7 @@ from PIL import Image
 
 import intrabench
 from intrabench.mask import Mask
-from intrabench.pictures import Picture
+from intrabench.reporting.pictures import Picture
 from intrabench.target import Target
 from intrabench.volume import Volume
 

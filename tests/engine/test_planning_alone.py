@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from intrabench import registry
 from intrabench.engine import requirements, runners
 from intrabench.engine.make_job import make_run
 from intrabench.engine.options import Options, chosen
@@ -16,6 +15,7 @@ from intrabench.engine.plan import make_plan
 from intrabench.engine.progress.reporter import Silent
 from intrabench.engine.requirements import pick_device
 from intrabench.errors import IntraBenchError
+from intrabench.registry import registry
 from tests.engine.conftest import Started
 
 SMALL = "phantom:shape=8x16x16,instances=2"

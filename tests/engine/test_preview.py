@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from intrabench import registry
 from intrabench.engine.options import chosen
 from intrabench.engine.preview import preview
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
-from intrabench.pictures import ANSWER, DERIVED, DRAWN, NEGATIVE, TARGET, Picture
 from intrabench.prompts import Prompts, Scribble, boxes, points
+from intrabench.registry import registry
+from intrabench.reporting.pictures import ANSWER, DERIVED, DRAWN, NEGATIVE, TARGET, Picture
 from intrabench.volume import Volume
 from tests.conftest import make_target
 

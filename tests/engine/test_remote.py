@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 import intrabench
-from intrabench import doing
+from intrabench import progress
 from intrabench.datasets.cases import store as cases
 from intrabench.engine.workers import remote
 from intrabench.engine.workers.remote import RemoteModel
@@ -197,7 +197,7 @@ def test_steps_that_are_taken_there_count_here(remotely: Remotely) -> None:
     heard: list[tuple[str, str, str]] = []
     model = remotely("stepping")
     playing, encoding = ("playing", "playing 1 session", "a case"), ("encoding", "encoding slice 1 of 2", "a case")
-    with doing.listen(lambda *now: heard.append(now)), model.open(scan()) as image, doing.step(*playing):
+    with progress.listen(lambda *now: heard.append(now)), model.open(scan()) as image, progress.step(*playing):
         image.segment([asked(0)])
     steps = [now for before, now in zip([None, *heard], heard, strict=False) if now != before]
     inside = [playing, encoding, playing, ("loading", "loading stepping", "a case"), playing, encoding, playing]

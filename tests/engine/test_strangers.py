@@ -16,13 +16,13 @@ import polars as pl
 import pytest
 
 import intrabench
-from intrabench.board.statement import By
-from intrabench.board.submit import submit
 from intrabench.datasets.folder.folder import Folder
 from intrabench.engine import verify as module
 from intrabench.engine.options import Options
 from intrabench.engine.verify import Trust, verify
 from intrabench.models.weights.registry import BY_HAND
+from intrabench.publishing.board.statement import By
+from intrabench.publishing.board.submit import submit
 from tests.conftest import Said
 
 pytestmark = pytest.mark.usefixtures("data")

@@ -12,8 +12,7 @@ from textwrap import indent
 import polars as pl
 import pytest
 
-from intrabench.errors import Changed, foreign
-from intrabench.surroundings import put_back, settings
+from intrabench.errors import Changed, foreign, global_state, restore
 from tests.conftest import Said
 
 pytestmark = pytest.mark.usefixtures("data")
@@ -91,10 +90,10 @@ def rows() -> dict[str, tuple[str, str]]:
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("place", ["open", "segment"])
 def test_a_model_that_changes_what_all_share_fails_alone(say: Say, place: str, how: str) -> None:
-    before, here = settings(), Path.cwd()
+    before, here = global_state(), Path.cwd()
     assert run(say, place, how).code == 1
     assert Path.cwd() == here
-    assert settings() | before == settings()
+    assert global_state() | before == global_state()
     found = rows()
     assert found["box_fill"] == ("ok", "")
     assert found["moving"][0] == "error"
@@ -169,4 +168,4 @@ def test_a_folder_that_is_gone_is_no_change() -> None:
     Path.cwd().rmdir()
     with foreign():
         pass
-    assert put_back(settings()) == ""
+    assert restore(global_state()) == ""

@@ -12,12 +12,12 @@ import polars as pl
 import pytest
 
 import intrabench
-from intrabench import registry
 from intrabench.datasets.cases import store as cases
 from intrabench.engine.make_job import make_run
 from intrabench.engine.options import Options
 from intrabench.engine.plan import Plan
 from intrabench.models.weights.registry import BY_HAND
+from intrabench.registry import registry
 from tests.conftest import Said
 
 pytestmark = pytest.mark.usefixtures("data")

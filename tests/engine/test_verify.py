@@ -15,13 +15,13 @@ import typer
 from typer.testing import CliRunner
 
 import intrabench
-from intrabench import registry
 from intrabench.cli.results import add_results
 from intrabench.datasets.cases import store as cases
 from intrabench.engine import environment
 from intrabench.engine import verify as verifying
 from intrabench.engine.verify import Trust, Verdict, verify
 from intrabench.errors import IntraBenchError
+from intrabench.registry import registry
 from intrabench.results.parts import read_rows
 
 NETWORK = Path(__file__).parents[1] / "models" / "tiny_network.py"

@@ -36,7 +36,7 @@ def undisturbed() -> pl.DataFrame:
 def corner(target: str) -> str:
     """The first column of the box of a target, by which the model knows it."""
     from intrabench.datasets.base import Files
-    from intrabench.registry import make
+    from intrabench.registry.registry import make
 
     _, targets = make("datasets", MANY).load("case-1", Files(None, None))
     return str(next(one.mask.box[2] for one in targets if one.id == target))

@@ -16,8 +16,7 @@ from intrabench.engine.check import check
 from intrabench.engine.seal import CHUNK, Seal
 from intrabench.engine.units import Runner
 from intrabench.errors import in_words
-from intrabench.frozen import frozen
-from intrabench.mask import Mask
+from intrabench.mask import Mask, frozen
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, VolumeModel
 from intrabench.models.box_fill import BoxFill
 from intrabench.models.parts.embeddings import EmbeddingStore

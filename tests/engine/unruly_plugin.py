@@ -11,7 +11,7 @@ from intrabench import Dataset
 from intrabench.datasets.phantom import Phantom
 from intrabench.fetch.download import DownloadError
 from intrabench.models.box_fill import BoxFill
-from intrabench.registry import make
+from intrabench.registry.registry import make
 
 PLAYED = Path("played")
 """Is there as soon as the model has played."""

@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from intrabench.identity.versions import version_of
 from intrabench.metrics.base import Best, Metric, merit
 from intrabench.metrics.hd95 import HausdorffDistance95
 from intrabench.metrics.lesion_f1 import LesionF1
 from intrabench.metrics.mask_pair import MaskPair
 from intrabench.metrics.nsd import NormalisedSurfaceDice
-from intrabench.versions import version_of
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from intrabench import registry
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.known import metric, of_protocol
 from intrabench.metrics.nsd import NormalisedSurfaceDice
 from intrabench.metrics.partition_metric import PartitionMetric
 from intrabench.protocols import PROTOCOLS
+from intrabench.registry import registry
 
 
 @pytest.mark.parametrize("text", ["nsd", "nsd_2mm", "nsd_2mm@1", "nsd:tolerance_mm=2", "nsd:tolerance_mm=2.0"])

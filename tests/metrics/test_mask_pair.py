@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from intrabench import registry
 from intrabench.mask import Mask, box_slices
 from intrabench.metrics import mask_pair
 from intrabench.metrics.known import metric
 from intrabench.metrics.mask_pair import MaskPair
 from intrabench.metrics.parts import surface
+from intrabench.registry import registry
 from intrabench.volume import Volume
 from tests.conftest import make_target
 

@@ -14,7 +14,7 @@ import cv2
 from intrabench.errors import IntraBenchError
 from intrabench.models.grabcut import GrabCut
 from intrabench.prompts import Prompts, boxes, points
-from intrabench.registry import make
+from intrabench.registry.registry import make
 from intrabench.volume import Volume
 from tests.models.stub import answers, item, request
 

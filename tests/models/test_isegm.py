@@ -16,13 +16,13 @@ import pytest
 
 from intrabench.engine.check import check
 from intrabench.engine.units import Runner
+from intrabench.identity.versions import version_of
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Predictor, Request, Runtime, open_image
 from intrabench.models.isegm import SLICES, Isegm
 from intrabench.models.weights import registry as registry_of_weights
 from intrabench.prompts import Prompts, boxes, points
 from intrabench.turns import Click, Turn
-from intrabench.versions import version_of
 from intrabench.volume import Volume
 from tests.models.isegm_families import FAMILIES, checkpoint
 

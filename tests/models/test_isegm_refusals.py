@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from intrabench import registry
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Runtime
 from intrabench.models.isegm import Isegm
+from intrabench.registry import registry
 from tests.models.isegm_families import FAMILIES, checkpoint, ritm
 from tests.models.test_isegm import photo
 

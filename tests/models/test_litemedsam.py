@@ -17,7 +17,7 @@ from intrabench.models.parts import resize
 from intrabench.models.parts.slice_model import SliceItem
 from intrabench.models.weights import registry as weights
 from intrabench.prompts import boxes
-from intrabench.registry import make
+from intrabench.registry.registry import make
 from intrabench.turns import Turn
 from intrabench.volume import Volume
 from tests.conftest import GOLDEN

@@ -13,12 +13,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from intrabench import registry
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Request, open_image
 from intrabench.models.masks import Masks
 from intrabench.prompts import Lasso, Prompts, Scribble, box3d, boxes, points
+from intrabench.registry import registry
 from intrabench.turns import Turn
 from intrabench.volume import Grid, Volume
 from tests.conftest import Said

@@ -15,12 +15,12 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 import intrabench
-from intrabench import registry
 from intrabench.errors import FailedSessions, IntraBenchError
 from intrabench.models import nninteractive_server
 from intrabench.models.base import Answer, Failure, Request, Runtime
 from intrabench.models.nninteractive import NnInteractive
 from intrabench.prompts import points
+from intrabench.registry import registry
 from intrabench.volume import Volume
 from tests.conftest import Said
 from tests.models.nninteractive.played import ALL, VOLUME, same, turns_of
@@ -130,7 +130,7 @@ def test_intrabench_check_takes_an_address(theirs: str, say: Callable[..., Said]
 
 def test_what_the_server_does_not_take_is_converted(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Capabilities without scribbles, boxes and lassos: they become points here, as the rows say."""
-    from intrabench.servers import protocol
+    from intrabench.people.servers import protocol
 
     real = protocol.capabilities
 
@@ -276,7 +276,7 @@ def test_a_lease_that_ended_is_claimed_again() -> None:
 
 
 def test_a_full_server_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    from intrabench.doing import listen
+    from intrabench.progress import listen
 
     heard, waited = list[str](), list[float]()
     monkeypatch.setattr(nninteractive_server, "FULL_SECONDS", 0.01)

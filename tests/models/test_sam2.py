@@ -13,7 +13,7 @@ from intrabench.models.base import Runtime
 from intrabench.models.parts import resize
 from intrabench.models.parts.slice_model import SliceItem
 from intrabench.models.sam2 import SAM2, as_points
-from intrabench.registry import make
+from intrabench.registry.registry import make
 from intrabench.volume import Volume
 from tests.models.networks.parity import close, fixture
 from tests.models.stub import item

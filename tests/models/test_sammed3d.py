@@ -16,7 +16,7 @@ from intrabench.play.lockstep import play
 from intrabench.play.session import Session
 from intrabench.prompts import Prompts, boxes, points
 from intrabench.protocols import protocol
-from intrabench.registry import make
+from intrabench.registry.registry import make
 from intrabench.turns import Click, Turn
 from intrabench.volume import Volume
 from tests.conftest import make_target

@@ -11,8 +11,8 @@ import pytest
 from intrabench.models.base import Answer, Failure, Region, Request
 from intrabench.models.segvol import SegVol
 from intrabench.prompts import Prompts, box3d, boxes, points
-from intrabench.registry import make
-from intrabench.specs import spec_of
+from intrabench.registry.registry import make
+from intrabench.specs.specs import spec_of
 from intrabench.turns import Turn
 from intrabench.volume import Volume
 from tests.models.stub import answers, request

@@ -15,9 +15,9 @@ from intrabench.metrics.mask_pair import MaskPair
 from intrabench.models.base import Answer, Failure, Request, Runtime
 from intrabench.models.parts import embedding_cache
 from intrabench.models.supervoxels import Partitioned, Supervoxels
-from intrabench.partitions.bound import Candidates
 from intrabench.prompters.user import User
 from intrabench.prompts import Prompts, Scribble, box3d, boxes, points
+from intrabench.superpixels.partitions.bound import Candidates
 from intrabench.target import Target
 from intrabench.turns import Turn
 from intrabench.volume import Volume

@@ -19,7 +19,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.models.base import Failure, Request, Runtime
 from intrabench.models.voxtell import VoxTell
 from intrabench.prompts import Prompts, points
-from intrabench.registry import make
+from intrabench.registry.registry import make
 from intrabench.turns import Turn
 from intrabench.volume import Volume
 from tests.engine.test_run import lasting

@@ -12,10 +12,10 @@ from intrabench.mask import Mask
 from intrabench.metrics.known import metric
 from intrabench.metrics.partition_metric import PartitionMetric
 from intrabench.models.base import Answer, Failure, Predictor
-from intrabench.partitions.pair import PartitionPair
-from intrabench.partitions.partition import Partition
 from intrabench.play.divided import Divided
 from intrabench.play.lockstep import play
+from intrabench.superpixels.partitions.pair import PartitionPair
+from intrabench.superpixels.partitions.partition import Partition
 
 TRUTH = Partition(np.array([[[0, 0, 1, 1]]], np.int32))
 FOUND = Partition(np.array([[[0, 1, 1, 2]]], np.int32), cpu_s=0.25)

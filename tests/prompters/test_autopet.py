@@ -15,6 +15,7 @@ from scipy import ndimage
 
 import intrabench
 from intrabench.errors import IntraBenchError
+from intrabench.identity.versions import version_of
 from intrabench.mask import Mask, grow
 from intrabench.prompters.base import CannotCorrect
 from intrabench.prompters.combined import parts_of
@@ -23,7 +24,6 @@ from intrabench.prompters.strokes import STROKES
 from intrabench.prompters.user import User
 from intrabench.target import Target
 from intrabench.turns import Turn
-from intrabench.versions import version_of
 from tests.prompters import masks
 
 pytest.importorskip("skimage")

@@ -10,7 +10,6 @@ import pytest
 from numpy.typing import NDArray
 
 import intrabench
-from intrabench import registry
 from intrabench.clickability.named import _click_model, click_model
 from intrabench.clickability.uniform import Uniform
 from intrabench.errors import IntraBenchError
@@ -20,6 +19,7 @@ from intrabench.prompters.click_deepest import ClickDeepest
 from intrabench.prompters.clickability import ClickabilityClick, _rgb
 from intrabench.prompters.user import Clock, User
 from intrabench.prompts import points
+from intrabench.registry import registry
 from intrabench.target import Target
 from intrabench.turns import Turn
 from intrabench.volume import Volume

@@ -10,15 +10,15 @@ import polars as pl
 import pytest
 
 import intrabench
-from intrabench import registry
 from intrabench.engine.verify import Trust, verify
 from intrabench.errors import IntraBenchError
+from intrabench.identity.versions import version_of
 from intrabench.mask import Mask
 from intrabench.play.gestures import Gesture
 from intrabench.prompters.recorded import fits
 from intrabench.prompts import Lasso, Prompts, Scribble, boxes, points
+from intrabench.registry import registry
 from intrabench.results.parts import read_rows
-from intrabench.versions import version_of
 from tests.conftest import make_target
 from tests.people.annotating.playing import DATA, NAMES, OUT, annotating, lasting, new_id, play, simulated, turns_of
 

@@ -13,12 +13,12 @@ from scipy import ndimage
 from scipy.spatial import cKDTree
 
 import intrabench
-from intrabench import registry
 from intrabench.effort import effort_of_round
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.prompters.slices import component_centre, seed_slices
 from intrabench.prompters.user import Clock, User
+from intrabench.registry import registry
 from intrabench.volume import Volume
 from tests.conftest import make_target
 from tests.prompters.masks import targets

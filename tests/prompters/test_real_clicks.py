@@ -13,10 +13,10 @@ from PIL import Image
 import intrabench
 from intrabench.engine.verify import Trust, verify
 from intrabench.errors import FailedSessions, IntraBenchError
+from intrabench.identity.versions import version_of
 from intrabench.results.parts import read_rows, read_turns
 from intrabench.statistics.robustness import user_noise
 from intrabench.turns import turns_by_round
-from intrabench.versions import version_of
 from tests.conftest import Said
 
 pytestmark = pytest.mark.usefixtures("data")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from intrabench import registry
 from intrabench.errors import IntraBenchError
 from intrabench.protocols.intrabench_paper import MODELS, ROWS
 from intrabench.protocols.presets import PRESETS
+from intrabench.registry import registry
 from intrabench.reporting.reference import beside, reference
 
 

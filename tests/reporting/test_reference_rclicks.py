@@ -8,9 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from intrabench import registry
 from intrabench.models.weights import registry as weights
 from intrabench.protocols.rclicks_paper import MODELS
+from intrabench.registry import registry
 from intrabench.reporting.reference.rclicks import DATASETS, TABLES, checkpoint_of, published
 
 DECODED = Path(__file__).parents[3] / "shared" / "golden" / "rclicks" / "paper_tables_9_12.csv"

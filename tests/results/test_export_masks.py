@@ -14,11 +14,12 @@ import polars as pl
 import pytest
 
 import intrabench
-from intrabench import Dataset, DatasetCard, Target, Volume, registry, targets_of
+from intrabench import Dataset, DatasetCard, Target, Volume, targets_of
 from intrabench.datasets.cases import store
 from intrabench.datasets.cases.selection import select_targets
+from intrabench.files.names import one_line
 from intrabench.models.box_fill import BoxFill
-from intrabench.names import one_line
+from intrabench.registry import registry
 from intrabench.reporting.page.page import write_report
 from intrabench.results.export import export
 from intrabench.results.parts import read_rows

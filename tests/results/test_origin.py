@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import intrabench
-from intrabench import registry
+from intrabench.registry import registry
 from intrabench.results.origin import datasets_of
 from intrabench.results.parts import read_rows
 from tests.datasets.folder.made import pair

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from intrabench import Picture, Superpixels, Volume, registry
+from intrabench import Picture, Superpixels, Volume
 from intrabench.errors import IntraBenchError
 from intrabench.models.supervoxels import picture_of
-from intrabench.partitions.pair import PartitionPair
-from intrabench.partitions.partition import Partition
-from intrabench.partitions.relabel import connected
+from intrabench.registry import registry
 from intrabench.superpixels.base import partition, steered
 from intrabench.superpixels.floor import grid_cells, grid_points
+from intrabench.superpixels.partitions.pair import PartitionPair
+from intrabench.superpixels.partitions.partition import Partition
+from intrabench.superpixels.partitions.relabel import connected
 from intrabench.volume import write_nifti
 
 METHODS = [

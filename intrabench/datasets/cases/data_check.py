@@ -14,11 +14,10 @@ from intrabench.datasets.cases.stored_case import image_hash
 from intrabench.datasets.folder.folder import Folder
 from intrabench.datasets.folder.rules import FILE
 from intrabench.errors import foreign, in_words, several
+from intrabench.files.temporary import temporary_folder
 from intrabench.mask import box_slices
-from intrabench.modality import in_hounsfield, states_ct
 from intrabench.target import Target
-from intrabench.temporary import temporary_folder
-from intrabench.volume import Array, Volume
+from intrabench.volume import Array, Volume, in_hounsfield, states_ct
 
 TINY = 5
 """A component with fewer voxels is probably a drawing error, not anatomy."""

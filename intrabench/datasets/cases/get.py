@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from intrabench.atomic import writing
 from intrabench.datasets.base import Dataset, Files, Watch
 from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from intrabench.fetch import download
 from intrabench.fetch.source import Source
+from intrabench.files.atomic import writing
 
 
 def fetch_shared(dataset: Dataset, watch: Watch) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from intrabench.atomic import CannotWrite, atomically, make_folder, writing
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases.store import home_of
 from intrabench.datasets.perturb.perturbed import parted
+from intrabench.files.atomic import CannotWrite, atomically, make_folder, writing
 from intrabench.workspace import data_root
 
 GIVEN = "given.txt"

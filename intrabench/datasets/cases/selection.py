@@ -12,7 +12,7 @@ from pathlib import Path
 from intrabench.datasets.base import Dataset, cases_of
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.errors import IntraBenchError, told
-from intrabench.specs import nearest
+from intrabench.specs.specs import nearest
 from intrabench.target import TargetInfo
 
 _BOUND = re.compile(r"\s*(ml|voxels|slices)\s*(<=|>=|<|>|=)\s*(\d+(?:\.\d*)?|\.\d+)\s*")

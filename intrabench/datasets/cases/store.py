@@ -15,16 +15,16 @@ from functools import cache
 from glob import escape
 from pathlib import Path
 
-from intrabench.atomic import CannotWrite, make_folder, sync, sync_all, writing
 from intrabench.datasets.base import Dataset, Files, Watch, cases_of, load_case
 from intrabench.datasets.cases.stored_case import INDEX, CaseIndex, StoredCase, read_index, write_case
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.source import Source
-from intrabench.leases import TRIES, Busy, held
-from intrabench.leftovers import LEASES, remove_leftovers
-from intrabench.names import file_name
-from intrabench.specs import nearest
-from intrabench.versions import version_of
+from intrabench.files.atomic import CannotWrite, make_folder, sync, sync_all, writing
+from intrabench.files.leases import TRIES, Busy, held
+from intrabench.files.leftovers import LEASES, remove_leftovers
+from intrabench.files.names import file_name
+from intrabench.identity.versions import version_of
+from intrabench.specs.specs import nearest
 from intrabench.workspace import DATA, data_root
 
 

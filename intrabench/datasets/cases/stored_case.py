@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from intrabench.bounded import Arrays
 from intrabench.datasets.cases.image_file import IMAGE, OLD_IMAGE, read_image_file, write_image_file
-from intrabench.documents import read_json
 from intrabench.errors import IntraBenchError
+from intrabench.files.bounded import Arrays
+from intrabench.files.documents import read_json
 from intrabench.mask import Box, Mask
 from intrabench.prompts import Scribble
-from intrabench.specs import nearest
+from intrabench.specs.specs import nearest
+from intrabench.specs.values import is_a
 from intrabench.target import Target, TargetInfo
-from intrabench.values import is_a
 from intrabench.volume import Array, Grid, Volume, check_intensities
 
 if TYPE_CHECKING:

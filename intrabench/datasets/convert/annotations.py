@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError
-from intrabench.label_files import READERS, read_label_file
+from intrabench.files.label_files import READERS, read_label_file
 from intrabench.target import Target, targets_of
 from intrabench.volume import Volume, whole_numbers
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from intrabench.bounded import check_memory
 from intrabench.datasets.convert.dicom_file import read_dataset, reading
 from intrabench.datasets.convert.dicom_frame import check_frame
 from intrabench.errors import IntraBenchError, several
+from intrabench.files.bounded import check_memory
 from intrabench.volume import Array
 
 TAGS = ("SamplesPerPixel", "PhotometricInterpretation")

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.bounded import check_memory
 from intrabench.datasets.convert.dicom_file import highdicom_for, read_dataset, reading, required
 from intrabench.datasets.convert.dicom_plane import Plane, Vectors, frame_group
 from intrabench.datasets.convert.dicom_references import References
@@ -18,6 +17,7 @@ from intrabench.datasets.convert.dicom_stack import check_alike
 from intrabench.datasets.convert.resample import onto_grid, outside
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError, several
+from intrabench.files.bounded import check_memory
 from intrabench.volume import Array, Grid
 
 _NEAR = 0.1

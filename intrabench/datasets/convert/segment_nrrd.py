@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.bounded import nifti, sitk_reader
 from intrabench.datasets.convert.label_map import Box, boxes_of, whole
 from intrabench.datasets.convert.resample import onto_grid, outside
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError, broken, several
+from intrabench.files.bounded import nifti, sitk_reader
 from intrabench.volume import Array, Grid
 
 Affine = NDArray[np.float64]

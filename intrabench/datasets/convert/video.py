@@ -16,9 +16,9 @@ from intrabench.datasets.convert.photo import IGNORED, VOID, read_ids, read_phot
 from intrabench.datasets.convert.photo_pairs import SUFFIXES
 from intrabench.datasets.convert.segments import Segment, Strokes
 from intrabench.errors import IntraBenchError
+from intrabench.files.scribble_file import joined, lines_of, pixels_of, read_scribbles
 from intrabench.mask import Mask
 from intrabench.prompts import Scribble
-from intrabench.scribble_file import joined, lines_of, pixels_of, read_scribbles
 from intrabench.volume import Array, Volume
 
 

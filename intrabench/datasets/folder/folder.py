@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from intrabench import specs
 from intrabench.datasets.base import Dataset, DatasetCard, Files
 from intrabench.datasets.convert.segments import Segment, settled, targets_from
 from intrabench.datasets.convert.upright import LIMIT_DEGREES, check_upright, upright
@@ -18,6 +17,7 @@ from intrabench.datasets.folder.recognise import recognise
 from intrabench.datasets.folder.rules import FILE, IGNORE, Rules
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
+from intrabench.specs import specs
 from intrabench.target import Target
 from intrabench.volume import Volume
 

@@ -10,8 +10,8 @@ from typing import Any
 from intrabench.datasets.folder.pairing import Pair, files_in, stem
 from intrabench.datasets.folder.pairs import Pairs
 from intrabench.datasets.folder.rules import IGNORE
-from intrabench.documents import read_json
 from intrabench.errors import IntraBenchError
+from intrabench.files.documents import read_json
 
 FILE = "dataset.json"
 _CHANNEL = re.compile(r"_\d{4}$")

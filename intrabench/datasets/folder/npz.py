@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from intrabench.bounded import Arrays
 from intrabench.datasets.convert.challenge_boxes import first_boxes, table_rows, unpickled
 from intrabench.datasets.convert.label_map import segments_of, whole
 from intrabench.datasets.folder.layout import Loaded
 from intrabench.errors import IntraBenchError, broken
+from intrabench.files.bounded import Arrays
 from intrabench.mask import Box
 from intrabench.volume import Array, Volume, check_intensities
 

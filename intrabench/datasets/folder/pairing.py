@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from intrabench.datasets.convert.photo_pairs import SUFFIXES as PICTURES
-from intrabench.names import check_utf8, one_line
+from intrabench.files.names import check_utf8, one_line
 
 VOLUMES = (".nii", ".nii.gz", ".mgz", ".mgh", ".hdr", ".nrrd", ".nhdr", ".mha", ".mhd")
 NPZ = ".npz"

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from intrabench.bounded import nifti
 from intrabench.datasets.convert.label_map import segments_of, whole
 from intrabench.datasets.convert.photo import IGNORED, VOID, has_void, read_ids, read_photo
 from intrabench.datasets.convert.photo_pairs import SUFFIXES as PICTURES
@@ -20,6 +19,7 @@ from intrabench.datasets.folder.npz import read_npz
 from intrabench.datasets.folder.pairing import NPZ, ending
 from intrabench.datasets.folder.rules import IGNORE, Rules
 from intrabench.errors import IntraBenchError, broken, several
+from intrabench.files.bounded import nifti
 from intrabench.mask import Mask
 from intrabench.volume import Grid, Volume, check_intensities, disagreements, read_grid_array, read_image, read_labels
 

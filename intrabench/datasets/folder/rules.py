@@ -14,10 +14,10 @@ from intrabench.datasets.convert.dicom_stack import Gaps
 from intrabench.datasets.convert.instances import Instances
 from intrabench.datasets.convert.photo import Coding
 from intrabench.datasets.convert.segments import Outside, Segment
-from intrabench.documents import read_toml
 from intrabench.errors import IntraBenchError
+from intrabench.files.documents import read_toml
 from intrabench.prompts import Prompts
-from intrabench.specs import nearest
+from intrabench.specs.specs import nearest
 
 FILE = "dataset.toml"
 IGNORE = "ignore"

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.specs import spec_of
+from intrabench.specs.specs import spec_of
 from intrabench.target import Target
 from intrabench.volume import Volume
 

@@ -16,7 +16,7 @@ from intrabench.datasets.views.view import View
 from intrabench.datasets.views.whole import Whole, WholeLabels, whole_labels
 from intrabench.errors import IntraBenchError
 from intrabench.randomness import stream
-from intrabench.specs import build, nearest, parse
+from intrabench.specs.specs import build, nearest, parse
 from intrabench.target import Target
 from intrabench.volume import Volume
 

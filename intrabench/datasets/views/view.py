@@ -11,9 +11,9 @@ from typing import Any
 
 from intrabench.datasets.base import Dataset, DatasetCard, Files, Gathered
 from intrabench.fetch.source import Source
-from intrabench.specs import short_spec_of, spec_of
+from intrabench.identity.versions import version_of
+from intrabench.specs.specs import short_spec_of, spec_of
 from intrabench.target import Target, TargetInfo
-from intrabench.versions import version_of
 from intrabench.volume import Volume
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from intrabench.datasets.base import Dataset, DatasetCard, Gathered
 from intrabench.datasets.views.view import View
-from intrabench.specs import build, parse, switch
+from intrabench.specs.specs import build, parse, switch
 from intrabench.target import TargetInfo, union_info
 
 ALL = 0

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from intrabench.clusters.connect import within
+from intrabench.engine.clusters.connect import within
 from intrabench.engine.fleet.setup import Needs, lacking
 from intrabench.errors import IntraBenchError, Unfinished, in_words, several
 

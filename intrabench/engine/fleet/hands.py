@@ -14,9 +14,9 @@ from pathlib import Path
 from threading import Event, RLock
 from typing import Any
 
-from intrabench.clusters.connect import check_where, connected, within
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases.stored_case import CaseIndex
+from intrabench.engine.clusters.connect import check_where, connected, within
 from intrabench.engine.fleet import post
 from intrabench.engine.fleet.arrivals import GONE, KEPT, Arrivals, answered
 from intrabench.engine.fleet.setup import SEEN_SECONDS, Outcome, Setup, Task
@@ -29,7 +29,7 @@ from intrabench.engine.units import Runner, Unit
 from intrabench.engine.work import Work
 from intrabench.engine.workers.places import workers
 from intrabench.errors import IntraBenchError, Unfinished, several
-from intrabench.leases import Busy
+from intrabench.files.leases import Busy
 from intrabench.models.base import Failure
 
 PER_WORKER = 2

@@ -24,7 +24,7 @@ from intrabench.engine.workers.supervisor import Supervisor
 from intrabench.engine.workers.watched import Watched
 from intrabench.engine.writer import RowWriter
 from intrabench.errors import IntraBenchError, foreign
-from intrabench.leases import Busy
+from intrabench.files.leases import Busy
 from intrabench.models.base import Failure
 from intrabench.results.store import Store
 

@@ -14,7 +14,7 @@ from typing import Any
 from intrabench.engine.progress.cell import Cell
 from intrabench.engine.progress.screen import can_redraw, in_notebook, plain_console, print_line
 from intrabench.engine.progress.tally import Pace, Tally
-from intrabench.names import one_line
+from intrabench.files.names import one_line
 
 BAR = 40
 """Characters of the bar, at most."""

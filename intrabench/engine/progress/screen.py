@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any
 
-from intrabench.names import one_line
+from intrabench.files.names import one_line
 
 
 def plain_console(**options: Any) -> Any:

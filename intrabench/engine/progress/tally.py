@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from intrabench.errors import several
-from intrabench.names import one_line
+from intrabench.files.names import one_line
 
 SILENT = 60.0
 """Seconds after which it is said that nothing was heard."""

@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from threading import RLock, current_thread, main_thread
 from typing import Any
 
-from intrabench import doing
+from intrabench import progress
 from intrabench.datasets.cases import store as cases
 from intrabench.engine.job import Job
 from intrabench.engine.make_job import make_preparation, make_run
@@ -136,7 +136,7 @@ def serve(line: Line) -> None:
     """Do tasks until the connection is closed."""
     child = Child(line)
     line.send("ready")
-    with doing.listen(lambda *now: line.send("doing", now)):
+    with progress.listen(lambda *now: line.send("doing", now)):
         while True:
             kind, content = line.receive()
             try:

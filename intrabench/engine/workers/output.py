@@ -6,7 +6,7 @@ import os
 import tempfile
 from contextlib import suppress
 
-from intrabench.temporary import PREFIX
+from intrabench.files.temporary import PREFIX
 
 MOST = 2**16
 """Bytes that are looked at once."""

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from intrabench.engine.workers.ends import START_SECONDS, make_ends
 from intrabench.engine.workers.output import Output
-from intrabench.temporary import sweep
+from intrabench.files.temporary import sweep
 
 _BOOTSTRAP = """
 import gc, sys

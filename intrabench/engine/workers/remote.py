@@ -15,12 +15,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from intrabench import doing
+from intrabench import progress
 from intrabench.engine.workers import ends
 from intrabench.engine.workers.process import Process
 from intrabench.errors import IntraBenchError
+from intrabench.files.temporary import temporary_folder
 from intrabench.models.base import Answer, Failure, JointAnswer, JointRequest, Predictor, Request, Runtime
-from intrabench.temporary import temporary_folder
 from intrabench.volume import Array, Volume
 
 PATIENCE = 2
@@ -107,7 +107,7 @@ class RemoteModel:
                 step.close()
                 phase, what, _ = answer
                 if phase:
-                    step.enter_context(doing.step(phase, what))
+                    step.enter_context(progress.step(phase, what))
 
     def close(self) -> None:
         """Close the connection and wait for the process to end."""

@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from intrabench import doing
+from intrabench import progress
 from intrabench.engine.environment import memory_mb
 from intrabench.engine.workers.ends import array_in, joined, receive_file
 from intrabench.errors import IntraBenchError, foreign, in_words
@@ -43,9 +43,9 @@ class Worker:
 
     def load(self, spec: str, runtime: Runtime, plugins: tuple[Path, ...]) -> str:
         """Make the model of a spec and load its weights; returns their identifier."""
-        from intrabench import registry
         from intrabench.engine.requirements import check_requirements
         from intrabench.models.weights.registry import identity
+        from intrabench.registry import registry
 
         registry.add_plugins(plugins)
         self.model = registry.make("models", spec)
@@ -84,7 +84,7 @@ class Worker:
 def serve(connection: Connection) -> None:
     """Answer messages until the connection is closed."""
     worker = Worker()
-    tell = doing.listen(lambda *now: connection.send(("doing", now)))
+    tell = progress.listen(lambda *now: connection.send(("doing", now)))
     with suppress(EOFError, OSError), tell:
         connection.send(("ok", None))
         while True:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from intrabench.machine import memory_bytes
+from intrabench.files.machine import memory_bytes
 
 ROOT = Path("/")
 """Of the files in which Linux tells; tests have their own."""

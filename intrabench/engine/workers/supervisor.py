@@ -15,8 +15,8 @@ from intrabench.engine.player import Take
 from intrabench.engine.rows import Part, failed
 from intrabench.engine.units import Runner, Unit
 from intrabench.engine.workers.watched import Death, Failed, Watched
+from intrabench.identity.versions import ships
 from intrabench.models.base import Failure
-from intrabench.versions import ships
 
 LEAST_SHARE = 0.1
 """The least part of ``--timeout`` that a part of a wave gets."""

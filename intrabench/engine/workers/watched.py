@@ -10,7 +10,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from intrabench.doing import joined
 from intrabench.engine.environment import rss_mb
 from intrabench.engine.hand import Stopped
 from intrabench.engine.options import Options
@@ -20,6 +19,7 @@ from intrabench.engine.workers.process import Process
 from intrabench.engine.workers.watchdog import Watchdog
 from intrabench.errors import IntraBenchError, several
 from intrabench.models.base import Failure, FailureStatus
+from intrabench.progress import joined
 
 LISTEN_SECONDS = 0.25
 GRACE_SECONDS = 10.0

@@ -16,8 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.frozen import frozen
-from intrabench.mask import Mask
+from intrabench.mask import Mask, frozen
 from intrabench.metrics.parts.nearest import Floats, Nearest, Spacing, Voxels
 from intrabench.metrics.parts.surfels import neighbour_codes, surfel_areas
 

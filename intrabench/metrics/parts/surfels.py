@@ -17,7 +17,7 @@ from functools import cache, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.frozen import frozen
+from intrabench.mask import frozen
 
 _AXIS_BITS = (4, 2, 1)  # the bit that flips when a corner number 4z + 2y + x steps along z, y, x
 # Which sides of a voxel, those that look along z, y and x, each elementary area is the resultant of: a cut across the

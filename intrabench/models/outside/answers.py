@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.bounded import Arrays, image_shape
 from intrabench.errors import IntraBenchError, in_words, legible
+from intrabench.files.bounded import Arrays, image_shape
 from intrabench.mask import Index
 from intrabench.volume import Grid, read_labels
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from intrabench.errors import IntraBenchError
-from intrabench.sources import hash_of
+from intrabench.identity.sources import hash_of
 
 NAME = "isegm"
 INFERENCE = Path(NAME, "inference", "utils.py")

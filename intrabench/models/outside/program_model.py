@@ -17,8 +17,8 @@ from intrabench.models.outside.answers import WrongAnswer
 from intrabench.models.outside.launchers import Inside, Launcher, Limits, launcher
 from intrabench.models.outside.programs import Program, Took, program
 from intrabench.prompts import PromptKind
-from intrabench.specs import Reach, switch
-from intrabench.values import NotNegative
+from intrabench.specs.specs import Reach, switch
+from intrabench.specs.values import NotNegative
 from intrabench.volume import Volume
 
 Asked = Request | JointRequest

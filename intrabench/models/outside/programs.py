@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from intrabench import doing
+from intrabench import progress
 from intrabench.errors import IntraBenchError, legible
+from intrabench.files.temporary import PREFIX, temporary_folder
 from intrabench.models.outside.launchers import ASKING_SECONDS, Launcher
-from intrabench.temporary import PREFIX, temporary_folder
 
 LAST_WORDS = 4096
 """Bytes of the output of a program in which its last words are looked for."""
@@ -125,7 +125,7 @@ class Program:
         name = _new_name()
         words = self.launcher.up(name, self.inputs, self.outputs)
         self._guard = Guard(None, self.launcher.down(name, stays=True))
-        with doing.loading(f"starting {self.launcher.words}"):
+        with progress.loading(f"starting {self.launcher.words}"):
             try:
                 done = subprocess.run(words, capture_output=True, timeout=STARTING_SECONDS)
             except (OSError, subprocess.TimeoutExpired) as error:

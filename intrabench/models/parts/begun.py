@@ -9,10 +9,10 @@ from functools import cached_property
 from typing import Any
 
 from intrabench.errors import IntraBenchError
+from intrabench.identity.versions import version_of
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, Runtime, open_image
 from intrabench.prompts import Abilities, Prompts
 from intrabench.turns import Turn
-from intrabench.versions import version_of
 from intrabench.volume import Volume
 
 

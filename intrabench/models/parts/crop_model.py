@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.doing import encoding
 from intrabench.errors import foreign
 from intrabench.models.base import Answer, Failure, Predictor, Request, checked, failure_of
 from intrabench.models.parts.embedding_cache import Key
 from intrabench.models.parts.embeddings import EmbeddingStore, opened
 from intrabench.models.parts.network_model import NetworkModel
 from intrabench.models.parts.replay import memory_of
+from intrabench.progress import encoding
 from intrabench.volume import Volume
 
 Floats = NDArray[np.float32]

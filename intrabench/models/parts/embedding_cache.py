@@ -21,13 +21,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.atomic import atomically
 from intrabench.errors import IntraBenchError
+from intrabench.files.atomic import atomically
+from intrabench.identity.versions import version_of
 from intrabench.models.base import Model, Runtime
 from intrabench.models.parts import random_weights
 from intrabench.models.weights.hashes import sha256_of_path
 from intrabench.models.weights.registry import RANDOM, identity
-from intrabench.versions import version_of
 from intrabench.volume import Volume
 from intrabench.workspace import data_root
 

@@ -14,7 +14,7 @@ from typing import IO, TypeVar
 import numpy as np
 
 from intrabench.errors import IntraBenchError
-from intrabench.frozen import frozen
+from intrabench.mask import frozen
 from intrabench.models.base import Model, Predictor
 from intrabench.models.parts.embedding_cache import EmbeddingCache, Floats, Key, cache_for
 from intrabench.volume import Volume

@@ -15,7 +15,7 @@ from intrabench.models.networks.hf_families import FAMILIES, Family
 from intrabench.models.parts.network_model import NetworkModel
 from intrabench.models.parts.random_weights import fill_randomly
 from intrabench.models.weights.hub import Repository
-from intrabench.specs import Reach, switch
+from intrabench.specs.specs import Reach, switch
 
 Floats = NDArray[np.float32]
 

@@ -11,8 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.modality import states_ct
-from intrabench.volume import Volume
+from intrabench.volume import Volume, states_ct
 
 Array = NDArray[Any]
 Intensity = Literal["slice", "slice_positive", "volume", "volume_positive", "ct_soft", "modality", "none"]

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, ClassVar
 
-from intrabench.doing import loading
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Model
 from intrabench.models.installing import how_to_install
+from intrabench.progress import loading
 
 
 class NetworkModel(Model):

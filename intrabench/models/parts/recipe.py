@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from intrabench import specs
 from intrabench.models.parts import intensity, resize
-from intrabench.specs import switch
+from intrabench.specs import specs
+from intrabench.specs.specs import switch
 from intrabench.volume import Volume
 
 Policy = Literal["official", "radioactive"]

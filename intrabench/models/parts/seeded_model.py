@@ -13,8 +13,8 @@ from intrabench.mask import Mask
 from intrabench.models.base import Answer, Request, VolumeModel
 from intrabench.models.parts.neighbourhood import Array, Bools, Frame, Hints, Labels, SeedRadius
 from intrabench.prompts import Derived
-from intrabench.specs import switch
-from intrabench.values import Millimetres, Voxels
+from intrabench.specs.specs import switch
+from intrabench.specs.values import Millimetres, Voxels
 from intrabench.volume import Volume
 
 UNKNOWN, BACKGROUND, TARGET = -1, 0, 1

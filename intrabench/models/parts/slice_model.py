@@ -13,15 +13,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.doing import encoding
 from intrabench.errors import WrongType, kind
-from intrabench.frozen import plain
-from intrabench.mask import Mask, Region
+from intrabench.mask import Mask, Region, plain
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, failure_of
 from intrabench.models.parts.batching import Outcome, batched
 from intrabench.models.parts.embeddings import EmbeddingStore, opened
 from intrabench.models.parts.replay import memory_of
 from intrabench.models.parts.slice_scores import SliceScores
+from intrabench.progress import encoding
 from intrabench.prompts import Ints
 from intrabench.volume import Volume
 

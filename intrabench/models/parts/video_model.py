@@ -21,8 +21,8 @@ from intrabench.models.parts.sam_family import bilinear
 from intrabench.models.parts.slice_model import clipped
 from intrabench.models.parts.slice_scores import SliceScores
 from intrabench.prompts import Derived, Prompts
-from intrabench.specs import switch
-from intrabench.values import Natural
+from intrabench.specs.specs import switch
+from intrabench.specs.values import Natural
 from intrabench.volume import Volume
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from intrabench.atomic import writing
 from intrabench.errors import IntraBenchError
+from intrabench.files.atomic import writing
 from intrabench.models.weights import hub
 from intrabench.models.weights.hashes import forget_hashes
 from intrabench.models.weights.hashes import sha256_of_path as sha256_of_path
-from intrabench.specs import nearest
+from intrabench.specs.specs import nearest
 from intrabench.workspace import data_root
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.atomic import atomically, writing
+from intrabench.files.atomic import atomically, writing
 from intrabench.people.annotating.log import Event, kept
 from intrabench.results.packs import reading
 from intrabench.results.store import write_parquet

@@ -29,7 +29,7 @@ from intrabench.engine.progress.reporter import Reporter, Silent
 from intrabench.engine.units import Unit
 from intrabench.engine.writer import RowWriter
 from intrabench.errors import IntraBenchError, foreign, in_words
-from intrabench.leases import Busy, held
+from intrabench.files.leases import Busy, held
 from intrabench.mask import Mask
 from intrabench.people.annotating.actions import write_actions
 from intrabench.people.annotating.log import FILE, Event, EventKind, Log, Timed, kept

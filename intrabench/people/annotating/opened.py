@@ -13,7 +13,7 @@ from intrabench.engine.rows import Part, Wave, memory, played
 from intrabench.engine.seal import REMEDY, Seal
 from intrabench.engine.units import Unit
 from intrabench.errors import IntraBenchError, NotApplicable, foreign, in_words
-from intrabench.leases import Busy, held
+from intrabench.files.leases import Busy, held
 from intrabench.people.annotating.sitting import Sitting
 from intrabench.play.adapt import refuse
 from intrabench.play.scorer import Scorer

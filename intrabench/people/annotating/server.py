@@ -16,19 +16,19 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from intrabench.atomic import writing
-from intrabench.documents import write_json
 from intrabench.errors import IntraBenchError
+from intrabench.files.atomic import writing
+from intrabench.files.documents import write_json
 from intrabench.mask import Mask
 from intrabench.people.annotating.annotation import Annotation, View
 from intrabench.people.images import Slabs, packed
 from intrabench.people.pages import page
+from intrabench.people.servers.guard import Guard, Rates, Rules
 from intrabench.people.tokens import new_token, read_tokens
 from intrabench.play.door import Refused
 from intrabench.play.gestures import Gesture
 from intrabench.prompters.human import Human
 from intrabench.reporting.page.views import marks
-from intrabench.servers.guard import Guard, Rates, Rules
 
 SCANS = 2
 """Scans whose slabs are kept."""

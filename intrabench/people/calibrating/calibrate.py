@@ -11,10 +11,9 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.atomic import atomically, writing
-from intrabench.calibration import HAND, Calibration
-from intrabench.effort import SECONDS, table
+from intrabench.effort import HAND, SECONDS, Calibration, table
 from intrabench.errors import IntraBenchError, several
+from intrabench.files.atomic import atomically, writing
 from intrabench.people.annotating.actions import read_actions
 from intrabench.people.calibrating import hand
 from intrabench.people.calibrating.measured import LEAST, Measured

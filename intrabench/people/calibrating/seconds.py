@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from intrabench.calibration import kinds
+from intrabench.effort import kinds
 from intrabench.people.calibrating.measured import Measured, measured
 from intrabench.statistics.bca import Array
 from intrabench.statistics.clustered import clustered

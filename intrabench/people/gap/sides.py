@@ -14,7 +14,7 @@ from intrabench.people.annotating.actions import read_actions
 from intrabench.people.playback import ANSWERED, PEOPLE
 from intrabench.results import labels
 from intrabench.results.current import current
-from intrabench.specs import nearest
+from intrabench.specs.specs import nearest
 from intrabench.statistics.soundness import check_mixable, some_rows
 
 TARGET = ("dataset", "case", "label", "target", "target_voxels")

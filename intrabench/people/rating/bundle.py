@@ -11,9 +11,9 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from intrabench.atomic import new_folder
-from intrabench.documents import read_json
 from intrabench.errors import IntraBenchError, several
+from intrabench.files.atomic import new_folder
+from intrabench.files.documents import read_json
 from intrabench.people.pages import page
 from intrabench.people.rating.answers import Answers, Taken
 from intrabench.people.rating.secret import signature

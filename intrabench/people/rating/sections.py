@@ -7,8 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
-from intrabench.atomic import atomically, writing
 from intrabench.errors import IntraBenchError
+from intrabench.files.atomic import atomically, writing
 from intrabench.people.rating.analysis import Analysis
 from intrabench.results.spreadsheet import write_csv
 

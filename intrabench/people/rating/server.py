@@ -19,7 +19,7 @@ from intrabench.people.pages import page
 from intrabench.people.rating import guideline
 from intrabench.people.rating.answers import Answer, Answers, Taken
 from intrabench.people.rating.study import Study
-from intrabench.servers.guard import Guard, Rates, Rules
+from intrabench.people.servers.guard import Guard, Rates, Rules
 
 Id = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z-]{8,64}$")]
 Seconds = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False)]

@@ -18,9 +18,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from intrabench.atomic import new_folder
-from intrabench.documents import Unreadable, check_table, read_json, write_json
 from intrabench.errors import IntraBenchError
+from intrabench.files.atomic import new_folder
+from intrabench.files.documents import Unreadable, check_table, read_json, write_json
 from intrabench.people.images import Slabs
 from intrabench.people.rating import guideline
 from intrabench.people.rating.secret import Secret

@@ -22,11 +22,11 @@ from intrabench.errors import IntraBenchError
 from intrabench.mask import Box, Mask, Region
 from intrabench.people.recording.likeness import profiles
 from intrabench.people.recording.tape import Tape, folder_of
+from intrabench.people.servers import protocol
+from intrabench.people.servers.arrays import TooLarge, largest_mask, most_bytes, unpack
+from intrabench.people.servers.drawn import flag, gesture
+from intrabench.people.servers.guard import Guard
 from intrabench.play.door import Refused
-from intrabench.servers import protocol
-from intrabench.servers.arrays import TooLarge, largest_mask, most_bytes, unpack
-from intrabench.servers.drawn import flag, gesture
-from intrabench.servers.guard import Guard
 
 PASSED_ON = ("content-type", "x-meta", "x-lease-token")
 PASSED_BACK = ("content-type", "x-meta", "retry-after")

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from intrabench.atomic import writing
 from intrabench.errors import IntraBenchError
+from intrabench.files.atomic import writing
 from intrabench.mask import Mask
 from intrabench.people.images import packed
 from intrabench.people.recording.likeness import Placing, Profiles

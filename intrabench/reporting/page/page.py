@@ -10,9 +10,9 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.atomic import atomically, writing
 from intrabench.datasets.base import Dataset
 from intrabench.errors import IntraBenchError
+from intrabench.files.atomic import atomically, writing
 from intrabench.reporting.figures import as_svg, style, sweep_figures, swept_dice
 from intrabench.reporting.footnotes import sentence
 from intrabench.reporting.page import credits, facts, tables

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from intrabench.errors import IntraBenchError
-from intrabench.names import brief, one_line
+from intrabench.files.names import brief, one_line
 
 _BREAKS = re.compile(r"([:,+/_](?=\w)|=(?=\w{6}))")
 """Where specs may break into the next line; not within ``n=3``."""

@@ -9,8 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.atomic import atomically, writing
 from intrabench.errors import IntraBenchError
+from intrabench.files.atomic import atomically, writing
 from intrabench.reporting.figures import as_svg
 from intrabench.reporting.page.grid import frame_grid
 from intrabench.reporting.page.html_file import check_html

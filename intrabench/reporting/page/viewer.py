@@ -12,6 +12,7 @@ import polars as pl
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
+from intrabench.identity.versions import version_of
 from intrabench.mask import Mask
 from intrabench.play.door import Refused, check_prompts
 from intrabench.reporting.page.chosen import Chosen
@@ -20,7 +21,6 @@ from intrabench.results.masks import read_masks
 from intrabench.results.parts import read_turns
 from intrabench.target import Target
 from intrabench.turns import Turn, turns_by_round
-from intrabench.versions import version_of
 from intrabench.volume import Volume
 
 

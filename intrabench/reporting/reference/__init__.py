@@ -7,13 +7,13 @@ from pathlib import Path
 
 import polars as pl
 
-from intrabench import registry
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights.registry import REGISTERED
 from intrabench.protocols.intrabench_paper import MODELS, ROWS
 from intrabench.protocols.presets import PAPER, PRESETS
+from intrabench.registry import registry
 from intrabench.results import labels
-from intrabench.specs import nearest, parse
+from intrabench.specs.specs import nearest, parse
 
 PAPERS = {PAPER: Path(__file__).parent / "intrabench_paper.csv"}
 """Files by the name for ``--reference``; each states the source of its numbers."""

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from intrabench import registry
 from intrabench.errors import IntraBenchError
 from intrabench.protocols.intrabench_paper import MODELS
 from intrabench.protocols.presets import PRESETS
+from intrabench.registry import registry
 from intrabench.reporting.footnotes import NONE, Footnotes, few_patients
 from intrabench.reporting.reference import paper_number, reference
 from intrabench.results import labels
-from intrabench.specs import nearest, parse
+from intrabench.specs.specs import nearest, parse
 from intrabench.statistics.aggregate import Aggregation, fewest_patients
 from intrabench.statistics.bca import Array, spread
 from intrabench.statistics.claims import false_claim_of_scores

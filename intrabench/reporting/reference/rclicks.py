@@ -18,7 +18,7 @@ from intrabench.clickability import GROUPS
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights.registry import REGISTERED
 from intrabench.protocols.rclicks_paper import MODELS
-from intrabench.specs import ordered, parse
+from intrabench.specs.specs import ordered, parse
 from intrabench.statistics.click_users import REAL
 from intrabench.statistics.robustness import Robustness, UserNoise
 

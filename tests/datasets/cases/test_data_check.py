@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from intrabench import registry
 from intrabench.datasets.cases.data_check import CaseFound, TargetFound, closing, lines_of, look_at, opening
+from intrabench.registry import registry
 from tests.datasets.convert.dicom_files import write_ct, write_seg
 from tests.datasets.convert.test_segment_nrrd import described, write
 from tests.datasets.folder.made import AFFINE, SHAPE, image, labels, nnunet, pair, save

@@ -10,9 +10,9 @@ from typing import Any
 import nibabel as nib
 import numpy as np
 
-from intrabench import registry
 from intrabench.datasets.base import Files
 from intrabench.datasets.cases import store
+from intrabench.registry import registry
 from intrabench.volume import Grid
 
 AFFINE = np.array([[-1.0, 0, 0, 40], [0, -1.0, 0, 12], [0, 0, 2.5, -9], [0, 0, 0, 1]])

@@ -11,9 +11,9 @@ import numpy as np
 import pydicom
 import pytest
 
-from intrabench import registry
 from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
+from intrabench.registry import registry
 from tests.datasets.convert.dicom_files import uid, write_ct, write_rtstruct, write_seg
 from tests.datasets.folder.made import SHAPE, found, image, labels, load, same
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import intrabench
-from intrabench import registry
 from intrabench.datasets.cases import store
 from intrabench.errors import ChangedPatients, IntraBenchError
+from intrabench.registry import registry
 from intrabench.results.parts import read_rows
 from tests.conftest import Said
 from tests.datasets.folder.made import NO_FILES, found, labels, nnunet, pair, same, save

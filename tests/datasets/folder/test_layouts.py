@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from intrabench import registry
 from intrabench.datasets.cases import store
 from intrabench.datasets.convert.challenge_boxes import FIELDS
 from intrabench.datasets.folder.npz import read_npz
 from intrabench.errors import IntraBenchError
+from intrabench.registry import registry
 from tests.datasets.folder.made import AFFINE, NO_FILES, SHAPE, found, image, labels, load, nnunet, pair, same, save
 
 pytestmark = pytest.mark.usefixtures("data")

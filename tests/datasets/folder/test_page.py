@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import intrabench
-from intrabench import registry
 from intrabench.datasets.folder.rules import Rules
+from intrabench.registry import registry
 from tests.datasets.folder.made import NO_FILES
 
 PAGE = Path(intrabench.__file__).parents[1] / "docs" / "your_own_data.md"

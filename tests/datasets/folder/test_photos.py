@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from intrabench import registry
 from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
+from intrabench.registry import registry
 from intrabench.target import Target
 
 SHAPE = (12, 16)

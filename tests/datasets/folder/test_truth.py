@@ -10,8 +10,8 @@ import nibabel as nib
 import numpy as np
 import pytest
 
-from intrabench import registry
 from intrabench.datasets.cases import store
+from intrabench.registry import registry
 from intrabench.results.parts import read_rows
 from tests.conftest import Said
 from tests.datasets.convert.dicom_files import uid, write_ct, write_rtstruct, write_seg

@@ -14,9 +14,9 @@ import nibabel as nib
 import numpy as np
 import zstandard
 
-from intrabench import registry
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases import store
+from intrabench.registry import registry
 from intrabench.volume import Array
 from tests.datasets.convert.dicom_files import uid, write_ct
 

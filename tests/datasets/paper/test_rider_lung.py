@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from intrabench import registry
+from intrabench.registry import registry
 from intrabench.volume import Array
 from tests.conftest import Said
 from tests.datasets.convert.dicom_files import uid, write_rtstruct

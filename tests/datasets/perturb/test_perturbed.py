@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 
 import intrabench
-from intrabench import registry
 from intrabench.datasets.cases import store
 from intrabench.datasets.perturb.perturbed import PERTURBATIONS, parted, perturbation, perturbed
 from intrabench.errors import IntraBenchError
+from intrabench.registry import registry
 from intrabench.results.parts import read_rows
 from intrabench.volume import Volume
 from tests.conftest import Said

@@ -12,11 +12,12 @@ import polars as pl
 import pytest
 
 import intrabench
-from intrabench import Dataset, DatasetCard, Mask, Volume, registry
+from intrabench import Dataset, DatasetCard, Mask, Volume
 from intrabench.datasets.cases import store
 from intrabench.datasets.views.whole import Whole, of_whole_labels
 from intrabench.errors import IntraBenchError
 from intrabench.prompts import Scribble
+from intrabench.registry import registry
 from intrabench.results.origin import dataset_of
 from intrabench.results.parts import read_rows
 from intrabench.statistics.sweeps import sweeps

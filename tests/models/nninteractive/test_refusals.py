@@ -17,7 +17,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.models.nninteractive import NnInteractive
 from intrabench.models.parts.nninteractive_marks import marks
 from intrabench.prompts import Prompts, boxes, points
-from intrabench.registry import make
+from intrabench.registry.registry import make
 from intrabench.volume import Volume
 from tests.models.nninteractive.played import (
     BOX2D,

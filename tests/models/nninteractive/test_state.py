@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from intrabench.doing import listen
 from intrabench.mask import Mask
 from intrabench.models.base import Failure, Request
 from intrabench.models.nninteractive import NnInteractive
+from intrabench.progress import listen
 from intrabench.prompts import Prompts, points
 from intrabench.volume import Volume
 from tests.models.nninteractive.played import (

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from intrabench import registry
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Answer, Failure, Request, open_image
 from intrabench.models.grand_challenge import GrandChallenge
 from intrabench.prompts import Prompts, Scribble
+from intrabench.registry import registry
 from intrabench.turns import Turn
 from intrabench.volume import Volume, read_grid_array
 from tests.models.outside.made import GC_PREDICTOR, clicked, predictor, shell, stand_in

@@ -12,11 +12,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from intrabench import registry
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, JointAnswer, JointRequest, open_image
 from intrabench.models.npz import Npz
+from intrabench.registry import registry
 from intrabench.volume import Volume
 from tests.conftest import Said
 from tests.models.outside.made import SHAPE, boxed, clicked, predictor, scan, shell, stand_in

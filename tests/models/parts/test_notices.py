@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from intrabench.doing import Phase, listen
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Model, Request, Runtime
 from intrabench.models.parts import embedding_cache
 from intrabench.models.parts.crop_model import CropModel, Floats, OpenCrops
+from intrabench.progress import Phase, listen
 from intrabench.prompts import Prompts, boxes
 from intrabench.turns import Turn
 from intrabench.volume import Volume

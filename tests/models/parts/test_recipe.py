@@ -8,8 +8,8 @@ import pytest
 from intrabench.errors import IntraBenchError
 from intrabench.models.parts import resize
 from intrabench.models.parts.recipe import Recipe
-from intrabench.registry import make
-from intrabench.specs import short_spec_of, spec_of
+from intrabench.registry.registry import make
+from intrabench.specs.specs import short_spec_of, spec_of
 from tests.models.stub import SIDE, item, stub
 
 RECIPES = {

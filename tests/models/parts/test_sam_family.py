@@ -11,7 +11,7 @@ import pytest
 from intrabench.models.base import Answer, Failure, Request
 from intrabench.models.parts import embedding_cache
 from intrabench.prompts import boxes, points
-from intrabench.registry import make
+from intrabench.registry.registry import make
 from intrabench.turns import Click, DrawBox2D, Turn
 from intrabench.volume import Volume
 from tests.models.stub import SIDE, Stub, answers, item, request, stub

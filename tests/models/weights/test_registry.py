@@ -14,13 +14,14 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
-from intrabench import effort, registry
+from intrabench import effort
 from intrabench.cli.describe import describe
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.places import url_of
 from intrabench.models import installing
 from intrabench.models.weights import registry as weights
 from intrabench.models.weights.registry import Weights
+from intrabench.registry import registry
 from tests.models.conftest import Own
 
 SOURCES = (

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import pytest
 
 from intrabench.engine.units import Runner
+from intrabench.identity.versions import version_of
 from intrabench.models.base import Answer, Request, Runtime, VolumeModel
 from intrabench.models.weights import registry as weights
-from intrabench.versions import version_of
 from intrabench.volume import Volume
 from tests.models.conftest import Own
 

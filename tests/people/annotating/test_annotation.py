@@ -12,7 +12,7 @@ import pytest
 import intrabench
 from intrabench.engine.verify import verify
 from intrabench.errors import IntraBenchError
-from intrabench.leases import held
+from intrabench.files.leases import held
 from intrabench.people.annotating.actions import read_actions
 from intrabench.people.annotating.annotation import Annotation
 from intrabench.play.door import Refused

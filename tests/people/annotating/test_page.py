@@ -12,11 +12,11 @@ import polars as pl
 import pytest
 
 import intrabench
-from intrabench import registry
 from intrabench.datasets.cases import store
 from intrabench.fetch.download import DownloadError
 from intrabench.mask import Mask
 from intrabench.people.annotating.actions import read_actions
+from intrabench.registry import registry
 from intrabench.results.parts import read_rows, read_turns
 from intrabench.turns import Turn
 from tests.people.annotating.playing import turns_of

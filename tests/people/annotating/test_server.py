@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from intrabench import registry
 from intrabench.datasets.cases import store
 from intrabench.mask import Mask
+from intrabench.registry import registry
 from intrabench.results.masks import read_masks
 from intrabench.results.parts import read_rows, read_turns
 from tests.conftest import Said

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from intrabench.calibration import Calibration
+from intrabench.effort import Calibration
 from intrabench.errors import IntraBenchError
 from intrabench.people.calibrating.calibrate import calibrate
 from intrabench.results.parts import read_rows

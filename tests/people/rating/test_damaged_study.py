@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from intrabench.atomic import CannotWrite
 from intrabench.errors import IntraBenchError
+from intrabench.files.atomic import CannotWrite
 from intrabench.people.annotating.server import tokens_of
 from intrabench.people.rating.answers import Answer, Answers
 from intrabench.people.rating.bundle import write_bundle

@@ -17,12 +17,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from intrabench import registry
 from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.people.rating.design import Plan, design
 from intrabench.people.rating.study import Study
+from intrabench.registry import registry
 from intrabench.results.masks import read_masks
 from intrabench.results.parts import read_rows
 from tests.conftest import Said

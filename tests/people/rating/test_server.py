@@ -13,7 +13,7 @@ import pytest
 
 from intrabench.people.rating.answers import Answers
 from intrabench.people.rating.study import Study
-from intrabench.servers.guard import BURST, LARGEST, Rates
+from intrabench.people.servers.guard import BURST, LARGEST, Rates
 from tests.people.rating.conftest import answer, rating
 from tests.people.served import Client, Running
 from tests.servers.test_guard import PATHS, check_bodies

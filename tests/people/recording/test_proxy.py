@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 
 import intrabench
-from intrabench import registry
 from intrabench.datasets.cases import store
 from intrabench.mask import Mask
 from intrabench.people.recording.proxy import Upstream, make_app
 from intrabench.people.recording.tape import folder_of, read_recordings
 from intrabench.prompters.recorded import aims
 from intrabench.prompts import Lasso, Prompts, Scribble, box3d, boxes, points
+from intrabench.registry import registry
 from tests.conftest import Said, make_target
 from tests.models.nninteractive_folder import write_folder
 from tests.servers.serving import HOSTS, INSIDE, ball, client, official, running, served

@@ -1,0 +1,54 @@
+"""What others cannot have: code, data and weights of the submitter's own. Such lines are marked, not refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from intrabench.datasets.perturb.perturbed import parted
+from intrabench.errors import IntraBenchError
+from intrabench.identity.versions import HASHED
+from intrabench.models.weights import registry as weights
+from intrabench.registry import reach, registry
+from intrabench.specs import specs
+
+
+def marks(line: Mapping[str, Any]) -> Iterator[str]:
+    """What of a line is the submitter's own, in words. line: the columns of a row."""
+    for what in ("model", "prompter"):
+        if HASHED.search(line[f"{what}_version"] or ""):
+            yield f"own {what}: its code is not part of IntraBench"
+    if line["weights"] == weights.BY_HAND:
+        yield f"own weights: a file with sha256 {line['weights_sha256'][:12]}"
+    if not is_published(line["dataset"], line["dataset_version"]):
+        yield "own data: not a data set of IntraBench"
+
+
+def is_published(dataset: str, version: str | None) -> bool:
+    """Whether a data set ships with IntraBench, so that others can get it."""
+    with suppress(IntraBenchError):
+        known = registry.entries("datasets").get(specs.parse(parted(dataset)[0])[0])
+        return known is not None and known.origin == "intrabench" and not HASHED.search(version or "")
+    return False
+
+
+def trained_on(line: Mapping[str, Any]) -> str:
+    """Whether the model was trained on the data: yes, no or unknown, by the row and by what this version knows.
+
+    The row says what was known when it was computed. Registered weights are looked up again: knowledge only grows.
+    """
+    told = str(line["seen_in_training"] or "unknown")
+    if (
+        told == "yes"
+        or line["weights"] != weights.REGISTERED
+        or not is_published(line["dataset"], line["dataset_version"])
+    ):
+        return told
+    with suppress(IntraBenchError):
+        if reach.ships(line["model"]):
+            card = reach.make("datasets", line["dataset"], "the row").card
+            model = reach.make("models", line["model"], "the row")
+            found = weights.seen(model, card.part_of, card.modality.startswith("natural"))
+            return "yes" if found == "yes" else told
+    return told

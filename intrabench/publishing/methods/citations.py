@@ -1,0 +1,77 @@
+"""Citations as BibTeX. Cards hold them as text, which is kept whole: no author or title is guessed from it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from string import ascii_lowercase
+
+from intrabench.files.names import one_line
+
+_DOI, _ARXIV = re.compile(r"doi:(10\.[^\s;,]*[^\s;,.)])"), re.compile(r"arXiv[ :](\d{4}\.\d{5})")
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b(?!\.\d)")
+_CITATION = re.compile(r"et al\.|doi:|arXiv|\((?:19|20)\d\d\)|https?://")
+_ROLE = re.compile(r"^[a-z ]+: ")
+"""What a citation is of, such as ``data:``."""
+
+_ESCAPED = {letter: f"\\{letter}" for letter in "&%$#_"}
+
+
+@dataclass
+class Bibliography:
+    """Citations by key, in the order in which they were first cited."""
+
+    entries: dict[str, str] = field(default_factory=dict)
+
+    def cite(self, texts: Iterable[str]) -> str:
+        """A mark such as ``[[clark2013,lambin2017]]`` for citations; several in one text stand between semicolons."""
+        keys = [self._key(part) for text in texts for part in _parts(text)]
+        return f" [[{','.join(dict.fromkeys(keys))}]]" if keys else ""
+
+    def _key(self, text: str) -> str:
+        for key, known in self.entries.items():
+            if known == text:
+                return key
+        stem = key_of(text)
+        key = next(name for name in (stem + letter for letter in ("", *ascii_lowercase)) if name not in self.entries)
+        self.entries[key] = text
+        return key
+
+    def bibtex(self) -> str:
+        """All entries as the content of a .bib file."""
+        return "\n".join(_entry(key, text) for key, text in self.entries.items())
+
+
+def _parts(text: str) -> list[str]:
+    """The citations in a text; what is said of one after a semicolon stays with it."""
+    found: list[str] = []
+    for part in filter(None, (one_line(part).strip() for part in text.split(";"))):
+        if _CITATION.search(part):
+            found.append(_ROLE.sub("", part))
+        elif found:
+            found[-1] += f"; {part}"
+    return found
+
+
+def key_of(text: str) -> str:
+    """A key from the first surname and the year of a citation: ``clark2013``."""
+    first = re.split(r" et al\.|,| and ", text, maxsplit=1)[0]
+    words = re.findall(r"[^\W\d_]+", first) or ["source"]
+    years = _YEAR.findall(text)
+    surname = "".join(letter for letter in words[-1].lower() if letter.isascii()) or "source"
+    arxiv = _ARXIV.search(text)
+    year = years[-1] if years else f"20{arxiv[1][:2]}" if arxiv else ""
+    return surname + year
+
+
+def _entry(key: str, text: str) -> str:
+    braces = re.sub(r"[{}]", "", text)
+    title = "".join(_ESCAPED.get(letter, letter) for letter in braces)
+    fields = {"title": f"{{{title}}}"}
+    if doi := _DOI.search(text):
+        fields["doi"] = doi[1]
+    if arxiv := _ARXIV.search(text):
+        fields |= {"eprint": arxiv[1], "archiveprefix": "arXiv"}
+    lines = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items())
+    return f"@misc{{{key},\n{lines}\n}}\n"

@@ -1,0 +1,100 @@
+"""Facts on data sets and models: versions, numbers, licences, and whether one was trained on the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from intrabench.datasets.base import Dataset
+from intrabench.errors import several
+from intrabench.publishing.methods.citations import Bibliography
+from intrabench.publishing.methods.fact import Missing
+from intrabench.publishing.methods.markup import count, listed, name, plain, sentence
+from intrabench.publishing.methods.study import Study
+from intrabench.results import labels
+
+
+def data(of: Study, cites: Bibliography) -> str:
+    """Data sets with versions, modality, licences and numbers."""
+    parts = [_dataset(of, one, cites) for one in of.counts.iter_rows(named=True)]
+    return f"The models were evaluated on {count(len(parts), 'data set')}: {'; '.join(parts)}."
+
+
+def _dataset(of: Study, one: Mapping[str, Any], cites: Bibliography) -> str:
+    found = of.datasets.get(one["dataset"])
+    card = found.card if isinstance(found, Dataset) else None
+    cases = several(one["cases"], "case")
+    if card and card.cases and card.cases > one["cases"]:
+        cases = f"{one['cases']} of its {several(card.cases, 'case')}"
+    cases += f" from {several(one['patients'], 'patient')}" if one["patients"] != one["cases"] else ""
+    classes = f"{one['classes']} class{'es' * (one['classes'] != 1)}"
+    about = f"version {plain(one['version'])}; {cases} and {several(one['targets'], 'target')} in {classes}"
+    if card is None:
+        return f"{name(one['dataset'])} ({about})"
+    licence = "" if card.licence == "not stated" else f"; licence: {plain(card.licence)}"
+    told = f"{plain(card.title)}; {plain(card.modality)}; {about}{licence}"
+    return f"{name(one['dataset'])} ({told}){cites.cite([card.citation])}"
+
+
+def selection(of: Study, cites: Bibliography) -> str:
+    """Which cases and targets of the data sets were played."""
+    given = {what: of.options(what) for what in ("cases", "targets")}
+    said = [f"the {what} {listed([name(one) for one in words])}" for what, words in given.items() if words]
+    if said:
+        return f"Only a selection was played: {listed(said)}."
+    if not all("options" in record for record in of.records) or not of.records:
+        return Missing("there is no record of the runs, so it is not known whether cases were selected")
+    return "No cases or targets were left out by selection."
+
+
+def splits(of: Study, cites: Bibliography) -> str:
+    """The split that cases belong to."""
+    return Missing("results do not hold whether the cases are a training, validation or test split of their data set")
+
+
+def models(of: Study, cites: Bibliography) -> str:
+    """Models with versions, weights and licences."""
+    found = of.models
+    parts = [_model(of, one, cites) for one in found.iter_rows(named=True)]
+    were = "was evaluated" if len(parts) == 1 else "were compared"
+    return f"{sentence(count(len(parts), 'model'))} {were}: {'; '.join(parts)}."
+
+
+def _model(of: Study, one: Mapping[str, Any], cites: Bibliography) -> str:
+    credit, weights = of.credits.get(one["model"]), one["weights"] or ""
+    kinds = {
+        "registered": "published weights",
+        "file": "weights of our own",
+        "random": "random weights, untrained",
+        "": "no trained weights",
+    }
+    sha256 = one["weights_sha256"] or ""
+    hashed = f" with the SHA-256 {name(sha256)}" if len(sha256) == 64 else ""
+    licence = f"; licence of the weights: {plain(credit.licence)}" if credit else ""
+    cited = cites.cite([credit.citation]) if credit else ""
+    about = (
+        f"version {plain(one['model_version'])}, {kinds.get(weights, plain(weights))}{hashed}, {plain(one['dtype'])}"
+    )
+    return f"{name(one['model'])} ({about}{licence}){cited}"
+
+
+def contamination(of: Study, cites: Bibliography) -> str:
+    """Whether weights were trained on the data."""
+    seen = of.rows.select("seen_in_training", labels.MODEL.alias("label"), "dataset").unique().sort("label", "dataset")
+    groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (kind, model), found in seen.group_by("seen_in_training", "label", maintain_order=True):
+        groups.setdefault((str(kind), tuple(found["dataset"])), []).append(str(model))
+    said: dict[str, list[str]] = {"yes": [], "no": [], "unknown": []}
+    for (kind, datasets), names in groups.items():
+        who, where = (listed([name(one) for one in some]) for some in (names, datasets))
+        said.setdefault(kind, []).append(f"{who} {'was' if len(names) == 1 else 'were'}{_NOT[kind]} trained on {where}")
+    known = [
+        *(f"{text}, or on data that contain it, so these numbers say little about new data" for text in said["yes"]),
+        *said["no"],
+    ]
+    sentences = [f"By the published lists of training data, {'; '.join(known)}."] if known else []
+    sentences += [f"Whether {text} is unknown." for text in said["unknown"]]
+    return " ".join(sentences) or Missing("rows do not say whether models were trained on the data")
+
+
+_NOT = {"yes": "", "no": " not", "unknown": ""}

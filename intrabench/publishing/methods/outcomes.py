@@ -1,0 +1,175 @@
+"""Facts on what came out: effort, times, failures, adapted prompts, and how numbers are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from intrabench.effort import SECONDS, TABLES, table
+from intrabench.errors import several
+from intrabench.publishing.methods.citations import Bibliography
+from intrabench.publishing.methods.fact import Missing
+from intrabench.publishing.methods.known import BCA, CLAIMS, EXTREME, RCLICKS, of_metrics
+from intrabench.publishing.methods.markup import count, listed, name, plain
+from intrabench.publishing.methods.study import Study
+from intrabench.results import labels
+from intrabench.results.schema import metric_columns
+from intrabench.results.statuses import FAILED, NO_DATA
+from intrabench.statistics.adapted import INAPPLICABLE, adapted, shares
+from intrabench.statistics.bca import LEVEL
+from intrabench.statistics.claims import ENOUGH
+from intrabench.statistics.cut_short import CUT_SHORT, cut_short
+from intrabench.statistics.measures import summary
+from intrabench.statistics.resample import DRAWS, FEW
+from intrabench.statistics.scores import metric, without_data
+
+
+def interactions(of: Study, cites: Bibliography) -> str:
+    """How many interactions there were."""
+    usual = of.scored.filter(~pl.col("failed") & ~pl.col("not_applicable"))
+    if usual.is_empty():
+        return Missing("no session was played to its end")
+    interactions, rounds = usual.select(pl.col("interactions", "round").mean()).row(0)
+    most = usual.select(pl.col("interactions").max()).item()
+    corrected = f" with {rounds:.1f} corrections" if of.corrections else ""
+    return (
+        f"A session took {interactions:.1f} interactions on average{corrected}, and at most "
+        f"{most:.0f}; a click counts 1, a 2D box 2, and a 3D box or a scribble 3."
+    )
+
+
+def human_time(of: Study, cites: Bibliography) -> str:
+    """Seconds of the user and where they come from."""
+    tables = of.rows["effort"].fill_null(SECONDS).unique().sort().to_list()
+    shipped = [one for one in tables if one in TABLES]
+    cited = cites.cite([RCLICKS, EXTREME]) if shipped else ""
+    sources = "; ".join(str(table(one)["source"]).replace("ours", "assumed by IntraBench") for one in shipped)
+    measured = [one for one in tables if one not in TABLES]
+    said = [f"by the table{'s' * (len(tables) > 1)} {listed([name(one) for one in tables])}{cited}"]
+    said += [f"sources: {plain(sources)}"] if shipped else []
+    said += [f"{listed([name(one) for one in measured])} was calibrated on people"] if measured else []
+    return f"The time of the user was not measured but estimated from the actions, {'; '.join(said)}."
+
+
+def machine_time(of: Study, cites: Bibliography) -> str:
+    """Latency, device and batch size."""
+    answered = of.rows.filter(~pl.col("status").is_in([*FAILED, NO_DATA, "not_applicable"]))
+    times = answered.with_columns(
+        labels.MODEL.alias("label"), spent=pl.col("encode_s").fill_null(0) + pl.col("segment_s").fill_null(0)
+    )
+    times = times.group_by("label", "device").agg(pl.col("spent").mean()).sort("label", "device")
+    parts = [
+        f"{name(one['label'])} {one['spent']:.3g} s" + (f" ({plain(one['device'])})" if one["device"] else "")
+        for one in times.iter_rows(named=True)
+    ]
+    if not parts:
+        return Missing("no model answered")
+    hardware = dict.fromkeys(filter(None, (_hardware(record.get("hardware") or {}) for record in of.records)))
+    single = bool(of.records) and set(of.options("batch")) == {"1"}
+    how = "" if single else " These times are those of batches, divided by their requests; they are not latencies."
+    where = f" The machine had {'; or '.join(hardware)}." if hardware else ""
+    spent = f"Mean times of a model per round, with its share of encoding the scan, were: {', '.join(parts)}."
+    return spent + how + where
+
+
+def _hardware(given: Mapping[str, Any]) -> str:
+    gpus = [str(one.get("name", one)) if isinstance(one, Mapping) else str(one) for one in given.get("gpus") or []]
+    cpu = f" ({plain(given['cpu'])})" if given.get("cpu") else ""
+    parts = [f"{several(given['cores'], 'core')}{cpu}"] if given.get("cores") else []
+    parts += [f"{given['memory_gb']} GB of memory"] if given.get("memory_gb") else []
+    parts += [f"the GPU {plain(one)}" for one in gpus] or ["no GPU"] * bool(given)
+    return listed(parts)
+
+
+def failures(of: Study, cites: Bibliography) -> str:
+    """Sessions that failed, gave nothing, or could not be played."""
+    empty = of.scored.filter(pl.col("status") == "empty").height
+    failed, refused = (int(of.scored[name].sum()) for name in ("failed", "not_applicable"))
+    said = (
+        f"Of {several(of.scored.height, 'session')}, {failed or 'none'} failed and {empty or 'none'} ended with an "
+        f"empty answer ({of.policy.describe()})."
+    )
+    if refused:
+        said += f" In {count(refused, 'session')}, the model could not take the prompts; these enter no mean."
+    if lost := without_data(of.rows):
+        said += f" Cases that could not be read enter no mean: {plain(lost)}."
+    return said
+
+
+def adaptation(of: Study, cites: Bibliography) -> str:
+    """Prompts that were converted."""
+    told = adapted(of.rows, ["line"])
+    told = told.filter(~pl.col("note").str.starts_with(INAPPLICABLE))
+    if told.is_empty():
+        none = of.scored["not_applicable"].all()
+        return Missing("no model could take the prompts") if none else "The models got all prompts as they were given."
+    names = dict(of.lines.select("line", "name").iter_rows())
+    said = [
+        f"{name(names[one['line']])}: {name(one['note'])} in {shares([one['sessions'] / one['of']])}"
+        for one in told.iter_rows(named=True)
+    ]
+    return f"Prompts that a model does not take were converted, at the same effort: {'; '.join(said)}."
+
+
+def scores_of(of: Study, cites: Bibliography) -> str:
+    """What is measured, and how it is averaged."""
+    cited = cites.cite(of_metrics([of.metric, *metric_columns(of.rows)]))
+    others = [one for one in ("dice", "iou", *metric_columns(of.rows)) if one != of.metric]
+    also = f" The rows also hold {listed([name(one) for one in others])}{cited}." if others else ""
+    return (
+        f"Scores are {measure(of.metric)}. An average is the {of.how.description}, then over data sets."
+        f"{_cut_short(of)}{also}"
+    )
+
+
+def _cut_short(of: Study) -> str:
+    """That numbers of clicks are bounds, where sessions ended before the clicks that they are of."""
+    found = cut_short(of.rows, [], of.metric, None, of.policy)
+    return "".join(
+        f" In {one['sessions']} of {several(one['of'], 'session')}, {plain(one['note'].removeprefix(CUT_SHORT))}."
+        for one in found.iter_rows(named=True)
+    )
+
+
+def measure(spec: str) -> str:
+    """A metric or summary in words."""
+    found = summary(spec)
+    if found is not None:
+        return f"{name(spec)} ({plain(found.description)})"
+    head = metric(spec).head
+    return head if head.lower() == spec else f"{head} ({name(spec)})"
+
+
+def statistics(of: Study, cites: Bibliography) -> str:
+    """Intervals, claims, and what is said of few patients."""
+    few = of.results.filter(pl.col("fewest") < ENOUGH).height
+    wide = cites.cite(BCA)
+    claims = (
+        " Differences between models are paired by target; their intervals are t intervals over patients, and each "
+        f"comes with the probability that the claim it supports is false{cites.cite([CLAIMS])}."
+        if of.models.height > 1
+        else ""
+    )
+    said = (
+        f"Intervals of {100 * LEVEL:g} % come from {DRAWS} bootstrap draws of patients (bias-corrected and "
+        f"accelerated, with the wider tails of a t interval{wide}); with fewer than {FEW} patients in a data set there "
+        f"is none.{claims}"
+    )
+    return said + (f" Averages with fewer than {ENOUGH} patients are marked." if few else "")
+
+
+def software(of: Study, cites: Bibliography) -> str:
+    """Versions of the software."""
+    shown = ("python", "torch", "numpy", "scipy", "SimpleITK", "polars")
+    found = dict.fromkeys(
+        ", ".join(f"{plain(one)} {plain(record['versions'][one])}" for one in shown if one in record["versions"])
+        for record in of.records
+        if record.get("versions")
+    )
+    if not found:
+        return Missing("there is no record of the runs; rows hold only a hash of the versions")
+    commits = dict.fromkeys(name(record["commit"][:12]) for record in of.records if record.get("commit"))
+    commit = f" (commit{'s' * (len(commits) > 1)} {listed(list(commits))})" if commits else ""
+    return f"IntraBench{commit} ran with {'; and with '.join(found)}."

@@ -1,0 +1,1 @@
+"""Find classes by name, check them, and make objects; what their specs reach."""

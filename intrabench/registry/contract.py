@@ -1,0 +1,393 @@
+"""Checks of classes before they are registered; classes that are not built in are checked when found and loaded.
+
+`check_source` reads a file without running it, as `intrabench list` does; `check_class` looks at the class itself. Both
+report one sentence: the file, the class, what is wrong, and what to write.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from intrabench.errors import IntraBenchError
+from intrabench.specs.specs import nearest
+
+Room = Literal["models", "prompters", "datasets", "metrics", "clickability", "superpixels"]
+
+BASES: dict[Room, tuple[str, ...]] = {
+    "models": ("Model", "VolumeModel", "SliceModel", "NetworkModel", "CropModel", "SamFamily"),
+    "prompters": ("Prompter", "Refinement", "Modifier"),
+    "datasets": ("Dataset",),
+    "metrics": ("Metric", "PartitionMetric"),
+    "clickability": ("Clickability", "Saliency"),
+    "superpixels": ("Superpixels", "SliceSuperpixels"),
+}
+"""The base classes of each room, all of which can be imported from `intrabench`."""
+
+KINDS = {"Refinement": "refinement", "Modifier": "modifier", "PartitionMetric": "metric of superpixels"}
+"""What classes with these bases are called, where a room has several kinds of classes."""
+
+FROZEN = {"Metric", "PartitionMetric", "Refinement", "Modifier", "Superpixels", "SliceSuperpixels"}
+"""Bases that are frozen dataclasses; Python lets no class that is not frozen inherit from them."""
+
+TAKEN = {
+    "a summary of sessions": (
+        *("auc", "cvpr25_auc", "cvpr25_final", "autopet5_auc", "rclicks_auc", "davis_auc", "davis_at"),
+        *("noc", "nof", "regressions"),
+    ),
+    "machine time": ("seconds", "machine_s"),
+    "a column of tables": ("value", "failed", "not_applicable"),
+    "the column of a built-in metric": ("nsd_2mm", "hd95_mm"),
+}
+"""Names that no metric may have besides those of `SCHEMA`, because they mean something else where a metric is named."""
+
+_NAME = re.compile(r"[\w.-]+")
+_SPELLING = "which cannot be written in a spec; use only letters, digits, underscores, hyphens and dots"
+_METHODS = (inspect.isfunction, inspect.ismethod, lambda member: isinstance(member, (staticmethod, classmethod)))
+
+
+def check_source(tree: ast.Module, path: Path) -> None:
+    """Refuse a class that inherits from `BASES` or a built-in class, but has no readable name, or an invalid one.
+
+    A class that is only a base needs no name: it has abstract methods, others in the file inherit from it, or its own
+    name begins with an underscore.
+    """
+    ours = {base for bases in BASES.values() for base in bases} | _built_in(tree)
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    inherited = {parent for node in classes for parent in _parents(node)}
+    for node in classes:
+        if not ours & _parents(node):
+            continue
+        ours.add(node.name)
+        if FROZEN & _parents(node) and _thaws(node):
+            raise IntraBenchError(f"{path}: write @dataclass(frozen=True) above class {node.name}, as its base has it")
+        name = written_name(node)
+        only_base = node.name.startswith("_") or node.name in inherited or _is_abstract(node)
+        if name is None and not only_base:
+            raise IntraBenchError(
+                f'{path}: class {node.name} has no name of its own; write name = "..." in it as plain text, '
+                f"or call it _{node.name} if it is only a base"
+            )
+        if name is not None and not _NAME.fullmatch(name):
+            raise IntraBenchError(f"{path}: class {node.name} has the name {name!r}, {_SPELLING}")
+
+
+def written_name(node: ast.ClassDef) -> str | None:
+    """The text of ``name = "..."`` in a class body."""
+    for line in node.body:
+        if isinstance(line, ast.Assign):
+            targets: list[ast.expr] = line.targets
+        elif isinstance(line, ast.AnnAssign):
+            targets = [line.target]
+        else:
+            continue
+        named = any(isinstance(target, ast.Name) and target.id == "name" for target in targets)
+        if named and isinstance(line.value, ast.Constant) and isinstance(line.value.value, str):
+            return line.value.value
+    return None
+
+
+def room_of(cls: Any) -> Room | None:
+    """The room that a class belongs to by its base; None for a class that has none of `BASES`."""
+    return next((room for room in BASES if isinstance(cls, type) and issubclass(cls, _bases(room))), None)
+
+
+def likely_base(cls: Any) -> str:
+    """The base that a class without any should have, by the methods that it defines."""
+    for room, names in BASES.items():
+        for name, base in zip(names, _bases(room), strict=False):
+            if base.__abstractmethods__ & vars(cls).keys():
+                return name
+    return "Model"
+
+
+def check_class(cls: Any, room: Room, origin: str) -> None:
+    """Refuse a class that breaks the contract of its room.
+
+    origin: the file or package that it comes from.
+
+    Raises:
+        IntraBenchError: the first problem, and what to write.
+    """
+    for problem in _problems(cls, room):
+        raise IntraBenchError(f"{origin}: class {getattr(cls, '__name__', cls)} {problem}")
+
+
+def _problems(cls: Any, room: Room) -> Iterator[str]:
+    if not isinstance(cls, type) or not issubclass(cls, _bases(room)):
+        name, base = getattr(cls, "__name__", "..."), likely_base(cls) if isinstance(cls, type) else BASES[room][0]
+        known = " or ".join(BASES[room][:2])
+        base = base if base in BASES[room] else BASES[room][0]
+        yield f"does not inherit from {known}, as everything in {room} must; write class {name}({base})"
+        return
+    yield from _misses_dataclass(cls, "eq=False" if room == "models" else "frozen=True")
+    for method in sorted(getattr(cls, "__abstractmethods__", ())):
+        yield f"does not define {method}; write def {method}{_parameters(getattr(cls, method))}"
+    yield from _wrong_methods(cls)
+    name = getattr(cls, "name", None)
+    if not isinstance(name, str):
+        yield 'has no name; write name = "..."'
+    elif not _NAME.fullmatch(name):
+        yield f"has the name {name!r}, {_SPELLING}"
+    for attribute, check in _ATTRIBUTES.items():
+        value = inspect.getattr_static(cls, attribute, None)
+        if attribute in _annotated(cls) | _properties(cls) and not isinstance(value, (property, cached_property)):
+            yield from check(value)
+    if room == "metrics":
+        if not cls.__module__.startswith("intrabench."):
+            yield from _taken_names(cls)
+        yield from _perfect_failures(cls)
+        yield from _wrong_bounds(cls)
+
+
+def _misses_dataclass(cls: type[Any], arguments: str) -> Iterator[str]:
+    """Parameters that specs could not set, and attributes that they could."""
+    write = f"write @dataclass({arguments}) above it"
+    if not is_dataclass(cls):
+        yield f"is not a dataclass; {write}"
+        return
+    if "eq" in arguments and cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        yield f"is frozen, but a run tells a model its device and weights; {write}"
+    known = {field.name for field in fields(cls)}
+    settled = _annotated(cls) - {field.name for base in _ours(cls) if is_dataclass(base) for field in fields(base)}
+    own = {name for name, kind in inspect.get_annotations(cls).items() if "ClassVar" not in str(kind)}
+    if "__dataclass_fields__" not in vars(cls) and (missing := sorted(own - settled)):
+        yield f"has the parameter {missing[0]}, but is not a dataclass itself; {write}"
+    for name in sorted(known & settled):
+        yield f"gives {name} a type, which makes it a parameter of specs; write {name} = ... without the type"
+
+
+def _wrong_methods(cls: type[Any]) -> Iterator[str]:
+    """Methods that cannot be called like the base's methods that they override."""
+    for base in _ours(cls):
+        for name, expected in vars(base).items():
+            found = inspect.getattr_static(cls, name)
+            if name.startswith("_") or found is expected:
+                continue
+            is_method = any(test(found) for test in _METHODS)
+            if inspect.isfunction(expected) and not is_method:
+                yield f"has {name} = {_short(found)}, expected a method; write def {name}{_parameters(expected)}"
+            elif inspect.isfunction(expected) and not _fits(found, expected):
+                own = _parameters(found.__func__ if isinstance(found, (staticmethod, classmethod)) else found)
+                yield f"defines {name}{own}; write def {name}{_parameters(expected)}"
+            elif isinstance(expected, property) and is_method:
+                yield f"defines {name} as a method; write @property above it"
+
+
+def _fits(found: Any, expected: Callable[..., Any]) -> bool:
+    """Whether `found` can be called with the positional arguments of `expected`, with or without the optional ones."""
+    taken = [p for p in inspect.signature(expected).parameters.values() if p.kind is not p.KEYWORD_ONLY]
+    least = sum(p.default is p.empty for p in taken)
+    without_self = 1 if isinstance(found, staticmethod) else 0
+    signature = inspect.signature(found.__func__ if isinstance(found, (staticmethod, classmethod)) else found)
+    try:
+        for count in (least, len(taken)):
+            signature.bind(*range(count - without_self))
+    except TypeError:
+        return False
+    return True
+
+
+def _version(value: Any) -> Iterator[str]:
+    if value is None:
+        yield 'has no version; write version = "1"'
+    elif not isinstance(value, str) or not value:
+        yield f'has version = {_short(value)}, expected text; write version = "1"'
+
+
+def _text(name: str) -> Callable[[Any], Iterator[str]]:
+    def check(value: Any) -> Iterator[str]:
+        if not isinstance(value, str):
+            yield f'has {name} = {_short(value)}, expected text; write {name} = "..."'
+
+    return check
+
+
+def _texts(name: str) -> Callable[[Any], Iterator[str]]:
+    def check(value: Any) -> Iterator[str]:
+        if not isinstance(value, tuple) or not all(isinstance(one, str) for one in value):
+            yield f'has {name} = {_short(value)}, expected a tuple of texts; write {name} = ("...",)'
+
+    return check
+
+
+def _dims(value: Any) -> Iterator[str]:
+    if value not in (2, 3) or isinstance(value, bool):
+        yield f"has dims = {_short(value)}; write dims = 2 for a model of slices, or dims = 3 for a model of volumes"
+
+
+def _accepts(value: Any) -> Iterator[str]:
+    from intrabench.prompts import PromptKind
+
+    kinds = get_args(PromptKind)
+    write = f'write accepts = frozenset({{"point"}}) with those it takes of {", ".join(kinds)}'
+    if value is None:
+        yield f"does not say which prompts it accepts; {write}"
+    elif not isinstance(value, (frozenset, set)) or not value:
+        yield f"has accepts = {_short(value)}, expected a set of prompts; {write}"
+    else:
+        for kind in sorted(set(value) - set(kinds), key=str):
+            yield f"accepts {kind!r}{nearest(str(kind), kinds)}; {write}"
+
+
+def _derived(value: Any) -> Iterator[str]:
+    if value not in ("none", "all"):
+        yield f'has derived = {_short(value)}; write derived = "none" or "all", the derived prompts that it gets'
+
+
+def _feeds_back(value: Any) -> Iterator[str]:
+    if not isinstance(value, bool):
+        yield f"has feeds_back = {_short(value)}; write feeds_back = True if it takes its own last answer, else False"
+
+
+def _unprompted(value: Any) -> Iterator[str]:
+    if not isinstance(value, bool):
+        yield f"has unprompted = {_short(value)}; write unprompted = True if it needs no prompts, else False"
+
+
+def _encodes(value: Any) -> Iterator[str]:
+    if not isinstance(value, bool):
+        yield f"has encodes = {_short(value)}; write encodes = True if opening an image costs much, else False"
+
+
+def _threads(value: Any) -> Iterator[str]:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        yield f"has threads = {_short(value)}, expected a whole number; write threads = 1, or more cores"
+
+
+def _card(value: Any) -> Iterator[str]:
+    from intrabench.datasets.base import DatasetCard
+
+    if value is None:
+        yield 'has no card; write card = DatasetCard("Title", "CT", ...)'
+    elif not isinstance(value, DatasetCard):
+        yield f'has card = {_short(value)}, expected a DatasetCard; write card = DatasetCard("Title", "CT", ...)'
+
+
+def _best(value: Any) -> Iterator[str]:
+    from intrabench.metrics.base import Best
+
+    if value not in get_args(Best):
+        yield f'has best = {_short(value)}; write best = "high", "low" or "zero", the values that are best'
+
+
+def _needs(value: Any) -> Iterator[str]:
+    from intrabench.metrics.base import Need
+
+    kinds = get_args(Need)
+    write = f'write needs = frozenset({{"mask"}}) with what it looks at of {", ".join(kinds)}'
+    if not isinstance(value, (frozenset, set)) or not value:
+        yield f"has needs = {_short(value)}, expected a set; {write}"
+    else:
+        for kind in sorted(set(value) - set(kinds), key=str):
+            yield f"needs {kind!r}{nearest(str(kind), kinds)}; {write}"
+
+
+def _taken_names(cls: type[Any]) -> Iterator[str]:
+    from intrabench.results.schema import SCHEMA
+
+    taken = {name: meaning for meaning, names in TAKEN.items() for name in names}
+    taken |= dict.fromkeys(SCHEMA, "a column that all rows have")
+    for attribute in ("name", "default_column"):
+        value = getattr(cls, attribute)
+        if value in taken:
+            yield f"has {attribute} = {value!r}, which already names {taken[value]}; choose another name"
+
+
+def _perfect_failures(cls: type[Any]) -> Iterator[str]:
+    if not isinstance(cls.worst, (int, float)) or isinstance(cls.worst, bool):
+        yield f"has worst = {_short(cls.worst)}, expected a number; write the value that failed sessions count as"
+    elif cls.best != "high" and cls.worst == 0:
+        yield "counts failed sessions as 0, its best value; write for example worst = math.inf"
+
+
+def _wrong_bounds(cls: type[Any]) -> Iterator[str]:
+    given = cls.bounds
+    numbers = isinstance(given, tuple) and all(isinstance(one, (int, float)) for one in given)
+    if not numbers or len(given) != 2 or not given[0] < given[1]:
+        yield f"has bounds = {_short(given)}, expected the least and the greatest value; write bounds = (0.0, 1.0)"
+
+
+_ATTRIBUTES: dict[str, Callable[[Any], Iterator[str]]] = {
+    "version": _version,
+    "dims": _dims,
+    "accepts": _accepts,
+    "derived": _derived,
+    "feeds_back": _feeds_back,
+    "unprompted": _unprompted,
+    "threads": _threads,
+    "encodes": _encodes,
+    "card": _card,
+    "best": _best,
+    "needs": _needs,
+    **{name: _text(name) for name in ("title", "unit", "default_column", "covers")},
+    **{name: _texts(name) for name in ("requires", "devices", "dtypes")},
+}
+"""Class attributes of the bases, with checks that yield problems of a value (None: missing)."""
+
+
+def _bases(room: Room) -> tuple[type[Any], ...]:
+    import intrabench
+
+    return tuple(getattr(intrabench, name) for name in BASES[room] if name in intrabench.__all__)
+
+
+def _ours(cls: type[Any]) -> list[type[Any]]:
+    """The classes of this package that a class inherits from."""
+    return [base for base in cls.__mro__[1:] if base.__module__.startswith("intrabench.")]
+
+
+def _annotated(cls: type[Any]) -> set[str]:
+    """The attributes that its bases declare with a type."""
+    return {name for base in _ours(cls) for name in inspect.get_annotations(base)}
+
+
+def _properties(cls: type[Any]) -> set[str]:
+    """The properties of its bases."""
+    return {name for base in _ours(cls) for name, value in vars(base).items() if isinstance(value, property)}
+
+
+def _parameters(method: Callable[..., Any]) -> str:
+    """``(self, user)``, without types and defaults."""
+    parameters = inspect.signature(method).parameters.values()
+    return f"({', '.join(str(p.replace(annotation=p.empty, default=p.empty)) for p in parameters)})"
+
+
+def _short(value: Any) -> str:
+    plain = (str, int, float, tuple, list, dict, set, frozenset)
+    return repr(value)[:60] if isinstance(value, plain) else f"an object of {type(value).__name__}"
+
+
+def _built_in(tree: ast.Module) -> set[str]:
+    """What a file imports from files of the rooms, such as ``intrabench.models.box_fill``, other than their bases."""
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    parts = [((node.module or "").split("."), node.names) for node in imports]
+    found = [names for module, names in parts if len(module) == 3 and module[1] in BASES and module[2] != "base"]
+    return {alias.asname or alias.name for names in found for alias in names}
+
+
+def kind_of(node: ast.ClassDef) -> str:
+    """One of `KINDS`, or nothing."""
+    return next((KINDS[parent] for parent in sorted(_parents(node)) if parent in KINDS), "")
+
+
+def _parents(node: ast.ClassDef) -> set[str]:
+    """The last parts of the names that a class inherits from."""
+    return {ast.unparse(base).split("[")[0].rpartition(".")[2] for base in node.bases}
+
+
+def _thaws(node: ast.ClassDef) -> bool:
+    """Whether the class is a dataclass that is not frozen."""
+    calls = [ast.unparse(one) for one in node.decorator_list]
+    return any(call.split("(")[0].endswith("dataclass") and "frozen=True" not in call for call in calls)
+
+
+def _is_abstract(node: ast.ClassDef) -> bool:
+    decorators = [one for line in node.body if isinstance(line, ast.FunctionDef) for one in line.decorator_list]
+    return "ABC" in _parents(node) or any(ast.unparse(one).endswith("abstractmethod") for one in decorators)

@@ -1,0 +1,85 @@
+"""Packed arrays: what the official client sends is read, and what would take too much memory is refused unread."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from intrabench.people.servers.arrays import NUMBERS, TYPES, TooLarge, check_header, pack, unpack
+from intrabench.play.door import Refused
+
+MOST = 10**6
+
+
+def header(shape: tuple[int, ...], kind: bytes = b"uint8", magic: bytes = b"NNIA", version: int = 1) -> bytes:
+    about = struct.pack("<4sBBBB", magic, version, 1, len(shape), len(kind))
+    return about + kind + struct.pack(f"<{len(shape)}q", *shape)
+
+
+def packed(array: Any) -> bytes:
+    from nnInteractive.inference.remote.serialization import pack_array
+
+    return pack_array(array)
+
+
+@pytest.mark.parametrize("kind", sorted(NUMBERS))
+def test_all_numbers_of_images_come_through(kind: str) -> None:
+    array = (np.arange(24).reshape(1, 2, 3, 4) % 7).astype(kind)
+    found = unpack(packed(array), MOST, images=True)
+    assert found.dtype == array.dtype
+    assert np.array_equal(found, array)
+    if kind not in TYPES:
+        with pytest.raises(Refused, match=f"an array of '{kind}' was sent, expected bool"):
+            unpack(packed(array), MOST)
+
+
+def test_what_we_pack_the_official_client_reads() -> None:
+    from nnInteractive.inference.remote.serialization import unpack_array
+
+    mask = np.random.default_rng(0).random((5, 6, 7)) > 0.5
+    assert np.array_equal(unpack_array(pack(mask.astype(np.uint8))), mask)
+
+
+@pytest.mark.parametrize("kind", [b"object", b"V8", b"<U4", b"complex64", b"datetime64", b"\xff"])
+def test_types_that_hold_no_plain_numbers_are_refused(kind: bytes) -> None:
+    with pytest.raises(Refused):
+        unpack(header((2, 2, 2), kind), MOST, images=True)
+
+
+@pytest.mark.parametrize(
+    ("sent", "message"),
+    [
+        (header((1000, 1000, 1000)), "1000000000 bytes was sent, expected 1000000 at most"),
+        (header((2**40, 2**40, 2**40, 2**40)), "bytes was sent"),
+        (header((2, -1, 2)), "the shape"),
+        (header((2, 0, 2)), "the shape"),
+        (header((1,) * 9), "up to four axes"),
+        (header((2, 2), magic=b"NPY1"), "no packed array of version 1"),
+        (header((2, 2), version=2), "no packed array of version 1"),
+        (b"NNIA", "no packed array"),
+        (b"", "no packed array"),
+        (header((2, 2)), "cannot be unpacked"),
+        (header((2, 2)) + struct.pack("<IQQ", 1, 4, 3) + b"abc", "cannot be unpacked"),
+        (header((2, 2)) + struct.pack("<IQQ", 2**31, 2**60, 2**60), "cannot be unpacked"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_memory_is_taken(sent: bytes, message: str) -> None:
+    with pytest.raises(Refused, match=message):
+        unpack(sent, MOST)
+
+
+def test_too_large_is_its_own_refusal() -> None:
+    with pytest.raises(TooLarge):
+        check_header(header((MOST + 1,)), MOST, TYPES)
+    assert check_header(header((MOST,)), MOST, TYPES) == ((MOST,), "uint8")
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_do_worse_than_a_refusal(sent: bytes) -> None:
+    with pytest.raises(Refused):
+        unpack(b"NNIA\x01\x01" + sent, MOST)

@@ -1,0 +1,36 @@
+"""Which values a type takes, and how that is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+
+from intrabench.specs.values import expected, fits
+
+
+@pytest.mark.parametrize(
+    ("hint", "words"),
+    [
+        (int, "a whole number"),
+        (float | None, "a number"),
+        (Path | None, "a path"),
+        (Literal["a"], "a"),
+        (Literal[6, 18, 26], "6, 18 or 26"),
+        (tuple[int, int], "two numbers, for example 3x2"),
+    ],
+)
+def test_types_in_words(hint: Any, words: str) -> None:
+    assert expected(hint) == words
+
+
+def test_values_fit_that_can_be_used_as_they_are() -> None:
+    assert fits(float, 3)
+    assert fits(int, np.int64(3))
+    assert fits(Path | None, "there")
+    assert fits(tuple[int, int], (1, 2))
+    assert not fits(int, "3")
+    assert not fits(float, "big")
+    assert not fits(Literal["a", "b"], "c")
